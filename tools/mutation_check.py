@@ -157,9 +157,9 @@ FAULTS = (
           "the window of an observed command includes the wait for what sessions publish late",
           _unit("observe/test_closing")),
     # --- what is seen live
-    Fault("live/figures.py", "partial(_counted, state.engine)).until(at_s)", "partial(_counted, state.engine))",
+    Fault("live/figures.py", "partial(_counted, tables.engine)).until(at_s)", "partial(_counted, tables.engine))",
           "a replay shows figures of later moments", _unit("live/test_progress")),
-    Fault("live/latencies.py", "ranks = np.maximum(np.ceil(share * totals).astype(np.int64), 1)",
+    Fault("analyze/latencies.py", "ranks = np.maximum(np.ceil(share * totals).astype(np.int64), 1)",
           "ranks = np.maximum(np.floor(share * totals).astype(np.int64) - 1, 1)",
           "percentiles of a second are those of the operation before", _unit("live/test_latencies")),
     Fault("live/figures.py", "np.where(grown < 0, np.nan, grown)", "grown",

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from openslob.analyze.latencies import MAX, percentiles_of
+from openslob.analyze.run_tables import SAMPLES, RunTables
+from openslob.analyze.steps import STEPS_S
+from openslob.analyze.tables import Array, Intervals, Seconds
+from openslob.analyze.timeline import OBSERVED_STEP_S
+from openslob.metrics.cpu import is_busy
+from openslob.metrics.waits import wait_class
+from openslob.record.raw_csv import Event, Happening
+from openslob.units import NANOS
+
+# A step is known when so much of it was recorded: readings do not come at the edges of steps.
+_WHOLE = 0.95
+_CPU = "host.cpu_"
+# The counters of the operating system by series; those of other sources have the names that they were recorded by.
+_OF_HOST = {
+    "host.steal": "host.cpu_steal_s",
+    "host.iowait": "host.cpu_iowait_s",
+    "server.cpu": "server.server_cpu_s",
+    "driver.cpu": "driver.driver_cpu_s",
+}
+_LEVELS = {"host.cores": "host.cores", "server.cores": "server.server_cores"}
+_OTHER_SOURCES = ("cgroup.", "pressure.", "volume.", "instance.")
+# What is a level, and no counter, by the end of its name.
+_LEVEL_ENDS = ("_limit", "_quota", "_bytes")
+_MARKED = {"checkpoints": "checkpoint", "log_switches": "log switch", "maintenance": "maintenance"}
+_TOLD = {Event.NOTE: "note", Event.ERROR: "error"}
 
 
 @dataclass(frozen=True)
@@ -78,3 +102,165 @@ class Trace:
         """Return a series; all of it unknown if it was not recorded."""
         found = self.series.get(name)
         return np.full(self.steps, np.nan) if found is None else found
+
+
+def trace_of(
+    tables: RunTables, seconds: float, events: Sequence[Happening] = (), publishes_late: bool = False
+) -> Trace:
+    """Return the course of the first ``seconds`` of a load; without a step if nothing of it was recorded.
+
+    A step is as long as the readings are apart, and longer for long loads: see `unit_for`. ``events`` are the rows of
+    `events.csv`. ``publishes_late``: see `LoadKind`.
+    """
+    step = _step_s(tables, events, OBSERVED_STEP_S if publishes_late else 1.0)
+    edges = np.arange(int(seconds / step + 1 - _WHOLE) + 1, dtype=np.float64) * step
+    if len(edges) < 2:
+        return Trace(tables.zero_ns, step, {})
+    engine = {f"engine.{name}": each for name, each in _counted(tables, edges, publishes_late)}
+    work = dict(_work(tables.work, edges))
+    if "ops" not in work and "engine.transactions" in engine:
+        work["ops"] = engine["engine.transactions"]
+    series = {
+        **work,
+        **_latencies(tables, edges),
+        **engine,
+        **dict(_host(tables.host, edges)),
+        **_waits(tables.waits, edges),
+    }
+    return Trace(tables.zero_ns, step, series, tuple(_marks(tables, seconds, events)))
+
+
+def _step_s(tables: RunTables, events: Sequence[Happening], least_s: float) -> float:
+    """Return the shortest of the usual lengths in which all of the load was recorded."""
+    thinned_s = [float(each.text) for each in events if each.kind == Event.STEP_S]
+    # A server that hangs keeps some readings waiting: these say nothing about the distance of the others.
+    usual_s = [float(np.median(table)) for table in _distances(tables) if len(table)]
+    least_s = max([least_s, *(each - 0.5 for each in usual_s), *thinned_s])
+    steps = (step for step in STEPS_S if step >= least_s and step % tables.unit_s == 0)
+    return float(next(steps, STEPS_S[-1]))
+
+
+def _distances(tables: RunTables) -> tuple[Array, Array]:
+    return tables.engine.end_s - tables.engine.begin_s, np.diff(tables.host.end_s)
+
+
+def _rate(begins: Array, ends: Array, amounts: Array, edges: Array) -> Array:
+    """Return amounts of intervals in the order of time as rates in the steps between edges; NaN in unknown steps."""
+    if not len(begins):
+        return np.full(len(edges) - 1, np.nan)
+    knots = np.maximum.accumulate(np.stack([begins, ends], axis=1).ravel())
+    known = ~np.isnan(amounts)
+
+    def between(of_interval: Array) -> Array:
+        done = np.cumsum(np.stack([np.zeros(len(of_interval)), of_interval], axis=1).ravel())
+        return np.diff(np.interp(edges, knots, done))
+
+    lengths = (knots[1::2] - knots[::2]) * known
+    covered = between(lengths)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate: Array = between(np.where(known, amounts, 0.0)) / covered
+    rate[covered < _WHOLE * np.diff(edges)] = np.nan
+    return rate
+
+
+def _counted(tables: RunTables, edges: Array, publishes_late: bool) -> Iterator[tuple[str, Array]]:
+    """Yield the engine's counters, known where they keep pace with the work."""
+    table = tables.engine
+    begins, ends = table.begin_s, table.end_s
+    if publishes_late:
+        within = np.ones(len(begins), bool)
+    elif tables.even_s is not None:
+        within = (begins >= tables.even_s[0]) & (ends <= tables.even_s[1])
+    else:
+        within = np.arange(len(begins)) % max(len(begins) - 1, 1) != 0
+    for name in table.names:
+        values = table.value(name)
+        if values is not None:
+            yield name, _rate(begins, ends, np.where(within, values, np.nan), edges)
+
+
+def _work(work: Seconds, edges: Array) -> Iterator[tuple[str, Array]]:
+    done = work.value("ops")
+    if done is not None:
+        begins = work.begin_s
+        yield "ops", _rate(begins, begins + work.unit_s, done, edges)
+
+
+def _latencies(tables: RunTables, edges: Array) -> dict[str, Array]:
+    kinds = list(tables.latency.values())
+    if not kinds:
+        return {}
+    step_s, count = round(edges[1]), len(edges) - 1
+    names = ("p50_us", "p99_us", MAX)
+    found = percentiles_of(kinds, names, lambda units: units * tables.unit_s // step_s, count)
+    return {f"latency.{name}": values for name, values in zip(names, found, strict=True)}
+
+
+def _host(host: Intervals, edges: Array) -> Iterator[tuple[str, Array]]:
+    grown = {name: each for name in host.names if (each := _grown(host, name)) is not None}
+    begins, ends = host.end_s[:-1], host.end_s[1:]
+    busy = [grown[name] for name in grown if name.startswith(_CPU) and is_busy(name[len(_CPU) : -len("_s")])]
+    if busy:
+        yield "host.busy", _rate(begins, ends, np.sum(busy, axis=0), edges)
+    for series, counter in _OF_HOST.items():
+        if counter in grown:
+            yield series, _rate(begins, ends, grown[counter], edges)
+    for name, amounts in grown.items():
+        if name.startswith("device.dev_"):
+            yield f"device.{name.removeprefix('device.dev_')}", _rate(begins, ends, amounts, edges)
+        elif name.startswith(_OTHER_SOURCES) and not name.endswith(_LEVEL_ENDS):
+            yield name.removesuffix("_s"), _rate(begins, ends, amounts, edges)
+    levels = {name: name for name in host.names if name.startswith(_OTHER_SOURCES) and name.endswith(_LEVEL_ENDS)}
+    for series, name in (_LEVELS | levels).items():
+        values = host.value(name)
+        if values is not None:
+            yield series, _level(host.end_s, values, edges)
+
+
+def _grown(host: Intervals, name: str) -> Array | None:
+    """Return by how much a counter grew between readings; NaN where it fell, which is a reset."""
+    values = host.value(name)
+    if values is None:
+        return None
+    grown: Array = np.diff(values)
+    return np.where(grown < 0, np.nan, grown)
+
+
+def _level(at_s: Array, values: Array, edges: Array) -> Array:
+    """Return what was last read before the end of each step; NaN before the first reading."""
+    last = np.searchsorted(at_s, edges[1:], side="right") - 1
+    return np.where(last >= 0, values[np.maximum(last, 0)], np.nan)
+
+
+def _waits(waits: Seconds, edges: Array) -> dict[str, Array]:
+    samples = waits.value(SAMPLES)
+    if samples is None:
+        return {}
+    count, step = len(edges) - 1, (waits.begin_s // edges[1]).astype(np.int64)
+    inside = (step >= 0) & (step < count)
+
+    def by_step(values: Array) -> Array:
+        return np.bincount(step[inside], weights=values[inside], minlength=count).astype(np.float64)
+
+    taken, found = by_step(samples), dict[str, Array]()
+    for event in waits.names:
+        seen = waits.value(event)
+        if event != SAMPLES and seen is not None:
+            name = f"waits.{wait_class(event).name.lower()}"
+            found[name] = found.get(name, np.zeros(count)) + by_step(seen)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {name: np.where(taken > 0, seen / taken, np.nan) for name, seen in found.items()}
+
+
+def _marks(tables: RunTables, seconds: float, events: Sequence[Happening]) -> Iterator[Mark]:
+    begins, ends = tables.engine.begin_s, tables.engine.end_s
+    for name, kind in _MARKED.items():
+        values = tables.engine.value(name)
+        if values is None:
+            continue
+        for at in np.flatnonzero((values > 0) & (ends > 0) & (begins < seconds)).tolist():
+            yield Mark(max(float(begins[at]), 0.0), float(ends[at]), kind, f"{values[at]:g}" if values[at] > 1 else "")
+    for each in events:
+        at_s = (each.wall_ns + tables.offset_ns - tables.zero_ns) / NANOS
+        if each.kind in _TOLD and 0 <= at_s <= seconds:
+            yield Mark(at_s, at_s, _TOLD[Event(each.kind)], each.text)

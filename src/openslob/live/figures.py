@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from openslob.live.state import RunState
-from openslob.live.tables import Array, Intervals, Seconds
+from openslob.analyze.run_tables import RunTables
+from openslob.analyze.tables import Array, Intervals, Seconds
 from openslob.metrics import METRICS
 from openslob.metrics.computation import (
     Amount,
@@ -98,15 +98,15 @@ class Drawn:
     value_of: Callable[[Mapping[str, Array], Array], Array]
 
 
-def tracks(state: RunState, at_s: float, complete_s: float) -> dict[str, Track]:
+def tracks(tables: RunTables, at_s: float, complete_s: float) -> dict[str, Track]:
     """Return what engine, host and sessions did until ``at_s``; sessions are known until ``complete_s`` alone."""
-    host = state.host.end_s
-    seconds = state.work.begin_s
+    host = tables.host.end_s
+    seconds = tables.work.begin_s
     seconds = seconds[: int(np.searchsorted(seconds, complete_s))]
     return {
-        ENGINE: Track(state.engine.begin_s, state.engine.end_s, partial(_counted, state.engine)).until(at_s),
-        HOST: Track(host[:-1], host[1:], partial(_grown, state.host)).until(at_s),
-        WORK: Track(seconds, np.minimum(seconds + 1, complete_s), partial(_counted, state.work)).until(
+        ENGINE: Track(tables.engine.begin_s, tables.engine.end_s, partial(_counted, tables.engine)).until(at_s),
+        HOST: Track(host[:-1], host[1:], partial(_grown, tables.host)).until(at_s),
+        WORK: Track(seconds, np.minimum(seconds + tables.unit_s, complete_s), partial(_counted, tables.work)).until(
             min(at_s, complete_s)
         ),
     }

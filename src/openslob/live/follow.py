@@ -75,9 +75,9 @@ class FollowedRun:
         # The lock first: a driver that ends replaces the record before it releases the lock.
         was, self._locked = self._locked, running_pid(self.folder) is not None
         changed = self._read_record() or was != self._locked
-        known_s = self._state.end_s
+        known_s = self._state.tables.end_s
         changed = self._state.poll(self.record, budget_s) or changed
-        if self._state.end_s > known_s > 0 and not self._locked:
+        if self._state.tables.end_s > known_s > 0 and not self._locked:
             self._growths, self._grown_at = self._growths + 1, time.monotonic()
         return changed
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.run_tables import BUSY_US
 from openslob.counts import COUNTERS
 from openslob.live.figures import ALL, BUSY, DEVICE, ENGINE, HOST, SERVER_CPU, VISITS, WORK, Track, inputs_of
-from openslob.live.state import BUSY_US
 from openslob.measurement import DEVICE_COUNTERS, EngineDelta
 from openslob.metrics import METRICS, RunMetric
 from openslob.metrics.computation import (

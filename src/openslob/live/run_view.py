@@ -10,17 +10,18 @@ from typing import TypeVar
 import numpy as np
 
 from openslob.analyze.heat import CELL_BUCKETS
+from openslob.analyze.latencies import MAX, MIDDLES_US, Latencies, percentiles
 from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.run_tables import SAMPLES, Duration
+from openslob.analyze.steps import Steps, spread, steps_of
+from openslob.analyze.tables import Array
 from openslob.analyze.timeline import MIN_PART_S
 from openslob.histogram import BUCKETS, PERCENTILES, lower_edge_us
 from openslob.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawn, Track, tracks
 from openslob.live.last_interval import figures_of
-from openslob.live.latencies import MAX, MIDDLES_US, Latencies, percentiles
 from openslob.live.memo import Memo
 from openslob.live.so_far import verdicts_so_far
-from openslob.live.state import SAMPLES, Duration, RunState
-from openslob.live.steps import Steps, spread, steps_of
-from openslob.live.tables import Array
+from openslob.live.state import RunState
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
 from openslob.method import OpKind
 from openslob.metrics.waits import CPU_EVENT, CPU_ROW
@@ -55,8 +56,8 @@ class RunView:
         self._progress = progress
         self._doubt = doubt
         # At the end of a finished record, what it says of itself is shown.
-        self._ended = progress is not Progress.RUNNING and (at_s is None or at_s >= state.end_s)
-        self._at_s = state.end_s if at_s is None else min(at_s, state.end_s)
+        self._ended = progress is not Progress.RUNNING and (at_s is None or at_s >= state.tables.end_s)
+        self._at_s = state.tables.end_s if at_s is None else min(at_s, state.tables.end_s)
         # A replay goes to and fro: what is kept is of the end alone.
         self._memo = memo if memo is not None and at_s is None else Memo()
         self._usual_s: dict[str, float] = {}
@@ -69,7 +70,7 @@ class RunView:
 
     @cached_property
     def _tracks(self) -> Mapping[str, Track]:
-        return tracks(self._state, self._at_s, self._complete_s)
+        return tracks(self._state.tables, self._at_s, self._complete_s)
 
     @cached_property
     def _even_tracks(self) -> Mapping[str, Track]:
@@ -77,7 +78,7 @@ class RunView:
 
         The end of that time is known when the load has ended: until then every session goes on.
         """
-        even = self._state.even_s
+        even = self._state.tables.even_s
         if even is None:
             return self._tracks
         begin_s, end_s = even
@@ -87,13 +88,14 @@ class RunView:
     @property
     def _complete_s(self) -> float:
         """Until when what the sessions did is known of each of them; whole seconds, or all of a load that ended."""
-        ends = self._state.ends_s
+        ends = self._state.tables.ends_s
         window = self._record.window
         if window is not None and self._state.zero_ns is not None:
             end_s = (window.load_end_ns - self._state.zero_ns) / NANOS
             return end_s if end_s % 1 >= MIN_PART_S else float(int(end_s))
         all_report = len(ends) >= load_kind(self._record).sessions(self._record)
-        return float(int(min(ends.values(), default=0.0))) if all_report else 0.0
+        unit_s = self._state.tables.unit_s
+        return float(min(ends.values(), default=0.0) // unit_s * unit_s) if all_report else 0.0
 
     @property
     def head(self) -> Head:
@@ -147,7 +149,7 @@ class RunView:
 
     @property
     def _is_last(self) -> bool:
-        return self._at_s >= self._state.end_s
+        return self._at_s >= self._state.tables.end_s
 
     @property
     def notes(self) -> Sequence[Note]:
@@ -190,7 +192,7 @@ class RunView:
         errors = [each.text for each in self._notes_in_time if each.kind == Event.ERROR]
         return self._kept(
             max(VERDICTS_EVERY_S, self._at_s * VERDICTS_SHARE),
-            lambda: verdicts_so_far(self._state, self._record, self._tracks, self._at_s, errors),
+            lambda: verdicts_so_far(self._state.tables, self._record, self._tracks, self._at_s, errors),
             *("verdicts", len(errors)),
         )
 
@@ -217,7 +219,7 @@ class RunView:
         return [*drawn, *timed]
 
     def _drawn(self, name: str) -> Drawn:
-        if name == "db_cpu_per_s" and self._state.host.value(SERVER_CPU) is None:
+        if name == "db_cpu_per_s" and self._state.tables.host.value(SERVER_CPU) is None:
             return OWN_CPU
         return DRAWN[name]
 
@@ -225,12 +227,12 @@ class RunView:
         return bool(self._tracks[drawn.source].last().amounts(drawn.fields))
 
     def _latencies(self, what: str) -> Mapping[str, Latencies]:
-        found = self._state.latency if what == "latency" else self._state.response
+        found = self._state.tables.latency if what == "latency" else self._state.tables.response
         return {kind.value: found[kind.value] for kind in OpKind if kind.value in found}
 
     def _steps(self, begin_s: float | None, end_s: float | None, most: int, least_s: float = 1.0) -> Steps:
         end_s = self._at_s if end_s is None else min(end_s, self._at_s)
-        return steps_of(max(begin_s or 0.0, 0.0), end_s, most, least_s)
+        return steps_of(max(begin_s or 0.0, 0.0), end_s, most, max(least_s, self._state.tables.unit_s))
 
     def _usual(self, source: str) -> float:
         """Return the usual length of an interval: a step of less would have none."""
@@ -272,7 +274,9 @@ class RunView:
         begins, values = of_kind.percentile(figure)
         over = int(np.searchsorted(begins, self._over_s))
         begins, values = begins[:over], values[:over]
-        single = spread(steps, begins, begins + 1, {figure: values}, lambda amounts, _: amounts[figure])
+        single = spread(
+            steps, begins, begins + self._state.tables.unit_s, {figure: values}, lambda amounts, _: amounts[figure]
+        )
         whole = percentiles(of_kind.counts(steps, self._over_s), figure)
         return Series(name, "µs", steps.at_s, _known(single.low), _known(whole), _known(single.high), steps.length_s)
 
@@ -282,7 +286,7 @@ class RunView:
         return self._kept(steps.part_s, lambda: self._waits(steps), "waits", begin_s, end_s, most)
 
     def _waits(self, steps: Steps) -> Stack:
-        waits = self._state.waits
+        waits = self._state.tables.waits
         samples = waits.value(SAMPLES)
         if samples is None:
             return Stack("sessions", [], [], [])
@@ -324,9 +328,9 @@ class RunView:
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
         """Return latency over time of a kind of operation, or of an event that the engine counts by duration."""
         steps = self._steps(begin_s, end_s, most)
-        if of not in self._state.latency:
+        if of not in self._state.tables.latency:
             return self._kept(steps.part_s, lambda: self._engine_heat(of, steps), "heat", of, begin_s, end_s, most)
-        of_kind = self._state.latency[of]
+        of_kind = self._state.tables.latency[of]
         return self._kept(steps.part_s, lambda: self._heat(of, of_kind, steps), "heat", of, begin_s, end_s, most)
 
     @cached_property
@@ -342,7 +346,7 @@ class RunView:
 
     def _durations(self) -> Iterator[tuple[Duration, Array]]:
         """Yield what the engine counted in the intervals up to the moment shown."""
-        table = self._state.durations
+        table = self._state.tables.durations
         over = int(np.searchsorted(table.end_s, self._at_s, side="right"))
         for name in table.names:
             counts = table.value(name)
@@ -354,7 +358,7 @@ class RunView:
         if not found:
             raise KeyError(of)
         edges = sorted({edge for each, _ in found for edge in (each.low_us, each.below_us)})
-        table, over = self._state.durations, len(found[0][1])
+        table, over = self._state.tables.durations, len(found[0][1])
         step = steps.of((table.begin_s[:over] + table.end_s[:over]) / 2)
         inside = (step >= 0) & (step < steps.count)
         by_cell, time_us = (np.zeros((steps.count, len(edges) - 1)) for _ in range(2))

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from openslob.analyze.latencies import MIDDLES_US
 from openslob.analyze.load_kinds import is_paced
+from openslob.analyze.run_tables import BUSY_US, RunTables
+from openslob.analyze.steps import Steps
 from openslob.analyze.verdicts import environment, server, validity
 from openslob.analyze.verdicts.course import no_stalls
 from openslob.analyze.verdicts.outcome import unknown
 from openslob.counts import COUNTERS, SliceCounts
 from openslob.histogram import Histogram
 from openslob.live.figures import DEVICE, ENGINE, SERVER_CPU, WORK, Track
-from openslob.live.latencies import MIDDLES_US
-from openslob.live.state import BUSY_US, RunState
-from openslob.live.steps import Steps
 from openslob.measurement import (
     DEVICE_COUNTERS,
     EVERY_FIGURE,
@@ -67,7 +67,7 @@ _NO_ROWS = "it is not in the record so far"
 
 
 def verdicts_so_far(
-    state: RunState, record: RunRecord, tracks: Mapping[str, Track], at_s: float, errors: Sequence[str]
+    tables: RunTables, record: RunRecord, tracks: Mapping[str, Track], at_s: float, errors: Sequence[str]
 ) -> tuple[Verdict, ...]:
     """Return the verdicts on the run up to ``at_s``; unknown where only the end of the run can tell."""
     names = (*_LATER, _OF_RATE) if is_paced(record) else _LATER
@@ -75,7 +75,7 @@ def verdicts_so_far(
     if not len(tracks[ENGINE].end_s):
         return later
     try:
-        measured = measurement_so_far(state, record, tracks, at_s, errors)
+        measured = measurement_so_far(tables, record, tracks, at_s, errors)
     except ValueError:
         # A later version may have parameters that this one does not know: it can't judge such a run.
         return later
@@ -85,13 +85,13 @@ def verdicts_so_far(
 
 
 def measurement_so_far(
-    state: RunState, record: RunRecord, tracks: Mapping[str, Track], at_s: float, errors: Sequence[str]
+    tables: RunTables, record: RunRecord, tracks: Mapping[str, Track], at_s: float, errors: Sequence[str]
 ) -> Measurement:
     """Return what the files tell about the run up to ``at_s``, with everything else unknown."""
     workload = Workload.model_validate(record.spec)
     engine = tracks[ENGINE]
     counted_s = float(engine.end_s[-1] - engine.begin_s[0])
-    begin_ns = state.zero_ns or 0
+    begin_ns = tables.zero_ns
     return Measurement(
         workload=workload,
         block_size=int(record.engine.get("block_size") or 0),
@@ -99,14 +99,14 @@ def measurement_so_far(
         data_bytes=int(record.engine.get("data_bytes") or 0),
         window=Window(begin_ns, begin_ns + int(counted_s * NANOS), counted_s, 0.0, 0.0, 0.0),
         sessions=_sessions(tracks[WORK], workload.total_sessions),
-        latency=_latency(state, at_s),
+        latency=_latency(tables, at_s),
         engine=_engine(engine),
-        host=_host(state, at_s),
+        host=_host(tables, at_s),
         waits={},
         wait_samples=0,
-        timeline=list(_timeline(state, tracks, at_s)),
+        timeline=list(_timeline(tables, tracks, at_s)),
         direct_io=record.engine.get("direct_io"),
-        local=state.host.value(SERVER_CPU) is not None,
+        local=tables.host.value(SERVER_CPU) is not None,
         errors=errors,
         stand_in=bool(record.engine.get("stand_in")),
     )
@@ -118,17 +118,17 @@ def _engine(track: Track) -> EngineDelta:
     return EngineDelta(**known, unknown={EVERY_FIGURE: _NO_ROWS})  # type: ignore[arg-type]
 
 
-def _host(state: RunState, at_s: float) -> HostDelta:
+def _host(tables: RunTables, at_s: float) -> HostDelta:
     """Return what the host counted between its first reading and the last one before ``at_s``."""
-    ends = state.host.end_s
+    ends = tables.host.end_s
     last = int(np.searchsorted(ends, at_s, side="right")) - 1
     if last < 1:
         return HostDelta(0.0, 0, unknown={EVERY_FIGURE: _NO_ROWS})
-    grown = {name: _difference(state, name, last) for name in state.host.names}
+    grown = {name: _difference(tables, name, last) for name in tables.host.names}
     known = {name: value for name, value in grown.items() if value is not None}
     cpu = {name[9:-2]: value for name, value in known.items() if name.startswith("host.cpu_")}
     io: dict[str, Any] = {name: known[DEVICE + name] for name in DEVICE_COUNTERS if DEVICE + name in known}
-    cores = state.host.value("host.cores")
+    cores = tables.host.value("host.cores")
     return HostDelta(
         seconds=float(ends[last] - ends[0]),
         cores=0 if cores is None or np.isnan(cores[last]) else int(cores[last]),
@@ -143,8 +143,8 @@ def _host(state: RunState, at_s: float) -> HostDelta:
     )
 
 
-def _difference(state: RunState, name: str, last: int) -> float | None:
-    values = state.host.value(name)
+def _difference(tables: RunTables, name: str, last: int) -> float | None:
+    values = tables.host.value(name)
     if values is None:
         return None
     # A counter that fell between any two readings was reset: what it counted over all of them is not known.
@@ -160,10 +160,10 @@ def _sessions(work: Track, count: int) -> list[SessionTotals]:
     return [first, *(SessionTotals(number, 0, SliceCounts(), 0.0, 0.0, 0) for number in range(1, count))]
 
 
-def _latency(state: RunState, at_s: float) -> dict[OpKind, Histogram]:
+def _latency(tables: RunTables, at_s: float) -> dict[OpKind, Histogram]:
     found = {}
-    for kind in (kind for kind in OpKind if kind.value in state.latency):
-        counts = state.latency[kind.value].counts(Steps(0, 1, 60 * (int(at_s) // 60 + 1), at_s), at_s)[0]
+    for kind in (kind for kind in OpKind if kind.value in tables.latency):
+        counts = tables.latency[kind.value].counts(Steps(0, 1, 60 * (int(at_s) // 60 + 1), at_s), at_s)[0]
         buckets = np.flatnonzero(counts)
         histogram = Histogram()
         if len(buckets):
@@ -174,7 +174,7 @@ def _latency(state: RunState, at_s: float) -> dict[OpKind, Histogram]:
     return found
 
 
-def _timeline(state: RunState, tracks: Mapping[str, Track], at_s: float) -> Iterator[TimelinePoint]:
+def _timeline(tables: RunTables, tracks: Mapping[str, Track], at_s: float) -> Iterator[TimelinePoint]:
     """Yield the intervals of the engine in which all sessions reported, with the operations in each."""
     engine, work = tracks[ENGINE], tracks[WORK]
     ops = work.amount("ops")
@@ -185,7 +185,7 @@ def _timeline(state: RunState, tracks: Mapping[str, Track], at_s: float) -> Iter
     done = np.append(0.0, np.cumsum(ops))
     group = max(1, -(-len(known.end_s) // _MOST_POINTS))
     reads = known.amount("read_requests")
-    steal = _cumulative(state, "host.cpu_steal_s", at_s)
+    steal = _cumulative(tables, "host.cpu_steal_s", at_s)
     for first in range(0, len(known.end_s), group):
         last = min(first + group, len(known.end_s)) - 1
         begin, end = max(float(known.begin_s[first]), 0.0), float(known.end_s[last])
@@ -197,9 +197,9 @@ def _timeline(state: RunState, tracks: Mapping[str, Track], at_s: float) -> Iter
         yield TimelinePoint(end, end - begin, float(ended - begun), counted, None, stolen)
 
 
-def _cumulative(state: RunState, name: str, at_s: float) -> tuple[np.ndarray, np.ndarray] | None:
-    values = state.host.value(name)
-    count = int(np.searchsorted(state.host.end_s, at_s, side="right"))
+def _cumulative(tables: RunTables, name: str, at_s: float) -> tuple[np.ndarray, np.ndarray] | None:
+    values = tables.host.value(name)
+    count = int(np.searchsorted(tables.host.end_s, at_s, side="right"))
     if values is None or not count or np.isnan(values[:count]).any():
         return None
-    return state.host.end_s[:count], values[:count]
+    return tables.host.end_s[:count], values[:count]

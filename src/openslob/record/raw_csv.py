@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TypeVar
+from typing import IO, NamedTuple, TypeVar
 
 from openslob.counts import COUNTERS, SliceCounts
 from openslob.disk import open_regular
@@ -44,10 +44,11 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 
 class Event(StrEnum):
-    """A kind of row in `events.csv`; the three last are facts of the window, written before it begins.
+    """A kind of row in `events.csv`; those from ``BEGIN_NS`` on are facts of the window, written before it begins.
 
     ``BEGIN_NS`` is its begin by the server's clock, ``PLANNED_S`` its planned length (0: none), ``CLOCK_OFFSET_NS`` the
-    server's clock minus the driver's.
+    server's clock minus the driver's. ``STEP_S`` is written in a long window: from here on, a row is about so many
+    seconds.
     """
 
     PHASE = "phase"
@@ -56,6 +57,15 @@ class Event(StrEnum):
     BEGIN_NS = "begin_ns"
     PLANNED_S = "planned_s"
     CLOCK_OFFSET_NS = "clock_offset_ns"
+    STEP_S = "step_s"
+
+
+class Happening(NamedTuple):
+    """A row of `events.csv`."""
+
+    wall_ns: int
+    kind: str
+    text: str
 
 
 # A crash of the driver loses at most the rows of this time: rows that are not flushed are only in its memory.
@@ -64,7 +74,7 @@ FLUSH_EVERY_NS = NANOS
 MOST_ROWS_KEPT = 2000
 # The end of a file that has the last slice of every session.
 _END_BYTES = 1024 * 1024
-_RESTORE = "restore it, or move its folder elsewhere (`slob show` needs run.json alone)"
+RESTORE = "restore it, or move its folder elsewhere (`slob show` needs run.json alone)"
 
 _Row = TypeVar("_Row")
 
@@ -281,10 +291,15 @@ def last_slice_end_ns(folder: Path) -> int | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SlobError(f"{folder / 'slices.csv'} can't be read: {error.strerror}", _RESTORE) from error
+        raise SlobError(f"{folder / 'slices.csv'} can't be read: {error.strerror}", RESTORE) from error
     # The first line is the header, or the end of a row.
     cells = (line.split(b",") for line in complete[1:])
     return max((int(row[3]) for row in cells if len(row) > 3 and row[3].isdigit()), default=None)
+
+
+def event_rows(folder: Path) -> list[Happening]:
+    """Read `events.csv`."""
+    return _read(folder / "events.csv", lambda row: Happening(int(row[0]), row[1], row[2]))
 
 
 # Columns of text; all others hold numbers.
@@ -316,7 +331,7 @@ def _read(path: Path, parse: Callable[[list[str]], _Row]) -> list[_Row]:
     try:
         return [parse(row) for row in _rows(path)]
     except ValueError as error:
-        raise SlobError(f"{path} is damaged: {error}", _RESTORE) from error
+        raise SlobError(f"{path} is damaged: {error}", RESTORE) from error
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
@@ -327,14 +342,14 @@ def _rows(path: Path) -> Iterator[list[str]]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise SlobError(f"{path} can't be read: {error.strerror}", _RESTORE) from error
+        raise SlobError(f"{path} can't be read: {error.strerror}", RESTORE) from error
     except UnicodeDecodeError as error:
-        raise SlobError(f"{path} is damaged: it is not UTF-8", _RESTORE) from error
+        raise SlobError(f"{path} is damaged: it is not UTF-8", RESTORE) from error
     complete = lines if not lines or lines[-1].endswith("\n") else lines[:-1]
     reader = csv.reader(complete)
     columns = len(next(reader, []))
     for row in reader:
         if len(row) != columns:
             why = f"{path} is damaged at line {reader.line_num}: {len(row)} of {columns} columns"
-            raise SlobError(why, _RESTORE)
+            raise SlobError(why, RESTORE)
         yield row

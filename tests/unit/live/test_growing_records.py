@@ -17,9 +17,9 @@ from factories.live import OPS, READS, MadeRun, run_folder
 from factories.records import START_NS
 from openslob.errors import SlobError
 from openslob.live import follow as following
-from openslob.live import growing
 from openslob.live.follow import Follower, follow
 from openslob.live.view import View
+from openslob.record import arrays
 from openslob.record.raw_csv import COLUMNS
 from openslob.units import NANOS
 
@@ -195,13 +195,13 @@ def test_a_long_record_is_read_from_its_end_and_shows_the_same(
     whole: Path, part_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = _shown(follow(whole).view())
-    monkeypatch.setattr(growing, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(arrays, "PART_BYTES", part_bytes)
     follower = follow(whole)
     assert _differing(_shown(_read_all(follower)), at_once) == {}
 
 
 def test_the_first_look_at_a_long_record_reads_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing, "PART_BYTES", 4_000)
+    monkeypatch.setattr(arrays, "PART_BYTES", 4_000)
     run_folder(tmp_path / "made", 300, SESSIONS, finished=False)
     followed = follow(tmp_path / "made")
     followed.poll(budget_s=0.0)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from openslob.analyze.latencies import Latencies, percentiles
+from openslob.analyze.steps import Steps
 from openslob.analyze.verdicts.environment import least_for
 from openslob.histogram import PERCENTILES, Histogram
-from openslob.live.latencies import Latencies, percentiles
-from openslob.live.steps import Steps
 
 # Of each second, the operations by bucket.
 SECONDS = st.lists(

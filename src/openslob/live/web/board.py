@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from openslob.analyze.steps import step_s
 from openslob.live.view import Progress, View
 from openslob.live.web.petals import Petals
 from openslob.live.web.pictures import LivePicture, Row, RowSource, Steps, Summary, pictures_of, specification
 from openslob.live.web.words import names_of, sections
 from openslob.record.model import Verdict
-from openslob.report.charts.over_time import step_s
 
 Patch = dict[str, Any]
 # Files are written one after the other, and some are read from their end on: earlier steps may still change.

@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 from openslob.analyze import heat
+from openslob.analyze.steps import MOST_STEPS, step_s
 from openslob.analyze.verdicts.environment import least_for
 from openslob.histogram import Histogram, lower_edge_us, middle_us
 from openslob.metrics import METRICS, RunMetric
@@ -23,9 +24,6 @@ from openslob.report.run_series import EngineInterval, EngineWaits, HostReading,
 
 Row = dict[str, Any]
 T = TypeVar("T")
-# More steps would be narrower than the picture's pixels.
-MOST_STEPS = 120
-STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 # Rarer events are drawn as one, because they would only lengthen the legend.
 MOST_EVENTS = 7
 OTHERS = "all others"
@@ -41,11 +39,6 @@ CPU_KINDS = {
 }
 _IDLE = tuple(f"host.cpu_{kind}_s" for kind in AT_REST)
 SERVER = "server's processes (included)"
-
-
-def step_s(seconds: float, most: int = MOST_STEPS) -> int:
-    """Return the shortest step in seconds of which at most so many are needed for this time."""
-    return next((step for step in STEPS_S if seconds / step <= most), math.ceil(seconds / most))
 
 
 def evenly_counted(intervals: Sequence[EngineInterval], even_s: tuple[float, float] | None) -> Sequence[EngineInterval]:

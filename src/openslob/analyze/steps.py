@@ -9,8 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openslob.live.tables import Array, Moments
-from openslob.report.charts.over_time import STEPS_S, step_s
+from openslob.analyze.tables import Array, Moments
+
+STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+# More steps would be narrower than a picture's pixels.
+MOST_STEPS = 120
+
+
+def step_s(seconds: float, most: int = MOST_STEPS) -> int:
+    """Return the shortest step in seconds of which at most so many are needed for this time."""
+    return next((step for step in STEPS_S if seconds / step <= most), math.ceil(seconds / most))
 
 
 @dataclass(frozen=True)

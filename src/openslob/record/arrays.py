@@ -1,19 +1,25 @@
-"""A CSV file while it grows: each whole line of it once, read in parts of bounded size."""
+"""The raw files of a record as arrays, read in parts of bounded size: files that grow, and whole ones.
+
+Every reader of many rows reads them here; `raw_csv` reads rows one by one, for those who want rows.
+"""
 
 from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from openslob.disk import open_regular
 from openslob.errors import SlobError
-from openslob.live.cells import Cells
-from openslob.record.raw_csv import COLUMNS
+from openslob.record.cells import Cells
+from openslob.record.raw_csv import COLUMNS, RESTORE
 
 # At most so much is read at a time: some 20 ms of work. Of a longer file the end comes first, the begin last.
 PART_BYTES = 2 << 20
-_RESTORE = "restore it, or move its folder elsewhere (`slob show` needs run.json alone)"
+# Gets the columns of a file, and the cells of some of its lines.
+Take = Callable[[Sequence[str], Cells], None]
 
 
 class GrowingFile:
@@ -70,7 +76,7 @@ class GrowingFile:
         part = self._bytes(self._end, min(self._size, self._end + PART_BYTES))
         whole = part[: part.rfind(b"\n") + 1]
         if not whole and len(part) == PART_BYTES:
-            raise SlobError(f"{self.path} is damaged: it has a line of more than {PART_BYTES} bytes", _RESTORE)
+            raise SlobError(f"{self.path} is damaged: it has a line of more than {PART_BYTES} bytes", RESTORE)
         self._end += len(whole)
         return whole
 
@@ -99,17 +105,13 @@ class GrowingFile:
 
     def damaged(self, why: object) -> SlobError:
         """Return the error for content that can't be read."""
-        return SlobError(f"{self.path} is damaged: {why}", _RESTORE)
+        return SlobError(f"{self.path} is damaged: {why}", RESTORE)
 
     def _read_header(self) -> bool:
         line, end, _ = self._bytes(0, min(self._size, 4096)).partition(b"\n")
         if not end:
             return False
-        columns = tuple(line.decode("utf-8", "replace").strip().split(","))
-        known = COLUMNS[self.path.name]
-        if not set(columns) <= set(known) or columns[:2] != known[:2]:
-            raise self.damaged("its header is another one")
-        self.columns = columns
+        self.columns = columns_of(self.path, line)
         self._data = self._begin = self._end = len(line) + 1
         if self._size - self._data > PART_BYTES:
             near = self._size - PART_BYTES
@@ -122,4 +124,65 @@ class GrowingFile:
             with open_regular(self.path) as file:
                 return os.pread(file.fileno(), stop - start, start)
         except OSError as error:
-            raise SlobError(f"{self.path} can't be read: {error.strerror}", _RESTORE) from error
+            raise SlobError(f"{self.path} can't be read: {error.strerror}", RESTORE) from error
+
+
+def columns_of(path: Path, header: bytes) -> tuple[str, ...]:
+    """Return the columns that a header names. SlobError if it is none of this file: some may lack, none is unknown."""
+    columns = tuple(header.decode("utf-8", "replace").strip().split(","))
+    known = COLUMNS[path.name]
+    if not set(columns) <= set(known) or columns[:2] != known[:2]:
+        raise SlobError(f"{path} is damaged: its header is another one", RESTORE)
+    return columns
+
+
+def read_whole(path: Path, take: Take) -> None:
+    """Read a file that no longer grows from its begin to its end; ``take`` gets its lines, part by part.
+
+    A missing or empty file has none, and an incomplete last line is left out. SlobError for any other damage, which
+    ``take`` reports by a ValueError, KeyError or OverflowError.
+    """
+    try:
+        with open_regular(path) as file:
+            header = file.readline()
+            if header.endswith(b"\n"):
+                _take_all(path, columns_of(path, header), file, take)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SlobError(f"{path} can't be read: {error.strerror}", RESTORE) from error
+
+
+def _take_all(path: Path, columns: Sequence[str], file: IO[bytes], take: Take) -> None:
+    lines_before = 1
+    for lines in _whole_lines(file):
+        try:
+            cells = Cells(lines, len(columns))
+        except (ValueError, csv.Error) as error:
+            where = _odd_line(lines, len(columns))
+            why = f" at line {lines_before + where[0]}: {where[1]} of {len(columns)} columns" if where else f": {error}"
+            raise SlobError(f"{path} is damaged{why}", RESTORE) from error
+        try:
+            take(columns, cells)
+        except (ValueError, OverflowError, KeyError) as error:
+            raise SlobError(f"{path} is damaged: {error}", RESTORE) from error
+        lines_before += lines.count(b"\n")
+
+
+def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    rest = b""
+    while part := file.read(PART_BYTES):
+        part = rest + part
+        end = part.rfind(b"\n") + 1
+        rest = part[end:]
+        if end:
+            yield part[:end]
+
+
+def _odd_line(lines: bytes, columns: int) -> tuple[int, int] | None:
+    """Return the number and the columns of the first line with more or fewer columns; None if it can't be told."""
+    reader = csv.reader(lines.decode("utf-8", "replace").splitlines())
+    try:
+        return next(((reader.line_num, len(row)) for row in reader if len(row) != columns), None)
+    except csv.Error:
+        return None

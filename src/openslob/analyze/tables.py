@@ -145,15 +145,15 @@ class Intervals:
 
 
 class Seconds:
-    """Numbers by name for each second since a common begin."""
+    """Numbers by name for each second since a common begin, or for each unit of ``unit_s`` seconds."""
 
     # More seconds than any run lasts: a time so far off is damage, and a table over it would fill the memory.
     MOST = 100 * 86_400
 
-    def __init__(self, fill: float = 0.0, rows: int = 0) -> None:
+    def __init__(self, fill: float = 0.0, rows: int = 0, unit_s: int = 1) -> None:
         self._grid = Grid(fill)
         self._grid.codes([str(row) for row in range(rows)])
-        self.first = 0
+        self.first, self.unit_s = 0, unit_s
 
     def __len__(self) -> int:
         return len(self._grid)
@@ -165,42 +165,42 @@ class Seconds:
 
     @property
     def begin_s(self) -> Array:
-        """When each second begins."""
-        return np.arange(self.first, self.first + len(self), dtype=np.float64)
+        """When each unit begins."""
+        return np.arange(self.first, self.first + len(self), dtype=np.float64) * self.unit_s
 
     @property
     def cells(self) -> Array:
-        """All numbers: by name, then by second."""
+        """All numbers: by name, then by unit."""
         found: Array = self._grid.cells
         return found
 
     def value(self, name: str) -> Array | None:
-        """Return a number by second; None if there is none of this name."""
+        """Return a number by unit; None if there is none of this name."""
         return self._grid.row(name)
 
     def cover(self, first: int, last: int) -> None:
-        """Make room for these seconds. ValueError if they lie too far apart."""
+        """Make room for these units. ValueError if they lie too far apart."""
         low, high = (min(first, self.first), max(last + 1, self.first + len(self))) if len(self) else (first, last + 1)
-        if high - low > self.MOST:
-            raise ValueError(f"its times lie {(high - low) // 86_400} days apart")
+        if (high - low) * self.unit_s > self.MOST:
+            raise ValueError(f"its times lie {(high - low) * self.unit_s // 86_400} days apart")
         if len(self):
             self._grid.grow(self.first - low, high - self.first - len(self))
         else:
             self._grid.grow(0, high - low)
         self.first = low
 
-    def add(self, names: Sequence[str], code: Moments, seconds: Moments, amounts: Array) -> None:
-        """Add amounts; ``code`` has the place in ``names`` of each, ``seconds`` its second."""
-        if len(seconds):
-            self.add_at(np.array(self._grid.codes(names))[code], seconds, amounts)
+    def add(self, names: Sequence[str], code: Moments, units: Moments, amounts: Array) -> None:
+        """Add amounts; ``code`` has the place in ``names`` of each, ``units`` the number of its unit."""
+        if len(units):
+            self.add_at(np.array(self._grid.codes(names))[code], units, amounts)
 
-    def add_at(self, rows: Moments, seconds: Moments, amounts: Array) -> None:
-        """Add amounts to these rows of the table and these seconds, of which there is one at least."""
-        self.cover(int(seconds.min()), int(seconds.max()))
-        np.add.at(self._grid.cells, (rows, seconds - self.first), amounts)
+    def add_at(self, rows: Moments, units: Moments, amounts: Array) -> None:
+        """Add amounts to these rows of the table and these units, of which there is one at least."""
+        self.cover(int(units.min()), int(units.max()))
+        np.add.at(self._grid.cells, (rows, units - self.first), amounts)
 
-    def set(self, names: Sequence[str], seconds: Moments, values: Array) -> None:
-        """Set values by name, then by entry of ``seconds``."""
-        self.cover(int(seconds.min()), int(seconds.max()))
+    def set(self, names: Sequence[str], units: Moments, values: Array) -> None:
+        """Set values by name, then by entry of ``units``."""
+        self.cover(int(units.min()), int(units.max()))
         rows = self._grid.codes(names)
-        self._grid.cells[np.array(rows)[:, None], seconds - self.first] = values
+        self._grid.cells[np.array(rows)[:, None], units - self.first] = values

@@ -1,0 +1,165 @@
+"""Latencies by unit of time and bucket, and their percentiles over any time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from openslob.analyze.steps import Steps
+from openslob.analyze.tables import Array, Grid, Moments, Seconds
+from openslob.analyze.verdicts.environment import least_for
+from openslob.histogram import BUCKETS, PERCENTILES, middle_us
+
+MIDDLES_US: Array = np.array([middle_us(bucket) for bucket in range(BUCKETS)])
+MAX = "max_us"
+_SHARES = {name: (share, least_for(share)) for name, share in PERCENTILES.items()}
+# An entry is one number: unit of time, bucket and count, in bits from the left. The numbers' order is that of time.
+_BUCKET_BITS, _COUNT_BITS = 11, 29
+_MINUTE_S = 60
+_UNIT_AT, _MOST_COUNT = _BUCKET_BITS + _COUNT_BITS, (1 << _COUNT_BITS) - 1
+
+
+class Latencies:
+    """How many operations of one kind took how long, by seconds or by units of ``unit_s`` seconds."""
+
+    def __init__(self, unit_s: int = 1) -> None:
+        self._unit_s = unit_s
+        self._entries = Grid(0, np.int64)
+        self._entries.codes(["entry"])
+        self._percentiles = Seconds(np.nan, unit_s=unit_s)
+        # The same counts by minute: long steps are made of these. Longer units than a second are few enough.
+        self._minutes = Seconds(rows=BUCKETS, unit_s=_MINUTE_S) if unit_s == 1 else None
+
+    def add(self, units: Moments, buckets: Moments, counts: Moments, older: bool) -> None:
+        """Add counts of units that follow, or precede, those that are known; they may meet in a unit."""
+        if not len(units):
+            return
+        if counts.min() < 0 or buckets.min() < 0 or np.abs(units).max() * self._unit_s > Seconds.MOST:
+            raise ValueError("a count, a latency or a second is not possible")
+        new = _packed(units, buckets, counts)
+        if self._minutes is not None:
+            self._minutes.add_at(buckets, units // _MINUTE_S, counts.astype(np.float64))
+        known = self._entries.cells[0]
+        if older:
+            split = int(np.searchsorted(known, (int(units.max()) + 1) << _UNIT_AT))
+            meeting = known[:split]
+        else:
+            split = int(np.searchsorted(known, int(units.min()) << _UNIT_AT))
+            meeting = known[split:]
+        together = _merged(np.sort(np.concatenate([meeting, new])))
+        more = len(together) - len(meeting)
+        self._entries.grow(more if older else 0, 0 if older else more)
+        if older:
+            self._entries.cells[0, : len(together)] = together
+        else:
+            self._entries.cells[0, split:] = together
+        at, found = _percentiles(together)
+        self._percentiles.set(list(found), at, np.array(list(found.values())))
+
+    def percentile(self, name: str) -> tuple[Array, Array]:
+        """Return the begin of each unit, and the percentile, or maximum, of its operations."""
+        values = self._percentiles.value(name)
+        return self._percentiles.begin_s, np.empty(0) if values is None else values
+
+    @property
+    def entries(self) -> tuple[Moments, Moments, Moments]:
+        """The unit, the bucket and the count of each entry, in the order of time and latency."""
+        return _unpacked(self._entries.cells[0])
+
+    def counts(self, steps: Steps, until_s: float) -> Array:
+        """Return how many operations fell into each step and bucket, in the units that begin before ``until_s``."""
+        until = int(min(steps.end_s, until_s))
+        found: Array = np.zeros((steps.count, BUCKETS))
+        begin = int(steps.begin_s)
+        if self._minutes is not None and steps.length_s % _MINUTE_S == 0:
+            begin = max(begin, until // _MINUTE_S * _MINUTE_S)
+            self._add_minutes(found, steps, self._minutes, begin // _MINUTE_S)
+        entries = self._entries.cells[0]
+        low, high = (int(np.searchsorted(entries, -(-at // self._unit_s) << _UNIT_AT)) for at in (begin, until))
+        units, buckets, counts = _unpacked(entries[low:high])
+        flat = (units * self._unit_s // steps.length_s - steps.first) * BUCKETS + buckets
+        found += np.bincount(flat, weights=counts, minlength=found.size).reshape(found.shape)
+        return found
+
+    @staticmethod
+    def _add_minutes(into: Array, steps: Steps, minutes: Seconds, until: int) -> None:
+        """Add the minutes before minute ``until``; a step has a whole number of minutes."""
+        length, first = steps.length_s // _MINUTE_S, minutes.first
+        low = max(steps.first * length, first)
+        high = min(until, first + len(minutes))
+        if low >= high:
+            return
+        step = np.arange(low, high) // length - steps.first
+        starts = np.flatnonzero(np.append(True, step[1:] != step[:-1]))
+        into[step[starts]] += np.add.reduceat(minutes.cells[:, low - first : high - first], starts, axis=1).T
+
+
+def percentiles_of(
+    kinds: Sequence[Latencies], names: Sequence[str], step_of: Callable[[Moments], Moments], count: int
+) -> list[Array]:
+    """Return percentiles, or the maximum, of all kinds together in each of ``count`` steps; NaN where unknown.
+
+    ``step_of`` returns the step, from 0 on, of each unit.
+    """
+    parts = [(step_of(units), buckets, counts) for units, buckets, counts in (kind.entries for kind in kinds)]
+    inside = [(steps >= 0) & (steps < count) for steps, _, _ in parts]
+    packed = [_packed(*(each[kept] for each in part)) for part, kept in zip(parts, inside, strict=True)]
+    at, known = _percentiles(_merged(np.sort(np.concatenate(packed))))
+    found = []
+    for name in names:
+        values = np.full(count, np.nan)
+        values[at] = known[name]
+        found.append(values)
+    return found
+
+
+def percentiles(counts: Array, name: str) -> Array:
+    """Return the percentile, or maximum, of each row of counts by bucket; NaN where too few lie beyond it."""
+    totals = counts.sum(axis=1)
+    if name == MAX:
+        last = counts.shape[1] - 1 - np.argmax(counts[:, ::-1] > 0, axis=1)
+        return np.where(totals > 0, MIDDLES_US[last], np.nan)
+    share, least = _SHARES[name]
+    ranks = np.maximum(np.ceil(share * totals), 1)
+    at = np.argmax(np.cumsum(counts, axis=1) >= ranks[:, None], axis=1)
+    return np.where(totals >= least, MIDDLES_US[at], np.nan)
+
+
+def _percentiles(entries: Moments) -> tuple[Moments, dict[str, Array]]:
+    """Return the units of sorted entries, and the percentiles and the maximum of each, by name."""
+    units, buckets, counts = _unpacked(entries)
+    starts = np.flatnonzero(np.append(True, units[1:] != units[:-1])[: len(units)])
+    ends = np.append(starts[1:], len(units))[: len(starts)] - 1
+    done = np.cumsum(counts)
+    before = done[starts] - counts[starts]
+    totals = done[ends] - before
+    found = {}
+    for name, (share, least) in _SHARES.items():
+        at = _ranked(done, before, totals, share, least)
+        found[name] = np.where(at < 0, np.nan, MIDDLES_US[buckets[at]]) if len(at) else np.empty(0)
+    return units[starts], {**found, MAX: MIDDLES_US[buckets[ends]]}
+
+
+def _packed(units: Moments, buckets: Moments, counts: Moments) -> Moments:
+    return (units << _UNIT_AT) | (buckets << _COUNT_BITS) | np.minimum(counts, _MOST_COUNT)
+
+
+def _merged(entries: Moments) -> Moments:
+    """Return sorted entries with one for each unit and bucket."""
+    first = np.append(True, entries[1:] >> _COUNT_BITS != entries[:-1] >> _COUNT_BITS)
+    if first.all():
+        return entries
+    starts = np.flatnonzero(first)
+    units, buckets, counts = _unpacked(entries)
+    return _packed(units[starts], buckets[starts], np.add.reduceat(counts, starts))
+
+
+def _unpacked(entries: Moments) -> tuple[Moments, Moments, Moments]:
+    return entries >> _UNIT_AT, (entries >> _COUNT_BITS) & ((1 << _BUCKET_BITS) - 1), entries & _MOST_COUNT
+
+
+def _ranked(done: Moments, before: Moments, totals: Moments, share: float, least: int) -> Moments:
+    """Return the entry with the operation of this rank in each unit; -1 where too few lie beyond it."""
+    ranks = np.maximum(np.ceil(share * totals).astype(np.int64), 1)
+    return np.where(totals >= least, np.searchsorted(done, before + ranks), -1)

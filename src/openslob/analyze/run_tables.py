@@ -1,0 +1,225 @@
+"""What the raw files of a run or an observation come to, as tables over time. It opens no file: lines are given to it.
+
+Times are seconds since the load began. Long loads are kept in units of several seconds, so that memory has a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from openslob.analyze.latencies import Latencies
+from openslob.analyze.steps import STEPS_S
+from openslob.analyze.tables import Array, Intervals, Moments, Seconds
+from openslob.analyze.timeline import Span, amounts_between
+from openslob.counts import COUNTERS
+from openslob.histogram import bucket_of
+from openslob.record.cells import Cells
+from openslob.units import NANOS
+
+SAMPLES = "samples"
+BUSY_US = "busy_us"
+# The files that tables are made of.
+FILES = (
+    "engine.csv",
+    "os.csv",
+    "slices.csv",
+    "waits.csv",
+    "latency.csv",
+    "response.csv",
+    "engine_latency.csv",
+)
+# A load of more seconds is kept in longer units than a second: a week in units of 20 s.
+MOST_UNITS = 40_000
+# A part of a file has a few dozen names, or a few dozen moments.
+_MOST_CELLS = 10_000_000
+
+
+def unit_for(seconds: float) -> int:
+    """Return the unit, in seconds, in which so long a load is kept."""
+    return next((unit for unit in STEPS_S if seconds <= unit * MOST_UNITS), STEPS_S[-1])
+
+
+@dataclass(frozen=True)
+class Duration:
+    """What an engine counts: waits for an event that took from ``low_us`` to less than ``below_us``."""
+
+    event: str
+    low_us: int
+    below_us: int
+
+    @property
+    def name(self) -> str:
+        """The name of its row in a table."""
+        return f"{self.low_us} {self.below_us} {self.event}"
+
+    @classmethod
+    def of(cls, name: str) -> Duration:
+        """Return that of a name."""
+        low_us, below_us, event = name.split(" ", 2)
+        return cls(event, int(low_us), int(below_us))
+
+    @property
+    def middle_us(self) -> float:
+        """How long each is taken to have lasted."""
+        return (self.low_us + max(self.below_us - 1, self.low_us)) / 2
+
+
+class RunTables:
+    """The tables of one load, which grow by `take`.
+
+    ``zero_ns`` is the begin of the load by the server's clock, ``offset_ns`` that clock minus the driver's. What the
+    sessions did, waits and latencies are by units of ``unit_s`` seconds; readings are as they were recorded.
+    """
+
+    def __init__(self, zero_ns: int, offset_ns: int = 0, unit_s: int = 1) -> None:
+        self.zero_ns, self.offset_ns, self.unit_s = zero_ns, offset_ns, unit_s
+        self.engine, self.host = Intervals(), Intervals()
+        # The engine's waits by `Duration.name`.
+        self.durations = Intervals()
+        self.work, self.waits = Seconds(unit_s=unit_s), Seconds(unit_s=unit_s)
+        self.latency: dict[str, Latencies] = {}
+        self.response: dict[str, Latencies] = {}
+        # The length of the longest slice.
+        self.slice_s = 0.0
+        # By session: the end of its first slice, and the begin and end of its last one.
+        self._first_ends_s: dict[int, float] = {}
+        self._last_begins_s: dict[int, float] = {}
+        self.ends_s: dict[int, float] = {}
+        # The moments of the first and the last sample of waits.
+        self._sampled_ns: tuple[int, int] | None = None
+        self._readers: Mapping[str, Callable[[Sequence[str], Cells, bool], None]] = {
+            "engine.csv": self._engine_rows,
+            "os.csv": self._host_rows,
+            "slices.csv": self._slice_rows,
+            "waits.csv": self._wait_rows,
+            "engine_latency.csv": self._duration_rows,
+            "latency.csv": lambda _, *part: self._latency_rows(self.latency, *part),
+            "response.csv": lambda _, *part: self._latency_rows(self.response, *part),
+        }
+
+    @property
+    def end_s(self) -> float:
+        """The last moment of which anything is known."""
+        ends = [float(table.end_s[-1]) for table in (self.engine, self.host, self.durations) if len(table)]
+        return max([*ends, *self.ends_s.values(), 0.0])
+
+    @property
+    def even_s(self) -> tuple[float, float] | None:
+        """The time in which the engine's counters keep pace with the work (`counted_evenly`); None without slices."""
+        if not self._first_ends_s:
+            return None
+        return max(self._first_ends_s.values()), max(self._last_begins_s.values())
+
+    @property
+    def even_ns(self) -> Span | None:
+        """The same by the server's clock."""
+        if self.even_s is None:
+            return None
+        begin_s, end_s = self.even_s
+        return self.zero_ns + round(begin_s * NANOS), self.zero_ns + round(end_s * NANOS)
+
+    def take(self, file: str, columns: Sequence[str], cells: Cells, older: bool = False) -> None:
+        """Add lines of one of the `FILES`, which has these columns; ``older`` ones precede what is known of it.
+
+        ValueError, OverflowError or KeyError for what can't be read.
+        """
+        self._readers[file](columns, cells, older)
+
+    def _at(self, moments: Moments, offset_ns: int = 0) -> Array:
+        """Return times in ns of the server's clock, or of one that is ``offset_ns`` behind it, in seconds.
+
+        ValueError if one is so far off that it is damage: what is drawn over such a time has no end.
+        """
+        seconds: Array = (moments - (self.zero_ns - offset_ns)) / NANOS
+        far_s = float(np.abs(seconds).max(initial=0.0))
+        if far_s > Seconds.MOST:
+            raise ValueError(f"a time is {far_s / 86_400:.0f} days from the begin of the load in events.csv")
+        return seconds
+
+    def _engine_rows(self, _columns: Sequence[str], cells: Cells, older: bool) -> None:
+        rows, run = cells.moments(1)
+        begins, ends = self._at(cells.integers(0, rows)), self._at(cells.integers(1, rows))
+        names, values = _matrix(cells, 2, run, len(rows))
+        # An interval without a length has no rates.
+        long = ends > begins
+        if long.any():
+            self.engine.put(begins[long], ends[long], names, values[:, long], older)
+
+    def _duration_rows(self, _columns: Sequence[str], cells: Cells, older: bool) -> None:
+        rows, run = cells.moments(1)
+        begins, ends = self._at(cells.integers(0, rows)), self._at(cells.integers(1, rows))
+        events, code = cells.names(2)
+        found, place = np.unique(np.stack([code, cells.integers(3), cells.integers(4)]), axis=1, return_inverse=True)
+        names = [Duration(events[event], low, below).name for event, low, below in found.T.tolist()]
+        table = np.full((len(names), len(rows)), np.nan)
+        table[place.ravel(), run] = cells.numbers(5)
+        long = ends > begins
+        if long.any():
+            self.durations.put(begins[long], ends[long], names, table[:, long], older)
+
+    def _host_rows(self, _columns: Sequence[str], cells: Cells, older: bool) -> None:
+        rows, run = cells.moments(0)
+        at = self._at(cells.integers(0, rows), self.offset_ns)
+        self.host.put(at, at, *_matrix(cells, 1, run, len(rows)), older)
+
+    def _wait_rows(self, _columns: Sequence[str], cells: Cells, older: bool) -> None:
+        rows, run = cells.moments(0)
+        samples = cells.integers(0, rows)
+        units = np.floor(self._at(samples, self.offset_ns) / self.unit_s).astype(np.int64)
+        events, code = cells.names(1)
+        # A sample that a part of the file cuts in two is counted once.
+        counted = np.ones(len(samples))
+        first, last = int(samples[0]), int(samples[-1])
+        if self._sampled_ns and older and last == self._sampled_ns[0]:
+            counted[-1] = 0
+        elif self._sampled_ns and not older and first == self._sampled_ns[1]:
+            counted[0] = 0
+        low, high = self._sampled_ns or (first, last)
+        self._sampled_ns = (min(low, first), max(high, last))
+        self.waits.add([SAMPLES], np.zeros(len(units), np.int64), units, counted)
+        self.waits.add([event or SAMPLES for event in events], code, units[run], np.nan_to_num(cells.numbers(2)))
+
+    def _slice_rows(self, names: Sequence[str], cells: Cells, older: bool) -> None:
+        columns = {name: number for number, name in enumerate(names)}
+        begins, ends = (self._at(cells.integers(columns[name])) for name in ("start_ns", "end_ns"))
+        sessions = cells.integers(columns["session"]).tolist()
+        first = dict(zip(reversed(sessions), reversed(ends.tolist()), strict=True))
+        last, begun = (dict(zip(sessions, each.tolist(), strict=True)) for each in (ends, begins))
+        self._first_ends_s = self._first_ends_s | first if older else first | self._first_ends_s
+        self._last_begins_s = begun | self._last_begins_s if older else self._last_begins_s | begun
+        self.ends_s = last | self.ends_s if older else self.ends_s | last
+        self.slice_s = max(self.slice_s, float((ends - begins).max()))
+        low, high = int(np.floor(begins.min() / self.unit_s)), int(np.ceil(ends.max() / self.unit_s))
+        # Room for all of it first: a time that is far off is found before anything of its length is made.
+        self.work.cover(low, high)
+        edges = np.arange(low, high + 1, dtype=np.float64) * self.unit_s
+        spans = np.stack([begins, ends], axis=1)
+        there = [name for name in (*COUNTERS, BUSY_US) if name in columns]
+        if there and high > low:
+            done = amounts_between(spans, np.nan_to_num(cells.table([columns[name] for name in there])), edges)
+            code, units = np.indices(done.shape)
+            self.work.add(there, code.ravel(), low + units.ravel(), done.ravel())
+
+    def _latency_rows(self, into: dict[str, Latencies], cells: Cells, older: bool) -> None:
+        units, counts = cells.integers(0) // self.unit_s, cells.integers(3)
+        edges, place = np.unique(cells.integers(2), return_inverse=True)
+        buckets = np.array([bucket_of(edge) for edge in edges.tolist()])[place]
+        kinds, code = cells.names(1)
+        for number, kind in enumerate(kinds):
+            mine = code == number
+            if kind not in into:
+                into[kind] = Latencies(self.unit_s)
+            into[kind].add(units[mine], buckets[mine], counts[mine], older)
+
+
+def _matrix(cells: Cells, column: int, run: Moments, moments: int) -> tuple[list[str], Array]:
+    """Return the names in a column, and the values in the next one by name and moment; NaN where there is none."""
+    names, code = cells.names(column)
+    if len(names) * moments > _MOST_CELLS:
+        raise ValueError(f"it has {len(names)} different names")
+    table = np.full((len(names), moments), np.nan)
+    table[code, run] = cells.numbers(column + 1)
+    return names, table
