@@ -25,6 +25,8 @@ _OF_HOST = {
     "host.steal": "host.cpu_steal_s",
     "host.iowait": "host.cpu_iowait_s",
     "server.cpu": "server.server_cpu_s",
+    "server.read_bytes": "server.server_read_bytes",
+    "server.write_bytes": "server.server_write_bytes",
     "driver.cpu": "driver.driver_cpu_s",
 }
 _LEVELS = {"host.cores": "host.cores", "server.cores": "server.server_cores"}

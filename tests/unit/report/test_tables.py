@@ -32,6 +32,7 @@ def test_rates_are_those_of_the_load(trace: Trace):
     assert trace.get("ops") == pytest.approx(SESSIONS * OPS)
     assert trace.get("device.reads") == pytest.approx(4800)
     assert trace.get("server.cpu") == pytest.approx(1.0)
+    assert trace.get("server.read_bytes") == pytest.approx(39321600)
     assert trace.get("host.busy") == pytest.approx(0.8 + 0.4 + 0.1)
     assert trace.get("host.cores") == pytest.approx(4)
     # What sessions count when their slices end is not known of the first and the last of these.
