@@ -34,7 +34,7 @@ _OTHER_SOURCES = ("cgroup.", "pressure.", "volume.", "instance.")
 # What is a level, and no counter, by the end of its name.
 _LEVEL_ENDS = ("_limit", "_quota", "_bytes")
 _MARKED = {"checkpoints": "checkpoint", "log_switches": "log switch", "maintenance": "maintenance"}
-_TOLD = {Event.NOTE: "note", Event.ERROR: "error"}
+_HAPPENED = {Event.NOTE: "note", Event.ERROR: "error"}
 
 
 @dataclass(frozen=True)
@@ -264,5 +264,5 @@ def _marks(tables: RunTables, seconds: float, events: Sequence[Happening]) -> It
             yield Mark(max(float(begins[at]), 0.0), float(ends[at]), kind, f"{values[at]:g}" if values[at] > 1 else "")
     for each in events:
         at_s = (each.wall_ns + tables.offset_ns - tables.zero_ns) / NANOS
-        if each.kind in _TOLD and 0 <= at_s <= seconds:
-            yield Mark(at_s, at_s, _TOLD[Event(each.kind)], each.text)
+        if each.kind in _HAPPENED and 0 <= at_s <= seconds:
+            yield Mark(at_s, at_s, _HAPPENED[Event(each.kind)], each.text)

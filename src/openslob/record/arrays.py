@@ -180,7 +180,7 @@ def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _odd_line(lines: bytes, columns: int) -> tuple[int, int] | None:
-    """Return the number and the columns of the first line with more or fewer columns; None if it can't be told."""
+    """Return the number and the columns of the first line with more or fewer columns; None if it can't be found."""
     reader = csv.reader(lines.decode("utf-8", "replace").splitlines())
     try:
         return next(((reader.line_num, len(row)) for row in reader if len(row) != columns), None)
