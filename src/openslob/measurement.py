@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 
 from openslob.counts import SliceCounts
+from openslob.group import GroupUse
 from openslob.histogram import Histogram, Slow
 from openslob.method import OpKind
 from openslob.references import Ceiling, ServerReport
@@ -207,7 +208,8 @@ class HostDelta:
     they caused to be read from storage (page-cache hits are not in it). ``sampler_cpu_s`` is the CPU of the sampling
     sessions inside the server, part of ``server_cpu_s``. ``server_cores`` is the number of CPUs that the server may run
     on, ``server_cpus_busy_s`` the time that these were busy, for the server, interrupts or anything else.
-    ``client_cpu_s`` is the CPU of an observed command, and of all processes that it waited for.
+    ``client_cpu_s`` is the CPU of an observed command, and of all processes that it waited for. ``group`` is what the
+    server's control group held back.
     """
 
     seconds: float
@@ -226,6 +228,7 @@ class HostDelta:
     page_cache_bytes_before: float | None = None
     page_cache_bytes_after: float | None = None
     memory_available_bytes: float | None = None
+    group: GroupUse | None = None
     unknown: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -14,8 +14,11 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
+from openslob.group import GroupUse
+from openslob.host.cgroup import CGROUP, COUNTERS, CPU_QUOTA
 from openslob.host.counters import CPU_NAMES, busy_name, open_host
 from openslob.host.device import DEVICE, DEVICE_NAMES, BlockDevice, devices_under, sum_of_devices
+from openslob.host.limits import LimitsReader
 from openslob.host.model import FigureUnknownError, OsReading, Sample, text_of
 from openslob.host.process_clocks import ProcessClockSampler
 from openslob.host.processes import (
@@ -67,7 +70,7 @@ def read_driver(peak: bool = True) -> Sample:
 
 
 class OsReader:
-    """Reads the counters of host, server, samplers, devices and driver; with 300 sessions in a few milliseconds.
+    """Reads the counters of host, server, samplers, devices and driver, and limits; 300 sessions in a few milliseconds.
 
     ``servers`` select the processes of the server, or of each server of a cluster. ``data_directories`` contain the
     data; the I/O of all devices under them is summed. Both are empty if unknown, for the reason ``why_unknown``.
@@ -92,10 +95,13 @@ class OsReader:
             self._servers = [_opened(selector, cpu_alone) for selector in servers]
         except FigureUnknownError as error:
             self._why_no_server = str(error)
+        folders: list[Path] = []
         try:
-            self._devices = [BlockDevice(folder) for folder in devices_under(data_directories)]
+            folders = devices_under(data_directories)
+            self._devices = [BlockDevice(folder) for folder in folders]
         except FigureUnknownError as error:
             self._why_no_device = str(error)
+        self._limits = LimitsReader(servers, folders, self._why_no_device)
 
     def read(self, full_scan: bool = True) -> OsReading:
         """Return a reading. Samples have the reasons of values that can't be read.
@@ -105,9 +111,8 @@ class OsReader:
         time_ns = time.monotonic_ns()
         host, memory, devices = self._host.cpu(), self._host.memory(), self._read_devices()
         server = self._read_server(host, full_scan)
-        return OsReading(
-            time_ns, {"host": host, "memory": memory, **devices, **server, "driver": read_driver(full_scan)}
-        )
+        ours, limits = {"driver": read_driver(full_scan)}, self._limits.read()
+        return OsReading(time_ns, {"host": host, "memory": memory, **devices, **server, **ours, **limits})
 
     def tasks(self) -> Tasks:
         """Return all threads of the servers' processes of the last reading; none if they are not on this host."""
@@ -115,7 +120,7 @@ class OsReader:
 
     def close(self) -> None:
         """Close all files; a second call does nothing."""
-        for part in (self._host, *self._servers, *self._devices):
+        for part in (self._host, *self._servers, *self._devices, self._limits):
             part.close()
 
     def _read_devices(self) -> dict[str, Sample]:
@@ -224,8 +229,16 @@ def difference(before: OsReading, after: OsReading) -> HostDelta:
         page_cache_bytes_before=interval.level(before, "memory", "page_cache_bytes", "page_cache_bytes_before"),
         page_cache_bytes_after=interval.level(after, "memory", "page_cache_bytes", "page_cache_bytes_after"),
         memory_available_bytes=interval.level(after, "memory", "memory_available_bytes", "memory_available_bytes"),
+        group=_group_use(interval, after),
         unknown=interval.unknown,
     )
+
+
+def _group_use(interval: _Difference, after: OsReading) -> GroupUse | None:
+    counted = interval.changes(CGROUP, COUNTERS[:3], "group") if CGROUP in after.sources else None
+    if counted is None:
+        return None
+    return GroupUse(after.sources[CGROUP].values.get(CPU_QUOTA), *counted)
 
 
 def _device_io(interval: _Difference, after: OsReading) -> DeviceIo | None:

@@ -19,7 +19,7 @@ from openslob.interrupt import Interrupt
 from openslob.measurement import EVERY_FIGURE, Observed, OtherSessions, TimelinePoint, Window
 from openslob.record.model import RecordKind, RunRecord, Status
 from openslob.record.store import RunFolder
-from openslob.run.aftermath import set_cpu_facts
+from openslob.run.aftermath import set_host_facts
 from openslob.run.course import Course
 from openslob.run.progress import Progress
 from openslob.run.readings import ReadingsRecorder, TimelineInterval, sum_of, timeline_point
@@ -240,7 +240,7 @@ class Observer:
         host = difference(before.os, (after or readings.last(before)).os)
         if ending.client_cpu_s is not None:
             host = replace(host, client_cpu_s=ending.client_cpu_s)
-        set_cpu_facts(self._builder, self.samplers, host)
+        set_host_facts(self._builder, self.samplers, recorder.limits, host)
         return Observed(
             block_size=self._facts.block_size,
             cache_bytes=self._facts.cache_bytes,

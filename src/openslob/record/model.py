@@ -123,7 +123,10 @@ class RunRecord(RecordModel):
     ``_pct`` …). The report knows the following facts by name and shows every other one unchanged. ``environment``:
     ``local`` (whether the server is on this host), ``host`` (its name), ``host_cpu_s`` (CPU seconds of the window by
     kind of time), ``server_cpu_s`` (by kind of server process or thread), ``server_host_cpu_s`` (busy and idle, of a
-    server's host that can't be examined) and ``cpu_source`` (of which of these the engine is the source). ``engine``:
+    server's host that can't be examined) and ``cpu_source`` (of which of these the engine is the source).
+    ``server_limits`` has the limits of the server's control group when the window began, by their names in ``os.csv``:
+    ``cpu_quota`` in CPUs, ``read_limit`` and ``write_limit`` in requests per second, ``read_bytes_limit`` and
+    ``write_bytes_limit``, ``memory_limit_bytes``; it is empty if there are none. ``engine``:
     ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``, ``data_bytes``, ``direct_io``, ``settings``,
     ``plans`` (text by statement), ``wait_latency`` (of the events whose waits the engine counts by duration, as
     ``latency`` but only as fine as the engine's buckets, each wait at the upper edge of its own) and, where they apply,

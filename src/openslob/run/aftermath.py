@@ -11,6 +11,7 @@ from openslob.errors import SlobError
 from openslob.host.sampler import WHY_UNATTRIBUTED
 from openslob.host.server_log import logs_of
 from openslob.measurement import HostDelta
+from openslob.run.readings import SeenLimits
 from openslob.run.record_builder import RecordBuilder
 from openslob.run.samplers import Samplers
 
@@ -38,8 +39,8 @@ def note_unfinished(notes: list[str], seconds: Collection[float]) -> None:
         notes.append(f"{ran}: they were cancelled within a slice, which is not counted")
 
 
-def set_cpu_facts(builder: RecordBuilder, samplers: Samplers, host: HostDelta) -> None:
-    """Record the host's CPU seconds of the window, and the server's by kind of process or thread."""
+def set_host_facts(builder: RecordBuilder, samplers: Samplers, limits: SeenLimits, host: HostDelta) -> None:
+    """Record the CPU seconds of the window, the host's and the server's by kind of process, and the server's limits."""
     by_kind = None
     try:
         by_kind = samplers.cpu_by_kind(host.server_cpu_s)
@@ -47,6 +48,9 @@ def set_cpu_facts(builder: RecordBuilder, samplers: Samplers, host: HostDelta) -
         builder.notes.append(str(error))
     builder.environment["host_cpu_s"] = dict(host.cpu or {})
     builder.set_fact("server_cpu_s", by_kind, host.unknown.get("server_cpu_s") or WHY_UNATTRIBUTED)
+    builder.set_fact("server_limits", None if limits.why_unknown else dict(limits.first), limits.why_unknown)
+    for at_s, what in limits.changes:
+        builder.notes.append(f"the limits of the server's control group changed {at_s:.0f} s after the start: {what}")
 
 
 def end_sessions(engine: Engine, notes: list[str]) -> None:

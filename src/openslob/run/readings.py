@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from openslob.engines.base import Activity
 from openslob.errors import SlobError
+from openslob.host.cgroup import CGROUP, LIMITS
+from openslob.host.model import OsReading
 from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta, OtherSessions, TimelinePoint, WaitClass
 from openslob.record.raw_csv import RawCsv
@@ -39,6 +41,43 @@ class TimelineInterval:
         return (self.end_ns - self.begin_ns) / NANOS
 
 
+class SeenLimits:
+    """The limits of the server's control group, and when they changed, in seconds after the first reading."""
+
+    # A limit that changes with every reading is a control loop's: the first changes show that.
+    MOST = 20
+
+    def __init__(self) -> None:
+        self.first: Mapping[str, float] = {}
+        self.why_unknown = ""
+        self.changes: list[tuple[float, str]] = []
+        self._last: Mapping[str, float] = {}
+        self._begin_ns = 0
+
+    def see(self, reading: OsReading) -> None:
+        """Take the limits of a reading."""
+        sample = reading.sources.get(CGROUP)
+        if sample is None:
+            return
+        if not sample.values:
+            self.why_unknown = next(iter(sample.unknown.values()), "")
+            return
+        limits = {name: sample.values[name] for name in LIMITS if name in sample.values}
+        if not self._begin_ns:
+            self.first, self._begin_ns = limits, reading.time_ns
+        elif limits != self._last and len(self.changes) < self.MOST:
+            names = [name for name in LIMITS if limits.get(name) != self._last.get(name)]
+            what = ", ".join(
+                f"{name.replace('_', ' ')} {_limit(self._last, name)} → {_limit(limits, name)}" for name in names
+            )
+            self.changes.append(((reading.time_ns - self._begin_ns) / NANOS, what))
+        self._last = limits
+
+
+def _limit(limits: Mapping[str, float], name: str) -> str:
+    return f"{limits[name]:,.10g}" if name in limits else "none"
+
+
 class ReadingsRecorder:
     """Records the readings and samples of one window. Its methods are called by one thread only."""
 
@@ -56,6 +95,7 @@ class ReadingsRecorder:
         self._saw_sample = saw_sample
         self._readings: list[SystemReading] = []
         self._raw_seen: dict[str, float] = {}
+        self.limits = SeenLimits()
 
     def sampled(self, activity: Activity) -> None:
         """Record a sample of what the sessions are doing, the test's and others."""
@@ -93,6 +133,7 @@ class ReadingsRecorder:
         self._raw_seen.update(moved)
         self._raw.sample(reading.counters.server_ns, reading.counters.epoch, moved)
         wall_ns = self._anchor.wall_of(reading.os.time_ns)
+        self.limits.see(reading.os)
         self._raw.os(wall_ns, {f"{source}.{name}": value for _, source, name, value in reading.os.rows()})
         if self.last_reading is not None:
             self._interval(self._interval_begin(reading), reading)

@@ -24,7 +24,7 @@ from openslob.measurement import EVERY_FIGURE, EngineDelta, Instance, Measuremen
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, UnsavedError
-from openslob.run.aftermath import data_after, end_sessions, explained, note_unfinished, set_cpu_facts
+from openslob.run.aftermath import data_after, end_sessions, explained, note_unfinished, set_host_facts
 from openslob.run.course import Course
 from openslob.run.plan import Phase, between_slices_s, session_plans
 from openslob.run.preflight import active_bytes, findings, is_cacheable, server_reports
@@ -345,7 +345,7 @@ class _Run:
         if not counter_seconds:
             self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
         host = difference(before.os, (after or readings.last(before)).os)
-        set_cpu_facts(self._builder, samplers, host)
+        set_host_facts(self._builder, samplers, readings.recorder.limits, host)
         ceiling = self._request.ceiling
         blocks_after, data_fault = data_after(self._engine, self._builder.notes) if after else (None, "")
         return Measurement(

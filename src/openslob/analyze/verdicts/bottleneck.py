@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from openslob.analyze.other_sessions import BESIDE, worked
 from openslob.analyze.verdicts.course import are_idle, idle_shares_pct
+from openslob.analyze.verdicts.environment import quota_figures, quota_says
 from openslob.analyze.verdicts.mode import is_reached
 from openslob.analyze.verdicts.outcome import Shown, fails, holds, unknown, unknown_because
 from openslob.measurement import Measurement, WaitClass
@@ -19,6 +20,7 @@ MAIN_SHARE_PCT = 50.0
 LEAST_IN_DEVICE = 0.2
 STORAGE = "storage"
 CPU = "server's CPU"
+CPU_QUOTA = "CPU quota"
 OTHERS_CPU = "CPU that others used"
 GIVEN_RATE = "given rate"
 THINK_TIME = "think time"
@@ -27,12 +29,13 @@ THINK_TIME = "think time"
 def limit_found(measurement: Measurement) -> Verdict:
     """Judge whether a resource limited the run, so that the figures are the platform's; ``why`` names the resource.
 
-    For a run that reached its given rate, the limit is that rate. Otherwise the limit is the first of: the server's
-    CPU, if saturated (faster storage would not help); think time, if sessions spent more than half of the load outside
-    of operations; storage, if they spent more than half of their time in data I/O or in writing the log; locks, or
-    other instances of a cluster, if they spent it there. The verdict fails when nothing was at its limit, and is
-    unknown when other sessions took their part, or when nothing known is the limit and a figure is missing. The
-    device's busy time tells whether storage's throughput or its latency was the limit.
+    For a run that reached its given rate, the limit is that rate. Otherwise the limit is the first of: the CPU quota of
+    the server's control group, if it was used up in most of its periods; the server's CPU, if saturated (faster storage
+    would not help); think time, if sessions spent more than half of the load outside of operations; storage, if they
+    spent more than half of their time in data I/O or in writing the log; locks, or other instances of a cluster, if
+    they spent it there. The verdict fails when nothing was at its limit, and is unknown when other sessions took their
+    part, or when nothing known is the limit and a figure is missing. The device's busy time tells whether storage's
+    throughput or its latency was the limit.
 
     Shares are of DB time, so they prove nothing when sessions were idle (`sessions_busy`). Sessions that waited for
     data while the device had hardly any requests did not wait for storage.
@@ -53,9 +56,11 @@ def limit_found(measurement: Measurement) -> Verdict:
         **({"cluster_pct": shares[WaitClass.CLUSTER].value} if WaitClass.CLUSTER in shares else {}),
         "device_busy_pct": busy.value,
         "device_queue": queue.value,
+        **quota_figures(measurement),
     }
     waited = ", ".join(f"{kind.value} {_pct(share)}" for kind, share in shares.items())
-    used = f"CPU {_pct(cpu)} (by the server {_pct(server)}), and of DB time: {waited}"
+    held_back = f"; {said}" if (said := quota_says(measurement)) else ""
+    used = f"CPU {_pct(cpu)} (by the server {_pct(server)}{held_back}), and of DB time: {waited}"
     if disturbed:
         return unknown(name, f"Can't be determined: {BESIDE}, and what limited the test may be their load.", **figures)
     if doubt:
@@ -77,11 +82,21 @@ def _found(limit: str, used: str, busy: Quantity, queue: Quantity) -> str:
 
 def _doubt(measurement: Measurement, limit: str | None, shares: dict[WaitClass, Quantity], queue: Quantity) -> str:
     """Return why the shares of DB time do not show what limited the run; empty if they do, or are not needed."""
-    if limit not in (GIVEN_RATE, CPU, OTHERS_CPU) and are_idle(measurement):
+    if limit not in (GIVEN_RATE, CPU_QUOTA, CPU, OTHERS_CPU) and are_idle(measurement):
         return f"The sessions were idle {sum(idle_shares_pct(measurement)):.0f} % of the time, which limited the run"
     if limit == STORAGE and _waited_elsewhere(measurement, shares, queue):
         return "The sessions waited for data, but the device had hardly any requests"
     return ""
+
+
+def _uses_up_quota(measurement: Measurement) -> bool:
+    """Return whether the server was held back in most periods of its quota, or used nearly all of it."""
+    group, used_s = measurement.host.group, measurement.host.server_cpu_s
+    if not measurement.local or group is None or not group.periods_throttled:
+        return False
+    allowed_s = (group.cpu_quota or 0.0) * measurement.host.seconds
+    nearly_all = bool(allowed_s and used_s is not None and 100 * used_s >= SATURATED_PCT * allowed_s)
+    return nearly_all or group.throttled_pct > MAIN_SHARE_PCT
 
 
 def _mostly_thinks(measurement: Measurement) -> bool:
@@ -104,6 +119,8 @@ def _waited_elsewhere(measurement: Measurement, shares: dict[WaitClass, Quantity
 
 
 def _limit(measurement: Measurement, cpu: Quantity, server: Quantity, shares: dict[WaitClass, Quantity]) -> str | None:
+    if _uses_up_quota(measurement):
+        return CPU_QUOTA
     if cpu.value is not None and cpu.value >= SATURATED_PCT:
         of_busy = server.times(100).per(cpu, "no CPU was busy").value
         return CPU if of_busy is None or of_busy > MAIN_SHARE_PCT else OTHERS_CPU

@@ -86,13 +86,13 @@ def quiet_machine(measurement: Observed) -> Verdict:
     """
     steal, others = host_cpu_pct(measurement, "steal"), _others_cpu_pct(measurement)
     if not isinstance(measurement, Measurement):
-        return _undisturbed(steal, others)
+        return _undisturbed(measurement, steal, others)
     between = spread(rate_points(measurement.timeline))
-    figures = {"steal_pct": steal.value, "others_cpu_pct": others.value, "spread_pct": between}
+    shares = {"steal_pct": steal.value, "others_cpu_pct": others.value, "spread_pct": between}
+    figures = {**shares, **quota_figures(measurement)}
     facts = "; ".join(
         (
-            _share_of_cpu(steal, "was stolen", "stolen CPU"),
-            _share_of_cpu(others, "was used by others", "others' CPU"),
+            *_uses_of_cpu(measurement, steal, others),
             f"ops/s spread by {between:.1f} % between windows" if between is not None else _too_short(MIN_WINDOWS),
         )
     )
@@ -108,15 +108,46 @@ def quiet_machine(measurement: Observed) -> Verdict:
     return holds("quiet_machine", f"The machine was quiet: {facts} {limits}.", **figures)
 
 
-def _undisturbed(steal: Quantity, others: Quantity) -> Verdict:
-    figures = {"steal_pct": steal.value, "others_cpu_pct": others.value}
-    both = _share_of_cpu(steal, "was stolen", "stolen CPU"), _share_of_cpu(others, "was used by others", "others' CPU")
-    facts = f"{'; '.join(both)} ({MAX_STEAL_PCT:g} % and {MAX_OTHERS_PCT:g} % are allowed)"
+def _undisturbed(measurement: Observed, steal: Quantity, others: Quantity) -> Verdict:
+    figures = {"steal_pct": steal.value, "others_cpu_pct": others.value, **quota_figures(measurement)}
+    uses = "; ".join(_uses_of_cpu(measurement, steal, others))
+    facts = f"{uses} ({MAX_STEAL_PCT:g} % and {MAX_OTHERS_PCT:g} % are allowed)"
     if any((share.value or 0) > most for share, most in ((steal, MAX_STEAL_PCT), (others, MAX_OTHERS_PCT))):
         return fails("quiet_machine", f"The machine is noisy: {facts}.", **figures)
     if steal.value is None or others.value is None:
         return unknown("quiet_machine", f"Can't be determined: {facts}.", **figures)
     return holds("quiet_machine", f"The machine was quiet: {facts}.", **figures)
+
+
+def _uses_of_cpu(measurement: Observed, steal: Quantity, others: Quantity) -> list[str]:
+    """Return who took CPU, and the quota, which is a part of the platform and no disturbance."""
+    shares = [
+        _share_of_cpu(steal, "was stolen", "stolen CPU"),
+        _share_of_cpu(others, "was used by others", "others' CPU"),
+    ]
+    return [*shares, *filter(None, [quota_says(measurement)])]
+
+
+def quota_figures(measurement: Observed) -> dict[str, float | None]:
+    """Return the CPU quota of the server's control group and the share of its periods in which it was used up.
+
+    There are none without a quota.
+    """
+    group = measurement.host.group
+    if not measurement.local or group is None or not (group.cpu_quota or group.periods_throttled):
+        return {}
+    return {"cpu_quota": group.cpu_quota, "throttled_pct": group.throttled_pct, "throttled_s": group.throttled_s}
+
+
+def quota_says(measurement: Observed) -> str:
+    """Return how the CPU quota of its control group held the server back; empty without a quota."""
+    group = measurement.host.group
+    if group is None or not quota_figures(measurement):
+        return ""
+    size = f"of {group.cpu_quota:g} CPUs" if group.cpu_quota else "that ended during the run"
+    return (
+        f"the CPU quota {size} of its control group held the server back in {group.throttled_pct:.0f} % of its periods"
+    )
 
 
 def _share_of_cpu(share: Quantity, use: str, name: str) -> str:

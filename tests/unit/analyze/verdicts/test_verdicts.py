@@ -10,6 +10,7 @@ import pytest
 from factories import measurements as made
 from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS, judge, server
+from openslob.group import GroupUse
 from openslob.measurement import EngineDelta, HostDelta, ObjectIo, OtherSessions
 from openslob.method import OpKind
 from openslob.record.model import Holds
@@ -305,6 +306,13 @@ CASES = [
     ("limit_found", HOLDS, {"local": False}, "how busy the device was is unknown"),
     ("limit_found", HOLDS, {"host": made.host(cpu=BUSY_CPU, server_cpu_s=200.0)}, "The limit was the server's CPU"),
     ("limit_found", HOLDS, {"host": made.host(server_cores=1, server_cpu_s=58.0)}, "CPU 97 %"),
+    # Held back in most periods; or seldom, but it had nearly all of its quota: 80 s of 84.
+    ("limit_found", HOLDS, {"host": made.host(group=GroupUse(2.0, 30.0, 600, 480))}, "limit was the CPU quota, not"),
+    ("limit_found", HOLDS, {"host": made.host(group=GroupUse(1.4, 30.0, 600, 6))}, "the CPU quota of 1.4 CPUs of its"),
+    ("limit_found", HOLDS, {"host": made.host(group=GroupUse(2.0, 30.0, 600, 246))}, "in 41 % of its periods), and"),
+    ("limit_found", HOLDS, {"host": made.host(group=GroupUse(1.4, 0.0, 600, 0))}, "Storage was the limit"),
+    ("quiet_machine", HOLDS, {"host": made.host(group=GroupUse(2.0, 30.0, 600, 246))}, "of 2 CPUs of its control"),
+    ("quiet_machine", HOLDS, {"host": made.host(group=GroupUse(None, 3.0, 60, 6))}, "CPU quota that ended during"),
     ("limit_found", HOLDS, {"host": made.host(server_cores=1, server_cpus_busy_s=59.0)}, "not storage: CPU 98 %"),
     (
         "limit_found",
@@ -386,4 +394,7 @@ def test_without_a_rate_there_is_no_verdict_on_one():
 def test_mode_looked_like_and_limit_are_figures():
     assert verdict("mode").figures == {"looks_like": "pio"}
     assert verdict("limit_found").figures["limit"] == "storage"
+    assert "throttled_pct" not in verdict("limit_found", host=made.host(group=GroupUse(None, 0.0, 0, 0))).figures
+    limited = verdict("limit_found", host=made.host(group=GroupUse(1.5, 9.0, 600, 450))).figures
+    assert (limited["limit"], limited["cpu_quota"], limited["throttled_pct"]) == ("CPU quota", 1.5, 75.0)
     assert verdict("limit_found").figures["device_busy_pct"] == pytest.approx(59_000 / 600)
