@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -113,7 +114,7 @@ def made(with_names):
 
 def test_the_file_names_nobody():
     found = made(with_names=False)
-    text = json.dumps(found)
+    text = re.sub("name-[0-9a-f]{8}", "", json.dumps(found))  # by chance these digits are a name
     for name in ("db1", "example.org", "SALES", "BEN", "/u9"):
         assert name.lower() not in text.lower()
     # An object of ours that begins with the user's name keeps its own.
