@@ -62,6 +62,9 @@ class ManagedServer(Protocol):
     def stop(self) -> ServerStatus:
         """Stop it cleanly; nothing to do if it is down."""
 
+    def kill(self) -> None:
+        """Kill all of its processes at one moment, as a crash of its host does; it recovers at its next start."""
+
     def destroy(self) -> None:
         """Stop it and remove its data."""
 

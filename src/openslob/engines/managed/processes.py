@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +66,29 @@ class ServerProcesses:
             raise SlobError(f"process {process.pid} did not end, even after SIGKILL", "check its storage")
         waited_s = time.monotonic() - began_s
         return "" if at_once else f"it did not stop in {waited_s:.0f} s and was killed; it recovers at its next start"
+
+    def kill(self) -> None:
+        """Kill all processes at one moment, as far as they see: none goes on after another one's end.
+
+        SlobError when they survive even SIGKILL.
+        """
+        ours = self._all()
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for process in ours:
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(number)
+        if not wait(lambda: all(map(_has_ended, ours)), _IMMEDIATE_STOP_S):
+            raise SlobError("processes did not end, even after SIGKILL", "check the server's storage")
+
+    def _all(self) -> list[psutil.Process]:
+        """Return the main process and those that it started; stopped first, it starts no more of them meanwhile."""
+        main = self._main()
+        if main is None:
+            return []
+        with suppress(psutil.NoSuchProcess):
+            main.send_signal(signal.SIGSTOP)
+            return [main, *main.children(recursive=True)]
+        return [main]
 
     def clear_remains(self, remains: Collection[Path]) -> None:
         """End orphans of a main process that ended, and remove its pid file and ``remains``.

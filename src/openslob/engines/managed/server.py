@@ -153,6 +153,12 @@ class LocalServer(ABC, Generic[P]):
                 self._halt()
         return self.status()
 
+    def kill(self) -> None:
+        """Kill all of its processes at one moment; its files stay as they are, and so do those of a running server."""
+        with self._home.claimed("kill"), self._home.locked("killing"):
+            self._require_own_data()
+            self.processes.kill()
+
     def destroy(self) -> None:
         """Stop it and remove its data; nothing to do if it is not there. SlobError while another process uses it."""
         if not self._home.read():
