@@ -29,8 +29,7 @@ def ledger(subject):
 def test_what_a_session_committed_is_there_with_its_times(ledger):
     before_ns = time.time_ns()
     session = ledger.open_session(1)
-    for number, key in ((1, 0), (2, 2), (3, 2)):
-        session.commit(number, key)
+    times_ns = [session.commit(number, key) for number, key in ((1, 0), (2, 2), (3, 2))]
     now_ns = session.server_ns()
     last = session.last()
     session.close()
@@ -46,6 +45,8 @@ def test_what_a_session_committed_is_there_with_its_times(ledger):
     }
     # The same clock: both are on this host.
     assert before_ns - 1e6 < found.rows[1, 0].server_ns <= found.rows[1, 2].server_ns <= now_ns < time.time_ns() + 1e6
+    assert [found.rows[1, 0].server_ns, found.rows[1, 2].server_ns] == [times_ns[0], times_ns[2]]
+    assert found.sessions[1].server_ns == times_ns[2]
     assert ledger.damage() == []
     assert ledger.guards()
 

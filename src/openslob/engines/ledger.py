@@ -27,7 +27,7 @@ class Entry:
 class LedgerContents:
     """All that the server has: the last operation of each session, and each of its rows by (session, key).
 
-    An operation writes one row and the session's own in one transaction, so that both must agree.
+    An operation writes one row and the session's own in one transaction, with the same number and time.
     """
 
     sessions: Mapping[int, Entry]
@@ -37,11 +37,12 @@ class LedgerContents:
 class LedgerSession(Protocol):
     """One connection that commits operations one at a time, outside of procedures. Used by one thread."""
 
-    def commit(self, number: int, key: int) -> None:
+    def commit(self, number: int, key: int) -> int:
         """Write operation ``number`` to row ``key`` of the session, in one transaction with the session's own row.
 
-        Returns when the server has acknowledged the commit. SlobError when the server refuses it or the connection is
-        lost: whether it was committed is not known then.
+        Returns when the server has acknowledged the commit: the server's clock, in ns since the epoch, that it wrote to
+        both rows. SlobError when the server refuses it or the connection is lost: whether it was committed is not known
+        then, and the session is of no more use.
         """
 
     def last(self) -> Entry:

@@ -158,16 +158,18 @@ class PostgresLedgerSession:
         # Preparing a statement on the server would send several of one message one by one.
         connection.prepare_threshold = None
 
-    def commit(self, number: int, key: int) -> None:
+    def commit(self, number: int, key: int) -> int:
         """Commit one operation: one message, whose last answer is that to COMMIT."""
         text = statement("ledger", "commit", **self._parts, number=sql.Literal(number), key=sql.Literal(key))
         with self._guard(), self._connection.cursor() as cursor:
             cursor.execute(text)
-            answers = [cursor.statusmessage]
+            answers, written = [cursor.statusmessage], None
             while cursor.nextset():
                 answers.append(cursor.statusmessage)
-        if tuple(answers) != _COMMITTED:
+                written = (cursor.fetchone() if cursor.description else None) or written
+        if tuple(answers) != _COMMITTED or written is None:
             raise SlobError(f"operation {number} of session {self._session} was answered with {answers}")
+        return int(written[0])
 
     def last(self) -> Entry:
         """Return the session's own row."""
