@@ -1,0 +1,340 @@
+"""The storage that can be cut off against a model of it: the folder always has what the model says is kept."""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from openslob.durability.cut import require_fuse
+from openslob.durability.cut.contents import PAGE_BYTES, SECTOR_BYTES
+from openslob.durability.cut.layer import VolatileLayer
+from openslob.errors import SlobError
+
+FILE, FOLDER = stat.S_IFREG | 0o600, stat.S_IFDIR | 0o700
+OPEN_FILES = Path("/proc/self/fd")
+NAMES = ("a", "b", "d", "d/a", "d/b")
+
+
+def made(folder, names="journal", lying=False):
+    return VolatileLayer(folder, names, lying)
+
+
+def make(layer, path, mode=FILE, target=""):
+    return layer.make(path, mode, os.geteuid(), os.getegid(), target)
+
+
+def contents(layer, node):
+    return layer.read(node, 0, node.size + 1)
+
+
+def kept(folder):
+    """All that is kept, by path: the bytes of files, None for folders."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def seen(layer, node=None, above=""):
+    """All that users see, likewise."""
+    found = {}
+    for name, each in (node or layer.root).entries.items():
+        path = f"{above}{name}"
+        found |= {path: None, **seen(layer, each, f"{path}/")} if each.is_folder else {path: contents(layer, each)}
+    return found
+
+
+class Item:
+    """A file or folder of the model: what it has now and what is kept; ``last``: its last change of names or size."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.data = self.kept = b""
+        self.last = 0
+
+
+class Model:
+    """The journal's rules in their plainest form: all changes since the begin, made again for what is kept."""
+
+    def __init__(self):
+        self.now = {}
+        self.changes = []
+        self.sizes = {}
+        self.kept_changes = 0
+        self.top = Item(True)
+
+    def above(self, path):
+        return self.now[path.rpartition("/")[0]] if "/" in path else self.top
+
+    def change(self, do, *touched):
+        self.changes.append(do)
+        do(self.now)
+        for item in touched:
+            item.last = len(self.changes)
+
+    def resize(self, item, size):
+        item.data = item.data[:size].ljust(size, b"\0")
+        self.sizes[len(self.changes)] = (item, size)
+        self.change(lambda names: None, item)
+
+    def sync(self, item):
+        for number in range(self.kept_changes, item.last):
+            if number in self.sizes:
+                each, size = self.sizes[number]
+                each.kept = each.kept[:size].ljust(size, b"\0")
+        self.kept_changes = max(self.kept_changes, item.last)
+        item.kept = item.data
+
+    def kept(self):
+        names = {}
+        for do in self.changes[: self.kept_changes]:
+            do(names)
+        return {path: None if item.folder else item.kept for path, item in names.items()}
+
+
+def moved(old, new):
+    """The change of all paths below ``old``."""
+
+    def do(names):
+        for path in [path for path in names if path == new or path.startswith(f"{new}/")]:
+            del names[path]
+        for path in [path for path in names if path == old or path.startswith(f"{old}/")]:
+            names[new + path[len(old) :]] = names.pop(path)
+
+    return do
+
+
+class Both:
+    """The layer and the model, with the same requests; what one refuses is not asked of the other."""
+
+    def __init__(self, folder, names="journal"):
+        self.layer, self.model = made(folder, names), Model()
+        for path in ("a", "d", "d/a"):
+            self.make(path, "", 0, 0)
+            self.write(path, "", 1, 3 * PAGE_BYTES // 2) if path != "d" else None
+
+    def step(self, what, path, other, number, size):
+        with suppress(OSError):  # no such file, a folder that is not empty, …: nothing was changed
+            getattr(self, what)(path, other, number, size)
+        expected = {path: None if item.folder else item.data for path, item in self.model.now.items()}
+        assert seen(self.layer) == expected
+
+    def make(self, path, other, number, size):
+        folder = path == "d"
+        make(self.layer, path, FOLDER if folder else FILE)
+        item = Item(folder)
+        self.model.change(lambda names: names.__setitem__(path, item), item, self.model.above(path))
+
+    def write(self, path, other, number, size):
+        node, item = self.layer.find(path), self.model.now.get(path)
+        data = bytes([number % 255 + 1]) * size
+        self.layer.write(node, data, number)
+        item.data = item.data.ljust(number, b"\0")[:number] + data + item.data[number + size :]
+
+    def resize(self, path, other, number, size):
+        node = self.layer.find(path)
+        before = node.size
+        self.layer.resize(node, number)
+        if before != number:
+            self.model.resize(self.model.now[path], number)
+
+    def sync(self, path, other, number, size):
+        self.layer.sync(self.layer.find(path))
+        self.model.sync(self.model.now[path])
+
+    def remove(self, path, other, number, size):
+        self.layer.remove(path)
+        item, above = self.model.now[path], self.model.above(path)
+        self.model.change(lambda names: names.pop(path), item, above)
+
+    def rename(self, path, other, number, size):
+        if other.startswith(f"{path}/"):
+            return  # the kernel refuses it
+        self.layer.rename(path, other)
+        if path != other:
+            now = self.model.now
+            touched = [
+                now[path],
+                self.model.above(path),
+                self.model.above(other),
+                *([now[other]] if other in now else []),
+            ]
+            self.model.change(moved(path, other), *touched)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(("make", "write", "resize", "sync", "sync", "remove", "rename")),
+        st.sampled_from(NAMES),
+        st.sampled_from(NAMES),
+        st.integers(0, 3 * PAGE_BYTES),
+        st.integers(1, 2 * PAGE_BYTES),
+    ),
+    max_size=30,
+)
+MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@MANY
+@given(STEPS)
+def test_at_any_moment_what_is_kept_is_what_a_journal_keeps(tmp_path_factory, steps):
+    folder = tmp_path_factory.mktemp("kept")
+    both = Both(folder)
+    for step in steps:
+        both.step(*step)
+        assert kept(folder) == both.model.kept()
+    both.layer.cut("nothing", "")
+    assert kept(folder) == both.model.kept()
+    assert seen(made(folder)) == kept(folder)
+
+
+@MANY
+@given(STEPS, st.sampled_from(("journal", "strict")))
+def test_an_orderly_end_keeps_everything(tmp_path_factory, steps, names):
+    folder = tmp_path_factory.mktemp("kept")
+    both = Both(folder, names)
+    for step in steps:
+        both.step(*step)
+    both.layer.sync_all()
+    assert kept(folder) == seen(both.layer)
+
+
+@MANY
+@given(STEPS, st.integers())
+def test_a_random_part_has_sectors_that_were_written_or_kept(tmp_path_factory, steps, seed):
+    """A file that is kept has its old bytes, the new ones, or zeros where it grew, in whole sectors."""
+    folder = tmp_path_factory.mktemp("kept")
+    layer = made(folder)
+    node = make(layer, "a")
+    layer.write(node, b"o" * PAGE_BYTES * 2, 0)
+    layer.sync(node)
+    for _, _, _, offset, size in steps:
+        layer.write(node, b"n" * size, offset)
+    new = contents(layer, node)
+    layer.cut("random", str(seed))
+    data = (folder / "a").read_bytes()
+    old = (b"o" * PAGE_BYTES * 2).ljust(len(new), b"\0")
+    assert 2 * PAGE_BYTES <= len(data) <= len(new)
+    for at in range(0, len(data), SECTOR_BYTES):
+        sector = data[at : at + SECTOR_BYTES]
+        assert sector in (old[at : at + len(sector)], new[at : at + len(sector)])
+
+
+def test_the_same_seed_keeps_the_same_part(tmp_path):
+    parts = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        layer = made(tmp_path / name)
+        node = make(layer, "a")
+        layer.sync(node)
+        layer.write(node, Random(1).randbytes(50 * PAGE_BYTES), 0)
+        make(layer, "b")
+        layer.cut("random", "5")
+        parts.append(kept(tmp_path / name))
+        assert layer.statistics.survived_bytes + layer.statistics.dropped_bytes == 50 * PAGE_BYTES
+    assert parts[0] == parts[1]
+    assert 0 < len(parts[0]["a"].replace(b"\0", b"")) < 50 * PAGE_BYTES
+
+
+def test_strict_names_are_kept_by_the_sync_of_their_folder_alone(tmp_path):
+    layer = made(tmp_path, "strict")
+    make(layer, "d", FOLDER)
+    file = make(layer, "d/a")
+    layer.write(file, b"x", 0)
+    layer.sync(file)
+    assert kept(tmp_path) == {}
+    layer.sync(layer.find("d"))
+    assert kept(tmp_path) == {"d": None, "d/a": b"x"}
+    layer.rename("d/a", "b")
+    layer.sync(file)
+    assert kept(tmp_path) == {"d": None, "d/a": b"x"}
+    layer.sync(layer.root)
+    assert kept(tmp_path) == {"d": None, "b": b"x"}
+
+
+def test_a_lying_disk_keeps_nothing_and_says_how_often_it_lied(tmp_path):
+    layer = made(tmp_path, lying=True)
+    node = make(layer, "a")
+    layer.write(node, b"x", 0)
+    layer.sync(node)
+    assert kept(tmp_path) == {}
+    assert (layer.statistics.syncs, layer.statistics.lied) == (1, 1)
+    layer.lying = False
+    layer.sync(node)
+    assert kept(tmp_path) == {"a": b"x"}
+
+
+def test_after_a_cut_every_request_fails(tmp_path):
+    layer = made(tmp_path)
+    node = layer.open(make(layer, "a"))
+    layer.cut("nothing", "")
+    requests = (
+        lambda: layer.find("a"),
+        lambda: layer.read(node, 0, 1),
+        lambda: layer.write(node, b"x", 0),
+        lambda: layer.sync(node),
+        lambda: layer.resize(node, 5),
+        lambda: make(layer, "b"),
+        lambda: layer.rename("a", "b"),
+        lambda: layer.remove("a"),
+        lambda: layer.set_attributes(node, mode=0o644),
+        layer.sync_all,
+    )
+    for request in requests:
+        with pytest.raises(OSError, match="Input/output error"):
+            request()
+    layer.release(node)
+    assert kept(tmp_path) == {}
+
+
+def test_a_removed_file_in_use_stays_readable_and_leaves_nothing(tmp_path):
+    layer = made(tmp_path)
+    node = layer.open(make(layer, "a"))
+    layer.write(node, b"old", 0)
+    layer.sync(node)
+    layer.remove("a")
+    layer.sync(layer.root)
+    assert kept(tmp_path) == {}
+    assert contents(layer, node) == b"old"
+    before = len(list(OPEN_FILES.iterdir()))
+    layer.release(node)
+    assert len(list(OPEN_FILES.iterdir())) < before
+
+
+def test_links_of_both_kinds_are_kept(tmp_path):
+    layer = made(tmp_path)
+    make(layer, "a")
+    layer.link("a", "b")
+    link = make(layer, "c", stat.S_IFLNK | 0o777, target="a")
+    layer.sync(link)
+    assert (tmp_path / "a").samefile(tmp_path / "b")
+    assert str((tmp_path / "c").readlink()) == "a"
+    again = made(tmp_path)
+    assert again.find("c").target == "a"
+
+
+def test_modes_are_kept_at_once(tmp_path):
+    layer = made(tmp_path)
+    node = make(layer, "a")
+    layer.set_attributes(node, mode=0o640)
+    layer.sync(node)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+    layer.set_attributes(node, mode=0o400)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o400
+
+
+def test_what_is_missing_for_a_mount_is_told_with_what_to_do(monkeypatch):
+    for name, value, why in (
+        ("find_spec", None, "needs the package mfusepy; pip install 'openslob[cut]'"),
+        ("find_library", None, "needs FUSE 3; install the operating system's package fuse3"),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"openslob.durability.cut.storage.{name}", lambda _, value=value: value)
+            patched.setattr("shutil.which", lambda _: "/usr/bin/fusermount3")
+            if name != "find_spec":
+                patched.setattr("openslob.durability.cut.storage.find_spec", lambda _: True)
+            with pytest.raises(SlobError) as refused:
+                require_fuse()
+            assert str(refused.value) == f"storage that can be cut off {why}"
