@@ -15,12 +15,11 @@ from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
 from openslob.errors import UsageError
-from openslob.record import endurance, finding, storage, store
+from openslob.record import finding, storage, store
 from openslob.record.finding import Found, Kind
-from openslob.record.model import RecordModel, RunRecord, Status
+from openslob.record.model import RunRecord, Status
+from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SweepRecord, load_sweep
-from openslob.report.endurance import with_figures
-from openslob.report.endurance_text import endurance_answer, render_endurance
 from openslob.report.storage import render_storage, storage_answer
 from openslob.report.sweep_text import render_sweep, sweep_answer
 from openslob.report.text import answer, render
@@ -34,7 +33,7 @@ RECORD = Annotated[
 
 
 def show(record: RECORD = "latest", *, results: RESULTS, as_json: RECORD_JSON = False) -> None:
-    """Show the report of a record of any kind, by default of the latest.
+    """Show the report of a run, an observation, a sweep or a raw measurement, by default of the latest.
 
     Example: slob show 20260301-12
     """
@@ -53,11 +52,10 @@ _WRITTEN = {
     Kind.RUN: "; its record is written at its end",
     Kind.SWEEP: "; these are the points so far",
     Kind.STORAGE: "; these are the steps so far",
-    Kind.ENDURANCE: "; this is what was measured before",
 }
 
 
-def _read(found: Found) -> tuple[RecordModel, Callable[[], tuple[str, str]]]:
+def _read(found: Found) -> tuple[RunRecord | StorageRecord | SweepRecord, Callable[[], tuple[str, str]]]:
     """Read the record; the second value renders its report and its answer."""
     match found.kind:
         case Kind.SWEEP:
@@ -66,14 +64,6 @@ def _read(found: Found) -> tuple[RecordModel, Callable[[], tuple[str, str]]]:
         case Kind.STORAGE:
             measured = storage.load(found.path)
             return measured, lambda: (render_storage(measured, found.folder, columns()), storage_answer(measured))
-        case Kind.ENDURANCE:
-            endured = endurance.load(found.path)
-            if endured.has_news:
-                endured = with_figures(found.folder, endured)
-            return endured, lambda: (
-                render_endurance(endured, found.folder, columns()),
-                endurance_answer(endured),
-            )
         case _:
             run = store.load(found.path)
             return run, lambda: (render(run, found.folder, columns()), answer(run))

@@ -35,7 +35,12 @@ class LedgerContents:
 
 
 class LedgerSession(Protocol):
-    """One connection that commits operations one at a time, outside of procedures. Used by one thread."""
+    """One connection that commits operations one at a time, outside of procedures. Used by one thread.
+
+    ``done_ns`` is the server's clock right after it had committed the last operation that it acknowledged.
+    """
+
+    done_ns: int
 
     def commit(self, number: int, key: int) -> int:
         """Write operation ``number`` to row ``key`` of the session, in one transaction with the session's own row.

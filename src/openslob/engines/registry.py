@@ -14,7 +14,7 @@ from openslob.engines.base import Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.entry import DEFAULT_SERVER, GROUP, EngineEntry, ManagedServers
-from openslob.engines.managed.base import RUNNING, Control, ManagedServer, ServerSpec
+from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
 from openslob.engines.managed.state import ServerState, is_ours, names, spec_from
 from openslob.errors import SlobError, UsageError
 from openslob.places import home
@@ -89,7 +89,7 @@ def engine_for(url: str) -> Engine:
 def client_programs(url: str) -> ClientPrograms | None:
     """Return what is known of the client programs for a target URL; None for a cluster, or if nothing is."""
     require_target(url)
-    return _load(url.partition("://")[0]).client_programs() if len(_instances(url)) == 1 else None
+    return _load(url.partition("://")[0]).client_programs() if len(instances(url)) == 1 else None
 
 
 def workloads(engine: str) -> Sequence[str]:
@@ -102,11 +102,6 @@ def workloads(engine: str) -> Sequence[str]:
 def managed(spec: ServerSpec) -> ManagedServer:
     """Return the managed server of this name, to be run as specified; nothing is changed yet."""
     return _servers_of(spec.engine).managed(spec)
-
-
-def controls(engine: str) -> Sequence[Control]:
-    """Return the ways to run a managed server of an engine in which a crash loses acknowledged commits."""
-    return _servers_of(engine).controls()
 
 
 def default_spec(name: str, engine: str | None = None) -> ServerSpec:
@@ -150,7 +145,7 @@ def salvaged(name: str) -> ManagedServer:
 def claim(target: str, purpose: str) -> Iterator[None]:
     """Reserve the managed servers that a target names for this process. SlobError when another process has one."""
     with ExitStack() as stack:
-        for instance in sorted(_instances(target)):
+        for instance in sorted(instances(target)):
             if "://" not in instance:
                 stack.enter_context(ServerState(instance).claimed(purpose))
         yield
@@ -222,9 +217,9 @@ def resolve_as_is(target: str) -> Engine:
 def _resolve(target: str, server_of: Callable[[str], tuple[ManagedServer, str]]) -> tuple[Engine, ManagedServer | None]:
     """Return engine and managed server; ``server_of`` returns the managed server of a name, and its URL."""
     require_target(target)
-    instances = _instances(target)
-    if len(instances) > 1:
-        return ClusterEngine([_resolve(instance, server_of)[0] for instance in instances]), None
+    parts = instances(target)
+    if len(parts) > 1:
+        return ClusterEngine([_resolve(part, server_of)[0] for part in parts]), None
     if "://" in target:
         return engine_for(target), None
     server, url = server_of(target)
@@ -247,7 +242,7 @@ def _running(name: str) -> tuple[ManagedServer, str]:
     return server, status.url
 
 
-def _instances(target: str) -> list[str]:
+def instances(target: str) -> list[str]:
     """Return the parts of a comma-separated target.
 
     A URL may contain commas: after one, only another URL or the name of a managed server begins another instance.
@@ -264,7 +259,7 @@ def _instances(target: str) -> list[str]:
 def require_there(target: str) -> None:
     """Raise UsageError, which says how to get one, unless all managed servers that ``target`` names are there."""
     require_target(target)
-    for instance in _instances(target):
+    for instance in instances(target):
         if "://" not in instance:
             require_server(instance)
 

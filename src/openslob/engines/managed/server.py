@@ -8,8 +8,9 @@ specific to a product; the life cycle is the same for all.
 from __future__ import annotations
 
 import tempfile
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
@@ -153,11 +154,11 @@ class LocalServer(ABC, Generic[P]):
                 self._halt()
         return self.status()
 
-    def kill(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def kill(self) -> None:
         """Kill all of its processes at one moment; its files stay as they are, and so do those of a running server."""
         with self._home.claimed("kill"), self._home.locked("killing"):
             self._require_own_data()
-            self.processes.kill(meanwhile)
+            self.processes.kill()
 
     def destroy(self) -> None:
         """Stop it and remove its data; nothing to do if it is not there. SlobError while another process uses it."""
@@ -169,14 +170,19 @@ class LocalServer(ABC, Generic[P]):
             self.release_memory()
             self._remove()
 
-    def promote(self) -> None:
-        """Let a standby take writes: it follows no other server any more. UsageError if it is none."""
+    def promote(self) -> int:
+        """Let a standby take writes: it follows no other server any more. UsageError if it is none.
+
+        Returns when it took writes, in ns of the monotonic clock.
+        """
         if not self.spec.standby_of:
             raise UsageError(f"the server {self.name} is no standby", "name the one to promote")
         with self._home.claimed("promote"), self._home.locked("promoting"):
             self.end_replication()
+            promoted_ns = time.monotonic_ns()
             self.spec = replace(self.spec, standby_of=None)
             self._home.write(self.spec)
+        return promoted_ns
 
     def status(self) -> ServerStatus:
         """Return the state of the server, from its files and processes."""

@@ -30,8 +30,8 @@ from openslob.errors import SlobError
 PURPOSE, HEARTBEAT = "ledger", "heartbeat"
 # A row's text is the number of its operation in 16 digits, again and again. Two rows must fit into a page.
 _TEXT_SHARE, _DIGITS, _MOST_TEXT = 7 / 16, 16, 16_000
-# Rows of SET and BEGIN, two changes of one row each, the row with the time, and COMMIT.
-_COMMITTED = [0, 0, 1, 1, 1, 0]
+# Rows of SET and BEGIN, two changes of one row each, COMMIT, and the row with the times.
+_COMMITTED = [0, 0, 1, 1, 0, 1]
 _ROWS_OF_A_STATEMENT = 100
 
 
@@ -142,19 +142,21 @@ class MysqlLedgerSession:
 
     def __init__(self, connection: Connection, session: int, parts: dict[str, object]) -> None:
         self._connection, self._session, self._parts = connection, session, parts
+        self.done_ns = 0
 
     def commit(self, number: int, key: int) -> int:
         """Commit one operation: one message, whose last answer is that to COMMIT."""
         text = statement("ledger", "commit", **self._parts, number=number, key=key)
         with reported(f"session {self._session} was lost"), self._connection.cursor() as cursor:
             cursor.execute(text)
-            changed, written = [cursor.rowcount], None
+            changed, clocks = [cursor.rowcount], None
             while cursor.nextset():
                 changed.append(cursor.rowcount)
-                written = cursor.fetchone() or written
-        if changed != _COMMITTED or written is None:
+                clocks = cursor.fetchone()
+        if changed != _COMMITTED or clocks is None:
             raise SlobError(f"operation {number} of session {self._session} changed {changed} rows, not {_COMMITTED}")
-        return int(written["ns"])
+        self.done_ns = int(clocks["done_ns"])
+        return int(clocks["ns"])
 
     def last(self) -> Entry:
         """Return the session's own row; on a node of a cluster, after what the others have acknowledged."""

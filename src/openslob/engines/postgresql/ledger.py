@@ -21,8 +21,9 @@ from openslob.errors import SlobError
 PURPOSE, HEARTBEAT = "ledger", "heartbeat"
 # A row's text is the number of its operation in 16 digits, again and again, over so much of a block.
 _TEXT_SHARE, _DIGITS = 3 / 8, 16
-# Answers to BEGIN, two changes of one row each, and COMMIT. A transaction that failed answers COMMIT with ROLLBACK.
-_COMMITTED = ("BEGIN", "UPDATE 1", "UPDATE 1", "COMMIT")
+# Answers to BEGIN, two changes of one row each, COMMIT and the clock afterwards. A transaction that failed answers
+# COMMIT with ROLLBACK.
+_COMMITTED = ["BEGIN", "UPDATE 1", "UPDATE 1", "COMMIT", "SELECT 1"]
 
 _INDEXED = ("sessions", "rows")
 # How the server complains of pages and files that are not what they should be.
@@ -155,6 +156,7 @@ class PostgresLedgerSession:
 
     def __init__(self, connection: Connection, session: int, parts: dict[str, sql.Composable]) -> None:
         self._connection, self._session, self._parts = connection, session, parts
+        self.done_ns = 0
         # Preparing a statement on the server would send several of one message one by one.
         connection.prepare_threshold = None
 
@@ -163,13 +165,14 @@ class PostgresLedgerSession:
         text = statement("ledger", "commit", **self._parts, number=sql.Literal(number), key=sql.Literal(key))
         with self._guard(), self._connection.cursor() as cursor:
             cursor.execute(text)
-            answers, written = [cursor.statusmessage], None
+            answers, clocks = [cursor.statusmessage], []
             while cursor.nextset():
                 answers.append(cursor.statusmessage)
-                written = (cursor.fetchone() if cursor.description else None) or written
-        if tuple(answers) != _COMMITTED or written is None:
+                clocks += cursor.fetchall() if cursor.description else []
+        if answers != _COMMITTED:
             raise SlobError(f"operation {number} of session {self._session} was answered with {answers}")
-        return int(written[0])
+        (written_ns,), (self.done_ns,) = clocks
+        return int(written_ns)
 
     def last(self) -> Entry:
         """Return the session's own row."""

@@ -374,7 +374,7 @@ def test_instance_rows_are_made_of_its_own_sessions():
 )
 def test_a_list_of_targets_is_taken_apart(target, parts, monkeypatch):
     monkeypatch.setattr(registry, "known", lambda: ["known"])
-    assert registry._instances(target) == parts
+    assert registry.instances(target) == parts
 
 
 def test_capabilities_are_those_of_all_instances():

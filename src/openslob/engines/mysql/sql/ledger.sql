@@ -35,14 +35,14 @@ INSERT INTO {rows} VALUES {values}
 SET time_zone = '+00:00'
 
 -- name: commit
--- In one message, so that the answer to COMMIT comes after one round trip. Result of the SELECT: ns.
+-- In one message, so that its answer comes after one round trip. Result: ns that was written, the clock after the commit.
 SET @slob_ns = CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) * 1000;
 BEGIN;
 UPDATE {rows} SET number = {number}, times = times + 1, server_ns = @slob_ns, filler = REPEAT(LPAD({number}, 16, '0'), {repeats})
  WHERE session = {session} AND row_key = {key};
 UPDATE {sessions} SET number = {number}, times = times + 1, server_ns = @slob_ns WHERE session = {session};
-SELECT @slob_ns AS ns;
-COMMIT
+COMMIT;
+SELECT @slob_ns AS ns, CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) * 1000 AS done_ns
 
 -- name: await_cluster
 -- The next read waits until this node of a cluster has applied what the others have acknowledged.

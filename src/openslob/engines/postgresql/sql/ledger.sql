@@ -26,15 +26,16 @@ SELECT session, key, 0, 0, 0, repeat(lpad('0', 16, '0'), {repeats})
 DROP TABLE IF EXISTS {sessions}, {rows}, {heartbeat}
 
 -- name: commit
--- In one message, so that the answer to COMMIT comes after one round trip. now() is the same in the whole transaction.
--- Result of the second UPDATE: server_ns.
+-- In one message, so that its answer comes after one round trip. now() is the same in the whole transaction.
+-- Results: of the second UPDATE, server_ns; of the SELECT, the clock after the commit.
 BEGIN;
 UPDATE {rows} SET number = {number}, times = times + 1, server_ns = (extract(epoch FROM now()) * 1000000)::bigint * 1000,
        filler = repeat(lpad({number}::text, 16, '0'), {repeats})
  WHERE session = {session} AND key = {key};
 UPDATE {sessions} SET number = {number}, times = times + 1, server_ns = (extract(epoch FROM now()) * 1000000)::bigint * 1000
  WHERE session = {session} RETURNING server_ns;
-COMMIT
+COMMIT;
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000
 
 -- name: read_session
 -- Result: whether the server is a standby; number, times, server_ns of one session.

@@ -1,0 +1,277 @@
+"""The servers of a test: who makes the outage, who takes over, and how a pair is whole again for the next cycle."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Protocol
+
+from openslob.engines import registry
+from openslob.engines.base import Engine, Hold
+from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.errors import SlobError, UsageError
+from openslob.interrupt import Interrupt
+from openslob.units import MIB
+
+PURPOSE = "failover"
+# Servers that are made for a test: their cache holds the tables, so that commits are what is measured.
+NAMES = ("failover-a", "failover-b")
+_CACHE_BYTES, _LOG_BYTES = 64 * MIB, 128 * MIB
+# How often it is looked whether the user's command has ended, or the test was stopped.
+_POLL_S = 0.05
+_ENDING_S = 5.0
+
+
+class Servers(Protocol):
+    """The servers of a test. The first takes writes; the others are its copies, or take writes, too (``spread``).
+
+    ``makes_outage``: the test makes it, rather than somebody else. ``roles`` say in words who makes it and who ends it.
+    """
+
+    spread: bool
+    makes_outage: bool
+    roles: Mapping[str, str]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The servers as messages name them, without passwords."""
+
+    def engines(self) -> list[Engine]:
+        """Return the engines of the servers, in their order."""
+
+    def cause(self) -> None:
+        """Make the outage; it begins when this is called."""
+
+    def take_over(self) -> int:
+        """Let another server take over; return when it took writes, in ns of the monotonic clock."""
+
+    def mend(self) -> None:
+        """Make the servers whole again after a cycle, and put the one that takes writes first."""
+
+    def synchronous(self, on: bool) -> None:
+        """Let commits wait for a copy, or no longer."""
+
+
+class ManagedPair:
+    """A managed server and its standby. The server is killed, the standby promoted. Implements `Servers`."""
+
+    spread = False
+    makes_outage = True
+
+    def __init__(self, primary: ManagedServer, standby: ManagedServer, command: Command | None) -> None:
+        self._primary, self._standby, self._command = primary, standby, command
+        self.roles = {
+            "cause": "all processes of the primary killed at one moment (SIGKILL)",
+            "take_over": f"the command {command.text}" if command else "promotion of the standby by slob",
+        }
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names, that of the primary first."""
+        return [self._primary.name, self._standby.name]
+
+    def engines(self) -> list[Engine]:
+        """Return the engines of primary and standby."""
+        return [registry.engine_for(server.status().url) for server in (self._primary, self._standby)]
+
+    def cause(self) -> None:
+        """Kill the primary."""
+        self._primary.kill()
+
+    def take_over(self) -> int:
+        """Promote the standby, or let the user's command do it."""
+        if self._command is None:
+            return self._standby.promote()
+        self._command.run()
+        return time.monotonic_ns()
+
+    def mend(self) -> None:
+        """Make the old primary again, as the standby of the new one: what it had alone is gone."""
+        old, new = self._primary, self._standby
+        spec = replace(old.status().spec, standby_of=new.name)
+        old.destroy()
+        again = registry.managed(spec)
+        self._primary, self._standby = new, again
+        again.start()
+
+    def synchronous(self, on: bool) -> None:
+        """Let commits of the primary wait for the standby, or no longer."""
+        self._primary.await_copies(on)
+
+
+class ForeignServers:
+    """Servers of the user's own: a command of theirs makes the outage, or nobody does. Implements `Servers`."""
+
+    def __init__(self, targets: Sequence[str], command: Command | None, repair: Command | None) -> None:
+        self._targets, self._command, self._repair = list(targets), command, repair
+        self.makes_outage = command is not None
+        said = f"the command {command.text}" if command else "somebody else"
+        self.roles = {"cause": said, "take_over": said}
+        self.spread = False
+        self._sort()
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The targets without passwords."""
+        return [engine.target for engine in self.engines()]
+
+    def engines(self) -> list[Engine]:
+        """Return the engines of all servers."""
+        return [registry.resolve_as_is(target) for target in self._targets]
+
+    def _sort(self) -> None:
+        """Put those first that take writes."""
+        read_only = {target: registry.resolve_as_is(target).facts().read_only for target in self._targets}
+        self._targets.sort(key=lambda target: read_only[target])
+        self.spread = list(read_only.values()).count(False) > 1
+        if all(read_only.values()):
+            raise UsageError("none of the servers takes writes", "name the primary, too")
+
+    def cause(self) -> None:
+        """Run the user's command, whose end is not waited for here."""
+        if self._command:
+            self._command.begin()
+
+    def take_over(self) -> int:
+        """Wait until the command has done its work."""
+        if self._command:
+            self._command.end()
+        return time.monotonic_ns()
+
+    def mend(self) -> None:
+        """Run the command that repairs the servers; put the one first that takes writes."""
+        if self._repair:
+            self._repair.run()
+        self._sort()
+
+    def synchronous(self, on: bool) -> None:
+        """Refuse: how these servers replicate is their owner's business."""
+        if on:
+            raise UsageError("slob sets synchronous replication on managed servers alone", "set it on your servers")
+
+
+class Command:
+    """A command of the user's, without a shell. What it prints goes to this program's standard error."""
+
+    def __init__(self, text: str, interrupt: Interrupt) -> None:
+        self.text = text
+        self._interrupt = interrupt
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._words = shlex.split(text)
+        except ValueError as error:
+            raise UsageError(f"the command {text!r} can't be read: {error}", "quote it as in a shell") from error
+        if not self._words:
+            raise UsageError("the command is empty", "give a program with its arguments")
+
+    def run(self) -> None:
+        """Run it to its end."""
+        self.begin()
+        self.end()
+
+    def begin(self) -> None:
+        """Start it. SlobError when there is no such program."""
+        try:
+            self._process = subprocess.Popen(self._words, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True)
+        except OSError as error:
+            why = f"the command {self._words[0]} can't be run: {error.strerror}"
+            raise SlobError(why, "name a program that this user may run") from error
+
+    def end(self) -> None:
+        """Wait for its end; it is ended when the test is stopped. SlobError when it fails."""
+        process = self._process
+        if process is None:
+            return
+        self._process = None
+        while process.poll() is None:
+            if self._interrupt.stop.wait(_POLL_S):
+                process.terminate()
+                try:
+                    process.wait(_ENDING_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                raise SlobError(f"the command {self.text} was ended, since the test was stopped")
+        if process.returncode:
+            raise SlobError(f"the command {self.text} failed with exit code {process.returncode}")
+
+
+@contextmanager
+def fresh_pair(engine: str, command: Command | None) -> Iterator[ManagedPair]:
+    """Create a server with a standby for the block, and destroy both with their data at its end.
+
+    Servers that a killed test left behind are destroyed first. SlobError if another test uses them.
+    """
+    with ExitStack() as stack:
+        for name in NAMES:
+            stack.enter_context(registry.claim(name, PURPOSE))
+        # The standby is destroyed before its primary: whichever it is by then, each must be found by its name.
+        stack.callback(_destroy)
+        _destroy()
+        primary = registry.managed(_spec(NAMES[0], engine))
+        primary.start()
+        standby = registry.managed(replace(_spec(NAMES[1], engine), standby_of=primary.name))
+        standby.start()
+        yield ManagedPair(primary, standby, command)
+
+
+def _spec(name: str, engine: str) -> ServerSpec:
+    spec = registry.default_spec(name, engine)
+    return replace(spec, cache_bytes=_CACHE_BYTES, log_bytes=_LOG_BYTES)
+
+
+def _destroy() -> None:
+    found = [server for name in NAMES if (server := registry.find(name))]
+    for server in sorted(found, key=lambda each: each.status().spec.standby_of is None):
+        server.destroy()
+
+
+@contextmanager
+def named_pair(names: Sequence[str], command: Command | None) -> Iterator[ManagedPair]:
+    """Use a managed server and its standby, by name, for the block. UsageError if they are no such pair."""
+    servers = [registry.require_server(name) for name in names]
+    if len(servers) != 2:
+        raise UsageError(f"{', '.join(names)}: a failover has one primary and one standby", "name two managed servers")
+    servers.sort(key=lambda server: server.status().spec.standby_of is not None)
+    primary, standby = servers
+    if standby.status().spec.standby_of != primary.name:
+        why = f"neither of {' and '.join(names)} is a standby of the other"
+        raise UsageError(why, f"slob server start {names[1]} --standby-of {names[0]} creates one")
+    with ExitStack() as stack:
+        for name in sorted(names):
+            stack.enter_context(registry.claim(name, PURPOSE))
+        for server in servers:
+            server.start()
+        yield ManagedPair(primary, standby, command)
+
+
+@contextmanager
+def held(engines: Sequence[Engine]) -> Iterator[list[Hold]]:
+    """Hold the locks of servers for the block, as loads and runs do."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(engine.exclusive(PURPOSE)) for engine in engines]
+
+
+def await_copies(tables_there: Sequence[Engine], goal_s: float) -> None:
+    """Wait until the tables of the test have reached all copies. SlobError if they do not within so many seconds."""
+    deadline = time.monotonic() + goal_s
+    for engine in tables_there:
+        while True:
+            try:
+                tables = engine.ledger()
+                if tables is None or tables.last_heartbeat() is not None:
+                    break
+            except SlobError as error:
+                missing: SlobError | None = error
+            else:
+                missing = None
+            if time.monotonic() > deadline:
+                raise SlobError(
+                    f"the tables of the test did not reach {engine.target}" + (f": {missing.what}" if missing else ""),
+                    "see whether it is a copy, and whether its replication goes on",
+                )
+            time.sleep(_POLL_S)

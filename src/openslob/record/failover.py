@@ -1,0 +1,157 @@
+"""The record of a test of failover, `failover.json`: each outage with its figures, and how far copies were behind.
+
+The record has a folder of its own, ``results/<time>-<name>/``, and is replaced as a whole after every cycle or step, so
+that completed ones survive any crash. Until its last replacement it says that the test failed. Beside it are the files
+`commits.csv` and `lag.csv`, with the columns of `COMMITS` and `LAG`; seconds count from the begin of the cycle's load.
+
+History of the format, newest first:
+  1  first version.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field
+
+from openslob.record import store
+from openslob.record.model import Figure, RecordModel, Status, Verdict
+from openslob.record.store import DocumentFolder, RecordEntry, cannot_write, lock_marker, new_folder
+from openslob.record.versions import Format
+
+FAILOVER_VERSION = 1
+FAILOVER_FILE = "failover.json"
+COMMITS_FILE, LAG_FILE = "commits.csv", "lag.csv"
+COMMITS = ("cycle", "from_s", "acknowledged")
+LAG = ("cycle", "at_s", "copy", "bytes_behind", "not_received_bytes", "heartbeat_s", "said_s")
+UNFINISHED = "the test did not finish: its driver ended before it could write the result"
+
+Row = Mapping[str, Any]
+
+
+class FailoverCycle(RecordModel):
+    """One outage, numbered from 1: its figures, what became of the operations, and what did not fit.
+
+    ``before`` and ``after`` are the targets that took writes before and after it. ``accounts`` counts operations by
+    what became of them. ``lost`` are the first acknowledged operations that were lost: session, number, and how long
+    before the outage each was acknowledged. ``said`` are the errors of lost sessions, with how many had each.
+    ``copies`` has a row for each copy: how far it was behind before the outage.
+    """
+
+    number: int
+    before: str
+    after: str
+    figures: Mapping[str, Figure] = Field(default_factory=dict)
+    accounts: Mapping[str, int] = Field(default_factory=dict)
+    lost: tuple[Row, ...] = ()
+    problems: tuple[str, ...] = ()
+    said: Mapping[str, int] = Field(default_factory=dict)
+    copies: tuple[Row, ...] = ()
+
+    def value(self, name: str) -> float | None:
+        """Return a figure; None when it is not known."""
+        figure = self.figures.get(name)
+        return figure.value if figure else None
+
+
+class FollowStep(RecordModel):
+    """One step of the search for the rate that copies follow; ``asked_per_s`` is None for as fast as sessions can.
+
+    ``lag_s`` is the highest lag of all copies by the heartbeat, ``bytes_behind`` the most bytes.
+    """
+
+    number: int
+    asked_per_s: float | None
+    commits_per_s: float
+    lag_s: float | None
+    bytes_behind: int | None = None
+    follows: bool | None = None
+    why: str = ""
+
+
+class FailoverRecord(RecordModel):
+    """Everything about one test of failover, or of the rate that copies follow.
+
+    ``asked`` is its parameters, ``servers`` what they are (product, version), ``roles`` who makes the outage and who
+    ends it, in words. ``summary`` is of all cycles together.
+    """
+
+    failover_version: int = FAILOVER_VERSION
+    kind: str = "failover"
+    id: str
+    name: str
+    status: Status
+    started_at: str
+    openslob_version: str
+    targets: tuple[str, ...]
+    asked: Mapping[str, Any]
+    servers: Mapping[str, Any] = Field(default_factory=dict)
+    roles: Mapping[str, str] = Field(default_factory=dict)
+    cycles: tuple[FailoverCycle, ...] = ()
+    follow: tuple[FollowStep, ...] = ()
+    summary: Mapping[str, Figure] = Field(default_factory=dict)
+    verdicts: tuple[Verdict, ...] = ()
+    errors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def value(self, name: str) -> float | None:
+        """Return a figure of the summary; None when it is not known."""
+        figure = self.summary.get(name)
+        return figure.value if figure else None
+
+
+FORMAT = Format(FailoverRecord, "the record of a test of failover", "failover_version", FAILOVER_VERSION)
+
+
+class FailoverFolder(DocumentFolder[FailoverRecord]):
+    """The folder of a test of failover while it is in progress."""
+
+    @classmethod
+    def begin(cls, results: Path, record: FailoverRecord) -> Self:
+        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if the name is taken.
+
+        Its first record says that the test failed.
+        """
+        path = new_folder(results, record.id)
+        unfinished = {"id": path.name, "status": Status.FAILED, "errors": (UNFINISHED,)}
+        folder = cls(path, FAILOVER_FILE, lock_marker(path), record)
+        folder.save(record.model_copy(update=unfinished))
+        return folder
+
+    def update(self, **changes: object) -> None:
+        """Save the record with these fields replaced."""
+        self.save(self.record.model_copy(update=changes))
+
+    def add_rows(self, file: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Append rows to a file of the folder. SlobError when it can't be written."""
+        path = self.path / file
+        try:
+            is_new = not path.exists()
+            with path.open("a", encoding="utf-8", newline="") as out:
+                writer = csv.writer(out, lineterminator="\n")
+                writer.writerows([*([columns] if is_new else []), *rows])
+        except OSError as error:
+            raise cannot_write(path, error) from error
+
+
+def load(path: Path) -> FailoverRecord:
+    """Read the record in a folder or in a `failover.json`. SlobError when there is none that can be read."""
+    file = path / FAILOVER_FILE if path.is_dir() else path
+    return FORMAT.parse(store.read_document(file), str(file))
+
+
+def find(results: Path) -> list[RecordEntry[FailoverRecord]]:
+    """Return every test of failover in ``results``, the oldest first; one that can't be read has a problem instead."""
+    return store.find_records(results, (f"*/{FAILOVER_FILE}",), load)
+
+
+def rows_of(folder: Path, file: str) -> list[dict[str, str]]:
+    """Return the rows of `commits.csv` or `lag.csv`; none if the file is missing."""
+    try:
+        with (folder / file).open(encoding="utf-8", newline="") as text:
+            return list(csv.DictReader(text))
+    except FileNotFoundError:
+        return []
