@@ -5,8 +5,9 @@ Times are seconds since the load began. Long loads are kept in units of several 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from openslob.analyze.timeline import Span, amounts_between
 from openslob.counts import COUNTERS
 from openslob.histogram import bucket_of
 from openslob.record.cells import Cells
+from openslob.record.raw_csv import Event, Happening
 from openslob.units import NANOS
 
 SAMPLES = "samples"
@@ -37,9 +39,15 @@ MOST_UNITS = 40_000
 _MOST_CELLS = 10_000_000
 
 
-def unit_for(seconds: float) -> int:
-    """Return the unit, in seconds, in which so long a load is kept."""
-    return next((unit for unit in STEPS_S if seconds <= unit * MOST_UNITS), STEPS_S[-1])
+def unit_for(seconds: float, thinned_s: Iterable[int] = ()) -> int:
+    """Return the unit, in seconds, in which so long a load is kept that was recorded in such steps."""
+    least = max([1, *thinned_s])
+    return next((unit for unit in STEPS_S if seconds <= unit * MOST_UNITS and unit >= least), STEPS_S[-1])
+
+
+def steps_of(events: Iterable[Happening]) -> list[int]:
+    """Return the lengths of the steps, in s, in which parts of a load were recorded. ValueError if one is none."""
+    return [int(each.text) for each in events if each.kind == Event.STEP_S]
 
 
 @dataclass(frozen=True)
@@ -71,11 +79,13 @@ class RunTables:
     """The tables of one load, which grow by `take`.
 
     ``zero_ns`` is the begin of the load by the server's clock, ``offset_ns`` that clock minus the driver's. What the
-    sessions did, waits and latencies are by units of ``unit_s`` seconds; readings are as they were recorded.
+    sessions did, waits and latencies are by units of ``unit_s`` seconds; readings are as they were recorded. From
+    ``thinned_from_s`` on, rows are about several slices each.
     """
 
-    def __init__(self, zero_ns: int, offset_ns: int = 0, unit_s: int = 1) -> None:
+    def __init__(self, zero_ns: int, offset_ns: int = 0, unit_s: int = 1, thinned_from_s: float = inf) -> None:
         self.zero_ns, self.offset_ns, self.unit_s = zero_ns, offset_ns, unit_s
+        self._thinned_from_s = thinned_from_s
         self.engine, self.host = Intervals(), Intervals()
         # The engine's waits by `Duration.name`.
         self.durations = Intervals()
@@ -191,7 +201,8 @@ class RunTables:
         self._first_ends_s = self._first_ends_s | first if older else first | self._first_ends_s
         self._last_begins_s = begun | self._last_begins_s if older else self._last_begins_s | begun
         self.ends_s = last | self.ends_s if older else self.ends_s | last
-        self.slice_s = max(self.slice_s, float((ends - begins).max()))
+        single = begins < self._thinned_from_s
+        self.slice_s = max(self.slice_s, float((ends - begins)[single].max(initial=0.0)))
         low, high = int(np.floor(begins.min() / self.unit_s)), int(np.ceil(ends.max() / self.unit_s))
         # Room for all of it first: a time that is far off is found before anything of its length is made.
         self.work.cover(low, high)

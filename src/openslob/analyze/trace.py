@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from openslob.analyze.latencies import MAX, percentiles_of
-from openslob.analyze.run_tables import SAMPLES, RunTables
+from openslob.analyze.run_tables import SAMPLES, RunTables, steps_of
 from openslob.analyze.steps import STEPS_S
 from openslob.analyze.tables import Array, Intervals, Seconds
 from openslob.analyze.timeline import OBSERVED_STEP_S
@@ -134,10 +134,9 @@ def trace_of(
 
 def _step_s(tables: RunTables, events: Sequence[Happening], least_s: float) -> float:
     """Return the shortest of the usual lengths in which all of the load was recorded."""
-    thinned_s = [float(each.text) for each in events if each.kind == Event.STEP_S]
     # A server that hangs keeps some readings waiting: these say nothing about the distance of the others.
     usual_s = [float(np.median(table)) for table in _distances(tables) if len(table)]
-    least_s = max([least_s, *(each - 0.5 for each in usual_s), *thinned_s])
+    least_s = max([least_s, *(each - 0.5 for each in usual_s), *steps_of(events)])
     steps = (step for step in STEPS_S if step >= least_s and step % tables.unit_s == 0)
     return float(next(steps, STEPS_S[-1]))
 

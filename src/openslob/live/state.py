@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from openslob.analyze.run_tables import FILES, RunTables, unit_for
+from openslob.analyze.run_tables import FILES, RunTables, steps_of, unit_for
 from openslob.record.arrays import GrowingFile
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import Event, Happening
@@ -105,7 +105,10 @@ class RunState:
         seconds = self.tables.end_s
         if record is not None and record.window is not None:
             seconds = max(seconds, record.window.load_seconds)
-        unit_s = unit_for(seconds)
+        try:
+            unit_s = unit_for(seconds, steps_of(self.events))
+        except ValueError as error:
+            raise self._events.damaged(error) from error
         longer = unit_s > self._unit_s
         self._unit_s = max(unit_s, self._unit_s)
         return longer

@@ -22,9 +22,10 @@ from openslob.record.store import RunFolder
 from openslob.run.aftermath import set_host_facts
 from openslob.run.course import Course
 from openslob.run.progress import Progress
-from openslob.run.readings import ReadingsRecorder, TimelineInterval, sum_of, timeline_point
+from openslob.run.readings import ReadingsRecorder, sum_of, timeline_point
 from openslob.run.record_builder import RecordBuilder
 from openslob.run.samplers import Samplers, SystemReading
+from openslob.run.timeline import TimelineInterval
 from openslob.run.window import WindowReadings, counted_between
 from openslob.units import NANOS, Anchor
 
@@ -191,7 +192,7 @@ class Observer:
         """Write the record, after `end`. UnsavedError when it can't be written."""
         if not self._has_ended:
             self.end()
-        self._readings.recorder.flush()
+        self._readings.recorder.finish()
         if raw_error := self._readings.recorder.error:
             self._readings.errors.append(str(raw_error))
         self._builder.notes.extend(self._readings.notes)

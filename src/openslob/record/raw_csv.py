@@ -7,6 +7,7 @@ SlobError for any other damage.
 from __future__ import annotations
 
 import csv
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -72,6 +73,7 @@ class Happening(NamedTuple):
 FLUSH_EVERY_NS = NANOS
 # More rows than a usual run writes to one file in a second; keeping more would only take memory.
 MOST_ROWS_KEPT = 2000
+_MOST_EPOCH = 12
 # The end of a file that has the last slice of every session.
 _END_BYTES = 1024 * 1024
 RESTORE = "restore it, or move its folder elsewhere (`slob show` needs run.json alone)"
@@ -113,8 +115,27 @@ class RawCsv:
         due_ns: int | None = None,
     ) -> None:
         """Write slice ``number`` (from 0) of a session; moments are those of the server's clock."""
+        self.slice_row(session, number, start_ns, end_ns, first_op_ns, counts, *self.times_of(latency), due_ns)
+
+    @staticmethod
+    def times_of(latency: Mapping[OpKind, Histogram]) -> tuple[float, float | None]:
+        """Return the time inside operations, and the longest one; None if there was none."""
         busy_us = sum(histogram.sum_us for histogram in latency.values())
-        max_us = max((histogram.max_us for histogram in latency.values() if histogram.counts), default=None)
+        return busy_us, max((histogram.max_us for histogram in latency.values() if histogram.counts), default=None)
+
+    def slice_row(
+        self,
+        session: int,
+        number: int,
+        start_ns: int,
+        end_ns: int,
+        first_op_ns: int | None,
+        counts: SliceCounts,
+        busy_us: float,
+        max_us: float | None,
+        due_ns: int | None,
+    ) -> None:
+        """Write the row of one slice, or of several that are taken together."""
         values = counts.values()
         row = (
             session, number, start_ns, end_ns, first_op_ns, *values[:_LATER],
@@ -124,7 +145,9 @@ class RawCsv:
 
     def sample(self, server_ns: int, epoch: str, values: Mapping[str, float | None]) -> None:
         """Write one reading of the engine's cumulative counters; ``epoch`` changes when they were reset."""
-        self._append("samples.csv", [(server_ns, epoch, name, _cell(value)) for name, value in values.items()])
+        # It is on every row, and half of the file if it is long: what matters is whether it changes.
+        short = epoch if len(epoch) <= _MOST_EPOCH else hashlib.sha256(epoch.encode()).hexdigest()[:_MOST_EPOCH]
+        self._append("samples.csv", [(server_ns, short, name, _cell(value)) for name, value in values.items()])
 
     def engine(self, begin_ns: int, end_ns: int, values: Mapping[str, float | None]) -> None:
         """Write what the engine did between two readings, by the fields of `EngineDelta`; times by the server's clock.
@@ -153,10 +176,10 @@ class RawCsv:
         """Write one reading of the operating system's cumulative counters."""
         self._append("os.csv", [(wall_ns, name, _cell(value)) for name, value in values.items()])
 
-    def waits(self, wall_ns: int, sessions_by_event: Mapping[str, int]) -> None:
+    def waits(self, wall_ns: int, sessions_by_event: Mapping[str, float]) -> None:
         """Write one sample of what the sessions wait for. A sample without waits is a row without an event."""
         rows = sessions_by_event.items() or [("", 0)]
-        self._append("waits.csv", [(wall_ns, event, sessions) for event, sessions in rows])
+        self._append("waits.csv", [(wall_ns, event, _cell(sessions)) for event, sessions in rows])
 
     def latency(self, second: int, kind: OpKind, histogram: Histogram) -> None:
         """Write the service times of one kind of operation in one second of the load (from 0)."""
@@ -191,6 +214,10 @@ class RawCsv:
             file.flush()
         except OSError as error:
             self._fail(name, error)
+
+    def finish(self) -> None:
+        """Write all rows: the window has ended."""
+        self.flush()
 
     def close(self) -> None:
         """Flush and close; closing twice is harmless. SlobError when only now something can't be written."""
@@ -264,9 +291,9 @@ def engine_latency_rows(folder: Path) -> list[tuple[int, int, str, int, int, int
     )
 
 
-def wait_rows(folder: Path) -> list[tuple[int, str, int]]:
+def wait_rows(folder: Path) -> list[tuple[int, str, float]]:
     """Read `waits.csv`: (time in ns of the driver's clock, event, sessions); an empty event: no session was active."""
-    return _read(folder / "waits.csv", lambda row: (int(row[0]), row[1], int(row[2] or 0)))
+    return _read(folder / "waits.csv", lambda row: (int(row[0]), row[1], float(row[2] or 0)))
 
 
 def host_rows(folder: Path) -> list[tuple[int, str, float]]:

@@ -26,6 +26,7 @@ from openslob.disk import open_regular, read_json, refuse_planted, write_atomica
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
 from openslob.record.raw_csv import RawCsv
+from openslob.record.thinning import ThinnedCsv
 from openslob.record.versions import RESTORE, RUN
 from openslob.secrets import redact_document, redact_text
 
@@ -89,7 +90,7 @@ class RunFolder:
         with ExitStack() as undo:
             undo.callback(shutil.rmtree, path, ignore_errors=True)
             marker = undo.enter_context(lock_marker(path))
-            folder = cls(path, marker, undo.enter_context(RawCsv(path)))
+            folder = cls(path, marker, undo.enter_context(ThinnedCsv(path)))
             unfinished = {"status": Status.FAILED, "errors": (*record.errors, UNFINISHED)}
             folder._save(record.model_copy(update=unfinished))
             undo.pop_all()

@@ -42,7 +42,7 @@ class WaitSample:
     """One sample of what sessions wait for: number of sessions by event."""
 
     at_s: float
-    sessions: Mapping[str, int]
+    sessions: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def _engine_latency(rows: Iterable[tuple[int, int, str, int, int, int]], start_n
     }
 
 
-def _waits(rows: Iterable[tuple[int, str, int]], start_ns: int) -> list[WaitSample]:
-    samples: dict[int, dict[str, int]] = {}
+def _waits(rows: Iterable[tuple[int, str, float]], start_ns: int) -> list[WaitSample]:
+    samples: dict[int, dict[str, float]] = {}
     for at, event, sessions in rows:
         waiting = samples.setdefault(at, {})
         if event:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from openslob.analyze.load_kinds import load_kind
-from openslob.analyze.run_tables import FILES, RunTables, unit_for
+from openslob.analyze.run_tables import FILES, RunTables, steps_of, unit_for
 from openslob.analyze.trace import Trace, trace_of
 from openslob.errors import SlobError
 from openslob.record.arrays import read_whole
 from openslob.record.model import RunRecord
-from openslob.record.raw_csv import RESTORE, event_rows
+from openslob.record.raw_csv import RESTORE, Event, event_rows
 from openslob.units import NANOS
 
 
@@ -20,7 +21,13 @@ def read_tables(folder: Path, begin_ns: int, offset_ns: int, seconds: float) -> 
 
     ``offset_ns`` is the server's clock minus the driver's. SlobError for a damaged file.
     """
-    tables = RunTables(begin_ns, offset_ns, unit_for(seconds))
+    try:
+        events = event_rows(folder)
+        thinned_ns = [each.wall_ns + offset_ns - begin_ns for each in events if each.kind == Event.STEP_S]
+        unit_s = unit_for(seconds, steps_of(events))
+    except ValueError as error:
+        raise SlobError(f"{folder / 'events.csv'} is damaged: {error}", RESTORE) from error
+    tables = RunTables(begin_ns, offset_ns, unit_s, min(thinned_ns, default=inf) / NANOS)
     for name in FILES:
         read_whole(folder / name, partial(tables.take, name))
     return tables

@@ -132,7 +132,6 @@ class WindowAccumulator:
         self._slowest = _Slowest()
         self._wake_ups = Histogram()
         self._sessions = [_SessionAccumulator(plan) for plan in plans]
-        self._spans: list[tuple[int, int, int]] = []
 
     @property
     def latency(self) -> Mapping[OpKind, Histogram]:
@@ -157,7 +156,6 @@ class WindowAccumulator:
     def add(self, session: int, result: SliceResult) -> None:
         """Add one slice."""
         self._sessions[session].add(result)
-        self._spans.append((result.start_ns, result.end_ns, result.counts.ops))
         # A slice belongs to the second in which it ended; -1 because one that ends on a full second lies before it.
         second = (result.end_ns - 1 - self.begin_ns) // NANOS
         self._service.add(second, result.latency)
@@ -201,10 +199,6 @@ class WindowAccumulator:
         set_back_ns = max((session.set_back_ns for session in self._sessions), default=0)
         return set_back_ns / NANOS if set_back_ns > CLOCK_STEP_NS else 0.0
 
-    def ops_between(self, begin_ns: int, end_ns: int) -> float:
-        """Return the operations in an interval; a slice that reaches beyond it counts by its share of time."""
-        return sum(_overlap(span, begin_ns, end_ns) for span in self._spans)
-
     @property
     def load_begin_ns(self) -> int | None:
         """When the first session's first operation began, or could have begun; None when there was none."""
@@ -225,9 +219,3 @@ class WindowAccumulator:
         if all(session.first_op_ns is None for session in self._sessions):
             return []
         return [session.load_begin_ns for session in self._sessions if session.load_begin_ns is not None]
-
-
-def _overlap(span: tuple[int, int, int], begin_ns: int, end_ns: int) -> float:
-    start, end, ops = span
-    shared = min(end, end_ns) - max(start, begin_ns)
-    return ops * min(1.0, shared / (end - start)) if shared > 0 and end > start else 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from openslob.engines.base import Activity
 from openslob.errors import SlobError
@@ -15,6 +14,7 @@ from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta, OtherSessions, TimelinePoint, WaitClass
 from openslob.record.raw_csv import RawCsv
 from openslob.run.samplers import SystemReading
+from openslob.run.timeline import TimelineInterval, WindowTimeline
 from openslob.units import NANOS, Anchor
 
 # The closing reading may follow a periodic one at once; rates over less than this would be noise.
@@ -22,23 +22,6 @@ SHORTEST_INTERVAL_S = 0.5
 
 
 EngineDifference = Callable[[SystemReading, SystemReading], EngineDelta]
-
-
-@dataclass(frozen=True)
-class TimelineInterval:
-    """What the time line has of the time between two readings; a day of them must fit into memory."""
-
-    begin_ns: int
-    end_ns: int
-    reads: float | None
-    transactions: float | None
-    server_cpu_s: float | None
-    steal_s: float | None
-
-    @property
-    def seconds(self) -> float:
-        """Length of the interval."""
-        return (self.end_ns - self.begin_ns) / NANOS
 
 
 class SeenLimits:
@@ -86,7 +69,7 @@ class ReadingsRecorder:
     ) -> None:
         self.waits: Counter[str] = Counter()
         self.wait_samples = 0
-        self.intervals: list[TimelineInterval] = []
+        self.intervals = WindowTimeline()
         self._others: Counter[str] = Counter()
         self._hidden = 0
         self._raw = raw
@@ -150,7 +133,7 @@ class ReadingsRecorder:
         seconds = (reading.counters.server_ns - before.counters.server_ns) / NANOS
         if seconds >= SHORTEST_INTERVAL_S or not self.intervals:
             return before
-        self.intervals.pop()
+        self.intervals.replace_last()
         self._readings.pop()
         self.interval_replaced()
         return self._readings[-1]
@@ -165,14 +148,14 @@ class ReadingsRecorder:
             host.server_cpu_s,
             host.cpu.get("steal") if host.cpu else None,
         )
-        self.intervals.append(interval)
+        self.intervals.add(interval)
         self._raw.engine(interval.begin_ns, interval.end_ns, engine.amounts())
         self._raw.engine_latency(interval.begin_ns, interval.end_ns, storage_waits(engine))
         self.interval_ended(interval, host)
 
-    def flush(self) -> None:
-        """Write all rows."""
-        self._raw.flush()
+    def finish(self) -> None:
+        """Write all rows: the window has ended."""
+        self._raw.finish()
 
     def interval_ended(self, interval: TimelineInterval, host: HostDelta) -> None:
         """Handle an interval; nothing more by default."""
@@ -188,7 +171,7 @@ def storage_waits(engine: EngineDelta) -> Mapping[str, Mapping[tuple[int, int], 
 
 
 def timeline_point(parts: Sequence[TimelineInterval], begin_ns: int, ops: float) -> TimelinePoint:
-    """Return the point of these intervals, in which so many operations ended, of a load that began at ``begin_ns``."""
+    """Return the point of these intervals, in which there were so many operations, of a load that began then."""
     return TimelinePoint(
         at_s=(parts[-1].end_ns - begin_ns) / NANOS,
         seconds=(parts[-1].end_ns - parts[0].begin_ns) / NANOS,

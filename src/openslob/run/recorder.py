@@ -14,11 +14,11 @@ from openslob.run.readings import (
     SHORTEST_INTERVAL_S,
     EngineDifference,
     ReadingsRecorder,
-    TimelineInterval,
     timeline_point,
 )
 from openslob.run.samplers import SystemReading
 from openslob.run.session_pool import Message
+from openslob.run.timeline import TimelineInterval
 from openslob.run.worker import SliceDone
 from openslob.units import NANOS
 
@@ -54,6 +54,7 @@ class Recorder(ReadingsRecorder):
     def _slice(self, done: SliceDone) -> None:
         result = done.result
         self.accumulator.add(done.session, result)
+        self.intervals.worked(result.start_ns, result.end_ns, result.counts.ops)
         self._raw.slice(
             done.session,
             done.number,
@@ -109,7 +110,7 @@ class Recorder(ReadingsRecorder):
     def finish(self) -> None:
         """Write the latencies that were kept until no more slices could belong to their seconds, and all other rows."""
         self._write_latency(before=2**62)
-        self._raw.flush()
+        self._raw.finish()
 
     def timeline(self) -> list[TimelinePoint]:
         """Return the window by sampling interval, or by slice length where slices are longer.
@@ -126,5 +127,4 @@ class Recorder(ReadingsRecorder):
         return [*points, self._point(begun)] if begun else points
 
     def _point(self, parts: Sequence[TimelineInterval]) -> TimelinePoint:
-        ops = self.accumulator.ops_between(parts[0].begin_ns, parts[-1].end_ns)
-        return timeline_point(parts, self.accumulator.begin_ns, ops)
+        return timeline_point(parts, self.accumulator.begin_ns, sum(part.ops for part in parts))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from openslob.analyze.steady_state import RatePoint, drift_pct, rate_points, spread, steady_since
 from openslob.engines.base import SessionPlan
 from openslob.measurement import TimelinePoint
-from openslob.run.accumulator import WindowAccumulator
 from openslob.run.plan import Phase
 from openslob.run.session_pool import Message
+from openslob.run.timeline import TimelineInterval, WindowTimeline
 from openslob.run.worker import SliceDone
 from openslob.units import NANOS
 
@@ -24,7 +24,7 @@ class WarmupMonitor:
         self._phase = phase
         self._limit_s = (phase.end_ns - phase.begin_ns) / NANOS
         self._least_s = least_s
-        self._accumulator = WindowAccumulator(plans, phase.begin_ns)
+        self._seconds = WindowTimeline()
         self._ends = dict.fromkeys(range(len(plans)), phase.begin_ns)
         self._timeline: list[TimelinePoint] = []
         self._since: float | None = None
@@ -33,8 +33,9 @@ class WarmupMonitor:
         """Handle one message from the queue."""
         if not isinstance(message, SliceDone) or self._since is not None:
             return
-        self._accumulator.add(message.session, message.result)
-        self._ends[message.session] = message.result.end_ns
+        result = message.result
+        self._seconds.worked(result.start_ns, result.end_ns, result.counts.ops)
+        self._ends[message.session] = result.end_ns
         if self._complete_seconds() and len(self._timeline) >= self._least_s:
             self._since = steady_since(rate_points(self._timeline))
             if self._since is not None:
@@ -46,8 +47,9 @@ class WarmupMonitor:
         complete = (min(self._ends.values()) - self._phase.begin_ns) // NANOS
         for second in range(before, complete):
             begin_ns = self._phase.begin_ns + second * NANOS
-            ops = self._accumulator.ops_between(begin_ns, begin_ns + NANOS)
-            self._timeline.append(TimelinePoint(second + 1, 1, ops, reads=None, server_cpu_s=None, steal_s=None))
+            whole = TimelineInterval(begin_ns, begin_ns + NANOS, None, None, None, None)
+            self._seconds.add(whole)
+            self._timeline.append(TimelinePoint(second + 1, 1, whole.ops, reads=None, server_cpu_s=None, steal_s=None))
         return complete > before
 
     def finding(self) -> str:

@@ -6,7 +6,7 @@ A long run is drawn in fewer, wider steps. Measurements are merged into steps, n
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
@@ -124,7 +124,7 @@ def wait_rows(samples: Sequence[WaitSample], length_s: float) -> list[Row]:
     order = [event for event, _ in sorted(total.items(), key=lambda each: (-each[1], each[0]))][:MOST_EVENTS]
     rows = []
     for span, part in _grouped_by_step(((sample.at_s, sample) for sample in samples), length_s):
-        counts: Counter[str] = Counter()
+        counts: defaultdict[str, float] = defaultdict(float)
         for sample in part:
             for event, sessions in sample.sessions.items():
                 counts[event if event in order else OTHERS] += sessions

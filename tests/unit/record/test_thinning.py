@@ -1,0 +1,159 @@
+"""Figures from the thinned files of a long run are those from all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from openslob.analyze.run_tables import RunTables
+from openslob.counts import COUNTERS, SliceCounts
+from openslob.histogram import Histogram
+from openslob.method import OpKind
+from openslob.record import thinning
+from openslob.record.raw_csv import Event, RawCsv, event_rows, raw_table
+from openslob.record.thinning import ThinnedCsv
+from openslob.report.tables import read_tables
+from openslob.units import NANOS
+
+BEGIN_NS, OFFSET_NS = 1_700_000_000 * NANOS, 7_000_000
+SECONDS, SESSIONS, STEP = 90, 3, 10
+STEPS = ((0, 1), (20, 5), (50, STEP))
+
+
+@pytest.fixture(autouse=True)
+def _short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thinning, "STEPS", STEPS)
+
+
+def histogram(count: int, us: float) -> Histogram:
+    made = Histogram()
+    made.add({int(us) % 300 + 20: count}, count * us, us)
+    return made
+
+
+def write(raw: RawCsv, seed: int = 1, reset_at: int = 0) -> None:
+    """Write a load as the recorder does: second by second, each message once."""
+    random = np.random.default_rng(seed)
+    raw.event(Event.CLOCK_OFFSET_NS, str(OFFSET_NS))
+    raw.event(Event.BEGIN_NS, str(BEGIN_NS))
+    ends = [BEGIN_NS] * SESSIONS
+    counted = 0.0
+    jitter = [0, *random.integers(-20_000_000, 20_000_000, SECONDS).tolist()]
+    moments = [BEGIN_NS + second * NANOS + off for second, off in enumerate(jitter)]
+    for second in range(SECONDS):
+        begin, end = moments[second], moments[second + 1]
+        for session in range(SESSIONS):
+            long = int(random.integers(700, 1100)) * 1_000_000
+            start, ends[session] = ends[session], min(ends[session] + long, BEGIN_NS + (second + 1) * NANOS)
+            ops = int(random.integers(1, 50))
+            raw.slice(session, second, start_ns=start, end_ns=ends[session], first_op_ns=start,
+                      counts=SliceCounts(ops=ops, selects=ops, rows_read=3 * ops),
+                      latency={OpKind.SELECT: histogram(ops, 1000 + second)}, due_ns=end + 5)  # fmt: skip
+        for look in range(10):
+            waiting = {"CPU": look % 3, "IO:Read": 2} if look else {}
+            raw.waits(begin - OFFSET_NS + look * NANOS // 10 + 50_000_000, waiting)
+        raw.latency(second, OpKind.SELECT, histogram(7 + second, 500 + 3 * second))
+        raw.latency(second, OpKind.UPDATE, histogram(3, 900))
+        counted = 0.0 if reset_at and second == reset_at else counted + float(random.integers(1, 100))
+        raw.sample(end, "a", {"x": counted})
+        raw.os(end - OFFSET_NS, {"host.cpu_user_s": counted, "host.cores": 4.0 - second % 2})
+        if second == SECONDS - 2:
+            # A reading that comes so soon after the one before that the interval is replaced.
+            raw.engine(begin, begin + 1000, {"commits": 1.0})
+        raw.engine(begin, end, {"commits": float(second), "log_syncs": None if second == 70 else 2.0})
+        raw.engine_latency(begin, end, {"write": {(1, 2): second, (2, 4): 1}})
+    raw.finish()
+
+
+def tables(folder: Path, kind: Callable[[Path], RawCsv], **given: int) -> RunTables:
+    folder.mkdir()
+    with kind(folder) as raw:
+        write(raw, **given)
+    return read_tables(folder, BEGIN_NS, OFFSET_NS, SECONDS)
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.integers(0, 2**32))
+def test_figures_are_those_of_all_rows(tmp_path_factory: pytest.TempPathFactory, seed: int):
+    path = tmp_path_factory.mktemp("records")
+    full, thin = tables(path / "full", RawCsv, seed=seed), tables(path / "thin", ThinnedCsv, seed=seed)
+    assert (full.unit_s, thin.unit_s) == (1, STEP)
+    for name in COUNTERS:
+        assert (thin.work.value(name)).sum() == pytest.approx(full.work.value(name).sum())
+    assert thin.engine.value("commits").sum() == full.engine.value("commits").sum()
+    # What is not known of one interval is not known of its step.
+    assert np.isnan(thin.engine.value("log_syncs")).sum() == 1
+    assert np.nansum(thin.engine.value("log_syncs")) == np.nansum(full.engine.value("log_syncs")) - 2 * (STEP - 1)
+    assert thin.durations.value("1 2 write").sum() == full.durations.value("1 2 write").sum()
+    assert (thin.engine.begin_s[0], thin.engine.end_s[-1]) == (full.engine.begin_s[0], full.engine.end_s[-1])
+    assert np.all(thin.engine.begin_s[1:] == thin.engine.end_s[:-1])
+    # Cumulative counters are those that were read at the same moment, up to the last one.
+    at = np.searchsorted(full.host.end_s, thin.host.end_s)
+    assert thin.host.end_s.tolist() == full.host.end_s[at].tolist()
+    assert thin.host.value("host.cpu_user_s").tolist() == full.host.value("host.cpu_user_s")[at].tolist()
+    assert thin.host.end_s[-1] == full.host.end_s[-1]
+    assert (thin.even_s, thin.ends_s) == (full.even_s, full.ends_s)
+    assert thin.slice_s == pytest.approx(full.slice_s, abs=0.4)
+    for kind in ("select", "update"):
+        of_thin, of_full = (each.latency[kind].entries for each in (thin, full))
+        assert by_unit(of_thin, 1) == by_unit(of_full, STEP)
+    for event in ("CPU", "IO:Read"):
+        assert means(thin, event)[5:] == pytest.approx(means(full, event).reshape(-1, STEP).mean(axis=1)[5:], abs=1e-3)
+
+
+def by_unit(entries: tuple[np.ndarray, ...], seconds: int) -> dict[tuple[int, int], int]:
+    found: dict[tuple[int, int], int] = {}
+    for unit, bucket, count in np.array(entries).T.tolist():
+        key = unit // seconds, bucket
+        found[key] = found.get(key, 0) + count
+    return found
+
+
+def means(made: RunTables, event: str) -> np.ndarray:
+    return made.waits.value(event) / made.waits.value("samples")
+
+
+def test_the_first_rows_are_as_they_came(tmp_path: Path):
+    tables(tmp_path / "full", RawCsv)
+    tables(tmp_path / "thin", ThinnedCsv)
+    rows = {"slices.csv": SESSIONS, "latency.csv": 2, "engine_latency.csv": 2, "samples.csv": 1}
+    for name, per_second in rows.items():
+        full, thin = (raw_table(tmp_path / each, name)[1] for each in ("full", "thin"))
+        first = 19 * per_second
+        assert thin[:first] == full[:first]
+        assert len(thin) < len(full) * 0.7
+    assert [(each.wall_ns, each.text) for each in event_rows(tmp_path / "thin") if each.kind == "step_s"] == [
+        (BEGIN_NS - OFFSET_NS + 20 * NANOS, "5"),
+        (BEGIN_NS - OFFSET_NS + 50 * NANOS, "10"),
+    ]
+
+
+def test_a_reset_within_a_step_is_seen(tmp_path: Path):
+    full, thin = tables(tmp_path / "full", RawCsv, reset_at=74), tables(tmp_path / "thin", ThinnedCsv, reset_at=74)
+    of_full, of_thin = (np.diff(each.host.value("host.cpu_user_s")) for each in (full, thin))
+    assert of_thin[of_thin > 0].sum() == of_full[of_full > 0].sum()
+    assert (of_thin < 0).sum() == 1
+
+
+def test_a_driver_that_dies_leaves_whole_rows(tmp_path: Path):
+    raw = ThinnedCsv(tmp_path)
+    raw.event(Event.BEGIN_NS, str(BEGIN_NS))
+    for second in range(70):
+        raw.latency(second, OpKind.SELECT, histogram(5, 100))
+    raw.flush()
+    seconds = [row[0] for row in raw_table(tmp_path, "latency.csv")[1]]
+    assert seconds == [*range(20), *range(20, 50, 5), 50]
+    raw.close()
+    assert [row[0] for row in raw_table(tmp_path, "latency.csv")[1]] == [*seconds, 60]
+
+
+def test_without_a_window_nothing_is_thinned(tmp_path: Path):
+    with ThinnedCsv(tmp_path) as raw:
+        for second in range(100):
+            raw.os(BEGIN_NS + second * NANOS, {"host.cpu_user_s": second})
+    assert len(raw_table(tmp_path, "os.csv")[1]) == 100
