@@ -15,11 +15,13 @@ from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
 from openslob.errors import UsageError
-from openslob.record import finding, storage, store
+from openslob.record import failover, finding, storage, store
+from openslob.record.failover import FailoverRecord
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SweepRecord, load_sweep
+from openslob.report.failover import failover_answer, render_failover
 from openslob.report.storage import render_storage, storage_answer
 from openslob.report.sweep_text import render_sweep, sweep_answer
 from openslob.report.text import answer, render
@@ -52,10 +54,13 @@ _WRITTEN = {
     Kind.RUN: "; its record is written at its end",
     Kind.SWEEP: "; these are the points so far",
     Kind.STORAGE: "; these are the steps so far",
+    Kind.FAILOVER: "; these are the outages so far",
 }
 
 
-def _read(found: Found) -> tuple[RunRecord | StorageRecord | SweepRecord, Callable[[], tuple[str, str]]]:
+def _read(
+    found: Found,
+) -> tuple[RunRecord | StorageRecord | SweepRecord | FailoverRecord, Callable[[], tuple[str, str]]]:
     """Read the record; the second value renders its report and its answer."""
     match found.kind:
         case Kind.SWEEP:
@@ -64,6 +69,9 @@ def _read(found: Found) -> tuple[RunRecord | StorageRecord | SweepRecord, Callab
         case Kind.STORAGE:
             measured = storage.load(found.path)
             return measured, lambda: (render_storage(measured, found.folder, columns()), storage_answer(measured))
+        case Kind.FAILOVER:
+            tested = failover.load(found.path)
+            return tested, lambda: (render_failover(tested, found.folder, columns()), failover_answer(tested))
         case _:
             run = store.load(found.path)
             return run, lambda: (render(run, found.folder, columns()), answer(run))

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from openslob.errors import SlobError, UsageError
-from openslob.record import endurance, repeated, storage, store, sweep
+from openslob.record import endurance, failover, repeated, storage, store, sweep
 from openslob.record.endurance import ENDURANCE_FILE
+from openslob.record.failover import FAILOVER_FILE
 from openslob.record.repeated import REPEATED_FILE
 from openslob.record.storage import CEILING, STORAGE_FILE
 from openslob.record.store import RECORD_FILE, SLICES, RecordEntry, say_nothing
@@ -33,6 +34,7 @@ class Kind(StrEnum):
     STORAGE = "raw measurement"
     ENDURANCE = "endurance run"
     REPEATED = "repeated run"
+    FAILOVER = "test of failover"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ _DOCUMENTS = {
     Kind.STORAGE: _Document(STORAGE_FILE, storage.find, "slob raw calibrate", has_runs=False),
     Kind.ENDURANCE: _Document(ENDURANCE_FILE, endurance.find, "slob endure", has_runs=True),
     Kind.REPEATED: _Document(REPEATED_FILE, repeated.find, "slob watch --every", has_runs=True),
+    Kind.FAILOVER: _Document(FAILOVER_FILE, failover.find, "slob failover", has_runs=False),
 }
 ALL = frozenset(Kind)
 # What consists of runs.

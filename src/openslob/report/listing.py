@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from openslob.record.endurance import EnduranceRecord
+from openslob.record.failover import FailoverRecord
 from openslob.record.finding import Kind, Listed
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.record.repeated import RepeatedRecord
@@ -22,6 +23,7 @@ from openslob.workload import Workload
 RUNNING = "running"
 KINDS = {
     Kind.RUN: "run", Kind.SWEEP: "sweep", Kind.STORAGE: "raw", Kind.ENDURANCE: "endurance", Kind.REPEATED: "repeated",
+    Kind.FAILOVER: "failover",
 }  # fmt: skip
 # What a run is of the record that it is a part of.
 PARTS = {Kind.SWEEP: "point", Kind.ENDURANCE: "segment", Kind.REPEATED: "run"}
@@ -61,7 +63,7 @@ def overview(listed: Listed) -> dict[str, Any]:
     }
 
 
-def _failed(record: RunRecord | StorageRecord | EnduranceRecord) -> list[str]:
+def _failed(record: RunRecord | StorageRecord | EnduranceRecord | FailoverRecord) -> list[str]:
     return [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
 
 
@@ -104,6 +106,18 @@ def _of_endurance(record: EnduranceRecord) -> dict[str, Any]:
     }
 
 
+def _of_failover(record: FailoverRecord) -> dict[str, Any]:
+    return {
+        "sessions": record.asked.get("sessions"),
+        "ops_per_s": record.value("follows_per_s")
+        or next((each.value("level_before_per_s") for each in record.cycles), None),
+        "outages": len(record.cycles),
+        "outage_max_s": record.value("outage_max_s"),
+        "acked_lost": record.value("acked_lost"),
+        "failed_verdicts": _failed(record),
+    }
+
+
 def _of_repeated(record: RepeatedRecord) -> dict[str, Any]:
     return {
         **_parameters(record.workload),
@@ -126,7 +140,7 @@ def _asked(record: SweepRecord, name: str) -> list[float] | None:
 
 _OF: Mapping[type, Callable[[Any], dict[str, Any]]] = {
     RunRecord: _of_run, StorageRecord: _of_storage, SweepRecord: _of_sweep, EnduranceRecord: _of_endurance,
-    RepeatedRecord: _of_repeated,
+    RepeatedRecord: _of_repeated, FailoverRecord: _of_failover,
 }  # fmt: skip
 
 

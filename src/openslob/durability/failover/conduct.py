@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -41,6 +42,8 @@ _MORE_S = 2.0
 # How long sessions may take to end, and copies to get the tables.
 _ENDING_S, _ARRIVAL_S = 5.0, 60.0
 _ROWS = 16
+# How long a thread of this process may make another one wait for its turn: acknowledgements are noted at once.
+_TURN_S = 0.0005
 STOPPED = "the test was stopped"
 
 
@@ -137,6 +140,8 @@ def crew(request: Request, servers: Servers, interrupt: Interrupt) -> Iterator[C
         engine.follow(Patience(interrupt))
     tables = [_tables(engine) for engine in engines]
     with ExitStack() as stack:
+        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(_TURN_S)
         # The locks' connections end with the server that is killed.
         locks = stack.enter_context(ExitStack())
         locks.enter_context(places.held(engines))
@@ -274,7 +279,7 @@ class Conduct:
         gap = outage_of(seen).driver
         calm = [each for each in sampler.samples if each.at_ns < min(calm_ns, gap.begin_ns if gap else calm_ns)]
         cycle = figures_of(seen, number, team.names[0], team.names[after], lag_of_copies(calm, team.names))
-        folder.add_rows(COMMITS_FILE, COMMITS, commits_rows(seen, number))
+        folder.add_rows(COMMITS_FILE, COMMITS, commits_rows(seen.journals, seen.begin_ns, seen.end_ns, number))
         folder.add_rows(LAG_FILE, LAG, lag_rows(sampler.samples, team.began_ns, number, team.names))
         folder.update(cycles=(*folder.record.cycles, cycle))
 

@@ -178,11 +178,11 @@ def _accounts(seen: Observed, found: Account) -> dict[str, int]:
     }
 
 
-def commits_rows(seen: Observed, number: int) -> list[tuple[int, float, int]]:
+def commits_rows(journals: Sequence[Journal], begin_ns: int, end_ns: int, number: int) -> list[tuple[int, float, int]]:
     """Return the time line: how many operations were acknowledged in each step of `BUCKET_S`."""
-    acked = acknowledged(seen.journals)
-    steps = max(1, round((seen.end_ns - seen.begin_ns) / NANOS / BUCKET_S))
-    edges = seen.begin_ns + (np.arange(steps + 1) * BUCKET_S * NANOS).astype(np.int64)
+    acked = acknowledged(journals)
+    steps = max(1, round((end_ns - begin_ns) / NANOS / BUCKET_S))
+    edges = begin_ns + (np.arange(steps + 1) * BUCKET_S * NANOS).astype(np.int64)
     counts = np.diff(np.searchsorted(acked, edges))
     return [(number, round(step * BUCKET_S, 3), int(count)) for step, count in enumerate(counts)]
 

@@ -62,11 +62,11 @@ class ManagedPair:
     spread = False
     makes_outage = True
 
-    def __init__(self, primary: ManagedServer, standby: ManagedServer, command: Command | None) -> None:
-        self._primary, self._standby, self._command = primary, standby, command
-        self.roles = {
+    def __init__(self, primary: ManagedServer, standby: ManagedServer) -> None:
+        self._primary, self._standby = primary, standby
+        self.roles: Mapping[str, str] = {
             "cause": "all processes of the primary killed at one moment (SIGKILL)",
-            "take_over": f"the command {command.text}" if command else "promotion of the standby by slob",
+            "take_over": "promotion of the standby by slob",
         }
 
     @property
@@ -83,11 +83,8 @@ class ManagedPair:
         self._primary.kill()
 
     def take_over(self) -> int:
-        """Promote the standby, or let the user's command do it."""
-        if self._command is None:
-            return self._standby.promote()
-        self._command.run()
-        return time.monotonic_ns()
+        """Promote the standby."""
+        return self._standby.promote()
 
     def mend(self) -> None:
         """Make the old primary again, as the standby of the new one: what it had alone is gone."""
@@ -110,7 +107,7 @@ class ForeignServers:
         self._targets, self._command, self._repair = list(targets), command, repair
         self.makes_outage = command is not None
         said = f"the command {command.text}" if command else "somebody else"
-        self.roles = {"cause": said, "take_over": said}
+        self.roles: Mapping[str, str] = {"cause": said, "take_over": said}
         self.spread = False
         self._sort()
 
@@ -201,7 +198,7 @@ class Command:
 
 
 @contextmanager
-def fresh_pair(engine: str, command: Command | None) -> Iterator[ManagedPair]:
+def fresh_pair(engine: str) -> Iterator[ManagedPair]:
     """Create a server with a standby for the block, and destroy both with their data at its end.
 
     Servers that a killed test left behind are destroyed first. SlobError if another test uses them.
@@ -216,7 +213,7 @@ def fresh_pair(engine: str, command: Command | None) -> Iterator[ManagedPair]:
         primary.start()
         standby = registry.managed(replace(_spec(NAMES[1], engine), standby_of=primary.name))
         standby.start()
-        yield ManagedPair(primary, standby, command)
+        yield ManagedPair(primary, standby)
 
 
 def _spec(name: str, engine: str) -> ServerSpec:
@@ -231,7 +228,7 @@ def _destroy() -> None:
 
 
 @contextmanager
-def named_pair(names: Sequence[str], command: Command | None) -> Iterator[ManagedPair]:
+def named_pair(names: Sequence[str]) -> Iterator[ManagedPair]:
     """Use a managed server and its standby, by name, for the block. UsageError if they are no such pair."""
     servers = [registry.require_server(name) for name in names]
     if len(servers) != 2:
@@ -246,7 +243,7 @@ def named_pair(names: Sequence[str], command: Command | None) -> Iterator[Manage
             stack.enter_context(registry.claim(name, PURPOSE))
         for server in servers:
             server.start()
-        yield ManagedPair(primary, standby, command)
+        yield ManagedPair(primary, standby)
 
 
 @contextmanager

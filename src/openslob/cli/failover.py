@@ -1,0 +1,169 @@
+"""`slob failover`: outages as the subject of a test, and the rate of commits that copies follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob import rehearsal
+from openslob.cli.common_options import (
+    DURATION,
+    RECORD_JSON,
+    REQUIRE,
+    RESULTS,
+    at_least,
+    require_known,
+    require_verdicts,
+)
+from openslob.cli.completion import one_of, servers
+from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.durability.failover.conduct import Conduct, Request
+from openslob.durability.failover.follow import FollowSearch
+from openslob.durability.failover.servers import NAMES as NAMES_OF_PAIR
+from openslob.durability.failover.servers import Command, ForeignServers, Servers, fresh_pair, named_pair
+from openslob.durability.failover.sessions import Retry
+from openslob.durability.failover.verdicts import NAMES
+from openslob.engines import registry
+from openslob.errors import SlobError, UsageError
+from openslob.interrupt import Interrupt
+from openslob.record.failover import FailoverRecord
+from openslob.record.model import Status
+from openslob.report.failover import failover_answer, render_failover
+from openslob.secrets import Target
+
+TARGET = Annotated[
+    str | None,
+    typer.Option(
+        "--target", metavar="URL|NAME[,…]", autocompletion=servers, show_default=False,
+        help="A managed server and its standby, or all servers that clients may go to (default: a new pair).",
+    ),
+]  # fmt: skip
+ENGINE = Annotated[
+    str | None,
+    typer.Option(metavar="ENGINE", autocompletion=one_of(registry.managed_engines()), help="Database of the new pair."),
+]
+ON_OUTAGE = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COMMAND",
+        help="What makes the outage of servers of your own, and lets another one take over (default: you do it).",
+    ),
+]
+REPAIR = Annotated[
+    str | None, typer.Option(metavar="COMMAND", help="What makes your servers whole again after each outage.")
+]
+CYCLES = Annotated[int, typer.Option(metavar="N", min=1, callback=rehearsal.repeats, help="Number of outages.")]
+SESSIONS = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Sessions that commit.")]
+RATE = Annotated[
+    float | None, typer.Option(min=0.1, metavar="N", help="Commits per second of all (default: as fast as they can).")
+]
+BEFORE = Annotated[
+    float,
+    typer.Option("--before", parser=at_least(3), metavar=DURATION, help="Load before the outage; length of a step."),
+]
+RECOVERY = Annotated[
+    float,
+    typer.Option(parser=at_least(2), metavar=DURATION, help="The longest time to wait for the level after an outage."),
+]
+RETRY = Annotated[
+    Retry, typer.Option(help="What clients do with an operation in doubt: ask whether it is there, or send it again.")
+]
+ANSWER = Annotated[
+    float,
+    typer.Option(
+        "--answer-timeout", parser=at_least(0.1), metavar=DURATION,
+        help="A session that waits longer for an answer tries the other servers.",
+    ),
+]  # fmt: skip
+SYNCHRONOUS = Annotated[
+    bool, typer.Option("--synchronous", metavar="", help="Let commits wait for the standby, of a managed pair.")
+]
+FOLLOW = Annotated[
+    float | None,
+    typer.Option(
+        parser=at_least(0.05), metavar=DURATION,
+        help="Make no outage: find the highest rate that the copies follow with less lag.",
+    ),
+]  # fmt: skip
+NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the record.")]
+
+
+def failover(
+    target: TARGET = None,
+    engine: ENGINE = None,
+    on_outage: ON_OUTAGE = None,
+    repair: REPAIR = None,
+    cycles: CYCLES = 1,
+    sessions: SESSIONS = 8,
+    rate: RATE = None,
+    before_s: BEFORE = "10s",  # type: ignore[assignment]
+    recovery: RECOVERY = "60s",  # type: ignore[assignment]
+    retry: RETRY = Retry.ASK,
+    answer_timeout: ANSWER = "10s",  # type: ignore[assignment]
+    synchronous: SYNCHRONOUS = False,
+    follow_limit: FOLLOW = None,
+    name: NAME = "failover",
+    *,
+    results: RESULTS,
+    require: REQUIRE = None,
+    json: RECORD_JSON = False,
+) -> None:
+    """Make an outage under load: how long nobody is served, what becomes of each commit, when the level is back.
+
+    Example: slob failover --cycles 3 --synchronous
+    """
+    require_known(require or (), NAMES)
+    if engine and target:
+        raise UsageError("--engine is for a new pair, and --target names servers", "give one of them")
+    request = Request(
+        name, results, sessions, cycles, before_s, recovery, retry, rate, answer_timeout, synchronous
+    )  # fmt: skip
+    with stoppable() as interrupt, _servers(target, engine, on_outage, repair, interrupt) as (used, is_named):
+        if follow_limit is None:
+            record, folder = Conduct(request, used, interrupt, notify, is_named).run()
+        else:
+            record, folder = FollowSearch(request, used, interrupt, notify, follow_limit).run()
+    _show(record, folder, require, json)
+
+
+@contextmanager
+def _servers(
+    target: str | None, engine: str | None, on_outage: str | None, repair: str | None, interrupt: Interrupt
+) -> Iterator[tuple[Servers, bool]]:
+    """Provide the servers; the second value says that they are managed ones that stay."""
+    targets = registry.instances(Target.parse(target).reveal()) if target else []
+    ours = all("://" not in each for each in targets)
+    if ours and (on_outage or repair):
+        raise UsageError(
+            "slob kills, promotes and mends managed servers itself", "--on-outage and --repair are for servers by URL"
+        )
+    if not targets:
+        notify(f"creating the servers {' and '.join(NAMES_OF_PAIR)}, which are destroyed afterwards")
+        with fresh_pair(engine or registry.default_engine()) as made:
+            yield made, False
+    elif ours:
+        with named_pair(targets) as named:
+            yield named, True
+    else:
+        command, mending = (Command(text, interrupt) if text else None for text in (on_outage, repair))
+        yield ForeignServers(targets, command, mending), False
+
+
+def _show(record: FailoverRecord, folder: Path, require: list[str] | None, json: bool) -> None:
+    """Print the result. SlobError if the test did not end, VerdictError if a required verdict does not hold."""
+    if json:
+        write(record.model_dump_json(indent=1), kept=folder)
+    else:
+        write_report(render_failover(record, folder, columns()), failover_answer(record), folder)
+    if record.status is not Status.COMPLETE:
+        raise SlobError(f"the test did not end: {'; '.join(record.errors)}", f"its record is {folder}")
+    require_verdicts(record.verdicts, require or ())
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(failover)
