@@ -31,9 +31,12 @@ LEAST_DROP = 0.15
 STAYS_BELOW = 0.9
 # The points in which a lasting change is looked for.
 CHANGE_POINTS = 150
+# In a shorter run, a level that lasts and a slow minute look the same.
+LEAST_COURSE_S = 300.0
+LASTS_SHARE = 0.1
+# The time of a write grows so much where a device runs out of free cells.
+SLOWER_WRITES = 1.25
 GAP = "gap"
-# A load that writes less is not one that fills a device.
-LEAST_WRITTEN_PER_S = 100_000.0
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class Happening:
+class Occurrences:
     """All marks of one kind: how many, how long together, the usual time from one to the next, and the rate in them.
 
     ``ops_outside`` is the rate without any mark of this kind. None: not known.
@@ -159,6 +162,13 @@ def levels(trace: Trace, rates: Sequence[str] = ()) -> list[Level]:
     return found
 
 
+def first_and_last(trace: Trace) -> tuple[float | None, float | None]:
+    """Return the rates of the first and of the last period's length; None for a run that has no two of them."""
+    period, ops = period_length(trace.seconds), trace.get("ops")
+    steps = round(period / trace.step_s)
+    return (_mean(ops[:steps]), _mean(ops[-steps:])) if len(ops) >= 2 * steps else (None, None)
+
+
 def shortfalls(trace: Trace) -> list[Shortfall]:
     """Return how long the rate was below each of `SHARES` of its median; none where no rate is known."""
     ops = trace.get("ops")
@@ -181,29 +191,37 @@ def shortfalls(trace: Trace) -> list[Shortfall]:
 
 
 def lasting_drop(trace: Trace) -> Drop | None:
-    """Return the first drop of the level that lasts until the end; None if there is none.
+    """Return the first drop of the level that lasts until the end; None if there is none, or the run is too short.
 
-    It is a write cliff if the load wrote: of most solid-state drives the level falls for good once so much was written.
+    It is a write cliff if the load wrote, and the device took longer for each write from then on: the level of most
+    solid-state drives falls for good once so much was written that none of their cells are free.
     """
-    step = max(trace.seconds / CHANGE_POINTS, trace.step_s)
+    if trace.seconds < LEAST_COURSE_S:
+        return None
+    each = max(round(trace.seconds / CHANGE_POINTS / trace.step_s), 1)
+    step = each * trace.step_s
     points = round_averages(trace.get("ops"), trace.step_s, step)
-    step = max(round(step / trace.step_s), 1) * trace.step_s
-    at = np.flatnonzero(~np.isnan(points))
-    changes = change_points(points[at].tolist())
+    known = np.flatnonzero(~np.isnan(points))
+    changes = change_points(points[known].tolist())
     for number, change in enumerate(changes):
-        later = [each.after for each in changes[number:]]
-        if change.before > 0 and change.after <= (1 - LEAST_DROP) * change.before:
-            if max(later) > STAYS_BELOW * change.before:
-                continue
-            at_s = float(at[change.at]) * step
-            written = written_bytes(trace, at_s)
-            is_cliff = (
-                written is not None
-                and written >= LEAST_WRITTEN_PER_S * max(at_s, 1.0)
-                and not any(mark.kind == GAP and abs(mark.until_s - at_s) <= 2 * step for mark in trace.marks)
-            )
-            return Drop(at_s, change.before, change.after, written, is_cliff)
+        later = max(following.after for following in changes[number:])
+        at_s = float(known[change.at]) * step
+        lasts = trace.seconds - at_s >= LASTS_SHARE * trace.seconds
+        if lasts and change.after <= (1 - LEAST_DROP) * change.before and later <= STAYS_BELOW * change.before:
+            return Drop(at_s, change.before, change.after, written_bytes(trace, at_s), _writes_slowed(trace, at_s))
     return None
+
+
+def _writes_slowed(trace: Trace, at_s: float) -> bool:
+    """Return whether the device wrote, and took longer for a write after ``at_s`` than before."""
+    at = round(at_s / trace.step_s)
+    before, after = (
+        (_mean(trace.get("device.write_ms")[part]), _mean(trace.get("device.writes")[part]))
+        for part in (slice(0, at), slice(at, None))
+    )
+    if not (before[0] and before[1] and after[0] and after[1]):
+        return False
+    return after[0] / after[1] >= SLOWER_WRITES * before[0] / before[1]
 
 
 def written_bytes(trace: Trace, until_s: float) -> float | None:
@@ -217,25 +235,26 @@ def written_bytes(trace: Trace, until_s: float) -> float | None:
     return None
 
 
-def happenings(trace: Trace, kinds: Sequence[str] = ()) -> list[Happening]:
+def occurrences(trace: Trace, kinds: Sequence[str] = ()) -> list[Occurrences]:
     """Return what the marks of each kind come to, or of these kinds."""
     wanted = dict.fromkeys(mark.kind for mark in trace.marks if not kinds or mark.kind in kinds)
-    return [_happening(trace, kind, [mark for mark in trace.marks if mark.kind == kind]) for kind in wanted]
+    return [_occurrences(trace, kind, [mark for mark in trace.marks if mark.kind == kind]) for kind in wanted]
 
 
-def _happening(trace: Trace, kind: str, marks: Sequence[Mark]) -> Happening:
+def _occurrences(trace: Trace, kind: str, marks: Sequence[Mark]) -> Occurrences:
     inside = np.zeros(trace.steps, dtype=bool)
     for mark in marks:
         first = int(mark.at_s / trace.step_s)
         inside[first : max(int(np.ceil(mark.until_s / trace.step_s)), first + 1)] = True
     ops = trace.get("ops")
     starts = [mark.at_s for mark in marks]
-    return Happening(
+    return Occurrences(
         kind=kind,
         count=len(marks),
         seconds=sum(mark.until_s - mark.at_s for mark in marks),
         every_s=float(np.median([b - a for a, b in pairwise(starts)])) if len(starts) > 2 else None,
-        ops_inside=_mean(ops[inside]),
+        # Steps at the edges of a gap are known; what was done in the gap is not.
+        ops_inside=None if kind == GAP else _mean(ops[inside]),
         ops_outside=_mean(ops[~inside]),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from openslob.analyze.latencies import MAX, percentiles_of
-from openslob.analyze.run_tables import SAMPLES, RunTables, steps_of
+from openslob.analyze.run_tables import BUSY_US, SAMPLES, RunTables, steps_of
 from openslob.analyze.steps import STEPS_S
 from openslob.analyze.tables import Array, Intervals, Seconds
 from openslob.analyze.timeline import OBSERVED_STEP_S
@@ -60,6 +60,7 @@ class Trace:
 
     ========================  ==========================================================================================
     ``ops``                   operations; of a load that is not ours, transactions
+    ``sessions.busy``         sessions that were inside operations
     ``latency.p50_us``        service time of the operations of the step, all kinds; also ``p99_us``, ``max_us``
     ``engine.FIELD``          the fields of `EngineDelta.amounts`, per second
     ``host.busy``             CPUs that were busy with anything; also ``host.steal``, ``host.iowait``; of ``host.cores``
@@ -70,6 +71,7 @@ class Trace:
     ``device.FIELD``          the counters of `DeviceIo` per second: ``reads``, ``read_bytes``, ``busy_ms`` …
     ``waits.CLASS``           sessions that waited, by the name of the `WaitClass` in lower case: ``waits.data_io``,
                               ``waits.log``, ``waits.lock``; ``waits.cpu`` are those that did not wait
+    ``samples``               samples of what sessions wait for: fewer where the server, or this program, hung
     ``cgroup.cpu_throttled``  tasks' time, in s per s, for which the server's group was held back by its CPU quota
     ``cgroup.cpu_quota``      the CPUs that the quota allows; absent without a quota
     ``cgroup.read_limit``     the limits on I/O of the server's group for its device, requests per second; also
@@ -181,10 +183,12 @@ def _counted(tables: RunTables, edges: Array, publishes_late: bool) -> Iterator[
 
 
 def _work(work: Seconds, edges: Array) -> Iterator[tuple[str, Array]]:
-    done = work.value("ops")
+    done, begins = work.value("ops"), work.begin_s
     if done is not None:
-        begins = work.begin_s
         yield "ops", _rate(begins, begins + work.unit_s, done, edges)
+    busy_us = work.value(BUSY_US)
+    if busy_us is not None:
+        yield "sessions.busy", _rate(begins, begins + work.unit_s, busy_us * 1e-6, edges)
 
 
 def _latencies(tables: RunTables, edges: Array) -> dict[str, Array]:
@@ -250,7 +254,8 @@ def _waits(waits: Seconds, edges: Array) -> dict[str, Array]:
             name = f"waits.{wait_class(event).name.lower()}"
             found[name] = found.get(name, np.zeros(count)) + by_step(seen)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return {name: np.where(taken > 0, seen / taken, np.nan) for name, seen in found.items()}
+        means = {name: np.where(taken > 0, seen / taken, np.nan) for name, seen in found.items()}
+    return {**means, "samples": taken / edges[1]}
 
 
 def _marks(tables: RunTables, seconds: float, events: Sequence[Happening]) -> Iterator[Mark]:

@@ -22,7 +22,19 @@ from openslob.report.format import plain_signs
 
 # The order of `slob --help`: the order in which a user needs the commands, under these headings.
 COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "Measure a database": ("demo", "server", "check", "load", "run", "sweep", "observe", "failover", "drop", "config"),
+    "Measure a database": (
+        "demo",
+        "server",
+        "check",
+        "load",
+        "run",
+        "sweep",
+        "endure",
+        "observe",
+        "failover",
+        "drop",
+        "config",
+    ),
     "Look at a server": ("watch",),
     "Look at records": ("show", "live", "list", "report", "compare", "baseline", "export"),
     "Without a database": ("awr", "raw"),

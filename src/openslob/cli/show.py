@@ -15,12 +15,12 @@ from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
 from openslob.errors import UsageError
-from openslob.record import failover, finding, storage, store
-from openslob.record.failover import FailoverRecord
+from openslob.record import endurance, failover, finding, storage, store
 from openslob.record.finding import Found, Kind
-from openslob.record.model import RunRecord, Status
-from openslob.record.storage import StorageRecord
+from openslob.record.model import RecordModel, RunRecord, Status
 from openslob.record.sweep import SweepRecord, load_sweep
+from openslob.report.endurance import with_figures
+from openslob.report.endurance_text import endurance_answer, render_endurance
 from openslob.report.failover import failover_answer, render_failover
 from openslob.report.storage import render_storage, storage_answer
 from openslob.report.sweep_text import render_sweep, sweep_answer
@@ -35,7 +35,7 @@ RECORD = Annotated[
 
 
 def show(record: RECORD = "latest", *, results: RESULTS, as_json: RECORD_JSON = False) -> None:
-    """Show the report of a run, an observation, a sweep or a raw measurement, by default of the latest.
+    """Show the report of a record of any kind, by default of the latest.
 
     Example: slob show 20260301-12
     """
@@ -55,12 +55,11 @@ _WRITTEN = {
     Kind.SWEEP: "; these are the points so far",
     Kind.STORAGE: "; these are the steps so far",
     Kind.FAILOVER: "; these are the outages so far",
+    Kind.ENDURANCE: "; this is what was measured before",
 }
 
 
-def _read(
-    found: Found,
-) -> tuple[RunRecord | StorageRecord | SweepRecord | FailoverRecord, Callable[[], tuple[str, str]]]:
+def _read(found: Found) -> tuple[RecordModel, Callable[[], tuple[str, str]]]:
     """Read the record; the second value renders its report and its answer."""
     match found.kind:
         case Kind.SWEEP:
@@ -72,6 +71,14 @@ def _read(
         case Kind.FAILOVER:
             tested = failover.load(found.path)
             return tested, lambda: (render_failover(tested, found.folder, columns()), failover_answer(tested))
+        case Kind.ENDURANCE:
+            endured = endurance.load(found.path)
+            if endured.has_news:
+                endured = with_figures(found.folder, endured)
+            return endured, lambda: (
+                render_endurance(endured, found.folder, columns()),
+                endurance_answer(endured),
+            )
         case _:
             run = store.load(found.path)
             return run, lambda: (render(run, found.folder, columns()), answer(run))

@@ -84,7 +84,8 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
         yield Finding(DATA, "nothing is loaded", "run `slob load` first", True)
         return
     if not state.verified:
-        yield Finding(DATA, state.fault, "run `slob load` again", True)
+        yield Finding(DATA, state.fault, "run `slob load` again", True, by_load=state.has_grown)
+    if not state.verified and not state.has_grown:
         return
     asked = workload.data(facts.block_size, facts.tablespace)
     yield from _too_little(workload, asked, state.spec)

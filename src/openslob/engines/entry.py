@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
 from openslob.engines.base import Engine
 from openslob.engines.clients import ClientPrograms
-from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.engines.managed.base import Control, ManagedServer, ServerSpec
 from openslob.errors import SlobError, UsageError
 
 GROUP = "openslob.engines"
@@ -24,6 +25,9 @@ class ManagedServers(Protocol):
 
     def default_spec(self, name: str) -> ServerSpec:
         """Return the specification of a server for which nothing else is asked."""
+
+    def controls(self) -> Sequence[Control]:
+        """Return the ways to run a server in which a crash loses acknowledged commits."""
 
     def remembered(self, spec: ServerSpec) -> ManagedServer:
         """Return the server that was created by this specification, even if its programs are gone."""

@@ -25,7 +25,8 @@ class Finding:
 
     ``blocking``: the run would fail or be wrong; any other finding is shown and recorded. ``spoils``: the run works,
     but measures something else than it should. A ``remedy`` may be a statement for the server, to be used as it stands,
-    or several, one a line; ``by`` says who may run it and where, if this user may not.
+    or several, one a line; ``by`` says who may run it and where, if this user may not. ``by_load``: it came of a load
+    of ours, so that what goes on with the same load takes it as it is.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Finding:
     blocking: bool
     spoils: bool = False
     by: str = ""
+    by_load: bool = False
 
     @property
     def advice(self) -> str:
@@ -125,7 +127,8 @@ class ServerLocation:
 class DataState:
     """What is loaded: its specification and whether it was verified; ``blocks`` maps schema number to blocks.
 
-    ``fault`` is the reason why data that are not, or no longer, as they were verified can't be used.
+    ``fault`` is the reason why data that are not, or no longer, as they were verified can't be used. ``has_grown``:
+    they are complete, and the only reason is that tables have grown, as updates make them.
     """
 
     spec: DataSpec
@@ -133,6 +136,7 @@ class DataState:
     loaded_at: str
     blocks: Mapping[int, int]
     fault: str = ""
+    has_grown: bool = False
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,13 @@ class Manifest:
             return "the manifest of the load is damaged"
         return next(filter(None, (self._fault_of(name, blocks) for name, blocks in self.blocks.items())), "")
 
+    @property
+    def has_grown(self) -> bool:
+        """Whether the only fault is that tables have grown."""
+        faulty = [name for name, blocks in self.blocks.items() if self._fault_of(name, blocks)]
+        sound = all(name not in self.altered and self.blocks_now.get(name, 0) > self.blocks[name] for name in faulty)
+        return self.verified and bool(faulty) and sound
+
     def _fault_of(self, name: str, loaded: int) -> str:
         least = loaded * (1 - BLOCK_TOLERANCE) - self.slack_blocks
         most = self.growth * loaded * (1 + BLOCK_TOLERANCE) + self.slack_blocks
@@ -68,7 +75,7 @@ class Manifest:
     def data_state(self) -> DataState:
         """Return what is loaded; verified only if it was verified and is still complete."""
         blocks = {int(name[4:]): count for name, count in self.blocks_now.items() if name.startswith("cf1_")}
-        return DataState(self.spec, self.is_whole, self.loaded_at, blocks, self.fault)
+        return DataState(self.spec, self.is_whole, self.loaded_at, blocks, self.fault, self.has_grown)
 
     def reused(self, seconds: float, block_size: int) -> LoadResult:
         """Return the result of a load that found its data there; ``seconds`` is how long it took to find out."""

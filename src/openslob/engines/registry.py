@@ -14,7 +14,7 @@ from openslob.engines.base import Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.entry import DEFAULT_SERVER, GROUP, EngineEntry, ManagedServers
-from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
+from openslob.engines.managed.base import RUNNING, Control, ManagedServer, ServerSpec
 from openslob.engines.managed.state import ServerState, is_ours, names, spec_from
 from openslob.errors import SlobError, UsageError
 from openslob.places import home
@@ -102,6 +102,11 @@ def workloads(engine: str) -> Sequence[str]:
 def managed(spec: ServerSpec) -> ManagedServer:
     """Return the managed server of this name, to be run as specified; nothing is changed yet."""
     return _servers_of(spec.engine).managed(spec)
+
+
+def controls(engine: str) -> Sequence[Control]:
+    """Return the ways to run a managed server of an engine in which a crash loses acknowledged commits."""
+    return _servers_of(engine).controls()
 
 
 def default_spec(name: str, engine: str | None = None) -> ServerSpec:

@@ -10,6 +10,7 @@ History of the format, newest first:
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -93,8 +94,9 @@ class EnduranceRecord(RecordModel):
     """The request of an endurance run, its segments, and what they come to.
 
     ``planned_s`` is the time under load that was asked for. ``workload`` holds every parameter (`Workload.to_record`),
-    ``sources`` where each came from. ``summary``, ``verdicts`` and ``tables`` are of all segments together; each table
-    is a list of rows of plain values by column name. They are empty before the first segment has ended.
+    ``sources`` where each came from. ``summary``, ``verdicts`` and ``tables`` are of the first ``judged_segments``
+    segments together; each table is a list of rows of plain values by column name. They are empty before the first
+    segment has ended.
     """
 
     endurance_version: int = ENDURANCE_VERSION
@@ -109,6 +111,7 @@ class EnduranceRecord(RecordModel):
     sources: Mapping[str, str] = Field(default_factory=dict)
     planned_s: float
     segments: tuple[Segment, ...] = ()
+    judged_segments: int = 0
     summary: Mapping[str, Figure] = Field(default_factory=dict)
     tables: Mapping[str, Rows] = Field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
@@ -124,6 +127,16 @@ class EnduranceRecord(RecordModel):
     def left_s(self) -> float:
         """The time under load that is still to be measured."""
         return max(0.0, self.planned_s - self.measured_s)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether segments were measured that the figures do not have: the driver was killed."""
+        return self.judged_segments != self.measured_segments
+
+    @property
+    def measured_segments(self) -> int:
+        """How many segments were measured."""
+        return sum(each.seconds is not None for each in self.segments)
 
     @property
     def gaps(self) -> list[Gap]:
@@ -161,6 +174,10 @@ class EnduranceFolder(DocumentFolder[EnduranceRecord]):
         folder = cls(path, ENDURANCE_FILE, lock_marker(path), record)
         folder.save(record.model_copy(update={"id": path.name}))
         return folder
+
+    def discard(self) -> None:
+        """Remove the folder: nothing was measured, as of a run that is refused."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
     @classmethod
     def resume(cls, path: Path) -> Self:

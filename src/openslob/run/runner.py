@@ -54,7 +54,7 @@ class RunRequest:
     With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`WarmupMonitor`), WARMUP at the least and
     so many seconds at the most. ``ceiling`` is a raw measurement of the storage to compare the run with. ``consented``
     names the licensed capabilities of the server that the run may use. ``held`` is the target's lock, if the caller has
-    it already.
+    it already. ``goes_on``: an earlier run had the same load, so its data may have grown.
     """
 
     workload: Workload
@@ -66,6 +66,7 @@ class RunRequest:
     ceiling: StorageRecord | None = None
     consented: frozenset[str] = frozenset()
     held: Hold | None = None
+    goes_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -212,11 +213,10 @@ class _Run:
 
     def _check(self) -> DataState | None:
         self._show(Progress("check"))
-        released = self._engine.release_sessions()
-        if released:
+        if released := self._engine.release_sessions():
             self._builder.notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
         for finding in findings(self._engine, self._workload, self._facts, self._reports):
-            if finding.blocking:
+            if finding.blocking and not (self._request.goes_on and finding.by_load):
                 raise SlobError(finding.why, finding.advice)
             self._builder.notes.append(f"{finding.why}; {finding.advice}")
         return self._engine.data.state()

@@ -41,6 +41,26 @@ def test_data_can_be_used_as_long_as_every_table_is_as_it_was_loaded(now, overri
     assert refusals == [found.fault] * (not found.is_whole)
 
 
+@table(
+    ("now", "overrides", "grown"),
+    [
+        ({"cf1_1": 1011}, {}, True),
+        ({"cf1_1": 1011, "cf2_1": 200}, {}, True),
+        ({}, {}, False),
+        ({"cf1_1": 1011, "cf2_1": 98}, {}, False),
+        ({"cf1_1": 1011, "cf2_1": None}, {}, False),
+        ({"cf1_1": 1011}, {"verified": False}, False),
+        ({"cf1_1": 1011}, {"altered": {"cf1_1": "an index was added"}}, False),
+    ],
+)
+def test_what_goes_on_with_a_load_may_find_tables_that_it_made_grow(now, overrides, grown):
+    blocks = {name: count for name, count in {**LOADED, **now}.items() if count is not None}
+    found = manifest(blocks, **overrides)
+    assert found.has_grown is grown
+    refusals = [each for each in data(Workload(schemas=1, scale="1000"), FACTS, found.data_state()) if each.blocking]
+    assert [each.by_load for each in refusals] == [grown] * (not found.is_whole)
+
+
 FACTS = ServerFacts(
     product="p", version="1", block_size=8192, cache_bytes=0, free_connections=9, settings={}, direct_io=None
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ class ServerSpec:
 
     ``engine`` is the name of its `EngineEntry`; an empty ``version`` is that of the programs found.
     ``io`` is ``direct`` or ``buffered``; ``cpus`` is an affinity list such as ``0`` or ``0-3``, or None for all.
-    ``standby_of`` names the managed server that this one is a read-only copy of, by replication.
+    ``standby_of`` names the managed server that this one is a read-only copy of, by replication. ``settings`` are more
+    of the server's own settings, ``NAME=VALUE`` in a line each, which come after those that slob makes.
     """
 
     engine: str
@@ -33,6 +35,7 @@ class ServerSpec:
     block_size: int | None = None
     huge_pages: bool = False
     standby_of: str | None = None
+    settings: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,20 @@ class ServerStatus:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class Control:
+    """A way to run a server in which a crash loses commits that it acknowledged: what a proof must find.
+
+    ``settings`` are as in `ServerSpec`. ``kill`` and ``cut`` say why the death of all processes, or a cut of the
+    storage, may lose nothing all the same; empty where it must lose commits.
+    """
+
+    name: str
+    settings: str
+    kill: str = ""
+    cut: str = ""
+
+
 class ManagedServer(Protocol):
     """A server that slob makes, starts, stops and destroys; it is found again by name after a crash."""
 
@@ -62,8 +79,11 @@ class ManagedServer(Protocol):
     def stop(self) -> ServerStatus:
         """Stop it cleanly; nothing to do if it is down."""
 
-    def kill(self) -> None:
-        """Kill all of its processes at one moment, as a crash of its host does; it recovers at its next start."""
+    def kill(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Kill all of its processes at one moment, as a crash of its host does; it recovers at its next start.
+
+        ``meanwhile`` is called when all of them stand still, before they are killed.
+        """
 
     def destroy(self) -> None:
         """Stop it and remove its data."""

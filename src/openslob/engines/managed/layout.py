@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ _SOCKET_PATH_MAX = 107
 DATA = "data"
 RUN = "run"
 # Unicode's categories of control characters and of bytes that are not UTF-8.
+_SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _UNWRITABLE = ("Cc", "Cs")
 
 
@@ -62,6 +64,17 @@ class ConfigLine:
     why: str = ""
 
 
+def more_settings(spec: ServerSpec) -> list[ConfigLine]:
+    """Return the lines of `ServerSpec.settings`. UsageError for one that is not ``NAME=VALUE``."""
+    lines = []
+    for text in spec.settings.splitlines():
+        name, equals, value = text.partition("=")
+        if not equals or not _SETTING.fullmatch(name):
+            raise UsageError(f"{text!r} is not a setting", "write NAME=VALUE")
+        lines.append(ConfigLine(name, value, "asked for"))
+    return lines
+
+
 def header(spec: ServerSpec, bin_dir: Path, bulk: bool) -> Iterable[str]:
     """Return the first lines of a configuration file: programs, CPUs and purpose, which are not settings.
 
@@ -83,6 +96,7 @@ def check_layout(spec: ServerSpec) -> None:
         raise UsageError(f"--max-sessions {spec.max_sessions} is too small", "give at least 1")
     check_cpus(spec.cpus)
     check_path(spec.data_dir)
+    more_settings(spec)
     if spec.huge_pages:
         check_allowed()
 

@@ -67,16 +67,17 @@ class ServerProcesses:
         waited_s = time.monotonic() - began_s
         return "" if at_once else f"it did not stop in {waited_s:.0f} s and was killed; it recovers at its next start"
 
-    def kill(self) -> None:
+    def kill(self, meanwhile: Callable[[], None]) -> None:
         """Kill all processes at one moment, as far as they see: none goes on after another one's end.
 
-        SlobError when they survive even SIGKILL.
+        ``meanwhile`` is called when all stand still. SlobError when they survive even SIGKILL.
         """
         ours = self._all()
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for process in ours:
-                with suppress(psutil.NoSuchProcess):
-                    process.send_signal(number)
+        try:
+            _send(signal.SIGSTOP, ours)
+            meanwhile()
+        finally:
+            _send(signal.SIGKILL, ours)
         if not wait(lambda: all(map(_has_ended, ours)), _IMMEDIATE_STOP_S):
             raise SlobError("processes did not end, even after SIGKILL", "check the server's storage")
 
@@ -135,6 +136,12 @@ class ServerProcesses:
             return number != signal.SIGKILL and any(map(_is_frozen, processes))
 
         return wait(lambda: all_ended() or is_frozen(), seconds) and wait(all_ended, _FROZEN_S)
+
+
+def _send(number: int, processes: Collection[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def _is_frozen(process: psutil.Process) -> bool:

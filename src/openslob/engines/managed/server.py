@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
@@ -154,11 +154,11 @@ class LocalServer(ABC, Generic[P]):
                 self._halt()
         return self.status()
 
-    def kill(self) -> None:
+    def kill(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Kill all of its processes at one moment; its files stay as they are, and so do those of a running server."""
         with self._home.claimed("kill"), self._home.locked("killing"):
             self._require_own_data()
-            self.processes.kill()
+            self.processes.kill(meanwhile)
 
     def destroy(self) -> None:
         """Stop it and remove its data; nothing to do if it is not there. SlobError while another process uses it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pymysql
 from pymysql.constants import ER
 
 from openslob.engines.managed.account import Account, current_user
-from openslob.engines.managed.base import ServerSpec
+from openslob.engines.managed.base import Control, ServerSpec
 from openslob.engines.managed.processes import ServerProcesses, became_ready
 from openslob.engines.managed.resources import page_bytes
 from openslob.engines.managed.server import LocalServer
@@ -34,6 +34,16 @@ _NO_COPIES = f"slob makes no standbys of {ENGINE} servers"
 _INSTEAD = "replicate servers of your own, and name them by URL"
 
 
+CONTROLS = (
+    Control(
+        "flush-log-2",
+        "innodb_flush_log_at_trx_commit=2",
+        kill="the operating system keeps what the server has written when its processes die",
+    ),
+    Control("flush-log-0", "innodb_flush_log_at_trx_commit=0"),
+)
+
+
 def default_spec(name: str) -> ServerSpec:
     """Return the default server: its cache is so small that physical I/O is easy to reach."""
     return ServerSpec(
@@ -49,6 +59,11 @@ def default_spec(name: str) -> ServerSpec:
         max_sessions=320,
         block_size=config.DEFAULT_BLOCK_SIZE,
     )
+
+
+def controls() -> Sequence[Control]:
+    """Return the settings that make it acknowledge commits that are not on disk."""
+    return CONTROLS
 
 
 def managed(spec: ServerSpec) -> MariaServer:

@@ -11,7 +11,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.layout import ConfigLine, ServerFiles, check_layout, check_path, header
+from openslob.engines.managed.layout import (
+    ConfigLine,
+    ServerFiles,
+    check_layout,
+    check_path,
+    header,
+    more_settings,
+)
 from openslob.errors import UsageError
 from openslob.places import home
 from openslob.units import KIB, MIB, format_bytes
@@ -88,7 +95,8 @@ def check_spec(spec: ServerSpec) -> None:
 
 def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:
     """Return all settings that we make; others keep their defaults. ``bulk``: during a load."""
-    return [*_access(spec, layout), *_storage(spec), *_durability(bulk), *_behaviour(), *_instruments()]
+    ours = [*_access(spec, layout), *_storage(spec), *_durability(bulk), *_behaviour(), *_instruments()]
+    return [*ours, *more_settings(spec)]
 
 
 def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:

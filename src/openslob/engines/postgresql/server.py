@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from subprocess import TimeoutExpired
 
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user, server_account
-from openslob.engines.managed.base import ServerSpec, ServerStatus
+from openslob.engines.managed.base import Control, ServerSpec, ServerStatus
 from openslob.engines.managed.layout import check_path
 from openslob.engines.managed.processes import ServerProcesses, became_ready
 from openslob.engines.managed.server import LocalServer
@@ -24,6 +24,15 @@ from openslob.units import MIB
 ENGINE = "postgresql"
 # Recovery after a crash may have to replay all of the WAL with direct I/O.
 _START_TIMEOUT_S = 300.0
+_PAGE_CACHE = "the operating system keeps what the server has written when its processes die"
+CONTROLS = (
+    Control("fsync-off", "fsync=off", kill=_PAGE_CACHE),
+    Control(
+        "synchronous-commit-off",
+        "synchronous_commit=off",
+        kill="only what the WAL writer has not written yet is lost: up to three times wal_writer_delay, or nothing",
+    ),
+)
 # A fresh cluster of version 18 takes 39 MB and its first WAL files 16 MB each.
 _EMPTY_BYTES = 100 * MIB
 _CHECK_TIMEOUT_S = 30.0
@@ -44,6 +53,11 @@ def default_spec(name: str) -> ServerSpec:
         cpus=None,
         max_sessions=320,
     )
+
+
+def controls() -> Sequence[Control]:
+    """Return the settings that make it acknowledge commits that are not on disk."""
+    return CONTROLS
 
 
 def managed(spec: ServerSpec) -> PostgresServer:

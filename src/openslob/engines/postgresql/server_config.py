@@ -13,7 +13,14 @@ from urllib.parse import quote
 import psycopg
 
 from openslob.engines.managed.base import ServerSpec, ServerStatus
-from openslob.engines.managed.layout import ConfigLine, ServerFiles, check_layout, check_path, header
+from openslob.engines.managed.layout import (
+    ConfigLine,
+    ServerFiles,
+    check_layout,
+    check_path,
+    header,
+    more_settings,
+)
 from openslob.engines.postgresql.binaries import major
 from openslob.engines.postgresql.errors import reported
 from openslob.errors import UsageError
@@ -81,7 +88,7 @@ def check_spec(spec: ServerSpec) -> None:
 
 def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:
     """Return all settings that we make; others keep their defaults. ``bulk``: during a load."""
-    return [*_access(spec, layout), *_storage(spec, bulk), *_behaviour(spec)]
+    return [*_access(spec, layout), *_storage(spec, bulk), *_behaviour(spec), *more_settings(spec)]
 
 
 def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:

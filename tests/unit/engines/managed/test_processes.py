@@ -10,8 +10,9 @@ import pytest
 from openslob.engines.managed import processes
 from openslob.engines.managed.processes import ServerProcesses, wait
 
-# It freezes only when it is told to stop, so it never is frozen at the moment when the signal is sent.
-_FREEZES = "trap 'kill -STOP $$' INT; echo $$ >pid; while :; do sleep 0.05; done"
+# It freezes only when it is told to stop, so it never is frozen at the moment when the signal is sent. Not by SIGINT,
+# which a shell that waits for a program forgets on a busy host.
+_FREEZES = "trap 'kill -STOP $$' TERM; echo $$ >pid; while :; do sleep 0.05; done"
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def freezing(tmp_path: Path) -> Iterator[ServerProcesses]:
     with subprocess.Popen(["bash", "-c", _FREEZES], cwd=tmp_path) as shell:
         try:
             assert wait(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "", 60)
-            yield ServerProcesses(tmp_path, frozenset({"bash"}), "pid", signal.SIGINT, signal.SIGKILL)
+            yield ServerProcesses(tmp_path, frozenset({"bash"}), "pid", signal.SIGTERM, signal.SIGKILL)
         finally:
             shell.kill()
 

@@ -1,0 +1,182 @@
+"""What an endurance run comes to, read from the raw files of its segments: its course, figures, tables and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openslob.analyze import endurance
+from openslob.analyze.endurance import CHANGE_POINTS, GAP, Drop, Level, joined
+from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.run_tables import RunTables
+from openslob.analyze.steady_snia import round_averages, snia_steady_state
+from openslob.analyze.steady_state import RatePoint
+from openslob.analyze.trace import Mark, Trace, trace_of
+from openslob.analyze.verdicts.endurance import level_lasted, steady_by_snia, steady_course, time_covered
+from openslob.analyze.verdicts.environment import least_for
+from openslob.histogram import BUCKETS, PERCENTILES, Histogram
+from openslob.record import store
+from openslob.record.endurance import EnduranceRecord, Segment
+from openslob.record.model import Figure
+from openslob.record.raw_csv import Event, event_rows, window_facts
+from openslob.report.tables import read_tables
+from openslob.units import NANOS, format_bytes
+
+# Series of the trace that the levels have, with the names that the record gives them.
+RATES = {
+    "engine.read_requests": "reads_per_s",
+    "engine.commits": "commits_per_s",
+    "device.write_bytes": "written_per_s",
+}
+# A time line with more marks would be longer than anybody reads; each kind is counted in another table.
+MOST_MARKS = 5000
+
+
+@dataclass(frozen=True)
+class Part:
+    """A segment of which something is known: when its load began, in seconds after the first one's, and its tables."""
+
+    segment: Segment
+    begin_s: float
+    tables: RunTables
+    trace: Trace
+
+
+@dataclass(frozen=True)
+class Course:
+    """The course of an endurance run; its trace has the gaps, and what is known by its kind, as marks."""
+
+    parts: Sequence[Part]
+    trace: Trace
+    levels: Sequence[Level]
+    drop: Drop | None
+
+    def counts(self, edges_s: Sequence[float]) -> NDArray[np.int64]:
+        """Return how many operations fell between each two neighbouring edges, by bucket of their latency."""
+        found = np.zeros((len(edges_s) - 1, BUCKETS), dtype=np.int64)
+        for part in self.parts:
+            for latencies in part.tables.latency.values():
+                units, buckets, counts = latencies.entries
+                at = np.searchsorted(edges_s, units * part.tables.unit_s + part.begin_s + 1e-6, side="right") - 1
+                inside = (at >= 0) & (at < len(found))
+                np.add.at(found, (at[inside], buckets[inside]), counts[inside])
+        return found
+
+
+def read_course(folder: Path, record: EnduranceRecord) -> Course | None:
+    """Read the course of the run in ``folder``; None before anything was measured. SlobError for a damaged file."""
+    measured = [each for each in record.segments if each.run and each.begin_s is not None and each.seconds]
+    if not measured:
+        return None
+    zero_s = measured[0].begin_s or 0.0
+    parts = [_part(folder, each, (each.begin_s or 0.0) - zero_s) for each in measured]
+    gaps = [Mark(gap.begin_s - zero_s, gap.end_s - zero_s, GAP, gap.why) for gap in record.gaps]
+    trace = joined([(part.begin_s, part.trace) for part in parts], gaps)
+    return Course(parts, trace, endurance.levels(trace, tuple(RATES)), endurance.lasting_drop(trace))
+
+
+def _part(folder: Path, segment: Segment, begin_s: float) -> Part:
+    path = folder / (segment.run or "")
+    run, seconds = store.load(path), segment.seconds or 0.0
+    offset_ns = round(float(run.environment.get("server_clock_offset_s") or 0) * NANOS)
+    if run.window is not None:
+        begin_ns = run.window.load_start_ns
+    else:
+        facts = window_facts(path)
+        begin_ns, offset_ns = facts[Event.BEGIN_NS], facts.get(Event.CLOCK_OFFSET_NS, 0)
+    tables = read_tables(path, begin_ns, offset_ns, seconds)
+    return Part(segment, begin_s, tables, trace_of(tables, seconds, event_rows(path), load_kind(run).publishes_late))
+
+
+def with_figures(folder: Path, record: EnduranceRecord) -> EnduranceRecord:
+    """Return the record with the figures, verdicts and tables of what was measured so far."""
+    course = read_course(folder, record)
+    record = record.model_copy(update={"judged_segments": record.measured_segments})
+    covered = time_covered(record.measured_s, record.planned_s, [gap.seconds for gap in record.gaps])
+    if course is None:
+        return record.model_copy(update={"verdicts": (covered,), "summary": {}, "tables": {}})
+    trace, points = course.trace, _rate_points(course.trace)
+    known_s = float(np.isfinite(trace.get("ops")).sum()) * trace.step_s
+    snia = snia_steady_state(trace.get("ops"), trace.step_s)
+    verdicts = (
+        covered,
+        steady_by_snia(snia),
+        steady_course(points, trace.seconds),
+        level_lasted(course.drop, known_s),
+    )
+    tables = {
+        "levels": _level_rows(course),
+        "shortfalls": tuple(asdict(each) for each in endurance.shortfalls(trace)),
+        "occurrences": tuple(asdict(each) for each in endurance.occurrences(trace)),
+        "marks": tuple(asdict(each) for each in _marks(course)),
+        "snia_windows": tuple(asdict(each) | {"steady": each.is_steady} for each in snia.windows),
+    }
+    return record.model_copy(update={"verdicts": verdicts, "summary": _summary(course), "tables": tables})
+
+
+def _marks(course: Course) -> list[Mark]:
+    """Return the time line, with what was found in it, in the order of time."""
+    drop = course.drop
+    if drop is None:
+        return list(course.trace.marks[:MOST_MARKS])
+    written = "" if drop.written_bytes is None else f" after {format_bytes(drop.written_bytes)} written"
+    text = f"from {drop.before:,.0f} to {drop.after:,.0f} operations/s{written}"
+    mark = Mark(drop.at_s, drop.at_s, "write cliff" if drop.is_write_cliff else "lasting drop", text)
+    return sorted([*course.trace.marks[: MOST_MARKS - 1], mark], key=lambda each: each.at_s)
+
+
+def _rate_points(trace: Trace) -> list[RatePoint]:
+    """Return the rates of some hundred equal parts, by when they begin."""
+    step = max(round(trace.seconds / CHANGE_POINTS / trace.step_s), 1) * trace.step_s
+    rates = round_averages(trace.get("ops"), trace.step_s, step)
+    return [(at * step, float(rate)) for at, rate in enumerate(rates) if np.isfinite(rate)]
+
+
+def _level_rows(course: Course) -> tuple[Mapping[str, Any], ...]:
+    rows = []
+    for level in course.levels:
+        counts = course.counts([level.begin_s, level.end_s])[0]
+        rows.append({
+            "begin_s": level.begin_s, "end_s": level.end_s, "known_s": level.known_s, "ops_per_s": level.ops,
+            "low_per_s": level.low, "high_per_s": level.high,
+            **{name: level.rates[series] for series, name in RATES.items()},
+            **percentiles(counts),
+        })  # fmt: skip
+    return tuple(rows)
+
+
+def percentiles(counts: NDArray[np.int64]) -> dict[str, float | None]:
+    """Return percentiles and the maximum of operations by bucket; None where too few lie beyond a percentile."""
+    found = Histogram({int(bucket): int(counts[bucket]) for bucket in np.flatnonzero(counts)}, max_us=float("inf"))
+    return {
+        name: found.quantile_us(share) if found.count >= least_for(share) else None
+        for name, share in PERCENTILES.items()
+    }
+
+
+def _summary(course: Course) -> dict[str, Figure]:
+    trace = course.trace
+    ops = trace.get("ops")
+    known = ops[np.isfinite(ops)]
+    counts = course.counts([0.0, trace.seconds + 1])[0]
+    written = endurance.written_bytes(trace, trace.seconds)
+    first, last = endurance.first_and_last(trace)
+    change = None if not first or last is None else 100 * (last - first) / first
+    short = "the run is too short to have two periods"
+    return {
+        "ops_per_s": _figure(float(known.mean()) if len(known) else None, "1/s", "no operation was recorded"),
+        **{name: _figure(value, "µs", "too few operations") for name, value in percentiles(counts).items()},
+        "first_level_per_s": _figure(first, "1/s", short),
+        "last_level_per_s": _figure(last, "1/s", short),
+        "last_to_first_pct": _figure(change, "%", short),
+        "written_bytes": _figure(written, "B", "neither the device's nor the server's writes are known"),
+    }
+
+
+def _figure(value: float | None, unit: str, why: str) -> Figure:
+    return Figure(value=value, unit=unit, why=None if value is not None else why)

@@ -1,0 +1,213 @@
+"""Text report of an endurance run: what it comes to, the level of each period, and what happened when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from openslob.record.endurance import ENDURANCE_FILE, EnduranceRecord
+from openslob.record.model import Status
+from openslob.report.format import (
+    MISSING,
+    hanging,
+    micros,
+    number,
+    pairs,
+    percent,
+    seconds,
+    size,
+    table,
+    title_lines,
+    without_controls,
+    wrapped,
+)
+from openslob.report.record_view import why_incomplete
+from openslob.report.text import failing, verdicts
+from openslob.report.text_plot import TextLine, text_plot
+from openslob.units import format_duration
+from openslob.workload import Workload
+
+# Of more marks than this, only those of which every one matters are shown one by one.
+MOST_MARKS = 12
+# Kinds of which every one matters; of the others there are too many.
+SINGLE = ("gap", "burst", "write cliff", "lasting drop", "error")
+
+
+def render_endurance(record: EnduranceRecord, folder: Path | None = None, columns: int | None = None) -> str:
+    """Return the report; if ``folder`` is given, its last lines name the record's files and what draws them."""
+    sections = (
+        _title(record),
+        wrapped(endurance_headline(record)),
+        verdicts(record.verdicts),
+        _load(record),
+        _levels(record.tables.get("levels", ()), columns),
+        _plot(record.tables.get("levels", ()), columns),
+        _shortfalls(record.tables.get("shortfalls", ())),
+        _occurrences(record.tables.get("occurrences", ()), columns),
+        _time_line(record.tables.get("marks", ())),
+        _segments(record, columns),
+        ["NOTES", *(line for note in record.notes for line in hanging("", note))] if record.notes else [],
+        _files(record, folder) if folder else [],
+    )
+    return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
+
+
+def endurance_answer(record: EnduranceRecord) -> str:
+    """Return the report in short: the result, how many verdicts hold, and those that fail."""
+    return without_controls("\n".join([*wrapped(endurance_headline(record)), *failing(record.verdicts)]))
+
+
+def endurance_headline(record: EnduranceRecord) -> str:
+    """Return the result in a few sentences."""
+    if record.value("ops_per_s") is None:
+        return "Nothing was measured yet."
+    first, last = record.value("first_level_per_s"), record.value("last_level_per_s")
+    sentences = [
+        f"{format_duration(record.measured_s)} under load: {number(record.value('ops_per_s'))} operations/s on "
+        f"average, p99 {micros(record.value('p99_us'))}."
+    ]
+    if first is not None and last is not None:
+        period = record.tables["levels"][0]["end_s"] - record.tables["levels"][0]["begin_s"]
+        sentences.append(
+            f"The first {format_duration(period)} gave {number(first)}/s, the last {number(last)}/s "
+            f"({record.value('last_to_first_pct'):+.1f} %)."
+        )
+    if (written := record.value("written_bytes")) is not None:
+        sentences.append(f"{size(written)} were written.")
+    return " ".join(sentences)
+
+
+def _title(record: EnduranceRecord) -> list[str]:
+    started = record.started_at.replace("T", " ").removesuffix("Z")
+    lines = [
+        *title_lines(record.id, f"{started} UTC, openslob {record.openslob_version}"),
+        *wrapped(f"Endurance run on {record.target}, {format_duration(record.planned_s)} planned"),
+    ]
+    if record.status is not Status.COMPLETE:
+        ends = [each.why for each in record.segments if each.why]
+        why = ends[-1] if ends else why_incomplete(record.status)
+        rest = f"{format_duration(record.left_s)} are left: slob endure --resume {record.id}"
+        lines += hanging(f"!! {record.status.upper()}: ", f"{why}; {rest}")
+    return lines
+
+
+def _load(record: EnduranceRecord) -> list[str]:
+    load = Workload.model_validate(record.workload)
+    rows = [
+        ("sessions", number(load.total_sessions)),
+        ("updates", percent(load.update_pct)),
+        ("work unit", f"{load.work_unit} blocks"),
+        ("data", f"{load.active_tables} tables of {load.scale}"),
+        *([("rate", f"{number(load.target_ops or load.target_iops)} wanted")] if load.is_paced else []),
+    ]
+    return ["LOAD", *pairs(rows)]
+
+
+def moment(at_s: float) -> str:
+    """Return a time of the run as hours, minutes and seconds, with days before them if there are any."""
+    days, rest = divmod(round(at_s), 86_400)
+    text = f"{rest // 3600}:{rest % 3600 // 60:02}:{rest % 60:02}"
+    return f"{days} d {text}" if days else text
+
+
+def _levels(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
+    if not rows:
+        return []
+    head = ("from", "ops/s", "5 % below", "5 % above", "reads/s", "commits/s", "written/s", "p50", "p99", "p99.9")
+    cells = [
+        (
+            moment(row["begin_s"]), number(row["ops_per_s"]), number(row["low_per_s"]), number(row["high_per_s"]),
+            number(row["reads_per_s"]), number(row["commits_per_s"]), size(row["written_per_s"]),
+            micros(row["p50_us"]), micros(row["p99_us"]), micros(row["p999_us"]),
+        )
+        for row in rows
+    ]  # fmt: skip
+    period = format_duration(rows[0]["end_s"] - rows[0]["begin_s"])
+    return [f"LEVELS, every {period} of the run", *table(head, cells, columns=columns)]
+
+
+def _plot(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
+    if len(rows) < 5:
+        return []
+    unit_s, unit = (3600, "h") if rows[-1]["end_s"] >= 3 * 3600 else (60, "min")
+    middle = [((row["begin_s"] + row["end_s"]) / 2 / unit_s, row) for row in rows]
+    lines = [
+        TextLine(name, [(at, row[column], "") for at, row in middle])
+        for name, column in (("mean", "ops_per_s"), ("5 % of the time below", "low_per_s"))
+    ]
+    return text_plot(lines, f"time ({unit})", "operations/s", min(columns or 80, 120), 10, number)
+
+
+def _shortfalls(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
+    for row in rows:
+        longest = (
+            f"; the longest stretch took {format_duration(row['longest_s'])}, from {moment(row['longest_begin_s'])} on"
+            if row["longest_begin_s"] is not None
+            else ""
+        )
+        name = f"below {percent(100 * row['share'])} of the median"
+        lines.append((name, f"{percent(row['time_pct'])} of the time{longest}"))
+    return ["SHORTFALLS", *pairs(lines)] if lines else []
+
+
+def _occurrences(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
+    if not rows:
+        return []
+    head = ("what", "times", "every", "in all", "ops/s in it", "else", "difference")
+    cells = [
+        (
+            row["kind"], number(row["count"]), seconds(row["every_s"]), format_duration(row["seconds"]),
+            number(row["ops_inside"]), number(row["ops_outside"]), _difference(row),
+        )
+        for row in rows
+    ]  # fmt: skip
+    return ["WHAT HAPPENED", *table(head, cells, columns=columns)]
+
+
+def _difference(row: Mapping[str, Any]) -> str:
+    inside, outside = row["ops_inside"], row["ops_outside"]
+    return MISSING if inside is None or not outside else f"{100 * (inside - outside) / outside:+.1f} %"
+
+
+def _time_line(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    single = [row for row in rows if row["kind"] in SINGLE]
+    shown = rows if len(rows) <= MOST_MARKS else single[:MOST_MARKS]
+    if not shown:
+        return []
+    left_out = len(rows) - len(shown)
+    lines = [line for row in shown for line in hanging(f"{moment(row['at_s']):>11}  ", mark_text(row))]
+    return ["TIME LINE", *lines, *([f"  and {left_out:,} more, which --json has"] if left_out else [])]
+
+
+def mark_text(row: Mapping[str, Any]) -> str:
+    """Return a mark in words."""
+    lasted = row["until_s"] - row["at_s"]
+    parts = [
+        row["kind"],
+        f" of {format_duration(lasted)}" if lasted >= 1 else "",
+        f": {row['text']}" * bool(row["text"]),
+    ]
+    return "".join(parts)
+
+
+def _segments(record: EnduranceRecord, columns: int | None) -> list[str]:
+    if len(record.segments) < 2 and not any(each.why for each in record.segments):
+        return []
+    first_s = next((each.begin_s for each in record.segments if each.begin_s is not None), 0.0)
+    rows = [
+        (
+            str(each.number), MISSING if each.begin_s is None else moment(each.begin_s - first_s),
+            MISSING if each.seconds is None else format_duration(each.seconds), each.run or MISSING,
+            f"{each.state.value}{': ' * bool(each.why)}{each.why}",
+        )
+        for each in record.segments
+    ]  # fmt: skip
+    head = ("segment", "from", "measured", "record", "end")
+    return ["SEGMENTS", *table(head, rows, ends_in_text=True, columns=columns)]
+
+
+def _files(record: EnduranceRecord, folder: Path) -> list[str]:
+    drawn = [f"slob report {record.id} draws it"] if record.summary else []
+    return [f"record: {folder / ENDURANCE_FILE}", *drawn]

@@ -1,0 +1,142 @@
+"""Why a load was slow: made-up courses with one fault each, courses without any, and evidence that does not suffice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from factories.tables import table
+from openslob.analyze.causes import Cause, episodes
+from openslob.analyze.slow_steps import BLOCK, slow_steps, stretches
+from openslob.analyze.trace import Mark, Trace
+
+SECONDS, AT = 60, slice(30, 33)
+# An undisturbed second of a load that reads: 8 sessions on 2 CPUs and a quick device.
+USUAL = {
+    "ops": 1000.0, "sessions.busy": 8.0, "latency.p50_us": 800.0, "latency.p99_us": 2000.0, "samples": 10.0,
+    "host.busy": 1.2, "host.steal": 0.0, "host.cores": 2.0, "server.cpu": 1.0, "server.cores": 2.0, "driver.cpu": 0.1,
+    "device.reads": 9000.0, "device.writes": 300.0, "device.read_ms": 1800.0, "device.write_ms": 300.0,
+    "device.read_bytes": 72e6, "device.write_bytes": 2.4e6, "device.busy_ms": 700.0, "server.write_bytes": 2.4e6,
+    "server.read_bytes": 72e6, "waits.cpu": 2.0, "waits.data_io": 5.5, "waits.log": 0.5,
+    "engine.log_syncs": 200.0, "engine.log_sync_time_us": 240e3, "engine.full_page_images": 20.0,
+    "cgroup.cpu_throttled": 0.0, "pressure.memory": 0.0,
+}  # fmt: skip
+SLOWER = {"ops": 100.0}
+IDLE = {"server.cpu": 0.1, "host.busy": 0.3, "device.reads": 900.0, "device.read_ms": 180.0, "device.busy_ms": 70.0}
+
+
+def course(changes: dict[str, float], at: slice = AT, marks=(), noise=0.03, **usual: float) -> Trace:
+    """Return a minute of the usual load, with the values of ``changes`` in the seconds ``at``."""
+    random = np.random.default_rng(7)
+    series = {}
+    for name, value in (USUAL | usual | {name: (USUAL | usual).get(name, 0.0) for name in changes}).items():
+        varies = 1 + noise * random.standard_normal(SECONDS)
+        series[name] = np.full(SECONDS, value) * (
+            1 if name.endswith(("cores", "samples", "limit", "quota")) else varies
+        )
+        if name in changes:
+            series[name][at] = changes[name]
+    return Trace(0, 1.0, series, tuple(marks))
+
+
+def only(trace: Trace):
+    found = episodes(trace)
+    assert len(found) == 1, found
+    return found[0]
+
+
+@table(
+    ("cause", "changes", "marks", "says"),
+    [
+        (Cause.STOPPED, SLOWER | IDLE | {"samples": 0.0}, (), "for about 3.0 s, and its processes used 0.1 CPUs"),
+        (Cause.DRIVER, SLOWER | IDLE | {"samples": 0.0, "sessions.busy": 0.8, "driver.cpu": 0.0}, (), "0.8 sessions"),
+        (Cause.QUOTA, SLOWER | {"cgroup.cpu_throttled": 1.4, "cgroup.cpu_quota": 0.5}, (), "quota of 0.5 CPUs of the"),
+        (Cause.IO_CAP, SLOWER | IDLE | {"cgroup.read_limit": 900.0}, (), "a limit of 900 reads a second of the server"),
+        (Cause.IO_CAP, SLOWER | IDLE | {"cgroup.read_bytes_limit": 7e6}, (), "7 MB of reads a second"),
+        (Cause.IO_CAP, SLOWER | {"volume.iops_exceeded": 0.8}, (), "than the volume's IOPS allow, for 0.8 s of each"),
+        (Cause.STALL, SLOWER | IDLE | {"device.reads": 12.0, "device.read_ms": 1008.0}, (), "reads took 84 ms instead"),
+        (Cause.STALL, SLOWER | IDLE | {"device.reads": 0.0, "device.writes": 0.0, "device.busy_ms": 1000.0,
+                                       "device.read_ms": 0.0, "device.write_ms": 0.0}, (), "completed 0 a second"),
+        (Cause.LOCK, SLOWER | IDLE | {"waits.lock": 7.5, "waits.data_io": 0.3, "waits.cpu": 0.2, "waits.log": 0.0}, (),
+         "94 % of the sessions waited for locks"),
+        (Cause.MEMORY, SLOWER | {"pressure.memory": 0.4}, (), "waited for memory 40 % of the time, usually 0 %"),
+        (Cause.CHECKPOINT, {"ops": 500.0, "device.write_bytes": 120e6}, [Mark(29.0, 30.0, "checkpoint")],
+         "a checkpoint ran: 120 MB a second were written instead of 2.4 MB"),
+        (Cause.CHECKPOINT, {"ops": 500.0, "engine.full_page_images": 3000.0}, [Mark(25.0, 26.0, "checkpoint")],
+         "3,000 whole pages a second"),
+        (Cause.LOG_SYNC, {"ops": 500.0, "waits.log": 7.0, "waits.data_io": 0.5, "engine.log_sync_time_us": 7.6e6}, (),
+         "a sync of the log took 38.9 ms instead of 1.21 ms"),
+        (Cause.OTHERS_CPU, {"ops": 400.0, "server.cpu": 0.4, "host.busy": 2.0}, (), "other programs used 1.5 CPUs"),
+        (Cause.OTHERS_CPU, {"ops": 400.0, "server.cpu": 0.4, "host.steal": 0.9}, (), "the hypervisor took 0.9 CPUs"),
+        (Cause.MAINTENANCE, {"ops": 400.0, "server.read_bytes": 300e6}, [Mark(31.0, 32.0, "maintenance")], "300 MB a"),
+        (Cause.UNKNOWN, SLOWER, (), "nothing recorded explains it: server's CPUs 0.99"),
+        # A checkpoint that wrote nothing more is no cause, and no more is a quota that never held anything back.
+        (Cause.UNKNOWN, SLOWER | {"cgroup.cpu_quota": 1.0}, [Mark(29.0, 30.0, "checkpoint")], "nothing recorded"),
+        (Cause.UNKNOWN, SLOWER | {"cgroup.read_limit": 9500.0}, (), "nothing recorded"),
+    ],
+)  # fmt: skip
+def test_a_cause_is_named_by_its_evidence(cause, changes, marks, says):
+    found = only(course(changes, marks=marks))
+    assert (found.cause, found.begin_s, found.end_s) == (cause, 30.0, 33.0), found
+    assert says in found.evidence
+
+
+def test_what_was_lost_is_what_is_usually_done_in_that_time():
+    found = only(course(SLOWER))
+    assert found.lost_ops == pytest.approx(3 * 900, rel=0.05)
+    assert (found.rate, found.seconds) == (100.0, 3.0)
+    assert found.usual_rate == pytest.approx(1000, rel=0.05)
+
+
+def test_a_flat_rate_is_a_limit_that_nobody_tells():
+    capped = {"ops": 300.0, "device.reads": 3000.0, "device.read_ms": 7900.0}
+    found = only(course(capped, slice(20, 40)))
+    assert found.cause is Cause.IO_CAP
+    assert "3,000 reads a second, the same in every second" in found.evidence
+    trace = course(capped, slice(20, 40))
+    trace.series["device.reads"][20:40] *= np.linspace(0.8, 1.2, 20)
+    assert only(trace).cause is not Cause.IO_CAP
+
+
+def test_higher_latency_at_a_given_rate_is_an_episode_too():
+    late = {"latency.p50_us": 9000.0, "device.read_ms": 90_000.0, "device.reads": 4000.0}
+    found = only(course(late, **{"latency.p50_us": 800.0}))
+    assert (found.cause, found.lost_ops) == (Cause.STALL, pytest.approx(0, abs=200))
+
+
+def test_further_causes_are_told_as_well():
+    found = only(course({"ops": 100.0, "cgroup.cpu_throttled": 1.4, "pressure.memory": 0.5}))
+    assert (found.cause, found.also) == (Cause.QUOTA, (Cause.MEMORY,))
+
+
+@table("noise", [0.0, 0.03, 0.1, 0.2])
+def test_noise_is_no_episode(noise):
+    assert episodes(course({}, noise=noise)) == []
+
+
+def test_a_drift_over_hours_is_compared_with_itself():
+    ops = np.linspace(1000, 500, 4 * BLOCK) * (1 + 0.02 * np.random.default_rng(3).standard_normal(4 * BLOCK))
+    slow, usual = slow_steps(Trace(0, 1.0, {"ops": ops}))
+    assert slow.sum() == 0
+    assert usual[0] > 1.5 * usual[-1]
+
+
+def test_a_short_load_and_one_without_operations_have_no_episodes():
+    assert episodes(Trace(0, 1.0, {"ops": np.array([9.0, 9, 9, 1, 9, 9])})) == []
+    assert episodes(Trace(0, 1.0, {})) == []
+
+
+def test_stretches_join_over_one_step():
+    slow = np.zeros(12, bool)
+    slow[[1, 2, 4, 7, 8]] = True
+    assert stretches(slow) == [(1, 5), (7, 9)]
+
+
+def test_nothing_but_the_throughput_was_recorded():
+    ops = np.full(60, 1000.0)
+    ops[30:33] = 10.0
+    found = only(Trace(0, 1.0, {"ops": ops}))
+    assert (found.cause, found.evidence) == (
+        Cause.UNKNOWN,
+        "nothing recorded explains it: neither host nor waits were recorded",
+    )
