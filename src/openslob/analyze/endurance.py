@@ -37,6 +37,8 @@ LASTS_SHARE = 0.1
 # The time of a write grows so much where a device runs out of free cells.
 SLOWER_WRITES = 1.25
 GAP = "gap"
+# What an event costs is looked for so long after it began.
+AFTER_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,11 @@ class Drop:
 
 @dataclass(frozen=True)
 class Occurrences:
-    """All marks of one kind: how many, how long together, the usual time from one to the next, and the rate in them.
+    """All marks of one kind: how many, how long together, the usual time from one to the next, and what they cost.
 
-    ``ops_outside`` is the rate without any mark of this kind. None: not known.
+    ``ops_inside`` is the rate in them and up to `AFTER_S` after they begin, but in no more than half of the time to the
+    next: a checkpoint is counted when it begins, and costs the most then. ``ops_outside`` is the rate in all other
+    steps. None: not known.
     """
 
     kind: str
@@ -243,11 +247,12 @@ def occurrences(trace: Trace, kinds: Sequence[str] = ()) -> list[Occurrences]:
 
 def _occurrences(trace: Trace, kind: str, marks: Sequence[Mark]) -> Occurrences:
     inside = np.zeros(trace.steps, dtype=bool)
-    for mark in marks:
-        first = int(mark.at_s / trace.step_s)
-        inside[first : max(int(np.ceil(mark.until_s / trace.step_s)), first + 1)] = True
-    ops = trace.get("ops")
     starts = [mark.at_s for mark in marks]
+    for mark, following in zip(marks, [*starts[1:], trace.seconds], strict=True):
+        until_s = max(mark.until_s, mark.at_s + min(AFTER_S, (following - mark.at_s) / 2))
+        first = int(mark.at_s / trace.step_s)
+        inside[first : max(int(np.ceil(until_s / trace.step_s)), first + 1)] = True
+    ops = trace.get("ops")
     return Occurrences(
         kind=kind,
         count=len(marks),

@@ -16,11 +16,12 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
-from openslob.record import finding, storage
+from openslob.record import endurance, finding, storage
 from openslob.record.finding import Kind
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SWEEP_FILE
+from openslob.report.endurance import with_figures
 from openslob.report.format import wrapped
 from openslob.report.headline import WITHIN_CEILING
 
@@ -68,7 +69,8 @@ def report(
 
     wanted = records or ["latest"]
     raw = raw_measurements(wanted, results)
-    page, folders = page_of_raw(raw) if raw else page_of_runs(wanted, results, ceiling)
+    own = _page_of_course(wanted, results)
+    page, folders = own or (page_of_raw(raw) if raw else page_of_runs(wanted, results, ceiling))
     file = output or default_file(folders)
     write_file(file, render_page(page))
     pngs = save_all(page.pictures, png_dir, "png", theme.themes) if png_dir else []
@@ -102,6 +104,23 @@ def _raw_folder(word: str, results: Path, tell: Callable[[str], None]) -> Path |
         # A folder of several records, or an unknown name: `page_of_runs` reads them or reports the error.
         return None
     return found.folder if found.kind is Kind.STORAGE else None
+
+
+def _page_of_course(records: Sequence[str], results: Path) -> tuple[Page, tuple[Path, ...]] | None:
+    """Return the page of the only record, and its folder, if that is the course of a load; else None."""
+    from openslob.report.html.pages import endurance_page  # noqa: PLC0415
+
+    messages: list[str] = []
+    try:
+        found = finding.one(records[0], results, messages.append) if len(records) == 1 else None
+    except SlobError:
+        return None
+    if found is None or found.kind is not Kind.ENDURANCE:
+        return None
+    for message in messages:
+        notify(message)
+    record = endurance.load(found.path)
+    return endurance_page(with_figures(found.folder, record), found.folder), (found.folder,)
 
 
 def page_of_raw(folders: tuple[Path, ...]) -> tuple[Page, tuple[Path, ...]]:

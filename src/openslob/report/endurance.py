@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openslob.analyze import endurance
+from openslob.analyze import endurance, heat
 from openslob.analyze.endurance import CHANGE_POINTS, GAP, Drop, Level, joined
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import RunTables
@@ -91,6 +92,42 @@ def _part(folder: Path, segment: Segment, begin_s: float) -> Part:
         begin_ns, offset_ns = facts[Event.BEGIN_NS], facts.get(Event.CLOCK_OFFSET_NS, 0)
     tables = read_tables(path, begin_ns, offset_ns, seconds)
     return Part(segment, begin_s, tables, trace_of(tables, seconds, event_rows(path), load_kind(run).publishes_late))
+
+
+@dataclass(frozen=True)
+class CourseStep:
+    """A step of a picture: its rate, those that 5 % of its time was below and above, and its latencies by bucket.
+
+    None: not known.
+    """
+
+    begin_s: float
+    end_s: float
+    ops: float | None
+    low: float | None
+    high: float | None
+    counts: NDArray[np.int64]
+
+    def cells(self) -> list[heat.Cell]:
+        """Return the cells of a map of latencies."""
+        return heat.cells({int(bucket): int(self.counts[bucket]) for bucket in np.flatnonzero(self.counts)})
+
+
+def course_steps(course: Course, step_s: float) -> list[CourseStep]:
+    """Return the course in steps of about so many seconds, also those of which nothing is known."""
+    trace = course.trace
+    each = max(round(step_s / trace.step_s), 1)
+    edges = [*range(0, trace.steps, each), trace.steps]
+    counts = course.counts([edge * trace.step_s for edge in edges])
+    steps = []
+    for (first, last), of_step in zip(pairwise(edges), counts, strict=True):
+        ops = trace.get("ops")[first:last]
+        known = ops[np.isfinite(ops)]
+        low, high = np.percentile(known, [5, 95]) if len(known) else (None, None)
+        mean = float(known.mean()) if len(known) else None
+        span = first * trace.step_s, last * trace.step_s
+        steps.append(CourseStep(*span, mean, low and float(low), high and float(high), of_step))
+    return steps
 
 
 def with_figures(folder: Path, record: EnduranceRecord) -> EnduranceRecord:

@@ -134,7 +134,7 @@ def _plot(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
     middle = [((row["begin_s"] + row["end_s"]) / 2 / unit_s, row) for row in rows]
     lines = [
         TextLine(name, [(at, row[column], "") for at, row in middle])
-        for name, column in (("mean", "ops_per_s"), ("5 % of the time below", "low_per_s"))
+        for name, column in (("5 % of the time below", "low_per_s"), ("mean", "ops_per_s"))
     ]
     return text_plot(lines, f"time ({unit})", "operations/s", min(columns or 80, 120), 10, number)
 
@@ -155,7 +155,7 @@ def _shortfalls(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def _occurrences(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
     if not rows:
         return []
-    head = ("what", "times", "every", "in all", "ops/s in it", "else", "difference")
+    head = ("what", "times", "every", "in all", "ops/s from it on", "else", "difference")
     cells = [
         (
             row["kind"], number(row["count"]), seconds(row["every_s"]), format_duration(row["seconds"]),

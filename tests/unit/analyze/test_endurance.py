@@ -115,9 +115,16 @@ def test_the_bytes_written_are_the_devices_or_else_the_servers():
     assert written_bytes(trace([1.0] * 4), 2.0) is None
 
 
-def test_checkpoints_are_counted_with_the_rate_in_them_and_else():
-    ops = np.array([100.0] * 10 + [60.0] * 5 + [100.0] * 15 + [60.0] * 5 + [100.0] * 15 + [60.0] * 5)
-    marks = [Mark(at, at + 5, "checkpoint") for at in (10, 30, 50)]
+def test_checkpoints_are_counted_with_the_rate_from_them_on_and_else():
+    ops = np.array([100.0] * 10 + [60.0] * 10 + [100.0] * 10 + [60.0] * 10 + [100.0] * 10 + [60.0] * 10)
+    marks = [Mark(at, at + 1, "checkpoint") for at in (10, 30, 50)]
     (found,) = occurrences(trace(ops, marks=marks))
-    assert (found.count, found.seconds, found.every_s) == (3, 15, 20)
-    assert (found.ops_inside, found.ops_outside) == (60, 100)
+    assert (found.count, found.seconds, found.every_s) == (3, 3, 20)
+    # Half of the time to the next one, or to the end: 10, 10 and 5 s.
+    assert found.ops_inside == 60
+    assert found.ops_outside == pytest.approx((30 * 100 + 5 * 60) / 35)
+
+
+def test_what_was_done_in_a_gap_is_not_known():
+    (found,) = occurrences(trace([100.0] * 4 + [np.nan] * 4 + [100.0] * 4, marks=[Mark(3.5, 8.5, "gap")]))
+    assert (found.ops_inside, found.ops_outside) == (None, 100)

@@ -29,6 +29,8 @@ Data = alt.InlineData | alt.NamedData
 End = float | alt.ExprRef
 Ends = tuple[End, End]
 PANEL_HEIGHT = 190
+# From this length on, the axis of time has hours or days.
+LONG_S, MOST_TICKS = 7200, 12
 # What a page sends while it is shown: rows, the ends of the time, and of an axis of latencies.
 SENT = alt.NamedData("rows")
 SENT_ENDS: Ends = (alt.ExprRef("begin_s"), alt.ExprRef("end_s"))
@@ -46,7 +48,20 @@ def time_axis(field: str, ends: Ends) -> alt.X:
     scale = alt.Scale(domain=list(ends), nice=False, clamp=True)
     # Ticks are whole seconds. With "~g" the last of 10 s would be "1e+1": it gets as many digits as the one before.
     axis = alt.Axis(format="d", tickMinStep=1)
-    return alt.X(f"{field}:Q", title="time since the load began (s)", scale=scale, axis=axis)
+    title = "time since the load began (s)"
+    if isinstance(ends[1], (int, float)) and ends[1] >= LONG_S:
+        unit_s, unit = (86_400, "d") if ends[1] >= 3 * 86_400 else (3600, "h")
+        axis = alt.Axis(
+            values=_ticks(float(ends[1]) / unit_s, unit_s), labelExpr=f"format(datum.value / {unit_s}, '~g')"
+        )
+        title = f"time since the load began ({unit})"
+    return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
+
+
+def _ticks(length: float, unit_s: int) -> list[float]:
+    """Return the ticks of an axis of hours or days, in seconds: round numbers of the unit."""
+    step = next((each for each in (0.5, 1, 2, 3, 4, 6, 8, 12, 24) if length / each <= MOST_TICKS), length / MOST_TICKS)
+    return [at * step * unit_s for at in range(int(length / step) + 1)]
 
 
 def rate_rows(rows: Sequence[Row], names: FigureNames) -> list[Row]:

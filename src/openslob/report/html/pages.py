@@ -14,13 +14,17 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet
 from openslob.analyze.load_kinds import load_kind
 from openslob.errors import UsageError
+from openslob.record.endurance import EnduranceRecord
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.report import context, figures
 from openslob.report.charts.colours import Theme
+from openslob.report.charts.endurance import endurance_pictures
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import DataTable, Picture, draw
 from openslob.report.charts.theme import FigureNames
+from openslob.report.endurance import read_course
+from openslob.report.endurance_text import endurance_headline, render_endurance
 from openslob.report.headline import headline
 from openslob.report.html.page import (
     Page,
@@ -38,6 +42,7 @@ from openslob.report.pictures import pictures_of_run, pictures_of_storage
 from openslob.report.record_view import label, reason, shown, value, why_incomplete
 from openslob.report.set_summary import set_summary_lines
 from openslob.report.storage import render_storage, storage_headline, what_it_is
+from openslob.units import format_duration
 
 # Files that the points of AWR reports can be drawn into.
 PICTURE_FORMATS = (".html", ".svg", ".png")
@@ -124,6 +129,21 @@ def _figures(record: RunRecord) -> PageSection:
     return PageSection("Figures", table=DataTable(("figure", "value", "why it is not known"), rows))
 
 
+def endurance_page(record: EnduranceRecord, folder: Path) -> Page:
+    """Return the page of an endurance run: headline, verdicts, pictures and the text report."""
+    course = read_course(folder, record)
+    pictures = endurance_pictures(course, record.tables.get("marks", ())) if course else ()
+    return Page(
+        title=f"{record.name}: {format_duration(record.measured_s)} on {record.target}",
+        about=f"Endurance run {record.id}, started {_start(record)} UTC.",
+        banners=tuple(filter(None, (_incomplete(record, "endurance run"),))),
+        answers=(endurance_headline(record),),
+        verdicts=verdict_rows(record.verdicts),
+        pictures=pictures,
+        sections=(PageSection("Report", text=render_endurance(record)),),
+    )
+
+
 def storage_page(record: StorageRecord) -> Page:
     """Return the page of a raw measurement: headline, verdicts, pictures and the text report."""
     return Page(
@@ -152,11 +172,11 @@ def storage_set_page(records: Sequence[StorageRecord]) -> Page:
     )
 
 
-def _start(record: RunRecord | StorageRecord) -> str:
+def _start(record: RunRecord | StorageRecord | EnduranceRecord) -> str:
     return record.started_at.replace("T", " ").removesuffix("Z")
 
 
-def _incomplete(record: RunRecord | StorageRecord, what: str) -> str:
+def _incomplete(record: RunRecord | StorageRecord | EnduranceRecord, what: str) -> str:
     """Return the banner of a record that is not complete; empty for a complete one."""
     if record.status is Status.COMPLETE:
         return ""
