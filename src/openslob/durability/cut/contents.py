@@ -114,13 +114,12 @@ class Content:
         self.size = size
 
     def flush(self, path: Path | None) -> int:
-        """Write all that was written to what is kept; return the bytes."""
-        if not self.dirty and self.base == self.size and self._kept < 0:
+        """Write all that was written to what is kept, whose size has its changes already; return the bytes."""
+        if not self.dirty:
+            self.base = self.size
             return 0
         kept = self.kept(path)
         flushed = sum(self._copy(kept, start, stop) for start, stop in self._dirty_spans())
-        if os.fstat(kept).st_size != self.size:
-            os.ftruncate(kept, self.size)
         self.base = self.size
         self.dirty.clear()
         return flushed
