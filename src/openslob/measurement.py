@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 
+from openslob.caps import CapSearch
 from openslob.counts import SliceCounts
 from openslob.group import GroupUse
 from openslob.histogram import Histogram, Slow
@@ -332,7 +333,8 @@ class Observed:
     ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples. ``others`` are
     the sessions that are not the test's; there are none where the load is everybody's. ``local`` means that the server
     is on this host. ``file_system`` is the type of file system of its data; None when not known. ``stand_in``: the
-    server says that it is no database.
+    server says that it is no database. ``caps`` is what the course of the load shows of caps on it; None if that was
+    not looked at.
     """
 
     block_size: int
@@ -350,6 +352,7 @@ class Observed:
     interrupted: bool = False
     others: OtherSessions = OtherSessions()
     stand_in: bool = False
+    caps: CapSearch | None = None
 
     @property
     def busy_us(self) -> float | None:

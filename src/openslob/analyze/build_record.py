@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from openslob.analyze.level import search
+from openslob.analyze.trace import Trace
 from openslob.analyze.verdicts import judge, judge_observed
 from openslob.counts import SliceCounts
 from openslob.histogram import Histogram
@@ -20,6 +22,7 @@ from openslob.units import NANOS
 
 def build_record(
     measurement: Measurement,
+    trace: Trace | None = None,
     *,
     id: str,
     name: str,
@@ -32,7 +35,11 @@ def build_record(
     sources: Mapping[str, str] | None = None,
     notes: tuple[str, ...] = (),
 ) -> RunRecord:
-    """Return the record of a run: its identity as given, and every figure and verdict derived from the measurement."""
+    """Return the record of a run: its identity as given, and every figure and verdict derived from the measurement.
+
+    ``trace`` is the course of the load, if its raw files could be read.
+    """
+    measurement = measurement if trace is None else replace(measurement, caps=search(trace))
     return RunRecord(
         id=id,
         name=name,
@@ -58,6 +65,7 @@ def build_record(
 
 def build_observation(
     observed: Observed,
+    trace: Trace | None = None,
     *,
     id: str,
     name: str,
@@ -70,6 +78,7 @@ def build_observation(
     notes: tuple[str, ...] = (),
 ) -> RunRecord:
     """Return the record of a load that is not ours: its identity as given, and what is known of it."""
+    observed = observed if trace is None else replace(observed, caps=search(trace))
     return RunRecord(
         kind=RecordKind.OBSERVATION,
         id=id,

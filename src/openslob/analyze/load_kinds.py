@@ -40,7 +40,7 @@ class LoadKind:
 
 def load_kind(record: RunRecord) -> LoadKind:
     """Return how the record is read."""
-    return _KINDS[record.kind]
+    return LOAD_KINDS[record.kind]
 
 
 def is_paced(record: RunRecord) -> bool:
@@ -79,7 +79,7 @@ def _observation_figures(record: RunRecord) -> list[str]:
     return _without(OF_OWN_LOAD if record.spec.get("command") else OF_OWN_LOAD | {"client_cpu_per_s"})
 
 
-_KINDS = {
+LOAD_KINDS = {
     RecordKind.RUN: LoadKind(
         unit_of_work=("per operation", "ops_per_s"),
         writes="commits_per_s",

@@ -198,7 +198,7 @@ class Observer:
         self._builder.notes.extend(self._readings.notes)
         self._builder.environment |= ending.facts
         self._course.write()
-        record = self._builder.with_figures(self._observed(ending))
+        record = self._builder.with_figures(self._observed(ending), self._folder)
         record = record.model_copy(update={"id": self._folder.id})
         self._folder.finish(record, self._render(record))
         return record

@@ -22,6 +22,7 @@ from openslob.units import MIB
 # From this share of block visits on, physical reads lead the headline; below it, logical reads do.
 _READS_LEAD = 0.5
 WITHIN_CEILING = "within_ceiling"
+LEVEL_SUSTAINED = "level_sustained"
 # Below this share of block visits, physical reads are not mentioned.
 _READS_MATTER = 0.001
 # Relative deviation of the mean request size from the block size up to which reads are single-block reads.
@@ -41,7 +42,12 @@ def _of_run(record: RunRecord) -> str:
     if value(record, "ops_per_s") is None:
         return f"{_who(record)}: no rate is published, because {reason(record, 'ops_per_s')}."
     work = ", ".join(filter(None, (_main(record), *_writes(record))))
-    parts = [f"{_who(record)}{_rate(record)}: {work}", *_latencies(record), _cpu(record), _caveats(record)]
+    parts = [
+        f"{_who(record)}{_rate(record)}{_burst(record)}: {work}",
+        *_latencies(record),
+        _cpu(record),
+        _caveats(record),
+    ]
     return "; ".join(filter(None, parts)) + "."
 
 
@@ -58,7 +64,7 @@ def _of_observation(record: RunRecord) -> str:
         f"{_reads(record)}{_mean_read(record)}" if rates["pio_read_per_s"] else "",
         f"{size(redo * MIB)}/s redo" if redo else "",
     ]
-    parts = [f"{who}, {lasted}: {', '.join(filter(None, work))}", _cpu(record), _caveats(record)]
+    parts = [f"{who}, {lasted}{_burst(record)}: {', '.join(filter(None, work))}", _cpu(record), _caveats(record)]
     return "; ".join(filter(None, parts)) + "."
 
 
@@ -87,6 +93,25 @@ def _rate(record: RunRecord) -> str:
         return f", {number(target)} ops/s requested and reached"
     backlog = seconds(value(record, "backlog_s") or 0.0)
     return f", {number(target)} ops/s requested, only {number(done)} reached with {backlog} of backlog at the end"
+
+
+def _burst(record: RunRecord) -> str:
+    """Return the two levels of a load that a cap held back for a part of its time: the figures are the mean of both."""
+    if outcome(record, LEVEL_SUSTAINED) is not Holds.FAILS:
+        return ""
+    figures = next(each.figures for each in record.verdicts if each.name == LEVEL_SUSTAINED)
+    unit = load_kind(record).unit_of_work[0].removeprefix("per ")
+    burst, capped = (number(_float(figures.get(f"{level}_ops_per_s"))) for level in ("burst", "sustained"))
+    per = {"operation": "ops/s", "transaction": "transactions/s"}[unit]
+    dry = _float(figures.get("dry_at_s"))
+    if dry is None:
+        return f", not one level but {capped} {per} under a cap, then {burst}"
+    lifted = " until that was lifted" if figures.get("lifted_at_s") is not None else ""
+    return f", not one level but a burst of {burst} {per} for {seconds(dry)}, then {capped} under a cap{lifted}"
+
+
+def _float(figure: object) -> float | None:
+    return float(figure) if isinstance(figure, (int, float)) else None
 
 
 def _main(record: RunRecord) -> str:

@@ -12,12 +12,16 @@ from typing import Any
 
 from openslob._version import __version__
 from openslob.analyze.build_record import build_observation, build_record
+from openslob.analyze.load_kinds import LOAD_KINDS
+from openslob.analyze.trace import Trace
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
+from openslob.errors import SlobError
 from openslob.measurement import Measurement, Observed
 from openslob.record.model import RecordKind, RunRecord, Status
-from openslob.record.store import record_id
-from openslob.units import iso
+from openslob.record.store import RunFolder, record_id
+from openslob.report.tables import course_of, read_tables
+from openslob.units import NANOS, iso
 
 
 class RecordBuilder:
@@ -67,16 +71,29 @@ class RecordBuilder:
         """Return the record of a run that measured nothing, or nothing yet."""
         return RunRecord(**self._identity(status), kind=self._kind, sources=self._sources, errors=errors)
 
-    def with_figures(self, measured: Observed) -> RunRecord:
-        """Return the record of what was measured."""
+    def with_figures(self, measured: Observed, folder: RunFolder) -> RunRecord:
+        """Return the record of what was measured, also by the course of the load in the raw files of its folder."""
         status = Status.COMPLETE
         if measured.errors:
             status = Status.FAILED
         elif measured.interrupted:
             status = Status.INTERRUPTED
+        trace = self._trace(measured, folder)
         if isinstance(measured, Measurement):
-            return build_record(measured, **self._identity(status), sources=self._sources)
-        return build_observation(measured, **self._identity(status))
+            return build_record(measured, trace, **self._identity(status), sources=self._sources)
+        return build_observation(measured, trace, **self._identity(status))
+
+    def _trace(self, measured: Observed, folder: RunFolder) -> Trace | None:
+        """Return the course of the load; None, with a note, if the raw files can't be read back."""
+        window = measured.window
+        offset_ns = round(float(self.environment.get("server_clock_offset_s") or 0) * NANOS)
+        folder.raw.flush()
+        try:
+            tables = read_tables(folder.path, window.load_start_ns, offset_ns, window.load_seconds)
+            return course_of(folder.path, tables, window.load_seconds, LOAD_KINDS[self._kind].publishes_late)
+        except (SlobError, OSError) as error:
+            self.notes.append(f"the course of the load is unknown: {error}")
+            return None
 
     def _identity(self, status: Status) -> Mapping[str, Any]:
         return {

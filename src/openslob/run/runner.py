@@ -131,7 +131,7 @@ class _Run:
         """Run everything and return the finished run."""
         with ExitStack() as opened:
             folder, measurement = self._begin_and_measure(opened)
-            record = self._builder.with_figures(measurement)
+            record = self._builder.with_figures(measurement, folder)
             self._show.write()
             folder.finish(record, self._render(record))
         if record.errors:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from factories.measurements import measurement
 from openslob.engines.facts import ServerFacts
 from openslob.record.model import Status
+from openslob.record.store import RunFolder
 from openslob.run.record_builder import RecordBuilder
 from openslob.workload import Workload
 
@@ -38,13 +39,14 @@ def test_every_record_is_of_the_same_run_and_has_what_was_noted_until_then():
     assert (last.engine["settled"], last.environment) == (["a checkpoint"], {"local": True})
 
 
-def test_what_was_measured_ends_complete_stopped_or_failed_with_the_same_words():
+def test_what_was_measured_ends_complete_stopped_or_failed_with_the_same_words(tmp_path):
     run = builder(sources={"seed": "flag"})
     for made, status in (
         (measurement(), Status.COMPLETE),
         (measurement(interrupted=True), Status.INTERRUPTED),
         (measurement(interrupted=True, errors=["a session was lost"]), Status.FAILED),
     ):
-        record = run.with_figures(made)
+        with RunFolder.begin(tmp_path, run.without_figures(Status.FAILED)) as folder:
+            record = run.with_figures(made, folder)
         assert (record.status, record.sources) == (status, {"seed": "flag"})
         assert record.summary

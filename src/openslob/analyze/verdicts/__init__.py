@@ -14,6 +14,7 @@ from openslob.analyze.verdicts.environment import (
     quiet_machine,
     steady,
 )
+from openslob.analyze.verdicts.level import level_sustained
 from openslob.analyze.verdicts.mode import mode, rate_reached
 from openslob.analyze.verdicts.report import awr_agrees
 from openslob.analyze.verdicts.server import cache_size_kept, log_switches, not_throttled, real_server, single_block
@@ -52,6 +53,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     driver_quiet,
     quiet_machine,
     steady,
+    level_sustained,
     percentiles_supported,
     rate_reached,
     limit_found,
@@ -67,6 +69,7 @@ OF_ANY_LOAD: tuple[Callable[[Observed], Verdict | None], ...] = (
     driver_quiet,
     quiet_machine,
     steady,
+    level_sustained,
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from openslob.analyze.other_sessions import BESIDE, worked
 from openslob.analyze.verdicts.course import are_idle, idle_shares_pct
 from openslob.analyze.verdicts.environment import quota_figures, quota_says
+from openslob.analyze.verdicts.level import cap_in_words
 from openslob.analyze.verdicts.mode import is_reached
 from openslob.analyze.verdicts.outcome import Shown, fails, holds, unknown, unknown_because
 from openslob.measurement import Measurement, WaitClass
@@ -21,6 +22,7 @@ LEAST_IN_DEVICE = 0.2
 STORAGE = "storage"
 CPU = "server's CPU"
 CPU_QUOTA = "CPU quota"
+IO_CAP = "I/O cap"
 OTHERS_CPU = "CPU that others used"
 GIVEN_RATE = "given rate"
 THINK_TIME = "think time"
@@ -30,7 +32,8 @@ def limit_found(measurement: Measurement) -> Verdict:
     """Judge whether a resource limited the run, so that the figures are the platform's; ``why`` names the resource.
 
     For a run that reached its given rate, the limit is that rate. Otherwise the limit is the first of: the CPU quota of
-    the server's control group, if it was used up in most of its periods; the server's CPU, if saturated (faster storage
+    the server's control group, if it was used up in most of its periods; a cap on I/O that held the load back for more
+    than half of it (`level_sustained`); the server's CPU, if saturated (faster storage
     would not help); think time, if sessions spent more than half of the load outside of operations; storage, if they
     spent more than half of their time in data I/O or in writing the log; locks, or other instances of a cluster, if
     they spent it there. The verdict fails when nothing was at its limit, and is unknown when other sessions took their
@@ -66,15 +69,17 @@ def limit_found(measurement: Measurement) -> Verdict:
     if doubt:
         return fails(name, f"{doubt}: {used}; {_state(busy, queue)}.", **figures)
     if limit:
-        return holds(name, _found(limit, used, busy, queue), **figures)
+        return holds(name, _found(measurement, limit, used, busy, queue), **figures)
     if any(quantity.value is None for quantity in (cpu, *shares.values())):
         return unknown_because(name, cpu, *shares.values(), **figures)
     return fails(name, f"Nothing was at its limit, so more sessions may do more: {used}.", **figures)
 
 
-def _found(limit: str, used: str, busy: Quantity, queue: Quantity) -> str:
+def _found(measurement: Measurement, limit: str, used: str, busy: Quantity, queue: Quantity) -> str:
     if limit == GIVEN_RATE:
         return f"Not limited: the run reached the given rate with {used}."
+    if limit == IO_CAP:
+        return f"{_in_force(measurement)}, not what the storage behind it can do: {used}; {_state(busy, queue)}."
     if limit == STORAGE:
         return f"Storage was the limit: {used}; {_device(busy, queue)}."
     return f"The limit was the {limit}, not storage: {used}."
@@ -82,7 +87,7 @@ def _found(limit: str, used: str, busy: Quantity, queue: Quantity) -> str:
 
 def _doubt(measurement: Measurement, limit: str | None, shares: dict[WaitClass, Quantity], queue: Quantity) -> str:
     """Return why the shares of DB time do not show what limited the run; empty if they do, or are not needed."""
-    if limit not in (GIVEN_RATE, CPU_QUOTA, CPU, OTHERS_CPU) and are_idle(measurement):
+    if limit not in (GIVEN_RATE, CPU_QUOTA, IO_CAP, CPU, OTHERS_CPU) and are_idle(measurement):
         return f"The sessions were idle {sum(idle_shares_pct(measurement)):.0f} % of the time, which limited the run"
     if limit == STORAGE and _waited_elsewhere(measurement, shares, queue):
         return "The sessions waited for data, but the device had hardly any requests"
@@ -97,6 +102,21 @@ def _uses_up_quota(measurement: Measurement) -> bool:
     allowed_s = (group.cpu_quota or 0.0) * measurement.host.seconds
     nearly_all = bool(allowed_s and used_s is not None and 100 * used_s >= SATURATED_PCT * allowed_s)
     return nearly_all or group.throttled_pct > MAIN_SHARE_PCT
+
+
+def _capped_share(measurement: Measurement) -> float:
+    """Return the share of the load for which a cap on I/O held it back."""
+    cap = measurement.caps.cap if measurement.caps else None
+    if cap is None or cap.kind == "cpu" or measurement.window.load_seconds <= 0:
+        return 0.0
+    return sum(end - begin for begin, end in cap.held) / measurement.window.load_seconds
+
+
+def _in_force(measurement: Measurement) -> str:
+    cap = measurement.caps.cap if measurement.caps else None
+    assert cap is not None
+    share = f"for {100 * _capped_share(measurement):.0f} % of the load" if not cap.always else "all the time"
+    return f"The limit was a{cap_in_words(cap)[1:]}, in force {share}"
 
 
 def _mostly_thinks(measurement: Measurement) -> bool:
@@ -121,6 +141,8 @@ def _waited_elsewhere(measurement: Measurement, shares: dict[WaitClass, Quantity
 def _limit(measurement: Measurement, cpu: Quantity, server: Quantity, shares: dict[WaitClass, Quantity]) -> str | None:
     if _uses_up_quota(measurement):
         return CPU_QUOTA
+    if _capped_share(measurement) > MAIN_SHARE_PCT / 100:
+        return IO_CAP
     if cpu.value is not None and cpu.value >= SATURATED_PCT:
         of_busy = server.times(100).per(cpu, "no CPU was busy").value
         return CPU if of_busy is None or of_busy > MAIN_SHARE_PCT else OTHERS_CPU

@@ -1,0 +1,211 @@
+"""Stretches in which a rate stays at one level, as under a cap: never above it, and more even than elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from openslob.analyze.tables import Array
+
+# Shorter stretches of nearly equal values come by chance; this is also what a load must last without the cap.
+LEAST_STEPS = 6
+# Counters are read a little early or late, which the next step makes up for: means over so many steps show the rate.
+SMOOTHED = 3
+# At its level is a mean that lies within so much of it.
+BAND = 0.03
+# A mean above the level speaks against a cap as much as so many at it speak for it; one below it may be a dip.
+ABOVE = -4.0
+BELOW = -0.7
+# For so many steps a rate may be higher by so much after a dip: a token bucket keeps what was not used.
+KEPT_STEPS = 4
+KEPT = 0.15
+# So much of a plateau is at its level; and a smaller unevenness than this says no more.
+LEAST_AT_LEVEL = 0.4
+LEAST_UNEVEN = 0.003
+# So many levels are tried for each rate.
+MOST_LEVELS = 6
+# A median absolute deviation as a standard deviation, and the share of values with which a deviation is as exact.
+_MAD = 1.4826
+_EFFICIENCY = 0.37
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Stretches ``[begin, end)`` of steps in which a rate was at ``level``.
+
+    ``free`` marks the other known steps, ``uneven`` and ``free_uneven`` say how much the rate varied in either,
+    relative to its level. ``z`` is how many standard errors lie between the logarithms of the two.
+    """
+
+    level: float
+    parts: Sequence[tuple[int, int]]
+    free: np.typing.NDArray[np.bool_]
+    uneven: float
+    free_uneven: float
+    z: float
+
+    @property
+    def steps(self) -> int:
+        """The number of steps in all stretches."""
+        return sum(end - begin for begin, end in self.parts)
+
+    def within(self, values: Array) -> Array:
+        """Return the known values of the stretches, without the steps at their ends, in which something switched."""
+        return _inner(values, self.parts)
+
+    def outside(self, values: Array) -> Array:
+        """Return the known values of the other steps."""
+        return _known(values[self.free])
+
+
+def find_plateau(rate: Array) -> Plateau | None:
+    """Return the plateau of a rate that stands out most, with every stretch at its level; None if there is none."""
+    if np.isfinite(rate).sum() < 2 * LEAST_STEPS:
+        return None
+    means = smoothed(rate)
+    found = [plateau for level in _levels(means) if (plateau := _at_level(rate, means, level)) is not None]
+    return max(found, key=lambda each: each.z * math.sqrt(each.steps), default=None)
+
+
+def smoothed(rate: Array) -> Array:
+    """Return the mean of each value and its neighbours; of the neighbours on one side where the other does not go on.
+
+    At a switch the mean of both sides would be at neither level, so a step takes the mean that it is closest to.
+    """
+    padded = np.pad(rate, SMOOTHED - 1, constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, SMOOTHED)
+    known = np.isfinite(windows)
+    with np.errstate(invalid="ignore"):
+        means = np.where(known, windows, 0).sum(axis=1) / known.sum(axis=1)
+        spread = np.where(known, np.abs(windows - means[:, None]), 0).sum(axis=1) / known.sum(axis=1)
+    spread[known.sum(axis=1) < SMOOTHED - 1] = np.inf
+    # The means over [i - 2, i], [i - 1, i + 1] and [i, i + 2], the most even of which is taken.
+    of_step = np.stack([means[at : at + len(rate)] for at in range(SMOOTHED)])
+    even = np.stack([spread[at : at + len(rate)] for at in range(SMOOTHED)])
+    chosen = np.take_along_axis(of_step, np.argmin(even, axis=0)[None], axis=0)[0]
+    return np.where(np.isfinite(rate), chosen, np.nan)
+
+
+def unevenness(values: Array) -> float:
+    """Return the spread between means over neighbouring triples of steps: a standard deviation relative to the level.
+
+    What a late reading adds to one step is missing in the next, so it hardly counts; nor do trends and lasting changes.
+    """
+    if len(values) < LEAST_STEPS - 2:
+        return math.inf
+    middle, means = float(np.median(values)), _of_triples(values)
+    apart = np.abs(means[SMOOTHED:] - means[:-SMOOTHED]) / math.sqrt(2)
+    return _MAD * float(np.median(apart)) / middle if middle > 0 and len(apart) else math.inf
+
+
+def _of_triples(values: Array) -> Array:
+    return np.convolve(values, np.full(SMOOTHED, 1 / SMOOTHED), mode="valid")
+
+
+def _levels(means: Array) -> list[float]:
+    """Return the levels at which a rate stayed for some steps, the most frequent first."""
+    known = _known(means)
+    windows = np.sort(np.lib.stride_tricks.sliding_window_view(known, LEAST_STEPS), axis=1)
+    middle = windows[:, LEAST_STEPS // 2]
+    # The lowest of them may be a dip.
+    flat = middle[(windows[:, -1] - windows[:, 1] <= 2 * BAND * middle) & (middle > 0)]
+    if not len(flat):
+        return []
+    bins = np.floor(np.log(flat) / BAND)
+    names, counts = np.unique(bins, return_counts=True)
+    return [float(np.median(flat[bins == name])) for name in names[np.argsort(-counts)][:MOST_LEVELS]]
+
+
+def _at_level(rate: Array, means: Array, level: float) -> Plateau | None:
+    for _ in range(2):
+        parts = _stretches(means, level)
+        if not parts:
+            return None
+        level = float(np.median(_inner(rate, parts)))
+    plateau = plateau_of(rate, _extended(parts, means, level), level)
+    return plateau if plateau is not None and plateau.free.sum() >= LEAST_STEPS else None
+
+
+def plateau_of(rate: Array, parts: Sequence[tuple[int, int]], level: float) -> Plateau | None:
+    """Return the plateau of these stretches at a level, and what the rest is like; None if little is at the level.
+
+    How even it is, is that of the triples of steps at the level: others are slow for reasons of their own.
+    """
+    free = np.isfinite(rate)
+    for begin, end in parts:
+        # A switch falls into a step, which belongs to neither side.
+        free[max(0, begin - 1) : end + 1] = False
+    inside = _inner(rate, parts)
+    if len(inside) < LEAST_STEPS - 2:
+        return None
+    apart = np.abs(_of_triples(inside) / level - 1)
+    apart = apart[apart <= BAND]
+    if len(apart) < max(LEAST_STEPS - 4, LEAST_AT_LEVEL * (len(inside) - SMOOTHED + 1)):
+        return None
+    uneven, free_uneven = _MAD * float(np.median(apart)), unevenness(rate[free])
+    error = math.sqrt(sum(SMOOTHED / (2 * _EFFICIENCY * count) for count in (len(apart) + 2, max(1, int(free.sum())))))
+    z = math.log(min(max(free_uneven, 1e-6), 1.0) / max(uneven, LEAST_UNEVEN)) / error
+    return Plateau(level, parts, free, uneven, free_uneven, z)
+
+
+def runs(so: np.typing.NDArray[np.bool_], bridged: int = SMOOTHED) -> list[tuple[int, int]]:
+    """Return stretches of `SMOOTHED` steps or more in which something is so; few steps in between do not part them."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], so, [False]]).astype(int)))
+    found: list[tuple[int, int]] = []
+    for begin, end in edges.reshape(-1, 2).tolist():
+        if found and begin - found[-1][1] <= bridged:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((begin, end))
+    return [(begin, end) for begin, end in found if end - begin >= SMOOTHED]
+
+
+def _inner(rate: Array, parts: Sequence[tuple[int, int]]) -> Array:
+    """Return the known values of stretches without the steps at their ends, a part of which may be different."""
+    return _known(np.concatenate([rate[begin + 1 : end - 1] for begin, end in parts])) if parts else np.array([])
+
+
+def _stretches(means: Array, level: float) -> list[tuple[int, int]]:
+    """Return the stretches of steps in which most values are at a level, few below it, and hardly any above."""
+    apart = means / level - 1
+    score = np.select([~np.isfinite(means), apart > BAND, apart < -BAND], [0.0, ABOVE, BELOW], 1.0)
+    parts: list[tuple[int, int]] = []
+    while (best := _best_sum(score)) is not None:
+        parts.append(best)
+        score[best[0] : best[1]] = -np.inf
+    return sorted(parts)
+
+
+def _extended(parts: Sequence[tuple[int, int]], means: Array, level: float) -> list[tuple[int, int]]:
+    """Return stretches with all that is beside them and not above the level: what is slow for other reasons.
+
+    After such a time a token bucket lets through what it kept: for `KEPT_STEPS` the rate may be a little higher.
+    """
+    above = np.flatnonzero(means > level * (1 + BAND))
+    groups = np.split(above, np.flatnonzero(np.diff(above) > 1) + 1)
+    kept = [group for group in groups if len(group) > KEPT_STEPS or np.any(means[group] > level * (1 + KEPT))]
+    above = np.concatenate(kept) if kept else np.array([], int)
+    found: dict[int, int] = {}
+    for begin, end in parts:
+        before, after = above[above < (begin + end) // 2], above[above >= (begin + end) // 2]
+        found[int(before[-1]) + 1 if len(before) else 0] = int(after[0]) if len(after) else len(means)
+    return sorted(found.items())
+
+
+def _best_sum(score: Array) -> tuple[int, int] | None:
+    """Return begin and end of the stretch with the highest sum, if that is at least `LEAST_STEPS`."""
+    best, found, total, since = LEAST_STEPS - 0.5, None, 0.0, 0
+    for at, value in enumerate(score.tolist()):
+        if total <= 0:
+            total, since = 0.0, at
+        total += value
+        if total > best:
+            best, found = total, (since, at + 1)
+    return found
+
+
+def _known(values: Array) -> Array:
+    return values[np.isfinite(values)]

@@ -1,0 +1,170 @@
+"""A cap that comes into force in a load, or is lifted, is found in its course; nothing else is taken for one."""
+
+import math
+
+import numpy as np
+import pytest
+
+from factories.capped_load import Cap, Load, course, simulate
+from factories.tables import table
+from openslob.analyze.level import find_cap, search
+from openslob.analyze.trace import Trace
+from openslob.units import MIB
+
+BLOCK = 8192
+
+
+def noise(steps, spread, seed=1):
+    return 1 + spread * np.random.default_rng(seed).standard_normal(steps)
+
+
+def rates(*levels, spread=0.06, seed=1):
+    """Levels and how long they last; what is under a cap, written as negative, hardly varies."""
+    parts = [
+        abs(level) * noise(steps, 0.002 if level < 0 else spread, seed + number)
+        for number, (level, steps) in enumerate(levels)
+    ]
+    return np.concatenate(parts)
+
+
+def trace(reads, writes=None, **series):
+    """The course of a load that only reads, or also writes, with its throughput and 8 sessions that wait."""
+    writes = np.zeros(len(reads)) if writes is None else writes
+    found = {
+        "ops": (reads + writes) / 8,
+        "server.read_bytes": reads * BLOCK,
+        "device.reads": reads,
+        "device.read_bytes": reads * BLOCK,
+        "device.writes": writes,
+        "device.write_bytes": writes * BLOCK,
+        "server.write_bytes": writes * BLOCK,
+        "server.cpu": reads / 10_000,
+        "host.busy": np.full(len(reads), 0.8),
+        "host.cores": np.full(len(reads), 2.0),
+        "waits.data_io": np.full(len(reads), 7.5),
+        "waits.log": np.zeros(len(reads)),
+        **{name.replace("__", "."): values for name, values in series.items()},
+    }
+    return Trace(0, 1.0, {name: values for name, values in found.items() if values is not None})
+
+
+def test_a_bucket_that_runs_dry_has_its_moment_its_content_and_both_levels():
+    reads = rates((8000, 20), (-3000, 25))
+    reads[20] = 4500
+    found = find_cap(trace(reads))
+    assert (found.kind, found.direction, found.unit) == ("iops", "read", "IOPS")
+    assert found.cap == pytest.approx(3000, rel=0.01)
+    assert found.dry_at_s == pytest.approx(20.3, abs=0.3)
+    assert found.bucket == pytest.approx(20 * 5000 + 1500, rel=0.05)
+    assert found.lifted_at_s is None
+    assert found.burst.ops_per_s == pytest.approx(1000, rel=0.05)
+    assert found.sustained.low < 375 < found.sustained.high
+    assert found.request_bytes == BLOCK
+
+
+def test_a_cap_that_is_lifted_again_has_both_ends():
+    found = find_cap(trace(rates((8000, 15), (-2000, 12), (8000, 15))))
+    assert found.dry_at_s == pytest.approx(15, abs=0.5)
+    assert found.lifted_at_s == pytest.approx(27, abs=0.5)
+    assert not found.always
+
+
+def test_a_load_that_begins_under_a_cap_has_no_bucket():
+    found = find_cap(trace(rates((-2000, 15), (8000, 20))))
+    assert (found.dry_at_s, found.bucket) == (None, None)
+    assert found.lifted_at_s == pytest.approx(15, abs=0.5)
+
+
+def test_readings_that_come_late_do_not_hide_a_cap():
+    late = rates((8000, 20), (-3000, 20))
+    late[22:40:3] *= 0.95
+    late[23:40:3] *= 1.05
+    assert find_cap(trace(late)).cap == pytest.approx(3000, rel=0.01)
+
+
+def test_what_is_slow_for_other_reasons_under_a_cap_does_not_hide_it():
+    dips = rates((8000, 20), (-3000, 25))
+    dips[28:31] = 1200
+    dips[37:39] = 900
+    found = find_cap(trace(dips))
+    assert found.held == [(pytest.approx(20, abs=0.5), 45.0)]
+    assert found.cap == pytest.approx(3000, rel=0.01)
+
+
+@table(
+    ("what", "series"),
+    [
+        ("a load as it goes on a noisy machine", {"reads": rates((8000, 45))}),
+        ("a slow trend", {"reads": np.linspace(9000, 4000, 45) * noise(45, 0.03)}),
+        ("another load: lower, and as uneven", {"reads": rates((8000, 20), (4500, 25))}),
+        ("checkpoints", {"reads": np.where(np.arange(45) % 15 < 4, 3000, 8000) * noise(45, 0.05)}),
+        ("fewer requests, because a cache warmed up", {"reads": rates((8000, 20), (-3000, 25)), "ops": np.ones(45)}),
+        (
+            "clients that ask for less",
+            {"reads": rates((8000, 20), (-3000, 25)), "waits__data_io": rates((7, 20), (2, 25))},
+        ),
+        (
+            "CPU that a quota took",
+            {"reads": rates((8000, 20), (-3000, 25)), "cgroup__cpu_throttled": np.repeat([0, 0.9], [20, 25])},
+        ),
+        ("stolen CPU", {"reads": rates((8000, 20), (-3000, 25)), "host__steal": np.repeat([0, 0.9], [20, 25])}),
+        (
+            "a server that has used all CPUs",
+            {"reads": rates((8000, 20), (-3000, 25)), "server__cpu": np.full(45, 1.9), "host__busy": np.full(45, 2.0)},
+        ),
+        ("the even CPU of a load that waits", {"reads": np.zeros(45), "server__cpu": rates((1.2, 20), (-0.5, 25))}),
+    ],
+)  # fmt: skip
+def test_what_is_no_cap(what, series):
+    assert find_cap(trace(**series)) is None, what
+
+
+def test_a_quota_of_cpu_that_was_read_is_a_cap_when_it_held_tasks_back():
+    cpu = rates((1.2, 20), (-0.5, 25))
+    quota = np.repeat([math.nan, 0.5], [20, 25])
+    throttled = np.repeat([0.0, 0.8], [20, 25])
+    given = {"server__cpu": cpu, "cgroup__cpu_quota": quota}
+    found = find_cap(trace(rates((8000, 20), (3000, 25)), **given, cgroup__cpu_throttled=throttled))
+    assert (found.kind, found.cap, found.unit) == ("cpu", 0.5, "CPUs")
+    assert "0.5 CPUs, which held its tasks back for 0.8 s a second" in found.evidence[0]
+    assert find_cap(trace(rates((8000, 45)), **given, cgroup__cpu_throttled=0 * throttled)) is None
+
+
+def test_a_limit_that_was_read_is_told_also_where_it_held_all_the_time():
+    limit = np.full(45, 25.0 * MIB)
+    found = find_cap(trace(rates((-3200, 45)), cgroup__read_bytes_limit=limit))
+    assert (found.kind, found.cap, found.always) == ("bytes", 25.0, True)
+    assert find_cap(trace(rates((2000, 45)), cgroup__read_bytes_limit=limit)) is None
+
+
+def test_a_volume_that_tells_that_it_held_requests_back_is_evidence():
+    held = np.repeat([0.0, 0.6], [20, 25])
+    found = find_cap(trace(rates((8000, 20), (-3000, 25)), volume__iops_exceeded=held))
+    assert "the volume held requests back for 0.60 s a second" in found.evidence
+
+
+def test_a_limit_on_all_requests_is_told_from_one_on_reads():
+    reads = rates((6000, 20), (2000, 25), spread=0.05)
+    writes = np.concatenate([rates((3000, 20), spread=0.05, seed=5), 3000 - reads[20:]])
+    found = find_cap(trace(reads, writes))
+    assert (found.direction, round(found.cap, -1)) == ("both", 3000 if found.unit == "IOPS" else pytest.approx(20))
+
+
+def test_what_can_not_show_a_cap_says_why():
+    assert "the load lasted 5 s" in search(trace(rates((8000, 5)))).why_unknown
+    unknown = search(Trace(0, 1.0, {"ops": np.ones(60)}))
+    assert "neither the server's requests to storage nor its CPU are known by the second" in unknown.why_unknown
+    assert search(trace(rates((8000, 45)))).why_unknown == ""
+
+
+@table("seed", range(4))
+def test_simulated_loads_are_judged_right(seed):
+    """`bench/level.py` has the counts over hundreds of them."""
+    rng = np.random.default_rng(seed)
+    load = Load(30, 4, service_s=0.012, cap=Cap("read", 110, on_s=14))
+    quiet, hog = np.exp(rng.normal(0, 0.2, 310)), np.zeros(310)
+    found = find_cap(simulate(load, rng, quiet, hog).trace)
+    assert found.cap == pytest.approx(110, rel=0.03)
+    assert found.dry_at_s == pytest.approx(14, abs=2)
+    load.cap = None
+    assert find_cap(simulate(load, rng, *course(30, rng)).trace) is None
