@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from openslob.analyze.steps import Steps
 from openslob.analyze.tables import Array, Grid, Moments, Seconds
 from openslob.analyze.verdicts.environment import least_for
-from openslob.histogram import BUCKETS, PERCENTILES, middle_us
+from openslob.histogram import BUCKETS, PERCENTILES, Histogram, middle_us
 
 MIDDLES_US: Array = np.array([middle_us(bucket) for bucket in range(BUCKETS)])
 MAX = "max_us"
@@ -93,6 +94,27 @@ class Latencies:
         step = np.arange(low, high) // length - steps.first
         starts = np.flatnonzero(np.append(True, step[1:] != step[:-1]))
         into[step[starts]] += np.add.reduceat(minutes.cells[:, low - first : high - first], starts, axis=1).T
+
+
+def histograms(of_kind: Latencies, step_of: Callable[[Moments], Moments]) -> dict[int, Histogram]:
+    """Return the operations of each step that has any; ``step_of`` returns the step of each unit.
+
+    The files do not contain the maximum, so a percentile is bounded only by its bucket.
+    """
+    units, buckets, counts = of_kind.entries
+    steps, buckets, counts = _unpacked(_merged(np.sort(_packed(step_of(units), buckets, counts))))
+    found: dict[int, Histogram] = {}
+    for step, bucket, count in zip(steps.tolist(), buckets.tolist(), counts.tolist(), strict=True):
+        found.setdefault(step, Histogram(max_us=math.inf)).counts[bucket] = count
+    return found
+
+
+def means_us(of_kind: Latencies) -> list[float]:
+    """Return the mean latency of each unit that has any operation."""
+    units, buckets, counts = of_kind.entries
+    _, unit = np.unique(units, return_inverse=True)
+    means: list[float] = (np.bincount(unit, counts * MIDDLES_US[buckets]) / np.bincount(unit, counts)).tolist()
+    return means
 
 
 def percentiles_of(

@@ -14,7 +14,7 @@ import numpy as np
 from openslob.analyze.latencies import Latencies
 from openslob.analyze.steps import STEPS_S
 from openslob.analyze.tables import Array, Intervals, Moments, Seconds
-from openslob.analyze.timeline import Span, amounts_between
+from openslob.analyze.timeline import EngineRow, Span, amounts_between
 from openslob.counts import COUNTERS
 from openslob.histogram import bucket_of
 from openslob.record.cells import Cells
@@ -118,7 +118,12 @@ class RunTables:
 
     @property
     def even_s(self) -> tuple[float, float] | None:
-        """The time in which the engine's counters keep pace with the work (`counted_evenly`); None without slices."""
+        """The time in which the engine's counters keep pace with the work; None without slices.
+
+        An engine may count the work of a slice only when the slice ends. Sessions end their slices one after the other.
+        Therefore the counters keep pace once every session has ended its first slice, and until every session has begun
+        its last one; the last slices all end together.
+        """
         if not self._first_ends_s:
             return None
         return max(self._first_ends_s.values()), max(self._last_begins_s.values())
@@ -224,6 +229,29 @@ class RunTables:
             if kind not in into:
                 into[kind] = Latencies(self.unit_s)
             into[kind].add(units[mine], buckets[mine], counts[mine], older)
+
+
+def fewer(table: Intervals, most: int) -> tuple[Array, Array, dict[str, Array]]:
+    """Return begins, ends and values by name of intervals, of which neighbours are added up if there are more."""
+    begins, ends = table.begin_s, table.end_s
+    starts = np.arange(0, len(begins), max(1, -(-len(begins) // most)))
+    lasts = np.append(starts[1:], len(begins)) - 1
+    known = {name: each for name in table.names if (each := table.value(name)) is not None}
+    if len(starts) == len(begins):
+        return begins, ends, known
+    return begins[starts], ends[lasts], {name: np.add.reduceat(each, starts) for name, each in known.items()}
+
+
+def engine_rows(tables: RunTables) -> list[EngineRow]:
+    """Return the rows of `engine.csv`, without intervals that were replaced; of very many, some added up."""
+    begins, ends, amounts = fewer(tables.engine, MOST_UNITS // 2)
+    begin_ns, end_ns = (tables.zero_ns + np.rint(each * NANOS).astype(np.int64) for each in (begins, ends))
+    rows = []
+    for name, values in amounts.items():
+        there = ~np.isnan(values)
+        found = zip(begin_ns[there].tolist(), end_ns[there].tolist(), values[there].tolist(), strict=True)
+        rows += [(begin, end, name, value) for begin, end, value in found]
+    return rows
 
 
 def _matrix(cells: Cells, column: int, run: Moments, moments: int) -> tuple[list[str], Array]:

@@ -178,6 +178,14 @@ class Seconds:
         """Return a number by unit; None if there is none of this name."""
         return self._grid.row(name)
 
+    def from_zero(self, name: str) -> Array:
+        """Return a number by unit from the begin of unit 0 on; nothing if there is none of this name."""
+        values = self.value(name)
+        if values is None:
+            return np.empty(0)
+        found: Array = np.concatenate([np.full(max(self.first, 0), 0.0), values[max(-self.first, 0) :]])
+        return found
+
     def cover(self, first: int, last: int) -> None:
         """Make room for these units. ValueError if they lie too far apart."""
         low, high = (min(first, self.first), max(last + 1, self.first + len(self))) if len(self) else (first, last + 1)

@@ -7,15 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from openslob.histogram import bucket_of, middle_us
 from openslob.metrics import METRICS
 from openslob.metrics.computation import EngineCounter, PerSecond, SessionSum
 from openslob.units import NANOS
 
 # Values of a figure in consecutive parts of a run, by `Point.figure` name.
 Timeline = Mapping[str, Sequence[float]]
-SliceRow = tuple[int, int, int, int]
-LatencyRow = tuple[int, str, int, int]
 EngineRow = tuple[int, int, str, float]
 # Session, begin and end (ns) of one of its slices; begin and end of a part of the run.
 SessionSlice = tuple[int, int, int]
@@ -41,48 +38,30 @@ _OF_ENGINE = {
 }
 
 
-def of_slices(rows: Sequence[SliceRow], start_ns: int, end_ns: int) -> Timeline:
-    """Return rates by second of the load.
-
-    A slice that lies in two seconds counts in both, by its share of time.
+def of_work(ops: _Array, updates: _Array, unit_s: int, seconds: float) -> Timeline:
+    """Return rates by unit of time of the load.
 
     Args:
-        rows: begin and end (ns), operations and updates of every slice of every session.
-        start_ns: when the load began.
-        end_ns: when the load ended.
+        ops: operations in each unit of the load; a slice that lies in two units counts in both, by its share of time.
+        updates: the updates among them.
+        unit_s: the length of a unit in seconds.
+        seconds: the length of the load.
 
     """
-    whole = (end_ns - start_ns) // NANOS
-    edges = start_ns + NANOS * np.arange(whole + 1, dtype=np.float64)
-    if end_ns - edges[-1] >= MIN_PART_S * NANOS:
-        edges = np.concatenate([edges, np.array([end_ns], dtype=np.float64)])
-    if not len(rows) or len(edges) < 2:
+    edges = np.arange(int(seconds // unit_s) + 1, dtype=np.float64) * unit_s
+    if seconds - edges[-1] >= MIN_PART_S:
+        edges = np.append(edges, seconds)
+    count = min(len(edges) - 1, len(ops))
+    if not count:
         return {}
-    spans = np.asarray(rows, dtype=float)
-    ops, updates = (
-        amounts_between(spans[:, :2], spans[:, column], edges) / np.diff(edges) * NANOS for column in (2, 3)
-    )
-    counted = {"ops": ops, "updates": updates}
+    counted = {"ops": ops[:count] / np.diff(edges)[:count], "updates": updates[:count] / np.diff(edges)[:count]}
     rates = {
         name: (counted[rate.input.field] * rate.factor).tolist()
         for name, rate in _OF_SESSIONS.items()
         if rate.input.field in counted
     }
     # The work of an operation is fixed by WORK_UNIT: the blocks visited rise and fall with the operations.
-    return {**rates, "block_visits_per_s": ops.tolist()}
-
-
-def of_latencies(rows: Iterable[LatencyRow], figure: str = "mean_us") -> Timeline:
-    """Return the mean latency by second and kind, from rows of second, kind, a bucket's lower edge in µs, and count."""
-    counts: dict[tuple[str, int], int] = {}
-    time_us: dict[tuple[str, int], float] = {}
-    for second, kind, edge_us, count in rows:
-        counts[kind, second] = counts.get((kind, second), 0) + count
-        time_us[kind, second] = time_us.get((kind, second), 0.0) + count * middle_us(bucket_of(edge_us))
-    means: dict[str, list[float]] = {}
-    for (kind, second), count in sorted(counts.items()):
-        means.setdefault(f"{kind}_{figure}", []).append(time_us[kind, second] / count)
-    return means
+    return {**rates, "block_visits_per_s": counted["ops"].tolist()}
 
 
 def amounts_between(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
@@ -101,21 +80,6 @@ def amounts_between(spans: _Array, amounts: _Array, edges: _Array) -> _Array:
     return np.diff(np.array(kinds).reshape(*done.shape[:-1], len(edges)))
 
 
-def counted_evenly(slices: Iterable[SessionSlice]) -> Span | None:
-    """Return the span (ns) in which the counters of an engine keep pace with the work; None without slices.
-
-    An engine may count the work of a slice only when the slice ends. Sessions end their slices one after the other.
-    Therefore the counters keep pace once every session has ended its first slice, and until every session has begun its
-    last one; the last slices all end together.
-    """
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for session, begin, end in slices:
-        first[session] = min(first.get(session, end), end)
-        last[session] = max(last.get(session, begin), begin)
-    return (max(first.values()), max(last.values())) if first else None
-
-
 def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span | None = None) -> Timeline:
     """Return the figures that depend only on the engine's counters, by interval within the load.
 
@@ -124,9 +88,9 @@ def of_engine(rows: Iterable[EngineRow], start_ns: int, end_ns: int, even: Span 
             counts (`RawCsv.engine`).
         start_ns: when the load began.
         end_ns: when the load ended.
-        even: the span that `counted_evenly` returns. Intervals outside that span are taken together, because work that
-            is not yet counted at the beginning is counted at the end. None: the first and the last interval are taken
-            together.
+        even: the span in which the counters keep pace with the work (`RunTables.even_ns`). Intervals outside that span
+            are taken together, because work that is not yet counted at the beginning is counted at the end. None: the
+            first and the last interval are taken together.
 
     """
     slack = MIN_PART_S * NANOS

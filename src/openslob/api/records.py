@@ -10,13 +10,13 @@ from pathlib import Path
 from openslob.analyze import timeline
 from openslob.analyze.compare import ComparedValues
 from openslob.analyze.curves.points import ParameterValue, Run
+from openslob.analyze.latencies import means_us
 from openslob.api.results import Results
 from openslob.errors import SlobError, UsageError
 from openslob.record import finding, store
 from openslob.record.model import RunRecord
-from openslob.record.raw_csv import latency_rows, slice_rows
 from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep
-from openslob.report.run_series import counted
+from openslob.report.tables import counted, tables_of
 
 
 def load(path: str | Path) -> Results:
@@ -108,10 +108,11 @@ def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] 
     """Return a run with its time line; ``given`` are parameters that a sweep set."""
     if record.window is None:
         return Run.of(record, given)
-    span = record.window.load_start_ns, record.window.load_end_ns
-    rates = timeline.of_slices(slice_rows(folder), *span)
-    rows, even = counted(folder, record)
-    engine = timeline.of_engine(rows, *span, even)
-    service = timeline.of_latencies(latency_rows(folder))
-    response = timeline.of_latencies(latency_rows(folder, "response.csv"), "response_mean_us")
+    tables = tables_of(folder, record, ("slices.csv", "engine.csv", "latency.csv", "response.csv"))
+    ops, updates = (tables.work.from_zero(name) for name in ("ops", "updates"))
+    rates = timeline.of_work(ops, updates, tables.unit_s, record.window.load_seconds)
+    rows, even = counted(tables, record)
+    engine = timeline.of_engine(rows, record.window.load_start_ns, record.window.load_end_ns, even)
+    service = {f"{kind}_mean_us": means_us(each) for kind, each in tables.latency.items()}
+    response = {f"{kind}_response_mean_us": means_us(each) for kind, each in tables.response.items()}
     return Run.of(record, given, {**engine, **rates, **service, **response})

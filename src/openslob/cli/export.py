@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from openslob import api
+from openslob.analyze.run_tables import RunTables
 from openslob.cli import completion
 from openslob.cli.common_options import RESULTS
 from openslob.cli.console import notify, write_file
@@ -18,7 +19,7 @@ from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
 from openslob.export.openmetrics import openmetrics
-from openslob.record.raw_csv import latency_rows
+from openslob.report.tables import tables_of
 from openslob.units import NANOS
 
 
@@ -109,21 +110,23 @@ def _rendered(found: api.Results, form: ExportFormat, per: Per) -> str | bytes:
 def _hdr_runs(found: api.Results) -> list[HdrRun]:
     measured = [(record, folder) for record, folder in zip(found.records, found.folders, strict=True) if record.window]
     runs = [
-        HdrRun(record.id, record.window.load_start_ns / NANOS, _latencies(folder), record.reservations)
+        HdrRun(record.id, record.window.load_start_ns / NANOS, _latencies(tables), record.reservations, tables.unit_s)
         for record, folder in measured
         if record.window
+        for tables in [tables_of(folder, record, ("latency.csv", "response.csv"))]
     ]
     if not any(run.latency for run in runs):
         raise SlobError("there is no latency over time in these records")
     return runs
 
 
-def _latencies(folder: Path) -> list[tuple[int, str, int, int]]:
-    """Return the rows of service times and, for a run at a given rate, of response times as kind ``…-response``."""
-    responses = latency_rows(folder, "response.csv")
+def _latencies(tables: RunTables) -> list[tuple[int, str, int, int]]:
+    """Return the service times and, for a run at a given rate, the response times as kind ``…-response``."""
+    kinds = {**tables.latency, **{f"{kind}-response": each for kind, each in tables.response.items()}}
     return [
-        *latency_rows(folder),
-        *((second, f"{kind}-response", edge_us, count) for second, kind, edge_us, count in responses),
+        (unit * tables.unit_s, kind, bucket, count)
+        for kind, each in kinds.items()
+        for unit, bucket, count in zip(*(column.tolist() for column in each.entries), strict=True)
     ]
 
 

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from openslob.histogram import bucket_of, middle_us
+from openslob.histogram import middle_us
 
 _COOKIE = 0x1C849313
 _COMPRESSED_COOKIE = 0x1C849314
@@ -30,8 +30,9 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class HdrRun:
-    """A run to export: id, start in seconds since the epoch, and rows of `latency.csv`.
+    """A run to export: id, start in seconds since the epoch, and second, kind, bucket and count of its latencies.
 
+    Each second is the first one of ``interval_s`` seconds.
     ``reservations`` are what must be known before any figure; the log begins with them.
     """
 
@@ -39,6 +40,7 @@ class HdrRun:
     start_s: float
     latency: Sequence[tuple[int, str, int, int]]
     reservations: Sequence[str] = ()
+    interval_s: int = 1
 
 
 def hdr_log(runs: Sequence[HdrRun]) -> str:
@@ -52,7 +54,7 @@ def hdr_log(runs: Sequence[HdrRun]) -> str:
         '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
     ]
     lines = [
-        _line(f"{run.id}/{kind}" if len(runs) > 1 else kind, run.start_s - base + second, counts)
+        _line(f"{run.id}/{kind}" if len(runs) > 1 else kind, run.start_s - base + second, run.interval_s, counts)
         for run in runs
         for (second, kind), counts in _intervals(run)
     ]
@@ -69,16 +71,16 @@ def encoded(counts: Mapping[int, int]) -> bytes:
 
 def _intervals(run: HdrRun) -> list[tuple[tuple[int, str], dict[int, int]]]:
     intervals: dict[tuple[int, str], dict[int, int]] = {}
-    for second, kind, edge_us, count in run.latency:
+    for second, kind, bucket, count in run.latency:
         counts = intervals.setdefault((second, kind), {})
-        value = min(round(middle_us(bucket_of(edge_us)) * _NS_PER_US), _HIGHEST_NS)
+        value = min(round(middle_us(bucket) * _NS_PER_US), _HIGHEST_NS)
         counts[value] = counts.get(value, 0) + count
     return sorted(intervals.items())
 
 
-def _line(tag: str, start_s: float, counts: Mapping[int, int]) -> str:
+def _line(tag: str, start_s: float, interval_s: int, counts: Mapping[int, int]) -> str:
     text = base64.b64encode(encoded(counts)).decode("ascii")
-    return f"Tag={tag},{start_s:.3f},1.000,{max(counts) / _NS_PER_MS:.3f},{text}"
+    return f"Tag={tag},{start_s:.3f},{interval_s:.3f},{max(counts) / _NS_PER_MS:.3f},{text}"
 
 
 def _runs(counts: Mapping[int, int]) -> Iterator[int]:

@@ -263,45 +263,6 @@ def _cell(value: Cell) -> Cell:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def slice_rows(folder: Path) -> list[tuple[int, int, int, int]]:
-    """Read `slices.csv`: (start, end in ns of the server's clock, operations, updates) of every slice."""
-    return _read(folder / "slices.csv", lambda row: (int(row[2]), int(row[3]), int(row[5]), int(row[7])))
-
-
-def slice_spans(folder: Path) -> list[tuple[int, int, int]]:
-    """Read `slices.csv`: (session, start, end in ns of the server's clock) of every slice."""
-    return _read(folder / "slices.csv", lambda row: (int(row[0]), int(row[2]), int(row[3])))
-
-
-def latency_rows(folder: Path, file: str = "latency.csv") -> list[tuple[int, str, int, int]]:
-    """Read `latency.csv` or `response.csv`: (second of the load, kind, lower edge of the bucket in µs, count)."""
-    return _read(folder / file, lambda row: (int(row[0]), row[1], int(row[2]), int(row[3])))
-
-
-def engine_rows(folder: Path) -> list[tuple[int, int, str, float]]:
-    """Read `engine.csv`: (begin, end in ns of the server's clock, field of `EngineDelta`, value)."""
-    return _read(folder / "engine.csv", lambda row: (int(row[0]), int(row[1]), row[2], float(row[3])))
-
-
-def engine_latency_rows(folder: Path) -> list[tuple[int, int, str, int, int, int]]:
-    """Read `engine_latency.csv`: (begin, end in ns of the server's clock, event, shortest, longest in µs, waits)."""
-    return _read(
-        folder / "engine_latency.csv",
-        lambda row: (int(row[0]), int(row[1]), row[2], int(row[3]), int(row[4]), int(row[5])),
-    )
-
-
-def wait_rows(folder: Path) -> list[tuple[int, str, float]]:
-    """Read `waits.csv`: (time in ns of the driver's clock, event, sessions); an empty event: no session was active."""
-    return _read(folder / "waits.csv", lambda row: (int(row[0]), row[1], float(row[2] or 0)))
-
-
-def host_rows(folder: Path) -> list[tuple[int, str, float]]:
-    """Read `os.csv`: (time in ns of the driver's clock, counter, value), without unknown values."""
-    rows = _read(folder / "os.csv", lambda row: (int(row[0]), row[1], float(row[2]) if row[2] else None))
-    return [(at, counter, value) for at, counter, value in rows if value is not None]
-
-
 def window_facts(folder: Path) -> dict[Event, int]:
     """Read the facts of the window from `events.csv`, in ns: of a run that did not live to write its record, too."""
     rows = _read(folder / "events.csv", lambda row: (row[1], row[2]))

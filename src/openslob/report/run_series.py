@@ -10,12 +10,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import overload
 
-from openslob.analyze.load_kinds import load_kind
-from openslob.analyze.timeline import EngineRow, Span, counted_evenly, in_steps, parts
-from openslob.histogram import Histogram, bucket_of
+import numpy as np
+
+from openslob.analyze.latencies import Latencies, histograms
+from openslob.analyze.run_tables import MOST_UNITS, SAMPLES, Duration, RunTables, fewer
+from openslob.analyze.steps import step_s
+from openslob.analyze.tables import Array, Intervals
+from openslob.analyze.timeline import EngineRow, parts
+from openslob.histogram import Histogram
 from openslob.record.model import RunRecord
-from openslob.record.raw_csv import engine_latency_rows, engine_rows, host_rows, latency_rows, slice_spans, wait_rows
+from openslob.report.tables import counted, tables_of
 from openslob.units import NANOS
 
 
@@ -38,11 +44,12 @@ class EngineWaits:
 
 
 @dataclass(frozen=True)
-class WaitSample:
-    """One sample of what sessions wait for: number of sessions by event."""
+class WaitSamples:
+    """Samples of what sessions wait for: sessions by event, summed over so many samples from ``at_s`` on."""
 
     at_s: float
     sessions: Mapping[str, float]
+    samples: int = 1
 
 
 @dataclass(frozen=True)
@@ -57,17 +64,17 @@ class HostReading:
 class RunSeries:
     """A run over time.
 
-    ``even_s`` is the period in which the engine's counts kept pace with the work (`counted_evenly`), if known.
+    ``even_s`` is the period in which the engine's counts kept pace with the work (`RunTables.even_s`), if known.
     ``slice_s`` is the length of the longest slice, 0 if unknown; latencies are recorded at the end of their slice.
-    ``latency`` maps kind of operation and second of the load to a histogram of service times; ``response`` does the
-    same for response times, measured from when operations were due, if the run had a target rate. ``engine_latency``
-    has, by event, the waits that the engine counts by duration.
+    ``latency`` maps kind of operation and the begin of a step, in seconds of the load, to a histogram of service times;
+    ``response`` does the same for response times, measured from when operations were due, if the run had a target rate.
+    ``engine_latency`` has, by event, the waits that the engine counts by duration.
     """
 
     engine: Sequence[EngineInterval] = ()
     even_s: tuple[float, float] | None = None
     slice_s: float = 0.0
-    waits: Sequence[WaitSample] = ()
+    waits: Sequence[WaitSamples] = ()
     host: Sequence[HostReading] = ()
     latency: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
     response: Mapping[str, Mapping[int, Histogram]] = field(default_factory=dict)
@@ -78,74 +85,90 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
     """Read the series of the run in ``folder``; empty if the run has no window. SlobError for a damaged file."""
     if record.window is None:
         return RunSeries()
-    start = record.window.load_start_ns
-    # Host counters and wait samples have times of the driver's clock, everything else of the server's.
-    (rows, even), slices = counted(folder, record), slice_spans(folder)
-    offset = round(float(record.environment.get("server_clock_offset_s") or 0) * NANOS)
+    start, tables = record.window.load_start_ns, tables_of(folder, record)
+    rows, even = counted(tables, record)
+    # Nothing is drawn in shorter steps than these.
+    length_s = step_s(record.window.load_seconds)
     return RunSeries(
         engine=_engine(rows, start),
         even_s=None if even is None else ((even[0] - start) / NANOS, (even[1] - start) / NANOS),
-        slice_s=max((end - begin for _, begin, end in slices), default=0) / NANOS,
-        waits=_waits(wait_rows(folder), start - offset),
-        host=_host(host_rows(folder), start - offset),
-        latency=_latency(latency_rows(folder)),
-        response=_latency(latency_rows(folder, "response.csv")),
-        engine_latency=_engine_latency(engine_latency_rows(folder), start),
+        slice_s=tables.slice_s,
+        waits=_waits(tables),
+        host=_Readings(tables.host),
+        latency=_latency(tables, tables.latency, length_s),
+        response=_latency(tables, tables.response, length_s),
+        engine_latency=_engine_latency(tables),
     )
-
-
-def counted(folder: Path, record: RunRecord) -> tuple[Iterable[EngineRow], Span | None]:
-    """Return what the engine counted, and the span in ns in which its counts keep pace with the work, if known."""
-    if record.window is not None and load_kind(record).publishes_late:
-        return in_steps(engine_rows(folder)), (record.window.load_start_ns, record.window.load_end_ns)
-    return engine_rows(folder), counted_evenly(slice_spans(folder))
 
 
 def _engine(rows: Iterable[EngineRow], start_ns: int) -> list[EngineInterval]:
     return [
         EngineInterval((begin - start_ns) / NANOS, (end - start_ns) / NANOS, amounts)
         for begin, end, amounts in parts(rows)
-        if end > begin
     ]
 
 
-def _engine_latency(rows: Iterable[tuple[int, int, str, int, int, int]], start_ns: int) -> dict[str, list[EngineWaits]]:
-    # A later interval with the same begin replaces the earlier one: see `RawCsv.engine`.
-    intervals: dict[str, dict[int, tuple[int, dict[tuple[int, int], int]]]] = {}
-    for begin, end, event, low, below, count in rows:
-        of_event = intervals.setdefault(event, {})
-        if begin not in of_event or of_event[begin][0] != end:
-            of_event[begin] = (end, {})
-        of_event[begin][1][low, below] = count
+def _engine_latency(tables: RunTables) -> dict[str, list[EngineWaits]]:
+    begins, ends, counts = fewer(tables.durations, MOST_UNITS // 2)
+    by_event: dict[str, dict[tuple[int, int], Array]] = {}
+    for name, values in counts.items():
+        each = Duration.of(name)
+        by_event.setdefault(each.event, {})[each.low_us, each.below_us] = np.nan_to_num(values)
+    found: dict[str, list[EngineWaits]] = {}
+    for event, of_event in by_event.items():
+        table, edges = np.array(list(of_event.values())), list(of_event)
+        for at in np.flatnonzero(table.any(axis=0)).tolist():
+            durations = {edges[row]: int(table[row, at]) for row in np.flatnonzero(table[:, at])}
+            found.setdefault(event, []).append(EngineWaits(float(begins[at]), float(ends[at]), durations))
+    return found
+
+
+def _waits(tables: RunTables) -> list[WaitSamples]:
+    waits = tables.waits
+    samples = waits.value(SAMPLES)
+    if samples is None:
+        return []
+    seen = {event: each for event in waits.names if event != SAMPLES and (each := waits.value(event)) is not None}
+    begins = waits.begin_s
+    return [
+        WaitSamples(
+            float(begins[at]), {event: float(each[at]) for event, each in seen.items() if each[at]}, int(samples[at])
+        )
+        for at in np.flatnonzero(samples).tolist()
+    ]
+
+
+class _Readings(Sequence[HostReading]):
+    """The readings of a table, made when they are asked for: few of many are drawn."""
+
+    def __init__(self, table: Intervals) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @overload
+    def __getitem__(self, at: int) -> HostReading: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[HostReading]: ...
+
+    def __getitem__(self, at: int | slice) -> HostReading | list[HostReading]:
+        if isinstance(at, slice):
+            return [self._at(number) for number in range(len(self))[at]]
+        return self._at(range(len(self))[at])
+
+    def _at(self, at: int) -> HostReading:
+        values = {name: float(each[at]) for name in self._table.names if (each := self._table.value(name)) is not None}
+        known = {name: value for name, value in values.items() if not math.isnan(value)}
+        return HostReading(float(self._table.end_s[at]), known)
+
+
+def _latency(tables: RunTables, kinds: Mapping[str, Latencies], length_s: int) -> dict[str, dict[int, Histogram]]:
     return {
-        event: [
-            EngineWaits((begin - start_ns) / NANOS, (end - start_ns) / NANOS, durations)
-            for begin, (end, durations) in sorted(of_event.items())
-        ]
-        for event, of_event in intervals.items()
+        kind: {
+            step * length_s: histogram
+            for step, histogram in histograms(each, lambda units: units * tables.unit_s // length_s).items()
+        }
+        for kind, each in kinds.items()
     }
-
-
-def _waits(rows: Iterable[tuple[int, str, float]], start_ns: int) -> list[WaitSample]:
-    samples: dict[int, dict[str, float]] = {}
-    for at, event, sessions in rows:
-        waiting = samples.setdefault(at, {})
-        if event:
-            waiting[event] = sessions
-    return [WaitSample((at - start_ns) / NANOS, sessions) for at, sessions in sorted(samples.items())]
-
-
-def _host(rows: Iterable[tuple[int, str, float]], start_ns: int) -> list[HostReading]:
-    readings: dict[int, dict[str, float]] = {}
-    for at, counter, value in rows:
-        readings.setdefault(at, {})[counter] = value
-    return [HostReading((at - start_ns) / NANOS, counters) for at, counters in sorted(readings.items())]
-
-
-def _latency(rows: Iterable[tuple[int, str, int, int]]) -> dict[str, dict[int, Histogram]]:
-    latencies: dict[str, dict[int, Histogram]] = {}
-    for at, kind, edge, count in rows:
-        second = latencies.setdefault(kind, {}).setdefault(at, Histogram())
-        # The file does not contain the maximum, so a percentile is bounded only by its bucket.
-        second.add({bucket_of(edge): count}, 0.0, math.inf)
-    return latencies

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from math import inf
 from pathlib import Path
+from threading import Lock
 
 from openslob.analyze.load_kinds import load_kind
-from openslob.analyze.run_tables import FILES, RunTables, steps_of, unit_for
+from openslob.analyze.run_tables import FILES, RunTables, engine_rows, steps_of, unit_for
+from openslob.analyze.timeline import EngineRow, Span, in_steps
 from openslob.analyze.trace import Trace, trace_of
 from openslob.errors import SlobError
 from openslob.record.arrays import read_whole
@@ -16,29 +19,79 @@ from openslob.record.raw_csv import RESTORE, Event, event_rows
 from openslob.units import NANOS
 
 
-def read_tables(folder: Path, begin_ns: int, offset_ns: int, seconds: float) -> RunTables:
+class _Kept:
+    """The tables of the record that was read last: a report reads the same one several times."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.identity: tuple[object, ...] = ()
+        self.tables = RunTables(0)
+        self.read: set[str] = set()
+
+
+_kept = _Kept()
+
+
+def read_tables(
+    folder: Path, begin_ns: int, offset_ns: int, seconds: float, files: Collection[str] = FILES
+) -> RunTables:
     """Read the tables of a load that began at ``begin_ns`` of the server's clock and took so many seconds.
 
-    ``offset_ns`` is the server's clock minus the driver's. SlobError for a damaged file.
+    ``offset_ns`` is the server's clock minus the driver's. Only these ``files`` are sure to be read. SlobError for a
+    damaged file.
     """
+    identity = (
+        folder,
+        begin_ns,
+        offset_ns,
+        seconds,
+        *map(_identity, (folder / name for name in (*FILES, "events.csv"))),
+    )
+    with _kept.lock:
+        if _kept.identity != identity:
+            _kept.tables, _kept.read = _empty(folder, begin_ns, offset_ns, seconds), set()
+            _kept.identity = identity
+        try:
+            for name in (name for name in files if name not in _kept.read):
+                read_whole(folder / name, partial(_kept.tables.take, name))
+                _kept.read.add(name)
+        except SlobError:
+            _kept.identity = ()
+            raise
+        return _kept.tables
+
+
+def _identity(path: Path) -> tuple[int, ...]:
     try:
-        events = event_rows(folder)
-        thinned_ns = [each.wall_ns + offset_ns - begin_ns for each in events if each.kind == Event.STEP_S]
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _empty(folder: Path, begin_ns: int, offset_ns: int, seconds: float) -> RunTables:
+    events = event_rows(folder)
+    thinned_ns = [each.wall_ns + offset_ns - begin_ns for each in events if each.kind == Event.STEP_S]
+    try:
         unit_s = unit_for(seconds, steps_of(events))
     except ValueError as error:
         raise SlobError(f"{folder / 'events.csv'} is damaged: {error}", RESTORE) from error
-    tables = RunTables(begin_ns, offset_ns, unit_s, min(thinned_ns, default=inf) / NANOS)
-    for name in FILES:
-        read_whole(folder / name, partial(tables.take, name))
-    return tables
+    return RunTables(begin_ns, offset_ns, unit_s, min(thinned_ns, default=inf) / NANOS)
 
 
-def tables_of(folder: Path, record: RunRecord) -> RunTables:
-    """Read the tables of the record in ``folder``; without anything if it has no window."""
+def tables_of(folder: Path, record: RunRecord, files: Collection[str] = FILES) -> RunTables:
+    """Read the tables of the record in ``folder``, of these files at least; without anything if it has no window."""
     if record.window is None:
         return RunTables(0)
     offset_ns = round(float(record.environment.get("server_clock_offset_s") or 0) * NANOS)
-    return read_tables(folder, record.window.load_start_ns, offset_ns, record.window.load_seconds)
+    return read_tables(folder, record.window.load_start_ns, offset_ns, record.window.load_seconds, files)
+
+
+def counted(tables: RunTables, record: RunRecord) -> tuple[list[EngineRow], Span | None]:
+    """Return what the engine counted, and the span in ns in which its counts keep pace with the work, if known."""
+    if record.window is not None and load_kind(record).publishes_late:
+        return in_steps(engine_rows(tables)), (record.window.load_start_ns, record.window.load_end_ns)
+    return engine_rows(tables), tables.even_ns
 
 
 def read_trace(folder: Path, record: RunRecord, tables: RunTables | None = None) -> Trace:

@@ -4,38 +4,48 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from factories.tables import table
-from openslob.analyze.timeline import counted_evenly, in_steps, of_engine, of_latencies, of_slices
+from openslob.analyze.run_tables import RunTables
+from openslob.analyze.timeline import in_steps, of_engine, of_work
+from openslob.record.cells import Cells
 from openslob.run.plan import Phase
 from openslob.units import NANOS
 
 START = 1_000 * NANOS
 
 
-def slices(*spans):
-    return [(START + int(begin * NANOS), START + int(end * NANOS), ops, updates) for begin, end, ops, updates in spans]
+def counted_evenly(spans):
+    """The span in which the engine's counters keep pace with sessions whose slices are these."""
+    made = RunTables(START)
+    if spans:
+        lines = "".join(f"{session},{begin},{end}\n" for session, begin, end in spans)
+        made.take("slices.csv", ("session", "start_ns", "end_ns"), Cells(lines.encode(), 3))
+    return made.even_ns
 
 
 def intervals(*reads, name="read_requests"):
     return [(START + at * NANOS, START + (at + 1) * NANOS, name, count) for at, count in enumerate(reads)]
 
 
-def test_a_slice_counts_in_each_second_by_its_share():
-    found = of_slices(slices((0, 1.5, 300, 30), (1.5, 2, 100, 0)), START, START + 2 * NANOS)
-    assert found["ops_per_s"] == pytest.approx([200, 200])
-    assert found["commits_per_s"] == pytest.approx([20, 10])
+def test_rates_are_by_unit_of_time():
+    found = of_work(np.array([200.0, 400.0]), np.array([20.0, 40.0]), 1, 2.0)
+    assert found["ops_per_s"] == pytest.approx([200, 400])
+    assert found["commits_per_s"] == pytest.approx([20, 40])
     assert found["block_visits_per_s"] == found["ops_per_s"]
+    assert of_work(np.array([1000.0, 600.0]), np.zeros(2), 10, 13.0)["ops_per_s"] == pytest.approx([100, 200])
 
 
 def test_a_sliver_at_the_end_is_left_out_and_half_a_second_is_not():
-    assert len(of_slices(slices((0, 2.4, 240, 0)), START, START + int(2.4 * NANOS))["ops_per_s"]) == 2
-    assert len(of_slices(slices((0, 2.6, 260, 0)), START, START + int(2.6 * NANOS))["ops_per_s"]) == 3
+    ops = np.array([100.0, 100.0, 60.0])
+    assert of_work(ops, ops, 1, 2.4)["ops_per_s"] == pytest.approx([100, 100])
+    assert of_work(ops, ops, 1, 2.6)["ops_per_s"] == pytest.approx([100, 100, 100])
 
 
 def test_no_slices_no_rates():
-    assert of_slices([], START, START + NANOS) == {}
+    assert of_work(np.empty(0), np.empty(0), 1, 1.0) == {}
 
 
 def test_the_engines_first_and_last_interval_are_one():
@@ -92,11 +102,6 @@ def test_intervals_outside_of_the_load_are_left_out():
 def test_latency_is_time_by_reads():
     rows = [*intervals(10, 20, 10), *intervals(1_000, 4_000, 1_000, name="read_time_us")]
     assert of_engine(rows, START, START + 3 * NANOS)["engine_read_latency_us"] == [100, 200]
-
-
-def test_mean_latency_of_a_second_lies_in_its_bucket():
-    (mean,) = of_latencies([(0, "select", 100, 5)])["select_mean_us"]
-    assert mean == pytest.approx(100, rel=0.02)
 
 
 def test_rates_that_a_server_publishes_late_are_taken_over_steps():

@@ -17,13 +17,13 @@ import pytest
 
 from factories.paths import ROOT
 from factories.records import failed, histogram, physical
-from openslob.counts import SliceCounts
+from openslob.counts import COUNTERS, SliceCounts
 from openslob.errors import SlobError
 from openslob.measurement import EngineDelta
 from openslob.method import OpKind
 from openslob.record import store, versions
 from openslob.record.model import RECORD_VERSION, RunRecord, Status
-from openslob.record.raw_csv import COLUMNS, RawCsv, engine_latency_rows, slice_rows, slice_spans
+from openslob.record.raw_csv import COLUMNS, RawCsv, raw_table
 from openslob.record.store import RunFolder
 
 PASSWORD = "tr0ub4dor/&3"
@@ -231,7 +231,8 @@ def test_raw_files_in_long_format(tmp_path: Path) -> None:
     assert [tuple(row.values()) for row in _rows(tmp_path / "engine.csv")] == [
         ("2", "5", "read_requests", "12"), ("2", "5", "log_bytes", "0.5"),
     ]  # fmt: skip
-    assert engine_latency_rows(tmp_path) == [(2, 5, "IO:Read", 128, 256, 3), (2, 5, "IO:Read", 256, 512, 7)]
+    durations = raw_table(tmp_path, "engine_latency.csv")[1]
+    assert durations == [[2, 5, "IO:Read", 128, 256, 3], [2, 5, "IO:Read", 256, 512, 7]]
     assert [(row["event"], row["sessions"]) for row in _rows(tmp_path / "waits.csv")] == [
         ("IO:Read", "2"), ("CPU", "1"), ("", "0"),
     ]  # fmt: skip
@@ -242,8 +243,10 @@ def test_slices_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     counts = SliceCounts(ops=12, selects=7, updates=2, scans=3, rows_read=640, rows_updated=5, rows_scanned=30)
     with RawCsv(tmp_path) as raw:
         raw.slice(4, 1, start_ns=100, end_ns=900, first_op_ns=101, counts=counts, latency={}, due_ns=950)
-    assert slice_rows(tmp_path) == [(100, 900, counts.ops, counts.updates)]
-    assert slice_spans(tmp_path) == [(4, 100, 900)]
+    columns, (row,) = raw_table(tmp_path, "slices.csv")
+    found = dict(zip(columns, row, strict=True))
+    assert [found[name] for name in ("session", "start_ns", "end_ns")] == [4, 100, 900]
+    assert [found[name] for name in COUNTERS] == list(counts.values())
 
 
 def test_columns_of_slices_csv_stay_as_they_are(tmp_path: Path) -> None:

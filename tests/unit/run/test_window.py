@@ -15,7 +15,7 @@ from openslob.histogram import Histogram
 from openslob.host.sampler import OsReader, Ticker
 from openslob.measurement import EngineDelta, OtherSessions, TimedWait, WaitClass
 from openslob.method import OpKind
-from openslob.record.raw_csv import RawCsv, engine_latency_rows, slice_rows
+from openslob.record.raw_csv import RawCsv, raw_table
 from openslob.run.plan import session_plans
 from openslob.run.recorder import Recorder
 from openslob.run.samplers import Samplers as RealSamplers
@@ -132,7 +132,7 @@ def test_durations_of_waits_for_storage_are_written_for_every_interval(raw, tmp_
     for at_s, reads in ((0, 0), (1, 50), (2, 150)):
         recorder.reading(reading(at_s, reads))
     recorder.finish()
-    assert [row[2:] for row in engine_latency_rows(tmp_path)] == [
+    assert [tuple(row[2:]) for row in raw_table(tmp_path, "engine_latency.csv")[1]] == [
         ("IO:read", 64, 128, 50), ("IO:sync", 512, 1024, 1), ("IO:read", 64, 128, 150), ("IO:sync", 512, 1024, 1),
     ]  # fmt: skip
 
@@ -227,9 +227,9 @@ def test_slices_go_to_the_file_as_they_were(recorder, raw, tmp_path):
     for number in (0, 1):
         recorder.handle(sliced(number, 100 + number))
     raw.flush()
-    assert slice_rows(tmp_path) == [
-        (BEGIN, BEGIN + NANOS, 100, 0),
-        (BEGIN + NANOS, BEGIN + 2 * NANOS, 101, 0),
+    assert [row[2:4] + row[5:6] for row in raw_table(tmp_path, "slices.csv")[1]] == [
+        [BEGIN, BEGIN + NANOS, 100],
+        [BEGIN + NANOS, BEGIN + 2 * NANOS, 101],
     ]
 
 

@@ -20,7 +20,7 @@ from openslob.metrics.computation import DeviceCounter, EngineCounter, Input
 from openslob.metrics.cpu import AT_REST
 from openslob.metrics.model import TimelinePanel
 from openslob.metrics.waits import CPU_EVENT, CPU_ROW
-from openslob.report.run_series import EngineInterval, EngineWaits, HostReading, WaitSample
+from openslob.report.run_series import EngineInterval, EngineWaits, HostReading, WaitSamples
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -113,7 +113,7 @@ def cpu_shares(readings: Sequence[HostReading]) -> list[Row]:
     return rows
 
 
-def wait_rows(samples: Sequence[WaitSample], length_s: float) -> list[Row]:
+def wait_rows(samples: Sequence[WaitSamples], length_s: float) -> list[Row]:
     """Return the average number of sessions in each wait event (DB time per second) by step, stacked.
 
     The most frequent event is at the bottom. Events that are not among the `MOST_EVENTS` most frequent are merged.
@@ -125,10 +125,11 @@ def wait_rows(samples: Sequence[WaitSample], length_s: float) -> list[Row]:
     rows = []
     for span, part in _grouped_by_step(((sample.at_s, sample) for sample in samples), length_s):
         counts: defaultdict[str, float] = defaultdict(float)
+        taken = sum(sample.samples for sample in part)
         for sample in part:
             for event, sessions in sample.sessions.items():
                 counts[event if event in order else OTHERS] += sessions
-        rows += _stacked(span, "event", {_event_label(each): counts[each] / len(part) for each in (*order, OTHERS)})
+        rows += _stacked(span, "event", {_event_label(each): counts[each] / taken for each in (*order, OTHERS)})
     return rows
 
 

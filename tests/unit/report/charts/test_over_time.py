@@ -18,7 +18,7 @@ from openslob.report import run_series
 from openslob.report.charts import over_time
 from openslob.report.charts.heat import heat_map
 from openslob.report.charts.run import timeline
-from openslob.report.run_series import HostReading, WaitSample
+from openslob.report.run_series import HostReading, WaitSamples
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_waits_add_up_to_the_sessions_and_the_cpu_has_its_name(raw: run_series.R
 
 
 def test_rare_events_are_taken_together() -> None:
-    samples = [WaitSample(0.1 * at, {f"E{number}": 20 - number for number in range(12)}) for at in range(10)]
+    samples = [WaitSamples(0.1 * at, {f"E{number}": 20 - number for number in range(12)}) for at in range(10)]
     rows = over_time.wait_rows(samples, 1.0)
     assert len(rows) == over_time.MOST_EVENTS + 1
     assert next(row["value"] for row in rows if row["event"] == over_time.OTHERS) == sum(20 - at for at in range(7, 12))
