@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from openslob.histogram import bucket_of, lower_edge_us
 from openslob.record.model import RunRecord, Status, WindowRecord
 from openslob.record.raw_csv import COLUMNS
 from openslob.record.store import RECORD_FILE, UNFINISHED
+from openslob.record.thinning import STEPS
 from openslob.units import NANOS
 
 OFFSET_NS = 250_000_000  # the server's clock is so much ahead of the driver's
@@ -71,6 +73,28 @@ class MadeRun:
         self._append("slices.csv", "".join(self._slices(at) for at in span))
         self._append("latency.csv", "".join(_latencies(at % _VARIANTS).replace("@", str(at)) for at in span))
         self.at_s += seconds
+
+    def grow_in_steps(self, seconds: int, step: int) -> None:
+        """Add seconds as `ThinnedCsv` writes them: each row is about so many."""
+        self.say("step_s", str(step))
+        begins = range(self.at_s, self.at_s + seconds, step)
+        self._append("engine.csv", "".join(self._engine(at + step - 1, step) for at in begins))
+        self._append("os.csv", "".join(self._host(at + step) for at in begins))
+        self._append("waits.csv", "".join(self._mean_waits(at, step) for at in begins))
+        self._append("slices.csv", "".join(self._joined_slices(at, step) for at in begins))
+        self._append(
+            "latency.csv", "".join(_many_latencies(at // step % _VARIANTS).replace("@", str(at)) for at in begins)
+        )
+        self.at_s += seconds
+
+    def _mean_waits(self, at: int, step: int) -> str:
+        wall = START_NS - OFFSET_NS + at * NANOS + step * NANOS // 2
+        return "".join(f"{wall},{event},{self.sessions / len(WAITS) + at % 3 / 8}\n" for event in WAITS)
+
+    def _joined_slices(self, at: int, step: int) -> str:
+        begin, end, ops = START_NS + at * NANOS, START_NS + (at + step) * NANOS, OPS * step
+        rest = f"{ops},{ops * 4 // 5},{ops // 5},0,{ops * 51},{ops // 5 * 64},0,{step * 990_000},20000,,0\n"
+        return "".join(f"{number},{at},{begin},{end},{begin},{rest}" for number in range(self.sessions))
 
     def say(self, kind: str, text: str) -> None:
         """Add an event at the present moment."""
@@ -144,6 +168,31 @@ def _latencies(variant: int) -> str:
         buckets = [bucket_of(int(us)) for us in random.lognormal(np.log(middle), 0.2, count)]
         rows += [f"@,{kind},{lower_edge_us(bucket)},{buckets.count(bucket)}\n" for bucket in sorted(set(buckets))]
     return "".join(rows)
+
+
+@cache
+def _many_latencies(variant: int) -> str:
+    """Return those of a step with thousands of operations: some hundred rows of each kind."""
+    random = np.random.default_rng(variant)
+    rows = []
+    for kind, middle in (("select", 800), ("update", 1_400)):
+        counts = Counter(bucket_of(int(us)) for us in random.lognormal(np.log(middle), 0.8, 4_000))
+        rows += [f"@,{kind},{lower_edge_us(bucket)},{counts[bucket]}\n" for bucket in sorted(counts)]
+    return "".join(rows)
+
+
+def long_run(path: Path, seconds: int, sessions: int = 32) -> MadeRun:
+    """Write the record of a run of hours or days, in the steps in which it would be recorded."""
+    made = MadeRun(path, sessions, seconds)
+    ends = [*(since for since, _ in STEPS[1:]), seconds]
+    for (since, step), end in zip(STEPS, ends, strict=True):
+        rest = min(end, seconds) - since
+        if rest > 0 and step == 1:
+            made.grow(rest)
+        elif rest > 0:
+            made.grow_in_steps(rest, step)
+    made.finish()
+    return made
 
 
 def unfinished(record: RunRecord) -> RunRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -18,6 +18,8 @@ _SHARES = {name: (share, least_for(share)) for name, share in PERCENTILES.items(
 # An entry is one number: unit of time, bucket and count, in bits from the left. The numbers' order is that of time.
 _BUCKET_BITS, _COUNT_BITS = 11, 29
 _MINUTE_S = 60
+# So many entries, or steps, are worked on at a time.
+_PART, _STEPS_AT_ONCE = 200_000, 500
 _UNIT_AT, _MOST_COUNT = _BUCKET_BITS + _COUNT_BITS, (1 << _COUNT_BITS) - 1
 
 
@@ -68,6 +70,17 @@ class Latencies:
         """The unit, the bucket and the count of each entry, in the order of time and latency."""
         return _unpacked(self._entries.cells[0])
 
+    def parts(self) -> Iterator[tuple[Moments, Moments, Moments]]:
+        """Yield the same in parts: all at once would take several times the memory of the entries."""
+        for low in range(0, len(self._entries), _PART):
+            yield _unpacked(self._entries.cells[0, low : low + _PART])
+
+    def between(self, low: int, high: int) -> tuple[Moments, Moments, Moments]:
+        """Return the same of the units from ``low`` to before ``high``."""
+        entries = self._entries.cells[0]
+        first, last = (int(np.searchsorted(entries, unit << _UNIT_AT)) for unit in (low, high))
+        return _unpacked(entries[first:last])
+
     def counts(self, steps: Steps, until_s: float) -> Array:
         """Return how many operations fell into each step and bucket, in the units that begin before ``until_s``."""
         until = int(min(steps.end_s, until_s))
@@ -101,38 +114,40 @@ def histograms(of_kind: Latencies, step_of: Callable[[Moments], Moments]) -> dic
 
     The files do not contain the maximum, so a percentile is bounded only by its bucket.
     """
-    units, buckets, counts = of_kind.entries
-    steps, buckets, counts = _unpacked(_merged(np.sort(_packed(step_of(units), buckets, counts))))
     found: dict[int, Histogram] = {}
-    for step, bucket, count in zip(steps.tolist(), buckets.tolist(), counts.tolist(), strict=True):
-        found.setdefault(step, Histogram(max_us=math.inf)).counts[bucket] = count
+    for units, buckets, counts in of_kind.parts():
+        merged = _unpacked(_merged(np.sort(_packed(step_of(units), buckets, counts))))
+        for step, bucket, count in zip(*(each.tolist() for each in merged), strict=True):
+            of_step = found.setdefault(step, Histogram(max_us=math.inf)).counts
+            of_step[bucket] = of_step.get(bucket, 0) + count
     return found
 
 
 def means_us(of_kind: Latencies) -> list[float]:
     """Return the mean latency of each unit that has any operation."""
-    units, buckets, counts = of_kind.entries
-    _, unit = np.unique(units, return_inverse=True)
-    means: list[float] = (np.bincount(unit, counts * MIDDLES_US[buckets]) / np.bincount(unit, counts)).tolist()
-    return means
+    known: dict[int, tuple[float, float]] = {}
+    for units, buckets, counts in of_kind.parts():
+        at, unit = np.unique(units, return_inverse=True)
+        sums = np.bincount(unit, counts * MIDDLES_US[buckets]), np.bincount(unit, counts)
+        for number, time_us, count in zip(at.tolist(), *(each.tolist() for each in sums), strict=True):
+            before = known.get(number, (0.0, 0.0))
+            known[number] = before[0] + time_us, before[1] + count
+    return [time_us / count for time_us, count in known.values()]
 
 
 def percentiles_of(
-    kinds: Sequence[Latencies], names: Sequence[str], step_of: Callable[[Moments], Moments], count: int
+    kinds: Sequence[Latencies], names: Sequence[str], step_s: int, unit_s: int, count: int
 ) -> list[Array]:
-    """Return percentiles, or the maximum, of all kinds together in each of ``count`` steps; NaN where unknown.
-
-    ``step_of`` returns the step, from 0 on, of each unit.
-    """
-    parts = [(step_of(units), buckets, counts) for units, buckets, counts in (kind.entries for kind in kinds)]
-    inside = [(steps >= 0) & (steps < count) for steps, _, _ in parts]
-    packed = [_packed(*(each[kept] for each in part)) for part, kept in zip(parts, inside, strict=True)]
-    at, known = _percentiles(_merged(np.sort(np.concatenate(packed))))
-    found = []
-    for name in names:
-        values = np.full(count, np.nan)
-        values[at] = known[name]
-        found.append(values)
+    """Return percentiles, or the maximum, of all kinds together in each of ``count`` steps; NaN where unknown."""
+    found = [np.full(count, np.nan) for _ in names]
+    for first in range(0, count, _STEPS_AT_ONCE):
+        ends = (first, min(first + _STEPS_AT_ONCE, count))
+        low, high = (-(-step * step_s // unit_s) for step in ends)
+        parts = [kind.between(low, high) for kind in kinds]
+        packed = [_packed(units * unit_s // step_s, buckets, counts) for units, buckets, counts in parts]
+        at, known = _percentiles(_merged(np.sort(np.concatenate(packed))))
+        for values, name in zip(found, names, strict=True):
+            values[at] = known[name]
     return found
 
 

@@ -197,7 +197,7 @@ def _latencies(tables: RunTables, edges: Array) -> dict[str, Array]:
         return {}
     step_s, count = round(edges[1]), len(edges) - 1
     names = ("p50_us", "p99_us", MAX)
-    found = percentiles_of(kinds, names, lambda units: units * tables.unit_s // step_s, count)
+    found = percentiles_of(kinds, names, step_s, tables.unit_s, count)
     return {f"latency.{name}": values for name, values in zip(names, found, strict=True)}
 
 
