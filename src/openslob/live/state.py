@@ -47,7 +47,10 @@ class RunState:
         until = time.monotonic() + budget_s
         waiting = [name for name, file in self._files.items() if file.look()]
         changed = self._read_events()
-        if any(file.restarted for file in self._files.values()) or self._moved(record) or self._too_long(record):
+        void = any(file.restarted for file in self._files.values()) or self._moved(record)
+        if self._too_long(record) and not self.reads:
+            self._clear()
+        elif void or self.tables.unit_s != self._unit_s:
             self._begin_again()
             return True
         if self.zero_ns is None:
@@ -101,7 +104,7 @@ class RunState:
         return moved and known
 
     def _too_long(self, record: RunRecord | None) -> bool:
-        """Find out how long the load is; return whether that takes longer units than it was read in so far."""
+        """Find out how long the load is; return whether that takes longer units than what was read so far has."""
         seconds = self.tables.end_s
         if record is not None and record.window is not None:
             seconds = max(seconds, record.window.load_seconds)
