@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from openslob.engines.ledger import Entry, LedgerContents
+from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
 from openslob.errors import SlobError
 
 
@@ -76,7 +76,7 @@ class Session:
 
     def last(self):
         if self.server.number not in self.server.world.writes_go_to:
-            raise SlobError("a copy")
+            raise TakesNoWritesError("a copy")
         return self.server.world.contents().sessions.get(self.session, Entry(0, 0, 0))
 
     def server_ns(self):

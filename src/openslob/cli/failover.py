@@ -23,7 +23,6 @@ from openslob.cli.completion import one_of, servers
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.durability.failover.conduct import Conduct, Request
 from openslob.durability.failover.follow import FollowSearch
-from openslob.durability.failover.servers import NAMES as NAMES_OF_PAIR
 from openslob.durability.failover.servers import Command, ForeignServers, Servers, fresh_pair, named_pair
 from openslob.durability.failover.sessions import Retry
 from openslob.durability.failover.verdicts import NAMES
@@ -44,7 +43,7 @@ TARGET = Annotated[
 ]  # fmt: skip
 ENGINE = Annotated[
     str | None,
-    typer.Option(metavar="ENGINE", autocompletion=one_of(registry.managed_engines()), help="Database of the new pair."),
+    typer.Option(metavar="ENGINE", autocompletion=one_of(registry.standby_engines()), help="Database of the new pair."),
 ]
 ON_OUTAGE = Annotated[
     str | None,
@@ -142,8 +141,7 @@ def _servers(
             "slob kills, promotes and mends managed servers itself", "--on-outage and --repair are for servers by URL"
         )
     if not targets:
-        notify(f"creating the servers {' and '.join(NAMES_OF_PAIR)}, which are destroyed afterwards")
-        with fresh_pair(engine or registry.default_engine()) as made:
+        with fresh_pair(engine or registry.default_engine(), notify) as made:
             yield made, False
     elif ours:
         with named_pair(targets) as named:

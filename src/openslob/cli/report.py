@@ -16,7 +16,7 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
-from openslob.record import endurance, finding, storage
+from openslob.record import endurance, failover, finding, storage
 from openslob.record.finding import Kind
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
@@ -107,18 +107,20 @@ def _raw_folder(word: str, results: Path, tell: Callable[[str], None]) -> Path |
 
 
 def _page_of_course(records: Sequence[str], results: Path) -> tuple[Page, tuple[Path, ...]] | None:
-    """Return the page of the only record, and its folder, if that is the course of a load; else None."""
-    from openslob.report.html.pages import endurance_page  # noqa: PLC0415
+    """Return the page of the only record, and its folder, if that is the course of a load or of outages; else None."""
+    from openslob.report.html.pages import endurance_page, failover_page  # noqa: PLC0415
 
     messages: list[str] = []
     try:
         found = finding.one(records[0], results, messages.append) if len(records) == 1 else None
     except SlobError:
         return None
-    if found is None or found.kind is not Kind.ENDURANCE:
+    if found is None or found.kind not in (Kind.ENDURANCE, Kind.FAILOVER):
         return None
     for message in messages:
         notify(message)
+    if found.kind is Kind.FAILOVER:
+        return failover_page(failover.load(found.path), found.folder), (found.folder,)
     record = endurance.load(found.path)
     return endurance_page(with_figures(found.folder, record), found.folder), (found.folder,)
 

@@ -45,6 +45,7 @@ class EngineEntry:
         servers: Module with the functions of `ManagedServers`; None if servers of this engine can't be managed.
         embedded: Name of the managed server that is created on demand; None without one.
         extra: What pip installs with it the libraries that only this engine needs; None if openslob always has them.
+        standbys: Whether a managed server can be a standby of another one.
         clients: Module with the functions of `ClientPrograms`; None if no client program is known.
 
     """
@@ -55,6 +56,7 @@ class EngineEntry:
     embedded: str | None = None
     extra: str | None = None
     clients: str | None = None
+    standbys: bool = False
 
     def connect(self, url: str) -> Engine:
         """Return the engine for a target URL; nothing is connected yet. SlobError when its library is not installed."""

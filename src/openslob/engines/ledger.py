@@ -9,6 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from openslob.errors import SlobError
+
+
+class TakesNoWritesError(SlobError):
+    """The server is a copy, or was made read-only: a session can wait on it, and ask again."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -53,7 +59,7 @@ class LedgerSession(Protocol):
     def last(self) -> Entry:
         """Return the session's own row, with all that this server or its cluster has acknowledged.
 
-        SlobError when the server takes no writes: a copy may lack the last operations.
+        TakesNoWritesError when the server does not: a copy may lack the last operations. The session can go on.
         """
 
     def server_ns(self) -> int:

@@ -162,6 +162,11 @@ def managed_engines() -> list[str]:
     return [entry.name for entry in sorted(engines, key=lambda entry: (entry.embedded != EMBEDDED, entry.name))]
 
 
+def standby_engines() -> list[str]:
+    """Return the names of the engines of which slob makes standbys, the default one first."""
+    return [name for name in managed_engines() if _engines()[name].standbys]
+
+
 def default_engine() -> str:
     """Return the name of the engine of new servers; empty when no engine is installed."""
     return next(iter(managed_engines()), "")

@@ -12,7 +12,7 @@ from openslob.report.format import MISSING, hanging, number, seconds, size, tabl
 from openslob.report.record_view import why_incomplete
 from openslob.report.text import failing, verdicts
 
-_TIMES = (
+TIMES = (
     ("outage_s", "outage"), ("outage_server_s", "servers' clocks"), ("session_outage_s", "a session"),
     ("takeover_s", "takeover"), ("reconnect_s", "reconnect"), ("back_s", "level back"),
 )  # fmt: skip
@@ -105,11 +105,11 @@ def _title(record: FailoverRecord) -> list[str]:
 def _outages(record: FailoverRecord, columns: int | None) -> list[str]:
     if not record.cycles:
         return []
-    head = ("cycle", *(title for _, title in _TIMES), "clocks differ", "before", "after")
+    head = ("cycle", *(title for _, title in TIMES), "clocks differ", "before", "after")
     rows = [
         (
             f"{cycle.number}. {cycle.before} → {cycle.after}",
-            *(seconds(cycle.value(name)) for name, _ in _TIMES),
+            *(seconds(cycle.value(name)) for name, _ in TIMES),
             _ms(cycle.value("clocks_differ_ms")),
             *(f"{number(cycle.value(name))}/s" for name in ("level_before_per_s", "level_after_per_s")),
         )
@@ -197,7 +197,7 @@ def _test(record: FailoverRecord) -> list[str]:
     lines = hanging("sessions   ", f"{asked.get('sessions')}, {pace}; operations in doubt: {asked.get('retry')}")
     lines += hanging("servers    ", ", ".join(record.targets))
     for role, label in (("cause", "outage by  "), ("take_over", "ended by   ")):
-        if text := record.roles.get(role):
+        if (text := record.roles.get(role)) and not asked.get("follow_limit_s"):
             lines += hanging(label, text)
     if asked.get("synchronous"):
         lines += hanging("commits    ", "wait for a copy until the outage; afterwards there is none to wait for")

@@ -11,6 +11,8 @@ import pytest
 from factories.two_servers import World
 from openslob.durability.failover.accounting import account
 from openslob.durability.failover.cycle import Observed, figures_of, lag_of_copies
+from openslob.durability.failover.follow import bounds, judge, next_rate
+from openslob.durability.failover.follow import summary as search_summary
 from openslob.durability.failover.journal import IN_DOUBT, Journal, Look
 from openslob.durability.failover.lag import Beats, LagSample
 from openslob.durability.failover.outage import Gap, Offset, back_ns, longest_gap
@@ -163,7 +165,9 @@ def test_operations_that_were_due_during_the_outage_are_not_sent_later():
 def test_the_longest_gap_is_that_of_the_outage():
     events = np.array([0, 10, 500, 510, 900, 1000], np.int64)
     assert longest_gap(events, 505, 2000) == Gap(510, 900)
-    assert longest_gap(events, 0, 505) == Gap(10, 500)
+    assert longest_gap(events, 0, 490) == Gap(10, 500)
+    assert longest_gap(events, 5, 400) == Gap(10, 500)  # what began before all were back
+    assert longest_gap(events, 5, 8) == Gap(0, 10)
     assert longest_gap(events, 1001, 2000) is None
     assert longest_gap(events[:1], 0, 2000) is None
 
@@ -213,3 +217,32 @@ def test_two_outages_one_after_the_other_are_accounted_for():
     assert (found.problems, [each.number for each in found.lost]) == ([], [2])
     assert (found.acked_there, found.doubt_there, found.doubt_gone, found.doubled) == (3, 1, 1, 0)
     assert journal.looks[-1] == Look(5, 0, Entry(4, 3, 6))
+
+
+@pytest.mark.parametrize("capacity", [3.0, 70.0, 900.0, 4000.0])
+def test_the_search_ends_between_a_rate_that_is_followed_and_one_that_is_not(capacity):
+    steps = []
+    while not steps or (rate := next_rate(steps)) is not None:
+        reached = 5000.0 if not steps else rate
+        samples = [LagSample(1, 1, 10, 5, 0.0 if reached <= capacity else 9.0)]
+        steps.append(judge(len(steps) + 1, None if not steps else rate, reached, samples, 1.0))
+    low, high = bounds(steps)
+    assert low <= capacity < high
+    assert high / low <= 1.1 or len(steps) == 10
+    assert search_summary(steps)["follows_per_s"].value == low
+
+
+def test_a_copy_that_follows_everything_has_no_upper_bound():
+    step = judge(1, None, 800.0, [LagSample(1, 1, 10, 5, 0.2)], 1.0)
+    assert step.follows
+    assert next_rate([step]) is None
+    assert bounds([step]) == (800.0, None)
+
+
+def test_a_step_whose_lag_is_not_known_says_nothing():
+    step = judge(1, None, 800.0, [LagSample(1, 1, 10, 5, 0.2), LagSample(2, 1, why="it is gone")], 1.0)
+    assert step.follows is None
+    assert "it is gone" in step.why
+    found = search_summary([step])["follows_per_s"]
+    assert (found.value, found.why) == (None, step.why)
+    assert judge(1, 500.0, 300.0, [LagSample(1, 1, 1, 1, 0.1)], 1.0).why == "only 300/s of 500/s were reached"

@@ -22,7 +22,7 @@ from openslob.durability.failover.cycle import (
     outage_of,
 )
 from openslob.durability.failover.lag import LagSampler
-from openslob.durability.failover.outage import MEAN_OVER_S, acknowledged, back_ns, level, longest_gap
+from openslob.durability.failover.outage import MEAN_OVER_S, acknowledged, all_back_ns, back_ns, level, longest_gap
 from openslob.durability.failover.servers import Servers
 from openslob.durability.failover.sessions import Client, Plan, Retry
 from openslob.durability.failover.verdicts import summary, verdicts
@@ -242,11 +242,13 @@ class Conduct:
         deadline = time.monotonic() + self._request.recovery_s
         while time.monotonic() < deadline:
             self._wait(_LOOK_S)
-            acked = acknowledged([client.journal for client in team.clients])
+            journals = [client.journal for client in team.clients]
+            acked = acknowledged(journals)
             if cause_ns is None and not any(client.journal.losses for client in team.clients):
                 continue
             now = time.monotonic_ns()
-            gap = longest_gap(acked, cause_ns or team.began_ns + int(WARM_S * NANOS), now)
+            from_ns = cause_ns or team.began_ns + int(WARM_S * NANOS)
+            gap = longest_gap(acked, from_ns, all_back_ns(journals, now))
             before = level(acked, team.began_ns + int(WARM_S * NANOS), gap.begin_ns) if gap else None
             back = back_ns(acked, gap, before, now) if gap and before else None
             if back and now > back + (MEAN_OVER_S + _MORE_S) * NANOS:

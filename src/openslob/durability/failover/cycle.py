@@ -18,6 +18,7 @@ from openslob.durability.failover.outage import (
     Offset,
     Times,
     acknowledged,
+    all_back_ns,
     back_ns,
     kept,
     level,
@@ -114,7 +115,8 @@ def outage_of(seen: Observed) -> Outage:
 
 
 def _gap(seen: Observed, events: Times) -> Gap | None:
-    return longest_gap(events, seen.cause_ns or seen.begin_ns + int(WARM_S * NANOS), seen.end_ns)
+    from_ns = seen.cause_ns or seen.begin_ns + int(WARM_S * NANOS)
+    return longest_gap(events, from_ns, all_back_ns(seen.journals, seen.end_ns))
 
 
 def _durations(seen: Observed, outage: Outage) -> dict[str, Figure]:

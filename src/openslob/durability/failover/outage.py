@@ -87,10 +87,21 @@ def _joined(parts: Sequence[Times]) -> Times:
     return np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
 
 
+def all_back_ns(journals: Sequence[Journal], end_ns: int) -> int:
+    """Return when all sessions that lost their server were connected again; the end if one was not, or none lost it."""
+    lost = [journal for journal in journals if IN_DOUBT in journal.acked_ns]
+    if not lost or any(not journal.losses for journal in lost):
+        return end_ns
+    return min(end_ns, max(journal.losses[0].back_ns for journal in lost))
+
+
 def longest_gap(events: Times, from_ns: int, until_ns: int) -> Gap | None:
-    """Return the longest time between two events of which the second came between two moments; None without any."""
-    low, high = np.searchsorted(events, (from_ns, until_ns))
-    low = max(1, int(low))
+    """Return the longest time between two events that ended after one moment and began before another.
+
+    A pause that comes after all sessions are back is none of the outage. None without such a time.
+    """
+    first, last = np.searchsorted(events, (from_ns, until_ns))
+    low, high = max(1, int(first)), min(len(events), int(last) + 1)
     if high <= low:
         return None
     lengths = np.diff(events[low - 1 : high])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Protocol
@@ -198,17 +198,24 @@ class Command:
 
 
 @contextmanager
-def fresh_pair(engine: str) -> Iterator[ManagedPair]:
+def fresh_pair(engine: str, tell: Callable[[str], None]) -> Iterator[ManagedPair]:
     """Create a server with a standby for the block, and destroy both with their data at its end.
 
     Servers that a killed test left behind are destroyed first. SlobError if another test uses them.
     """
+    if engine not in registry.standby_engines():
+        known = ", ".join(registry.standby_engines())
+        raise UsageError(
+            f"slob makes no standbys of {engine} servers (but of {known})",
+            "replicate servers of your own, and name them by URL: --target URL,URL --on-outage COMMAND",
+        )
     with ExitStack() as stack:
         for name in NAMES:
             stack.enter_context(registry.claim(name, PURPOSE))
         # The standby is destroyed before its primary: whichever it is by then, each must be found by its name.
         stack.callback(_destroy)
         _destroy()
+        tell(f"creating the servers {' and '.join(NAMES)}, which are destroyed afterwards")
         primary = registry.managed(_spec(NAMES[0], engine))
         primary.start()
         standby = registry.managed(replace(_spec(NAMES[1], engine), standby_of=primary.name))

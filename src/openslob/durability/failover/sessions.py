@@ -10,7 +10,7 @@ from threading import Event, Lock, Thread
 from openslob.durability.clients import key_of
 from openslob.durability.failover.journal import IN_DOUBT, Journal, Loss
 from openslob.durability.failover.outage import Offset
-from openslob.engines.ledger import Entry, LedgerSession, LedgerTables
+from openslob.engines.ledger import Entry, LedgerSession, LedgerTables, TakesNoWritesError
 from openslob.errors import SlobError
 from openslob.units import NANOS
 
@@ -79,6 +79,8 @@ class Client:
         self.waits_since: float | None = None
         self._plan = plan
         self._session: LedgerSession | None = None
+        # Connections to servers that take no writes yet: a copy that is promoted does soon.
+        self._waiting: dict[int, LedgerSession] = {}
         self._target = 0
         self._due_ns: int | None = None
         self._thread = Thread(target=self._work, name=f"client {number}", daemon=True)
@@ -101,8 +103,8 @@ class Client:
             session.cut()
 
     def cut(self) -> None:
-        """Break the connection off."""
-        if session := self._session:
+        """Break all connections off."""
+        for session in (*self._waiting.values(), *([self._session] if self._session else [])):
             session.cut()
 
     def join(self, seconds: float) -> bool:
@@ -111,10 +113,11 @@ class Client:
         return not self._thread.is_alive()
 
     def close(self) -> None:
-        """Close the connection."""
-        if self._session:
-            self._session.close()
+        """Close all connections."""
+        for session in (*self._waiting.values(), *([self._session] if self._session else [])):
+            session.close()
         self._session = None
+        self._waiting.clear()
 
     def _work(self) -> None:
         number = 1
@@ -185,11 +188,14 @@ class Client:
         return refused
 
     def _try(self, target: int, tables: LedgerTables) -> bool:
-        session = tables.open_session(self.journal.session)
+        session = self._waiting.pop(target, None) or tables.open_session(self.journal.session)
         try:
-            entry = session.last()
             if target not in self._plan.offsets:
                 self._plan.compare_clocks(target, session)
+            entry = session.last()
+        except TakesNoWritesError:
+            self._waiting[target] = session
+            raise
         except BaseException:
             session.close()
             raise

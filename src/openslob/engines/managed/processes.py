@@ -88,7 +88,7 @@ class ServerProcesses:
             return []
         with suppress(psutil.NoSuchProcess):
             main.send_signal(signal.SIGSTOP)
-            return [main, *main.children(recursive=True)]
+            return [main, *_children(main)]
         return [main]
 
     def clear_remains(self, remains: Collection[Path]) -> None:
@@ -142,6 +142,19 @@ def _send(number: int, processes: Collection[psutil.Process]) -> None:
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(number)
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    """Return all that a process started, and what that started; psutil alone would read every process of the host."""
+    found: list[psutil.Process] = []
+    try:
+        for task in Path(f"/proc/{process.pid}/task").iterdir():
+            for pid in (task / "children").read_text().split():
+                with suppress(psutil.NoSuchProcess):
+                    found.append(psutil.Process(int(pid)))
+    except OSError:
+        return list(process.children(recursive=True))
+    return found + [each for child in found for each in _children(child)]
 
 
 def _is_frozen(process: psutil.Process) -> bool:

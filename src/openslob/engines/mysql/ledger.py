@@ -9,7 +9,7 @@ from dataclasses import replace
 import pymysql
 from pymysql.constants import CLIENT
 
-from openslob.engines.ledger import Entry, LedgerContents
+from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
 from openslob.engines.mysql.connection import (
     Connection,
     ConnectionParams,
@@ -168,7 +168,7 @@ class MysqlLedgerSession:
             if in_cluster:
                 query(self._connection, statement("ledger", "do_not_await"))
         if row["read_only"]:
-            raise SlobError("the server is read-only", "name one that takes writes")
+            raise TakesNoWritesError("the server is read-only", "name one that takes writes")
         return _entry(row)
 
     def server_ns(self) -> int:

@@ -8,4 +8,5 @@ ENTRY = EngineEntry(
     servers=f"{__name__}.server",
     clients=f"{__name__}.clients",
     embedded=DEFAULT_SERVER,
+    standbys=True,
 )

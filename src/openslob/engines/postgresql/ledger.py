@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import Query
 
-from openslob.engines.ledger import Entry, LedgerContents
+from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
 from openslob.engines.postgresql.connection import Connection, cut_off, set_unlimited, statement
 from openslob.engines.postgresql.errors import explain_error, reported
 from openslob.engines.postgresql.manifest import make_schema, remove_empty_schema
@@ -179,7 +179,7 @@ class PostgresLedgerSession:
         with self._guard():
             read_only, *entry = _row(self._connection, statement("ledger", "read_session", **self._parts))
         if read_only:
-            raise SlobError("the server is a standby, which takes no writes", "name a primary")
+            raise TakesNoWritesError("the server is a standby, which takes no writes", "name a primary")
         return Entry(*entry)
 
     def server_ns(self) -> int:

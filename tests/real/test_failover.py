@@ -1,0 +1,103 @@
+"""A managed pair: its primary dies under load, the standby takes over, and every operation is accounted for."""
+
+from __future__ import annotations
+
+import json
+
+import psycopg
+import pytest
+
+from factories.running import slob
+from openslob.engines import registry
+from openslob.record.failover import COMMITS_FILE, LAG_FILE, load, rows_of
+from openslob.record.model import Holds
+from openslob.units import MIB
+
+pytestmark = pytest.mark.server
+
+NAMES = ("f-one", "f-two")
+
+
+@pytest.fixture(scope="module")
+def tested(make_server, tmp_path_factory):
+    """The record of one outage of a synchronous pair, and its folder."""
+    small = {"cache_bytes": 16 * MIB, "log_bytes": 64 * MIB, "max_sessions": 20}
+    made = [make_server(name=NAMES[0], **small), make_server(name=NAMES[1], standby_of=NAMES[0], **small)]
+    results = tmp_path_factory.mktemp("results")
+    words = ["failover", "--target", ",".join(NAMES), "--before", "3s", "--recovery", "4s", "--sessions", "3"]
+    done = slob(*words, "--synchronous", "--require", "operations_accounted", "--results", str(results), "--json")
+    assert done.returncode == 0, done.stderr
+    yield load(next(results.glob("*-failover"))), next(results.glob("*-failover"))
+    for name in (each.name for each in made):
+        if server := registry.find(name):
+            server.destroy()
+
+
+def test_every_operation_is_accounted_for_and_none_is_lost(tested):
+    record, _ = tested
+    verdicts = {each.name: each.verdict for each in record.verdicts}
+    assert verdicts["operations_accounted"] is Holds.HOLDS
+    assert verdicts["no_acked_commit_lost"] is Holds.HOLDS
+    (cycle,) = record.cycles
+    assert cycle.accounts["sessions_lost"] == 3
+    assert cycle.accounts["sent"] == cycle.accounts["acked_there"] + sum(
+        cycle.accounts[name] for name in ("acked_lost", "doubt_there", "doubt_gone")
+    )
+
+
+def test_the_outage_is_seen_by_both_clocks(tested):
+    (cycle,) = tested[0].cycles
+    assert (cycle.before, cycle.after) == NAMES
+    assert 0 < cycle.value("takeover_s") < cycle.value("outage_s") + 60
+    # What makes them differ on a busy host is told.
+    told = abs(cycle.value("before_ms")) + abs(cycle.value("after_ms"))
+    assert abs(cycle.value("clocks_differ_ms")) <= told + 0.01
+
+
+def test_the_roles_have_changed_and_the_pair_is_whole_again(tested):
+    specs = {name: registry.find(name).status().spec.standby_of for name in NAMES}
+    assert specs == {NAMES[0]: NAMES[1], NAMES[1]: None}
+    state = registry.resolve_as_is(NAMES[0]).facts()
+    assert state.read_only
+
+
+def test_lag_and_commits_have_time_lines(tested):
+    record, folder = tested
+    commits, lag = rows_of(folder, COMMITS_FILE), rows_of(folder, LAG_FILE)
+    acked = sum(record.cycles[0].accounts[name] for name in ("acked_there", "acked_lost"))
+    assert 0 < sum(int(row["acknowledged"]) for row in commits) <= acked
+    assert {row["copy"] for row in lag} == {NAMES[1]}
+    assert any(row["bytes_behind"] and row["heartbeat_s"] for row in lag)
+
+
+def test_the_record_is_listed_shown_and_drawn(tested, tmp_path):
+    _, folder = tested
+    page = tmp_path / "page.html"
+    shown = slob("show", str(folder))
+    assert "No session was served for" in shown.stdout
+    listed = json.loads(slob("list", "--results", str(folder.parent), "--json").stdout)
+    assert [each["kind"] for each in listed] == ["failover"]
+    assert slob("report", str(folder), "-o", str(page)).returncode == 0
+    assert "Commits through an outage" in page.read_text()
+
+
+def test_the_tables_of_the_test_are_gone(tested):
+    with psycopg.connect(registry.find(NAMES[1]).status().url) as connection:
+        assert connection.execute("SELECT to_regclass('slob.ledger_rows')").fetchone() == (None,)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--target", "embedded"], "there is no server 'embedded'"),
+        (["--target", "f-one,f-two", "--on-outage", "true"], "slob kills, promotes and mends managed servers itself"),
+        (["--engine", "postgresql", "--target", "f-one,f-two"], "--engine is for a new pair"),
+        (["--require", "no_such"], "there is no such verdict"),
+        (["--engine", "mariadb"], "slob makes no standbys of mariadb"),
+    ],
+)
+def test_what_can_t_be_done_is_refused_in_one_line(words, said, tmp_path):
+    done = slob("failover", *words, "--results", str(tmp_path))
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
