@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from openslob.record.failover import FAILOVER_FILE, FailoverRecord, FollowStep
+from openslob.record.failover import FAILOVER_FILE, FailoverCycle, FailoverRecord, FollowStep
 from openslob.record.model import Status
 from openslob.report.format import MISSING, hanging, number, seconds, size, table, title_lines, wrapped
 from openslob.report.record_view import why_incomplete
@@ -72,6 +72,16 @@ def failover_headline(record: FailoverRecord) -> str:
     return f"{lasted}; by the servers' clocks {seconds(record.value('outage_server_median_s'))}; {kept}{twice}."
 
 
+def cycle_name(record: FailoverRecord, cycle: FailoverCycle) -> str:
+    """Return a cycle's number, and which server took over from which."""
+    return f"{cycle.number}. {short_name(record, cycle.before)} → {short_name(record, cycle.after)}"
+
+
+def short_name(record: FailoverRecord, name: str) -> str:
+    """Return the name of a managed server; the number of another one in the list of all, whose address is long."""
+    return f"#{record.targets.index(name) + 1}" if name in record.targets else name
+
+
 def _is_or_are(count: float) -> str:
     return "was" if count in (0, 1) else "were"
 
@@ -108,7 +118,7 @@ def _outages(record: FailoverRecord, columns: int | None) -> list[str]:
     head = ("cycle", *(title for _, title in TIMES), "clocks differ", "before", "after")
     rows = [
         (
-            f"{cycle.number}. {cycle.before} → {cycle.after}",
+            cycle_name(record, cycle),
             *(seconds(cycle.value(name)) for name, _ in TIMES),
             _ms(cycle.value("clocks_differ_ms")),
             *(f"{number(cycle.value(name))}/s" for name in ("level_before_per_s", "level_after_per_s")),
@@ -158,9 +168,13 @@ def _lost(record: FailoverRecord) -> list[str]:
 
 
 def _lag(record: FailoverRecord, columns: int | None) -> list[str]:
-    head = ("copy, before the outage", "most bytes", "last", "heartbeat, most", "last", "it says, most", "why unknown")
-    rows = [(f"{cycle.number}. {row.get('copy')}", *_lag_cells(row)) for cycle in record.cycles for row in cycle.copies]
-    return ["LAG OF COPIES", *table(head, rows, ends_in_text=True, columns=columns)] if rows else []
+    head = ("copy", "most bytes", "last", "heartbeat, most", "last", "it says, most", "why unknown")
+    rows = [
+        (f"{cycle.number}. {short_name(record, str(row.get('copy')))}", *_lag_cells(row))
+        for cycle in record.cycles
+        for row in cycle.copies
+    ]
+    return ["LAG OF COPIES BEFORE THE OUTAGE", *table(head, rows, ends_in_text=True, columns=columns)] if rows else []
 
 
 def _lag_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -195,7 +209,8 @@ def _test(record: FailoverRecord) -> list[str]:
     rate = asked.get("per_s")
     pace = "as fast as they can" if rate is None else f"{number(rate)} commits/s together"
     lines = hanging("sessions   ", f"{asked.get('sessions')}, {pace}; operations in doubt: {asked.get('retry')}")
-    lines += hanging("servers    ", ", ".join(record.targets))
+    for each, target in enumerate(record.targets, 1):
+        lines += hanging("servers    " if each == 1 else " " * 11, f"#{each}: {target}")
     for role, label in (("cause", "outage by  "), ("take_over", "ended by   ")):
         if (text := record.roles.get(role)) and not asked.get("follow_limit_s"):
             lines += hanging(label, text)

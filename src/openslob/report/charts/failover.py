@@ -12,7 +12,7 @@ import altair as alt
 from openslob.record.failover import COMMITS_FILE, LAG_FILE, FailoverRecord, rows_of
 from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.time_panels import rates
-from openslob.report.failover import TIMES, failover_headline
+from openslob.report.failover import TIMES, cycle_name, failover_headline, short_name
 from openslob.report.format import seconds
 from openslob.units import MIB
 
@@ -29,7 +29,7 @@ def failover_pictures(record: FailoverRecord, folder: Path) -> tuple[Picture, ..
     commits = commit_rows(rows_of(folder, COMMITS_FILE), cycles)
     if not commits:
         return ()
-    lag = rows_of(folder, LAG_FILE)
+    lag = [row | {"copy": short_name(record, row["copy"])} for row in rows_of(folder, LAG_FILE)]
     end_s = max(row["middle_s"] for row in commits)
     panels: list[Panel] = [_panel("picked_cycle", commits, "commits/s", end_s)]
     notes = ["Acknowledged commits in each tenth of a second, and how far each copy is behind."]
@@ -96,7 +96,6 @@ def _table(record: FailoverRecord) -> DataTable | None:
     if not record.cycles:
         return None
     rows = tuple(
-        (f"{cycle.number}. {cycle.before} → {cycle.after}", *(seconds(cycle.value(name)) for name, _ in TIMES))
-        for cycle in record.cycles
+        (cycle_name(record, cycle), *(seconds(cycle.value(name)) for name, _ in TIMES)) for cycle in record.cycles
     )
     return DataTable(("cycle", *(title for _, title in TIMES)), rows)
