@@ -108,7 +108,8 @@ def _raw_folder(word: str, results: Path, tell: Callable[[str], None]) -> Path |
 
 def _page_of_course(records: Sequence[str], results: Path) -> tuple[Page, tuple[Path, ...]] | None:
     """Return the page of the only record, and its folder, if that is the course of a load or of outages; else None."""
-    from openslob.report.html.pages import endurance_page, failover_page  # noqa: PLC0415
+    from openslob.report.html.failover_page import failover_page  # noqa: PLC0415
+    from openslob.report.html.pages import endurance_page  # noqa: PLC0415
 
     messages: list[str] = []
     try:

@@ -13,21 +13,18 @@ from openslob.analyze.curves.external_points import ExternalPoint, external_poin
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet
 from openslob.analyze.load_kinds import load_kind
-from openslob.errors import SlobError, UsageError
+from openslob.errors import UsageError
 from openslob.record.endurance import EnduranceRecord
-from openslob.record.failover import FailoverRecord
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.report import context, figures
 from openslob.report.charts.colours import Theme
 from openslob.report.charts.endurance import endurance_pictures
-from openslob.report.charts.failover import failover_pictures
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import DataTable, Picture, draw
 from openslob.report.charts.theme import FigureNames
 from openslob.report.endurance import read_course
 from openslob.report.endurance_text import endurance_headline, render_endurance
-from openslob.report.failover import failover_headline, render_failover
 from openslob.report.headline import headline
 from openslob.report.html.page import (
     Page,
@@ -175,28 +172,11 @@ def storage_set_page(records: Sequence[StorageRecord]) -> Page:
     )
 
 
-def failover_page(record: FailoverRecord, folder: Path) -> Page:
-    """Return the page of a test of failover: headline, verdicts, pictures and the text report."""
-    try:
-        pictures, problem = failover_pictures(record, folder), ""
-    except (SlobError, ValueError, KeyError) as error:
-        pictures, problem = (), f"The time lines can't be drawn, since a file of the record is damaged: {error}"
-    return Page(
-        title=f"{record.name}: failover of {record.servers.get('product', 'servers')}",
-        about=f"Test {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "test"), problem))),
-        answers=(failover_headline(record),),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=pictures,
-        sections=(PageSection("Report", text=render_failover(record)),),
-    )
-
-
-def _start(record: RunRecord | StorageRecord | EnduranceRecord | FailoverRecord) -> str:
+def _start(record: RunRecord | StorageRecord | EnduranceRecord) -> str:
     return record.started_at.replace("T", " ").removesuffix("Z")
 
 
-def _incomplete(record: RunRecord | StorageRecord | EnduranceRecord | FailoverRecord, what: str) -> str:
+def _incomplete(record: RunRecord | StorageRecord | EnduranceRecord, what: str) -> str:
     """Return the banner of a record that is not complete; empty for a complete one."""
     if record.status is Status.COMPLETE:
         return ""
