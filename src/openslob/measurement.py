@@ -209,8 +209,7 @@ class HostDelta:
     they caused to be read from storage (page-cache hits are not in it). ``sampler_cpu_s`` is the CPU of the sampling
     sessions inside the server, part of ``server_cpu_s``. ``server_cores`` is the number of CPUs that the server may run
     on, ``server_cpus_busy_s`` the time that these were busy, for the server, interrupts or anything else.
-    ``client_cpu_s`` is the CPU of an observed command, and of all processes that it waited for. ``group`` is what the
-    server's control group held back.
+    ``client_cpu_s`` is the CPU of an observed command and of all it waited for, ``group`` what the control group did.
     """
 
     seconds: float
@@ -333,8 +332,7 @@ class Observed:
     ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples. ``others`` are
     the sessions that are not the test's; there are none where the load is everybody's. ``local`` means that the server
     is on this host. ``file_system`` is the type of file system of its data; None when not known. ``stand_in``: the
-    server says that it is no database. ``caps`` is what the course of the load shows of caps on it; None if that was
-    not looked at.
+    server says that it is no database. ``caps`` is what its course shows of caps on it; None if nobody looked.
     """
 
     block_size: int

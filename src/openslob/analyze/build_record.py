@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from openslob.analyze.causes import episodes
 from openslob.analyze.level import search
 from openslob.analyze.trace import Trace
 from openslob.analyze.verdicts import judge, judge_observed
@@ -16,8 +17,11 @@ from openslob.method import OpKind
 from openslob.metrics import summary
 from openslob.metrics.quantity import ENGINE_SPAN, Quantity, host, why_no_cpu, window_differences_pct
 from openslob.metrics.waits import histogram_of, top_events
-from openslob.record.model import InstanceRow, RecordKind, RunRecord, Status, WindowRecord
+from openslob.record.model import EpisodeRow, InstanceRow, RecordKind, RunRecord, Status, WindowRecord
 from openslob.units import NANOS
+
+# A load of days may have thousands: they are not all worth reading, and a record is read whole.
+MOST_EPISODES = 200
 
 
 def build_record(
@@ -58,6 +62,7 @@ def build_record(
         io_by_object=io_by_object(measurement),
         instances=tuple(instance_row(measurement, instance) for instance in measurement.instances),
         verdicts=judge(measurement),
+        episodes=None if trace is None else episode_rows(trace),
         errors=tuple(measurement.errors),
         notes=notes,
     )
@@ -94,8 +99,27 @@ def build_observation(
         waits=top_events(observed),
         io_by_object=io_by_object(observed),
         verdicts=judge_observed(observed),
+        episodes=None if trace is None else episode_rows(trace),
         errors=tuple(observed.errors),
         notes=notes,
+    )
+
+
+def episode_rows(trace: Trace) -> tuple[EpisodeRow, ...]:
+    """Return the stretches in which the load was slow, in the order of time: all of them, or the worst."""
+    worst = sorted(episodes(trace), key=lambda each: -each.lost_ops)[:MOST_EPISODES]
+    return tuple(
+        EpisodeRow(
+            begin_s=each.begin_s,
+            end_s=each.end_s,
+            cause=each.cause.value,
+            evidence=each.evidence,
+            lost_ops=each.lost_ops,
+            ops_per_s=each.rate,
+            usual_ops_per_s=each.usual_rate,
+            also=tuple(other.value for other in each.also),
+        )
+        for each in sorted(worst, key=lambda each: each.begin_s)
     )
 
 

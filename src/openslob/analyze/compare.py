@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from openslob.analyze.breakdown import Breakdown, breakdown
 from openslob.analyze.curves.points import (
     RESPONSE_PREFIX,
     SESSIONS,
@@ -23,6 +24,7 @@ from openslob.analyze.load_kinds import LOAD, load_kind
 from openslob.analyze.statistics import Difference, difference, mean_difference
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, Better
+from openslob.record.model import RunRecord
 
 # Requested values, and sums that grow with the length of the run, are not results.
 _NO_RESULTS = frozenset(
@@ -56,13 +58,17 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same point in A and in B, with the difference in every figure of `FIGURES` that either has."""
+    """The same point in A and in B, with the difference in every figure of `FIGURES` that either has.
+
+    ``time`` is what the difference in the time per operation consists of; None where that is not known.
+    """
 
     sessions: int
     label: str
     a: Point
     b: Point
     differences: Mapping[str, Difference]
+    time: Breakdown | None = None
 
 
 @dataclass(frozen=True)
@@ -124,13 +130,18 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
     differing = _without_common_value(a, b)
     by_a, by_b = _by_key(a, differing, name_a), _by_key(b, differing, name_b)
     names = [name for name in varying([*a, *b]) if name not in differing]
-    pairs = tuple(_pair(by_a[key], by_b[key], names) for key in _sorted_keys(by_a, names) if key in by_b)
+    records = [{run.record.id: run.record for run in side} for side in (a, b)]
+    pairs = tuple(
+        replace(_pair(by_a[key], by_b[key], names), time=_time(by_a[key], by_b[key], records))
+        for key in _sorted_keys(by_a, names)
+        if key in by_b
+    )
     if not pairs:
         raise UsageError(f"{name_a} and {name_b} have no point in common", "compare runs with the same sessions")
     return Comparison(
         name_a,
         name_b,
-        (*_parameter_mismatches(a, b, differing), *_fact_mismatches(a, b, pairs)),
+        (*_parameter_mismatches(a, b, differing), *_fact_mismatches(records, pairs)),
         pairs,
         tuple(_label(by_a[key], names) for key in _sorted_keys(by_a, names) if key not in by_b),
         tuple(_label(by_b[key], names) for key in _sorted_keys(by_b, names) if key not in by_a),
@@ -191,6 +202,11 @@ def _sorted_keys(by_key: Mapping[Key, Point], names: Sequence[str]) -> list[Key]
     return sorted(by_key, key=sort_key)
 
 
+def _time(a: Point, b: Point, records: Sequence[Mapping[str, RunRecord]]) -> Breakdown | None:
+    first, second = ([by_id[each] for each in p.record_ids] for by_id, p in zip(records, (a, b), strict=True))
+    return breakdown(first, second)
+
+
 def _pair(a: Point, b: Point, names: Sequence[str]) -> Pair:
     differences = {
         name: difference(name, unit_of(name), better_of(name), a.figure(name), b.figure(name))
@@ -221,9 +237,8 @@ def _parameter_mismatches(a: Sequence[Run], b: Sequence[Run], names: frozenset[s
     return [Mismatch(name, in_order(_values(a, name)), in_order(_values(b, name))) for name in sorted(names)]
 
 
-def _fact_mismatches(a: Sequence[Run], b: Sequence[Run], pairs: Sequence[Pair]) -> list[Mismatch]:
+def _fact_mismatches(records: Sequence[Mapping[str, RunRecord]], pairs: Sequence[Pair]) -> list[Mismatch]:
     """Return the facts that differ between or within the two sides of at least one pair, with their values in it."""
-    records = [{run.record.id: run.record for run in side} for side in (a, b)]
     differing: dict[str, tuple[set[ParameterValue], set[ParameterValue]]] = {}
     for pair in pairs:
         sides = [facts([by_id[i] for i in p.record_ids]) for by_id, p in zip(records, (pair.a, pair.b), strict=True)]

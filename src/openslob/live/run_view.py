@@ -20,7 +20,7 @@ from openslob.histogram import BUCKETS, PERCENTILES, lower_edge_us
 from openslob.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawn, Track, tracks
 from openslob.live.last_interval import figures_of
 from openslob.live.memo import Memo
-from openslob.live.so_far import verdicts_so_far
+from openslob.live.so_far import slow_so_far, slow_text, verdicts_so_far
 from openslob.live.state import RunState
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
 from openslob.method import OpKind
@@ -154,7 +154,8 @@ class RunView:
     @property
     def notes(self) -> Sequence[Note]:
         """What happened, in the order of time; last what a finished record says without a time."""
-        notes = self._notes_in_time
+        slow = [Note(at_s, _KNOWN[Event.NOTE], text) for at_s, text in self._slow if at_s <= self._at_s]
+        notes = sorted([*self._notes_in_time, *slow], key=lambda note: note.at_s or 0.0)
         said = {each.text for each in notes}
         if self._ended:
             of_record = ((Event.NOTE, self._record.notes), (Event.ERROR, self._record.errors))
@@ -165,6 +166,17 @@ class RunView:
                 if " ".join(text.split()) not in said and text != UNFINISHED
             ]
         return [*notes, *([Note(None, "note", self._doubt)] if self._doubt else [])]
+
+    @property
+    def _slow(self) -> Sequence[tuple[float, str]]:
+        """When the load was slow, and why; that of the result once there is one."""
+        if self._record.episodes is not None:
+            return [(row.begin_s, slow_text(row.end_s, row.cause, row.evidence)) for row in self._record.episodes]
+        end_s, state = min(self._complete_s, self._at_s), self._state
+        if load_kind(self._record).publishes_late:
+            end_s = self._at_s
+        fresh_s = max(VERDICTS_EVERY_S, self._at_s * VERDICTS_SHARE)
+        return self._kept(fresh_s, lambda: slow_so_far(state.tables, self._record, end_s, state.events), "slow")
 
     @property
     def now(self) -> Mapping[str, Figure]:

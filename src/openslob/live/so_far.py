@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from openslob.analyze.causes import episodes
 from openslob.analyze.latencies import MIDDLES_US
-from openslob.analyze.load_kinds import is_paced
+from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.analyze.run_tables import BUSY_US, RunTables
 from openslob.analyze.steps import Steps
+from openslob.analyze.trace import trace_of
 from openslob.analyze.verdicts import environment, server, validity
 from openslob.analyze.verdicts.course import no_stalls
 from openslob.analyze.verdicts.outcome import unknown
 from openslob.counts import COUNTERS, SliceCounts
+from openslob.group import GroupUse
 from openslob.histogram import Histogram
 from openslob.live.figures import DEVICE, ENGINE, SERVER_CPU, WORK, Track
 from openslob.measurement import (
@@ -30,6 +33,7 @@ from openslob.measurement import (
 )
 from openslob.method import OpKind
 from openslob.record.model import RunRecord, Verdict
+from openslob.record.raw_csv import Happening
 from openslob.units import NANOS
 from openslob.workload import Workload
 
@@ -55,7 +59,7 @@ _TIMED = (no_stalls, environment.percentiles_supported)
 _LATE = "Not judged yet: the latencies of operations come some seconds late."
 _LATER = (
     *("window", "planned_time", "sessions_busy", "alone_on_server", "counts_agree", "exact_mix", "mode"),
-    *("data_in_place", "limit_found"),
+    *("data_in_place", "limit_found", "level_sustained"),
 )
 # Of a run at a given rate; and of some runs, but which ones is known at their end.
 _OF_RATE, OF_SOME = "rate_reached", frozenset({"block_path", "within_ceiling", "awr_agrees"})
@@ -82,6 +86,19 @@ def verdicts_so_far(
     early = () if measured.latency else tuple(unknown(judge.__name__, _LATE) for judge in _TIMED)
     judges = (judge for judge in _JUDGED if measured.latency or judge not in _TIMED)
     return (*(verdict for judge in judges if (verdict := judge(measured))), *early, *later)
+
+
+def slow_so_far(
+    tables: RunTables, record: RunRecord, end_s: float, events: Sequence[Happening]
+) -> list[tuple[float, str]]:
+    """Return when the load was slow up to ``end_s``, each with its end, cause and evidence."""
+    trace = trace_of(tables, end_s, events, load_kind(record).publishes_late)
+    return [(each.begin_s, slow_text(each.end_s, each.cause, each.evidence)) for each in episodes(trace)]
+
+
+def slow_text(end_s: float, cause: str, evidence: str) -> str:
+    """Return a stretch in which the load was slow in words."""
+    return f"slow until {end_s:.0f} s: {cause}; {evidence}"
 
 
 def measurement_so_far(
@@ -139,8 +156,18 @@ def _host(tables: RunTables, at_s: float) -> HostDelta:
         server_write_bytes=known.get("server.server_write_bytes"),
         driver_cpu_s=known.get("driver.driver_cpu_s"),
         device=DeviceIo("device", **io) if len(io) == len(DEVICE_COUNTERS) else None,
+        group=_group(tables, known, last),
         unknown={EVERY_FIGURE: _NO_ROWS},
     )
+
+
+def _group(tables: RunTables, grown: Mapping[str, float], last: int) -> GroupUse | None:
+    quota = tables.host.value("cgroup.cpu_quota")
+    counted = [grown.get(f"cgroup.{name}") for name in ("cpu_throttled_s", "cpu_periods", "cpu_periods_throttled")]
+    amounts = [amount for amount in counted if amount is not None]
+    if len(amounts) < len(counted):
+        return None
+    return GroupUse(None if quota is None or np.isnan(quota[last]) else float(quota[last]), *amounts)
 
 
 def _difference(tables: RunTables, name: str, last: int) -> float | None:

@@ -1,6 +1,7 @@
 """The record of one run or observation, as stored in `run.json`. It is versioned, so that old records stay readable.
 
 History of the format, newest first:
+  4  ``episodes``: the stretches in which the load was slow, with their causes.
   3  ``kind`` observation: a load that is not ours. Its ``spec`` has no workload, and it has no operations.
   2  ``response``: latency from the due time, of a run at a given rate.
   1  first version.
@@ -14,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-RECORD_VERSION = 3
+RECORD_VERSION = 4
 
 
 class RecordKind(StrEnum):
@@ -74,6 +75,23 @@ class WaitRow(RecordModel):
     share_pct: float
     db_time_s: float
     mean_us: float | None = None
+
+
+class EpisodeRow(RecordModel):
+    """A stretch in which the load was slow, in seconds after it began: its cause, and the evidence in a sentence.
+
+    ``lost_ops`` operations less were done than usual; ``ops_per_s`` were done, ``usual_ops_per_s`` are usual. Of a load
+    that is not ours, operations are transactions. ``also`` are further causes that the data show.
+    """
+
+    begin_s: float
+    end_s: float
+    cause: str
+    evidence: str
+    lost_ops: float
+    ops_per_s: float
+    usual_ops_per_s: float
+    also: tuple[str, ...] = ()
 
 
 class InstanceRow(RecordModel):
@@ -138,7 +156,8 @@ class RunRecord(RecordModel):
     the seconds of the load between which each ran. ``response`` has the same figures measured from the due time, for
     a run at a given rate, without ``slowest``. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window,
     by kind of object.
-    ``instances`` lists the instances of a cluster; it is empty for a single server.
+    ``instances`` lists the instances of a cluster; it is empty for a single server. ``episodes`` are the stretches in
+    which the load was slow, the worst of them if they are very many; None if its course was not examined.
     """
 
     record_version: int = RECORD_VERSION
@@ -160,6 +179,7 @@ class RunRecord(RecordModel):
     io_by_object: Mapping[str, Mapping[str, float | None]] = Field(default_factory=dict)
     instances: tuple[InstanceRow, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    episodes: tuple[EpisodeRow, ...] | None = None
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

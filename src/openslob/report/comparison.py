@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from openslob.analyze.breakdown import Breakdown
 from openslob.analyze.ci_gate import GateCheck, GateResult
 from openslob.analyze.compare import Comparison, Mismatch, Pair
 from openslob.analyze.curves.points import Point
@@ -27,6 +28,8 @@ _CHANGE_HEAD = ("B against A", "difference", "runs*")
 _NEEDED = f"* Runs per side that would show a change of {DETECT_PCT:g} % at this spread."
 _IN_TABLE = {Outcome.NOT_SHOWN: "not shown", Outcome.NOT_ENOUGH: "no data"}
 _SHOWN = (Outcome.BETTER, Outcome.WORSE, Outcome.DIFFERENT)
+# Parts of the time per operation that make less of the difference, in percentage points, are one row.
+_LEAST_POINTS = 0.5
 # Main figures, always in the text. Other figures are in the text if they differ, and always in JSON.
 _MAIN = (
     "transactions_per_s", "ops_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s", "engine_read_latency_us",
@@ -56,7 +59,7 @@ def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), 
         *_mismatches(comparison),
         "",
         *(_mean_table(rows, physical, columns) if several else _value_table(rows, physical, columns)),
-        *(_point_table(comparison, physical, columns) if several else []),
+        *(_point_table(comparison, physical, columns) if several else time_lines(comparison.pairs[0].time, columns)),
         *_unlisted(differences),
         *_remarks(comparison),
     ]
@@ -224,6 +227,24 @@ def _point_table(comparison: Comparison, physical: bool, columns: int | None) ->
     return lines
 
 
+def time_lines(time: Breakdown | None, columns: int | None) -> list[str]:
+    """Return what the difference in the time per operation consists of; nothing if that is not known."""
+    if time is None:
+        return []
+    rows = [
+        (part.name, quantity(part.a_us, "µs"), quantity(part.b_us, "µs"), f"{time.points_of(part):+.1f} pt")
+        for part in time.parts
+        if abs(time.points_of(part)) >= _LEAST_POINTS
+    ]
+    rest = time.change_pct - sum(
+        time.points_of(part) for part in time.parts if abs(time.points_of(part)) >= _LEAST_POINTS
+    )
+    rows += [("the rest", "", "", f"{rest:+.1f} pt")] if len(rows) < len(time.parts) else []
+    whole = ("time per operation", quantity(time.a_us, "µs"), quantity(time.b_us, "µs"), f"{time.change_pct:+.1f} %")
+    head = ("what sessions waited for, by samples", "A", "B", "B against A")
+    return ["", *table(head, [whole, *rows], columns=columns)]
+
+
 def _of(pair: Pair, figure: str) -> Difference | None:
     kind, _, at = figure.partition("_")
     return pair.differences.get(f"{pair.a.main_kind}_{at}" if kind == "op" else figure)
@@ -328,7 +349,15 @@ def _pair_json(pair: Pair) -> dict[str, Any]:
         "runs_a": list(pair.a.record_ids),
         "runs_b": list(pair.b.record_ids),
         "figures": {name: asdict(each) for name, each in pair.differences.items()},
+        "time_per_op": _time_json(pair.time),
     }
+
+
+def _time_json(time: Breakdown | None) -> dict[str, Any] | None:
+    if time is None:
+        return None
+    parts = [{**asdict(part), "points": time.points_of(part)} for part in time.parts]
+    return {"a_us": time.a_us, "b_us": time.b_us, "change_pct": time.change_pct, "parts": parts}
 
 
 def side_by_side_lines(comparison: Comparison, more_figures: Sequence[str] = (), width: int | None = None) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from openslob.record.model import Holds, RunRecord, Status, Verdict
 from openslob.report.context import files, host, remarks, server, test, unknown
+from openslob.report.episodes import slow_stretches
 from openslob.report.figures import (
     efficiency,
     instances,
@@ -51,6 +52,7 @@ def render(record: RunRecord, folder: Path | None = None, columns: int | None = 
         latencies(record, columns),
         responses(record, columns),
         slowest_section([record], columns),
+        slow_stretches(record),
         object_io(record, columns),
         host(record),
         server(record),

@@ -104,6 +104,11 @@ def test_higher_latency_at_a_given_rate_is_an_episode_too():
     assert (found.cause, found.lost_ops) == (Cause.STALL, pytest.approx(0, abs=200))
 
 
+def test_a_load_that_mostly_rests_has_no_usual_throughput_to_lose():
+    found = only(course({"latency.p50_us": 9000.0}, ops=0.0))
+    assert (found.lost_ops, found.usual_rate) == (0.0, 0.0)
+
+
 def test_further_causes_are_told_as_well():
     found = only(course({"ops": 100.0, "cgroup.cpu_throttled": 1.4, "pressure.memory": 0.5}))
     assert (found.cause, found.also) == (Cause.QUOTA, (Cause.MEMORY,))

@@ -48,7 +48,8 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
         "sessions waiting": _waits(over_time.wait_rows(raw.waits, length), length) if raw.waits else None,
         "CPU": _cpu(record, over_time.cpu_shares(raw.host), length) if raw.host else None,
     }
-    shown = {name: panel for name, panel in panels.items() if panel is not None}
+    slow = [row.model_dump(include={"begin_s", "end_s", "cause", "evidence"}) for row in record.episodes or ()]
+    shown = {name: time_panels.shaded(panel, slow, (0, length)) for name, panel in panels.items() if panel is not None}
     # A panel can be empty although the engine's counters were recorded: they are not drawn at both ends of the load.
     missing = [
         name for name, panel in panels.items() if panel is None and not (raw.engine and name in tuple(TimelinePanel))
@@ -60,6 +61,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
         panels=tuple(shown.values()),
         notes=(
             *_NOTES[record.kind](raw),
+            *(("Shaded: stretches in which the load was slow, with their causes.",) if slow else ()),
             *((f"Not recorded over time: {', '.join(missing)}.",) if missing else ()),
             *slice_notes(raw),
         ),

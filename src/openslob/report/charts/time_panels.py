@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 
 from openslob.report.charts import over_time
-from openslob.report.charts.colours import BANDS
+from openslob.report.charts.colours import BANDS, WARNING
 from openslob.report.charts.picture import Panel
 from openslob.report.charts.theme import (
     FigureNames,
@@ -62,6 +62,19 @@ def _ticks(length: float, unit_s: int) -> list[float]:
     """Return the ticks of an axis of hours or days, in seconds: round numbers of the unit."""
     step = next((each for each in (0.5, 1, 2, 3, 4, 6, 8, 12, 24) if length / each <= MOST_TICKS), length / MOST_TICKS)
     return [at * step * unit_s for at in range(int(length / step) + 1)]
+
+
+def shaded(panel: Panel, rows: Sequence[Row], ends: Ends) -> Panel:
+    """Return a panel with the stretches in which the load was slow behind it; as it is without any."""
+    if not rows:
+        return panel
+    bare: alt.Chart = (
+        alt.Chart(alt.InlineData(values=list(rows)))
+        .mark_rect(color=WARNING, opacity=0.18)
+        .encode(x=time_axis("begin_s", ends), x2=alt.X2("end_s:Q"))
+    )
+    tips = (Tip("cause", "slow by"), Tip("evidence", "seen"), Tip("begin_s", "from (s)"), Tip("end_s", "to (s)"))
+    return alt.layer(with_tips(bare, *tips), panel)
 
 
 def rate_rows(rows: Sequence[Row], names: FigureNames) -> list[Row]:

@@ -25,6 +25,7 @@ from openslob.report.charts.picture import DataTable, Picture, draw
 from openslob.report.charts.theme import FigureNames
 from openslob.report.endurance import read_course
 from openslob.report.endurance_text import endurance_headline, render_endurance
+from openslob.report.episodes import slow_stretches
 from openslob.report.headline import headline
 from openslob.report.html.page import (
     Page,
@@ -48,7 +49,7 @@ from openslob.units import format_duration
 PICTURE_FORMATS = (".html", ".svg", ".png")
 _RUN_SECTIONS = (
     figures.load_profile, figures.log, figures.pacing, figures.instances, figures.efficiency, figures.timed_events,
-    figures.latencies, figures.responses, figures.object_io,
+    figures.latencies, figures.responses, slow_stretches, figures.object_io,
     context.test, context.host, context.server, context.remarks,
 )  # fmt: skip
 _EXTERNAL_PANELS = ("pio_read_per_s", "pio_read_mb_per_s")
