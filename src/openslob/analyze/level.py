@@ -56,6 +56,8 @@ MOST = 0.8
 LEAST_HIGHER = 0.3
 # From there on, requests are taken to have been held back in the device.
 SLOWED = 1.2
+# And so are those in the other direction, if they take this share of as much longer.
+ALSO = 0.6
 # The steps nearest to a switch from which the level before it is taken.
 NEAR = 10
 
@@ -99,17 +101,24 @@ def find_cap(trace: Trace) -> Cap | None:
 
 def _rank(found: _Found, trace: Trace) -> tuple[bool, float]:
     """Return what comes first: the direction of those requests that took longer, and the most even rate."""
-    slowed = {way for way in ("read", "write") if _slowed(way, found.plateau, trace)}
+    slowed = _slowed(found.plateau, trace)
     ways = {"read", "write"} if found.flow.direction == "both" else {found.flow.direction}
     return bool(slowed) and slowed != ways, found.plateau.uneven
 
 
-def _slowed(way: str, plateau: Plateau, trace: Trace) -> bool:
-    """Return whether the device's requests took longer under the cap: a volume's limit is behind what its host sees."""
-    taken, done = trace.get(f"device.{way}_ms"), trace.get(f"device.{way}s")
-    ms, counts = _both(plateau, taken), _both(plateau, done)
-    under, free = (_mean(*each) if len(each[0]) == len(each[1]) else None for each in zip(ms, counts, strict=True))
-    return under is not None and free is not None and under > SLOWED * free
+def _slowed(plateau: Plateau, trace: Trace) -> set[str]:
+    """Return which of the device's requests took longer under the cap; none where its cap is before the device.
+
+    A volume's limit is behind what its host sees. What it does not limit hardly takes longer then.
+    """
+    times = {}
+    for way in ("read", "write"):
+        ms, counts = (_both(plateau, trace.get(f"device.{way}{what}")) for what in ("_ms", "s"))
+        under, free = (_mean(*each) if len(each[0]) == len(each[1]) else None for each in zip(ms, counts, strict=True))
+        times[way] = under / free if under is not None and free else 0.0
+    return {
+        way for way, longer in times.items() if max(times.values()) > SLOWED and longer > max(times.values()) * ALSO
+    }
 
 
 def search(trace: Trace) -> CapSearch:
