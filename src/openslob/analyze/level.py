@@ -91,11 +91,13 @@ class _Found:
 def find_cap(trace: Trace) -> Cap | None:
     """Return the cap that held a load back, for all of its time or for a part; None if there is none to be seen.
 
-    That of a limit that was read comes first; of others, the one under which the rate that it limits was most even.
+    That of a limit that was read comes first, by what is known of the server alone; of others, the one under which the
+    rate that it limits was most even, of those requests that took longer.
     """
     flows = list(_flows(trace))
-    found = [each for flow in flows if (each := _by_limit(flow, trace)) is not None]
-    found = found or [each for flow in flows if (each := _by_course(flow, trace)) is not None]
+    if limited := next((each for flow in flows if (each := _by_limit(flow, trace)) is not None), None):
+        return _cap(limited, trace)
+    found = [each for flow in flows if (each := _by_course(flow, trace)) is not None]
     return _cap(min(found, key=lambda each: _rank(each, trace)), trace) if found else None
 
 

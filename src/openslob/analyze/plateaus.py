@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ BAND = 0.03
 # A mean above the level speaks against a cap as much as so many at it speak for it; one below it may be a dip.
 ABOVE = -4.0
 BELOW = -0.7
+# A stretch ends where so many more points speak against it than for it.
+FALLEN = 12.0
 # For so many steps a rate may be higher by so much after a dip: a token bucket keeps what was not used.
 KEPT_STEPS = 4
 KEPT = 0.15
@@ -172,11 +174,7 @@ def _stretches(means: Array, level: float) -> list[tuple[int, int]]:
     """Return the stretches of steps in which most values are at a level, few below it, and hardly any above."""
     apart = means / level - 1
     score = np.select([~np.isfinite(means), apart > BAND, apart < -BAND], [0.0, ABOVE, BELOW], 1.0)
-    parts: list[tuple[int, int]] = []
-    while (best := _best_sum(score)) is not None:
-        parts.append(best)
-        score[best[0] : best[1]] = -np.inf
-    return sorted(parts)
+    return list(_best_sums(score))
 
 
 def _extended(parts: Sequence[tuple[int, int]], means: Array, level: float) -> list[tuple[int, int]]:
@@ -190,21 +188,28 @@ def _extended(parts: Sequence[tuple[int, int]], means: Array, level: float) -> l
     above = np.concatenate(kept) if kept else np.array([], int)
     found: dict[int, int] = {}
     for begin, end in parts:
-        before, after = above[above < (begin + end) // 2], above[above >= (begin + end) // 2]
-        found[int(before[-1]) + 1 if len(before) else 0] = int(after[0]) if len(after) else len(means)
+        next_above = int(np.searchsorted(above, (begin + end) // 2))
+        since = int(above[next_above - 1]) + 1 if next_above else 0
+        found[since] = int(above[next_above]) if next_above < len(above) else len(means)
     return sorted(found.items())
 
 
-def _best_sum(score: Array) -> tuple[int, int] | None:
-    """Return begin and end of the stretch with the highest sum, if that is at least `LEAST_STEPS`."""
-    best, found, total, since = LEAST_STEPS - 0.5, None, 0.0, 0
-    for at, value in enumerate(score.tolist()):
+def _best_sums(score: Array) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of the stretches whose sums of scores are the highest, each `LEAST_STEPS` at least.
+
+    One ends where the sum falls so far below its highest that what follows does not make up for it.
+    """
+    total, best, since, until = 0.0, 0.0, 0, 0
+    for at, value in enumerate([*score.tolist(), -math.inf]):
         if total <= 0:
-            total, since = 0.0, at
+            total, best, since = 0.0, 0.0, at
         total += value
         if total > best:
-            best, found = total, (since, at + 1)
-    return found
+            best, until = total, at + 1
+        if total <= 0 or total < best - FALLEN:
+            if best > LEAST_STEPS - 0.5:
+                yield since, until
+            total = 0.0
 
 
 def _known(values: Array) -> Array:

@@ -157,6 +157,11 @@ def test_what_can_not_show_a_cap_says_why():
     assert search(trace(rates((8000, 45)))).why_unknown == ""
 
 
+def test_a_long_load_with_many_levels_is_searched_in_one_pass():
+    levels = (6000, 8000) * 500
+    assert find_cap(trace(rates(*((level, 8) for level in levels), spread=0.01))) is None
+
+
 @table("seed", range(4))
 def test_simulated_loads_are_judged_right(seed):
     """`bench/level.py` has the counts over hundreds of them."""
