@@ -136,11 +136,12 @@ def simulate(load: Load, rng: np.random.Generator, slowness: np.ndarray, hog: np
     channels, cpus = [0.0] * load.channels, [0.0] * CORES
     events, end = _Events(), float(load.seconds)
     # When a session goes on, its number, the requests it has left in its operation, of which the last may be writes.
-    queue = [(rng.uniform(0, 0.01), number, load.blocks, 0, 0.0) for number in range(load.sessions)]
+    # ``sent`` is when its request left the CPU: it waits for a device that the cap lets it through to; negative before.
+    queue = [(rng.uniform(0, 0.01), number, load.blocks, 0, 0.0, -1.0) for number in range(load.sessions)]
     heapq.heapify(queue)
     draws = iter(())
     while queue:
-        now, number, left, writing, begun = heapq.heappop(queue)
+        now, number, left, writing, begun, sent = heapq.heappop(queue)
         if now >= end:
             continue
         try:
@@ -150,17 +151,19 @@ def simulate(load: Load, rng: np.random.Generator, slowness: np.ndarray, hog: np
                              rng.random(4096).tolist(), strict=True))  # fmt: skip
             factor, computing, dice = next(draws)
         tenth = int(now * 10)
-        need = load.cpu_s * computing
-        allowed = cpu_gate.passes_at(now, need)
-        if allowed > now:
-            events.throttled.append((now, allowed))
-        start = max(allowed, cpus[0])
-        done = start + need / max(0.25, 1 - hog[tenth] / CORES)
-        heapq.heapreplace(cpus, done)
-        events.cpu.append(done)
-        gate = storage if both or not writing else writes
-        passed = gate.passes_at(done, 1.0)
-        served = max(passed, channels[0]) + load.service_s * factor * slowness[tenth]
+        if sent < 0:
+            need = load.cpu_s * computing
+            allowed = cpu_gate.passes_at(now, need)
+            if allowed > now:
+                events.throttled.append((now, allowed))
+            start = max(allowed, cpus[0])
+            sent = start + need / max(0.25, 1 - hog[tenth] / CORES)
+            heapq.heapreplace(cpus, sent)
+            events.cpu.append(sent)
+            gate = storage if both or not writing else writes
+            heapq.heappush(queue, (gate.passes_at(sent, 1.0), number, left, writing, begun, sent))
+            continue
+        done, served = sent, max(now, channels[0]) + load.service_s * factor * slowness[tenth]
         heapq.heapreplace(channels, served)
         events.waited.append((done, served))
         (events.writes if writing else events.reads).append(served)
@@ -172,7 +175,7 @@ def simulate(load: Load, rng: np.random.Generator, slowness: np.ndarray, hog: np
         if left == 0:
             events.ops.append((begun, served))
             left, writing, begun = load.blocks, 0, served
-        heapq.heappush(queue, (served, number, left, writing, begun))
+        heapq.heappush(queue, (served, number, left, writing, begun, -1.0))
     gate = next((gate for gate in (storage, writes, cpu_gate) if gate.cap), None)
     if gate is None or gate.cap is None or not gate.dry_at_s:
         return Simulated(_trace(load, events, rng, hog), [], 0.0)
