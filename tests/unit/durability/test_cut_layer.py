@@ -332,6 +332,29 @@ def test_a_replaced_file_in_use_keeps_its_content_and_its_other_name(tmp_path):
     assert kept(tmp_path) == {"a": b"new", "b": b""}
 
 
+def test_a_removed_file_is_not_among_what_a_cut_dropped(tmp_path):
+    layer = made(tmp_path)
+    node = layer.open(make(layer, "a"))
+    layer.write(node, b"x", 0)
+    layer.remove("a")
+    layer.release(node)
+    layer.cut("nothing", "")
+    assert (layer.statistics.dropped_bytes, layer.statistics.dropped_changes) == (0, 2)
+
+
+def test_what_was_written_behind_a_cut_off_end_does_not_survive_without_it(tmp_path):
+    """The blocks behind the end were freed, and the new ones are not the file's before its new size is kept."""
+    for seed in range(20):
+        (tmp_path / "a").write_bytes(b"o" * PAGE_BYTES * 2)
+        layer = made(tmp_path)
+        node = layer.find("a")
+        layer.resize(node, 0)
+        layer.write(node, b"n" * PAGE_BYTES * 2, 0)
+        layer.cut("random", str(seed))
+        data = (tmp_path / "a").read_bytes()
+        assert data == b"o" * PAGE_BYTES * 2 or b"o" not in data
+
+
 def test_links_of_both_kinds_are_kept(tmp_path):
     layer = made(tmp_path)
     make(layer, "a")

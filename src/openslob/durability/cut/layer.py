@@ -7,8 +7,8 @@ What a sync keeps is chosen after two models:
 - ``journal``, as ext4 (data=ordered) and XFS do: changes of names and sizes are kept in their order, so the sync of a
   file or folder keeps them up to the last change of this one; the name of a new file is among them. Data of other files
   are not kept. These file systems keep more now and then by themselves (ext4 every 5 s); here nothing is kept unasked.
-- ``strict``, what POSIX promises: fsync() of a file keeps its data and size, and that of a folder its names, as the
-  Linux manual says in fsync(2). A rename is one change, and kept with either folder.
+- ``strict``, the least that fsync(2) of the Linux manual promises: fsync() of a file keeps its data and size, and that
+  of a folder its names. A rename is one change, and kept with either folder.
 
 Modes, owners and times of what is kept change at once: no server's data depend on when.
 """

@@ -39,7 +39,7 @@ class CutStorage:
     ``lying``: a disk that acknowledges syncs and makes none. ``survive="random"``: a cut keeps a random part of what
     was not synced, torn pages included, as a disk that was writing does; the same ``seed`` and the same requests give
     the same part. ``names``: what a sync keeps of names, as `layer` says: "journal" is like ext4 and XFS, "strict"
-    what POSIX promises.
+    the least that fsync() promises.
 
     ``backing`` may have files before; it always has what would be there after a cut, and may be looked at.
     """
