@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
         "sweep",
         "endure",
         "observe",
+        "crash",
         "failover",
         "drop",
         "config",

@@ -1,9 +1,9 @@
-"""`slob report`: runs, sweeps or a raw measurement as one HTML file, optionally with pictures as files."""
+"""`slob report`: records as one HTML file, optionally with pictures as files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,8 +16,8 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
-from openslob.record import endurance, failover, finding, storage
-from openslob.record.finding import Kind
+from openslob.record import crash, endurance, failover, finding, storage
+from openslob.record.finding import Found, Kind
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SWEEP_FILE
@@ -68,9 +68,7 @@ def report(
         from openslob.report.html.page import render_page  # noqa: PLC0415
 
     wanted = records or ["latest"]
-    raw = raw_measurements(wanted, results)
-    own = _page_of_course(wanted, results)
-    page, folders = own or (page_of_raw(raw) if raw else page_of_runs(wanted, results, ceiling))
+    page, folders = page_of_records(wanted, results, ceiling)
     file = output or default_file(folders)
     write_file(file, render_page(page))
     pngs = save_all(page.pictures, png_dir, "png", theme.themes) if png_dir else []
@@ -78,60 +76,91 @@ def report(
     write_summary(page, [file, *pngs, *svgs], as_json)
 
 
-def raw_measurements(records: Sequence[str], results: Path) -> tuple[Path, ...]:
-    """Return the folders of the raw measurements that ``records`` names; none if it names runs and sweeps."""
+def page_of_records(records: Sequence[str], results: Path, ceiling: str | None) -> tuple[Page, tuple[Path, ...]]:
+    """Return the page of records of one kind and their folders."""
+    if found := with_own_page(records, results):
+        kind, folders = found
+        return _PAGES[kind](folders), folders
+    return page_of_runs(records, results, ceiling)
+
+
+def with_own_page(records: Sequence[str], results: Path) -> tuple[Kind, tuple[Path, ...]] | None:
+    """Return the kind and the folders of records that have no page of runs; None if ``records`` names runs."""
     messages: list[str] = []
     words = [word for names in records for word in names.split(",")]
-    found = {word: _raw_folder(word, results, messages.append) for word in words}
-    folders = tuple(folder for folder in found.values() if folder)
-    if not folders:
-        return ()
-    if len(folders) < len(found):
-        runs = next(word for word, folder in found.items() if not folder)
-        raise UsageError(
-            f"{folders[0].name} is a raw measurement, and {runs} is not: a report shows one or the other",
-            f"to draw the measurement beside runs: slob report {runs} --ceiling {folders[0].name}",
-        )
+    found = {word: _found(word, results, messages.append) for word in words}
+    # What has runs is drawn with other runs unless it is alone.
+    kinds = frozenset(_PAGES) - (finding.OF_RUNS if len(words) > 1 else frozenset())
+    kind = next((each.kind for each in found.values() if each and each.kind in kinds), None)
+    if kind is None:
+        return None
+    folders = tuple(each.folder for each in found.values() if each and each.kind is kind)
+    if len(folders) < len(found) or (len(folders) > 1 and kind not in _TOGETHER):
+        raise _not_together(kind, folders[0].name, found)
     for message in messages:
         notify(message)
-    return folders
+    return kind, folders
 
 
-def _raw_folder(word: str, results: Path, tell: Callable[[str], None]) -> Path | None:
+def _not_together(kind: Kind, name: str, found: Mapping[str, Found | None]) -> UsageError:
+    """Return why these records have no page: one of them is ``name``, of this kind."""
+    what = finding.with_article(kind)
+    other = next((word for word, each in found.items() if not each or each.kind is not kind), None)
+    if other is None:
+        return UsageError(f"{name} is {what}: a report shows one alone", f"slob report {name}")
+    remedy = f"to draw the measurement beside runs: slob report {other} --ceiling {name}"
+    return UsageError(
+        f"{name} is {what}, and {other} is not: a report shows one or the other",
+        remedy if kind is Kind.STORAGE else f"slob report {name}",
+    )
+
+
+def _found(word: str, results: Path, tell: Callable[[str], None]) -> Found | None:
     try:
-        found = finding.one(word, results, tell)
+        return finding.one(word, results, tell)
     except SlobError:
         # A folder of several records, or an unknown name: `page_of_runs` reads them or reports the error.
         return None
-    return found.folder if found.kind is Kind.STORAGE else None
 
 
-def _page_of_course(records: Sequence[str], results: Path) -> tuple[Page, tuple[Path, ...]] | None:
-    """Return the page of the only record, and its folder, if that is the course of a load or of outages; else None."""
-    from openslob.report.html.failover_page import failover_page  # noqa: PLC0415
+def page_of_course(folders: tuple[Path, ...]) -> Page:
+    """Return the page of the course of a load over hours."""
     from openslob.report.html.pages import endurance_page  # noqa: PLC0415
 
-    messages: list[str] = []
-    try:
-        found = finding.one(records[0], results, messages.append) if len(records) == 1 else None
-    except SlobError:
-        return None
-    if found is None or found.kind not in (Kind.ENDURANCE, Kind.FAILOVER):
-        return None
-    for message in messages:
-        notify(message)
-    if found.kind is Kind.FAILOVER:
-        return failover_page(failover.load(found.path), found.folder), (found.folder,)
-    record = endurance.load(found.path)
-    return endurance_page(with_figures(found.folder, record), found.folder), (found.folder,)
+    (folder,) = folders
+    return endurance_page(with_figures(folder, endurance.load(folder)), folder)
 
 
-def page_of_raw(folders: tuple[Path, ...]) -> tuple[Page, tuple[Path, ...]]:
-    """Return the page of raw measurements and their folders."""
+def page_of_outages(folders: tuple[Path, ...]) -> Page:
+    """Return the page of a test of failover."""
+    from openslob.report.html.failover_page import failover_page  # noqa: PLC0415
+
+    (folder,) = folders
+    return failover_page(failover.load(folder), folder)
+
+
+def page_of_proof(folders: tuple[Path, ...]) -> Page:
+    """Return the page of a proof of durability."""
+    from openslob.report.html.pages import crash_page  # noqa: PLC0415
+
+    (folder,) = folders
+    return crash_page(crash.load(folder))
+
+
+def page_of_raw(folders: tuple[Path, ...]) -> Page:
+    """Return the page of raw measurements."""
     from openslob.report.html.pages import storage_page, storage_set_page  # noqa: PLC0415
 
     records = [storage.load(folder) for folder in folders]
-    return storage_page(records[0]) if len(records) == 1 else storage_set_page(records), folders
+    return storage_page(records[0]) if len(records) == 1 else storage_set_page(records)
+
+
+# Kinds of records that have a page of their own, and those of which one page shows several.
+_PAGES: Mapping[Kind, Callable[[tuple[Path, ...]], Page]] = {
+    Kind.STORAGE: page_of_raw, Kind.ENDURANCE: page_of_course, Kind.CRASH: page_of_proof,
+    Kind.FAILOVER: page_of_outages,
+}  # fmt: skip
+_TOGETHER = frozenset({Kind.STORAGE})
 
 
 def page_of_runs(records: Sequence[str], results: Path, ceiling: str | None) -> tuple[Page, tuple[Path, ...]]:

@@ -15,10 +15,11 @@ from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
 from openslob.errors import UsageError
-from openslob.record import endurance, failover, finding, storage, store
+from openslob.record import crash, endurance, failover, finding, storage, store
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RecordModel, RunRecord, Status
 from openslob.record.sweep import SweepRecord, load_sweep
+from openslob.report.crash import crash_answer, render_crash
 from openslob.report.endurance import with_figures
 from openslob.report.endurance_text import endurance_answer, render_endurance
 from openslob.report.failover import failover_answer, render_failover
@@ -56,6 +57,7 @@ _WRITTEN = {
     Kind.STORAGE: "; these are the steps so far",
     Kind.FAILOVER: "; these are the outages so far",
     Kind.ENDURANCE: "; this is what was measured before",
+    Kind.CRASH: "; these are the crashes so far",
 }
 
 
@@ -68,6 +70,9 @@ def _read(found: Found) -> tuple[RecordModel, Callable[[], tuple[str, str]]]:
         case Kind.STORAGE:
             measured = storage.load(found.path)
             return measured, lambda: (render_storage(measured, found.folder, columns()), storage_answer(measured))
+        case Kind.CRASH:
+            proof = crash.load(found.path)
+            return proof, lambda: (render_crash(proof, found.folder, columns()), crash_answer(proof))
         case Kind.FAILOVER:
             tested = failover.load(found.path)
             return tested, lambda: (render_failover(tested, found.folder, columns()), failover_answer(tested))

@@ -121,7 +121,8 @@ class _Session:
             row = self.rows.get(key, (_NOTHING, None))
             its_own = {operation.number: operation for operation in by_key[key]}
             self._compare(by_key[key], row, its_own, f"row {key} of session {self.number}")
-        self._count()
+        for key in sorted({*self.rows, *by_key}):
+            self._count(self.rows.get(key, (_NOTHING, None)), by_key[key])
         self.findings.torn += self._torn(by_number)
 
     def _compare(
@@ -149,15 +150,20 @@ class _Session:
             if operation.number > reached:
                 findings.lost[operation.session, operation.number] = operation
 
-    def _count(self) -> None:
-        """Compare how often rows were written with the number of operations."""
-        written = self._written(self.own)
-        acknowledged = sum(1 for _ in acked(self.operations))
-        named = sum(1 for session, _ in self.findings.lost if session == self.number)
-        must, may = acknowledged - named, len(self.operations) - named
+    def _count(self, row: tuple[Entry, Entry | None], operations: Sequence[Operation]) -> None:
+        """Compare how often a row was written with the number of its operations.
+
+        Of those in doubt the last one that is there is known by its number, and that later ones are not there.
+        """
+        written, reached = self._written(row), row[1].number if row[1] else 0
+        named = sum((self.number, operation.number) in self.findings.lost for operation in operations)
+        doubtful = [operation.number for operation in operations if operation.in_doubt]
+        there = sum(number == reached for number in doubtful)
+        must = len(operations) - len(doubtful) - named + there
+        may = must + sum(number < reached for number in doubtful)
         self.findings.lost_unnamed += max(0, must - written)
         self.findings.doubled += max(0, written - may)
-        self.findings.doubtful_there += min(max(0, written - must), may - must)
+        self.findings.doubtful_there += there + min(max(0, written - must), may - must)
 
     def _torn(self, by_number: dict[int, Operation]) -> Iterator[str]:
         """Yield the transactions of which the session's own row and another one do not agree."""

@@ -87,6 +87,9 @@ class LedgerTables(Protocol):
     def contents(self) -> LedgerContents:
         """Return what the server has, by a full scan of the tables."""
 
+    def settings(self) -> Mapping[str, str]:
+        """Return the server's settings that decide what a commit waits for, and what protects pages, by name."""
+
     def guards(self) -> Sequence[str]:
         """Return what damage is found by on this server: checksums of pages, if they are on, and the like."""
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from openslob.errors import SlobError, UsageError
-from openslob.record import endurance, failover, repeated, storage, store, sweep
+from openslob.record import crash, endurance, failover, repeated, storage, store, sweep
+from openslob.record.crash import CRASH_FILE
 from openslob.record.endurance import ENDURANCE_FILE
 from openslob.record.failover import FAILOVER_FILE
 from openslob.record.repeated import REPEATED_FILE
@@ -35,6 +36,7 @@ class Kind(StrEnum):
     ENDURANCE = "endurance run"
     REPEATED = "repeated run"
     FAILOVER = "test of failover"
+    CRASH = "proof of durability"
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ _DOCUMENTS = {
     Kind.ENDURANCE: _Document(ENDURANCE_FILE, endurance.find, "slob endure", has_runs=True),
     Kind.REPEATED: _Document(REPEATED_FILE, repeated.find, "slob watch --every", has_runs=True),
     Kind.FAILOVER: _Document(FAILOVER_FILE, failover.find, "slob failover", has_runs=False),
+    Kind.CRASH: _Document(CRASH_FILE, crash.find, "slob crash", has_runs=False),
 }
 ALL = frozenset(Kind)
 # What consists of runs.
@@ -109,7 +112,7 @@ class Listed:
     @property
     def busy(self) -> bool:
         """Whether there is nothing in the record yet, because its run is in progress."""
-        return self.kind in (Kind.RUN, Kind.STORAGE) and self.entry.pid is not None
+        return self.kind in (Kind.RUN, Kind.STORAGE, Kind.CRASH) and self.entry.pid is not None
 
 
 def has_records(folder: Path) -> bool:
@@ -191,6 +194,8 @@ def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Col
     """Return the whole records of these kinds that are named so, the oldest first, or the points: at least one."""
     listed = every(results)
     fitting = [each for each in listed if each.kind in kinds]
+    if not fitting and wanted not in LATEST and (others := _named(wanted, whole(listed), say_nothing)):
+        raise _other_kind(others[-1].entry.id, others[-1].kind, kinds)
     if not fitting:
         nothing = SlobError if wanted in LATEST else UsageError
         raise nothing(f"there are no records in {results}", _how_to_make(kinds))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from openslob.record.crash import CrashRecord
 from openslob.record.endurance import EnduranceRecord
 from openslob.record.failover import FailoverRecord
 from openslob.record.finding import Kind, Listed
@@ -23,7 +24,7 @@ from openslob.workload import Workload
 RUNNING = "running"
 KINDS = {
     Kind.RUN: "run", Kind.SWEEP: "sweep", Kind.STORAGE: "raw", Kind.ENDURANCE: "endurance", Kind.REPEATED: "repeated",
-    Kind.FAILOVER: "failover",
+    Kind.FAILOVER: "failover", Kind.CRASH: "crash",
 }  # fmt: skip
 # What a run is of the record that it is a part of.
 PARTS = {Kind.SWEEP: "point", Kind.ENDURANCE: "segment", Kind.REPEATED: "run"}
@@ -63,7 +64,7 @@ def overview(listed: Listed) -> dict[str, Any]:
     }
 
 
-def _failed(record: RunRecord | StorageRecord | EnduranceRecord | FailoverRecord) -> list[str]:
+def _failed(record: RunRecord | StorageRecord | EnduranceRecord | FailoverRecord | CrashRecord) -> list[str]:
     return [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
 
 
@@ -72,6 +73,19 @@ def _of_storage(record: StorageRecord) -> dict[str, Any]:
         "tool": record.tool,
         "pio_read_per_s": record.value("max_iops"),
         "p99_us": record.value("max_iops_p99_us"),
+        "failed_verdicts": _failed(record),
+    }
+
+
+def _of_crash(record: CrashRecord) -> dict[str, Any]:
+    return {
+        "sessions": record.asked.get("sessions"),
+        "update_pct": 100,
+        "ops_per_s": record.value("acked_per_s"),
+        "cycles": len(record.cycles),
+        "acked_commits": record.value("acked_commits"),
+        "lost_commits": record.value("lost_commits"),
+        "control": record.control.name if record.control else None,
         "failed_verdicts": _failed(record),
     }
 
@@ -140,7 +154,7 @@ def _asked(record: SweepRecord, name: str) -> list[float] | None:
 
 _OF: Mapping[type, Callable[[Any], dict[str, Any]]] = {
     RunRecord: _of_run, StorageRecord: _of_storage, SweepRecord: _of_sweep, EnduranceRecord: _of_endurance,
-    RepeatedRecord: _of_repeated, FailoverRecord: _of_failover,
+    RepeatedRecord: _of_repeated, FailoverRecord: _of_failover, CrashRecord: _of_crash,
 }  # fmt: skip
 
 
@@ -192,6 +206,11 @@ def _so_far(record: EnduranceRecord) -> str:
     return f"{format_duration(record.measured_s)} of {format_duration(record.planned_s)}{gaps}"
 
 
+def _crashes(record: CrashRecord) -> str:
+    with_control = f" with {record.control.name}" if record.control else ""
+    return f"{len(record.cycles)} of {record.asked.get('cycles')} crashes{with_control}"
+
+
 def _times(record: RepeatedRecord) -> str:
     counts = Counter(each.state.value for each in record.times)
     states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no run yet"
@@ -200,7 +219,7 @@ def _times(record: RepeatedRecord) -> str:
 
 # What a record of several runs consists of.
 _CONTENTS: Mapping[type, Callable[[Any], str]] = {
-    SweepRecord: _points, EnduranceRecord: _so_far, RepeatedRecord: _times,
+    SweepRecord: _points, EnduranceRecord: _so_far, RepeatedRecord: _times, CrashRecord: _crashes,
 }  # fmt: skip
 
 

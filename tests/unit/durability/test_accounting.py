@@ -100,6 +100,15 @@ def test_one_that_is_done_twice_is_doubled(count, data):
     assert not found.is_clean
 
 
+@given(st.integers(1, 12), st.data())
+def test_one_that_is_done_twice_is_doubled_even_beside_one_in_doubt(count, data):
+    twice = data.draw(st.integers(1, count))
+    operations = sent(0, count)
+    doubtful = Operation(0, count + 1, (count + 1) % ROWS, 999)
+    found = run([*operations, doubtful], sorted([*operations, operations[twice - 1]], key=lambda each: each.number))
+    assert (found.doubled, found.lost_in_all, found.doubtful_there) == (1, 0, 0)
+
+
 @pytest.mark.parametrize("part", ["own", "row"])
 @given(st.integers(1, 12))
 def test_a_transaction_of_which_a_part_is_there_is_torn(part, count):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -87,6 +87,12 @@ class MysqlLedger:
             sessions={row["session"]: _entry(row) for row in sessions},
             rows={(row["session"], row["row_key"]): _entry(row) for row in rows},
         )
+
+    def settings(self) -> Mapping[str, str]:
+        """Return the settings that decide what a commit waits for."""
+        with self._asking("the server can't be asked for its settings") as connection:
+            rows = query(connection, statement("ledger", "settings"))
+        return {row["Variable_name"]: row["Value"] for row in rows}
 
     def guards(self) -> Sequence[str]:
         """Return what damage is found by on this server."""

@@ -34,13 +34,15 @@ _NO_COPIES = f"slob makes no standbys of {ENGINE} servers"
 _INSTEAD = "replicate servers of your own, and name them by URL"
 
 
+# The log would be flushed once a second, and a crash just after that loses nothing.
+_RARELY = "innodb_flush_log_at_timeout=60"
 CONTROLS = (
     Control(
         "flush-log-2",
-        "innodb_flush_log_at_trx_commit=2",
+        f"innodb_flush_log_at_trx_commit=2\n{_RARELY}",
         kill="the operating system keeps what the server has written when its processes die",
     ),
-    Control("flush-log-0", "innodb_flush_log_at_trx_commit=0"),
+    Control("flush-log-0", f"innodb_flush_log_at_trx_commit=0\n{_RARELY}"),
 )
 
 

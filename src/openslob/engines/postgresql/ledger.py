@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
@@ -83,6 +83,11 @@ class PostgresLedger:
             sessions={session: Entry(*entry) for session, *entry in sessions},
             rows={(session, key): Entry(*entry) for session, key, *entry in rows},
         )
+
+    def settings(self) -> Mapping[str, str]:
+        """Return the settings that decide what a commit waits for."""
+        with self._asking("the server can't be asked for its settings") as connection:
+            return dict(connection.execute(statement("ledger", "settings")).fetchall())
 
     def guards(self) -> Sequence[str]:
         """Return what damage is found by on this server."""

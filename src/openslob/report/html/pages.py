@@ -14,15 +14,18 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet
 from openslob.analyze.load_kinds import load_kind
 from openslob.errors import UsageError
+from openslob.record.crash import CrashRecord
 from openslob.record.endurance import EnduranceRecord
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.report import context, figures
 from openslob.report.charts.colours import Theme
+from openslob.report.charts.crash import crash_pictures
 from openslob.report.charts.endurance import endurance_pictures
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import DataTable, Picture, draw
 from openslob.report.charts.theme import FigureNames
+from openslob.report.crash import crash_headline, render_crash
 from openslob.report.endurance import read_course
 from openslob.report.endurance_text import endurance_headline, render_endurance
 from openslob.report.episodes import slow_stretches
@@ -158,6 +161,19 @@ def storage_page(record: StorageRecord) -> Page:
     )
 
 
+def crash_page(record: CrashRecord) -> Page:
+    """Return the page of a proof of durability: headline, verdicts, the crashes by kind and the text report."""
+    return Page(
+        title=f"{record.name}: proof of durability",
+        about=f"Proof {record.id}, started {_start(record)} UTC.",
+        banners=tuple(filter(None, (_incomplete(record, "proof"),))),
+        answers=(crash_headline(record),),
+        verdicts=verdict_rows(record.verdicts),
+        pictures=crash_pictures(record),
+        sections=(PageSection("Report", text=render_crash(record)),),
+    )
+
+
 def storage_set_page(records: Sequence[StorageRecord]) -> Page:
     """Return the page of several raw measurements: the headline, verdicts, pictures and text report of each."""
     times = sorted(_start(record) for record in records)
@@ -173,11 +189,11 @@ def storage_set_page(records: Sequence[StorageRecord]) -> Page:
     )
 
 
-def _start(record: RunRecord | StorageRecord | EnduranceRecord) -> str:
+def _start(record: RunRecord | StorageRecord | EnduranceRecord | CrashRecord) -> str:
     return record.started_at.replace("T", " ").removesuffix("Z")
 
 
-def _incomplete(record: RunRecord | StorageRecord | EnduranceRecord, what: str) -> str:
+def _incomplete(record: RunRecord | StorageRecord | EnduranceRecord | CrashRecord, what: str) -> str:
     """Return the banner of a record that is not complete; empty for a complete one."""
     if record.status is Status.COMPLETE:
         return ""

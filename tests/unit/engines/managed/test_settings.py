@@ -21,8 +21,9 @@ def test_every_control_is_the_last_line_that_sets_it(engine, config):
     for control in registry.controls(engine):
         spec = replace(registry.default_spec("x", engine), settings=control.settings)
         lines = config.config_text(spec, FILES, Path("/bin"), bulk=True).splitlines()
-        name, value = control.settings.split("=")
-        assert [line for line in lines if line.startswith(f"{name} ")][-1].startswith(f"{name} = '{value}'")
+        for setting in control.settings.splitlines():
+            name, value = setting.split("=")
+            assert [line for line in lines if line.startswith(f"{name} ")][-1].startswith(f"{name} = '{value}'")
 
 
 @pytest.mark.parametrize("text", ["fsync", "=off", "a b=1", "fsync=off\n\nx=1", "include '/etc'=1"])

@@ -13,8 +13,9 @@ from factories.orion import large, measured, simple, small
 from factories.tables import table
 from openslob.cli import app
 from openslob.cli.raw_orion import spelled
-from openslob.cli.report import raw_measurements
+from openslob.cli.report import with_own_page
 from openslob.errors import UsageError
+from openslob.record.finding import Kind
 from openslob.record.model import Status
 from openslob.record.storage import StorageFolder, StorageRecord, StorageStep
 from openslob.report.charts.picture import page_specs, png, svg
@@ -137,10 +138,10 @@ def test_slob_report_writes_the_page_beside_the_record(tmp_path):
     assert {path.name for path in (tmp_path / "svg").iterdir()} == {
         "orion-iops.svg", "orion-mbps.svg", "orion-latency.svg", "orion-matrix.svg",
     }  # fmt: skip
-    assert raw_measurements([folder.path.name], tmp_path) == (folder.path,)
-    assert raw_measurements(["a", "b"], tmp_path) == ()
+    assert with_own_page([folder.path.name], tmp_path) == (Kind.STORAGE, (folder.path,))
+    assert with_own_page(["a", "b"], tmp_path) is None
     with pytest.raises(UsageError, match="a is not: a report shows one or the other"):
-        raw_measurements([folder.path.name, "a"], tmp_path)
+        with_own_page([folder.path.name, "a"], tmp_path)
 
 
 @table(

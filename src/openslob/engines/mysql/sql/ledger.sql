@@ -86,6 +86,12 @@ SELECT CONCAT('`', REPLACE(table_schema, '`', '``'), '`.`', REPLACE(table_name, 
 -- Result: Table, Op, Msg_type, Msg_text, several rows.
 CHECK TABLE {relation} EXTENDED
 
+-- name: settings
+-- Result: Variable_name, Value.
+SHOW GLOBAL VARIABLES WHERE Variable_name IN (
+    'innodb_checksum_algorithm', 'innodb_doublewrite', 'innodb_flush_log_at_trx_commit', 'innodb_flush_method', 'log_bin',
+    'sync_binlog')
+
 -- name: guards
 -- Result: how pages are checked.
 SELECT @@innodb_checksum_algorithm AS checksums

@@ -86,6 +86,14 @@ SELECT count(*) FROM {relation} WHERE session >= 0
 -- name: no_seqscan
 SET enable_seqscan = off; SET enable_indexscan = on; SET enable_indexonlyscan = off; SET enable_bitmapscan = off
 
+-- name: settings
+-- Result: name, value.
+SELECT name, setting FROM pg_settings
+ WHERE name IN ('fsync', 'synchronous_commit', 'wal_sync_method', 'full_page_writes', 'data_checksums',
+                'synchronous_standby_names')
+   AND setting <> ''
+ ORDER BY name
+
 -- name: guards
 -- Result: whether pages have checksums; whether this role can use the module that compares tables
 -- and indexes, which since version 14 checks tables, too.

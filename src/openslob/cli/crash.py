@@ -1,0 +1,155 @@
+"""`slob crash`: a server crashes again and again under commits, and every acknowledged commit is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from openslob.analyze.crash import CAUGHT, KEEPS, WHOLE
+from openslob.cli.common_options import MEASUREMENT_NAME, RECORD_JSON, REQUIRE, RESULTS, require_known, require_verdicts
+from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.durability.crash import CrashPlan, prove
+from openslob.engines import registry
+from openslob.errors import SlobError, UsageError, VerdictError
+from openslob.record.crash import CrashCycle, CrashKind, CrashRecord
+from openslob.record.model import Holds, Status
+from openslob.report.crash import crash_answer, cycle_line, render_crash
+
+
+class Kinds(StrEnum):
+    """The kinds of crashes of a proof."""
+
+    KILL = "kill"
+    CUT = "cut"
+    BOTH = "both"
+
+
+_KINDS = {
+    Kinds.KILL: (CrashKind.KILL,), Kinds.CUT: (CrashKind.CUT,), Kinds.BOTH: (CrashKind.KILL, CrashKind.CUT),
+}  # fmt: skip
+_MOST_SESSIONS = 256
+
+KIND = Annotated[
+    Kinds,
+    typer.Option(
+        help="kill: all processes at once, SIGKILL; cut: the storage loses what was not synced, too (needs FUSE); both "
+        "in turn."
+    ),
+]
+CYCLES = Annotated[int, typer.Option(metavar="N", min=1, max=100_000, help="Number of crashes.")]
+SESSIONS = Annotated[int, typer.Option(metavar="N", min=1, max=_MOST_SESSIONS, help="Sessions that commit.")]
+ROWS = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Rows of each session, one or two to a block.")]
+ENGINE = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENGINE", help=f"Database of the server that is made: {', '.join(registry.managed_engines())}."
+    ),
+]
+VERSION = Annotated[str | None, typer.Option(metavar="N", help="Major version of the server that is made.")]
+SERVER = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="A managed server to crash instead of one that is made for it; --kind kill only."
+    ),
+]
+CONTROL = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Make it unsafe on purpose, which must be caught: lying-disk, or as `slob help durability` lists them.",
+    ),
+]
+SEED = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the times at which it crashes.")]
+
+
+def crash(
+    kind: KIND = Kinds.KILL,
+    cycles: CYCLES = 10,
+    sessions: SESSIONS = 8,
+    rows: ROWS = 16,
+    engine: ENGINE = None,
+    version: VERSION = None,
+    server: SERVER = None,
+    control: CONTROL = None,
+    seed: SEED = 1,
+    name: MEASUREMENT_NAME = "crash",
+    *,
+    results: RESULTS,
+    require: REQUIRE = None,
+    as_json: RECORD_JSON = False,
+) -> None:
+    """Prove that acknowledged commits survive: crash a server under load, recover it, look for each of them.
+
+    Example: slob crash --kind both --cycles 100
+    """
+    require_known(require or (), (KEEPS, WHOLE, *([CAUGHT] if control else [])))
+    plan = _plan(_KINDS[kind], cycles, sessions, rows, engine, version, server, control, seed)
+    with stoppable() as interrupt:
+        record, folder = prove(plan, name, results, interrupt, _teller(cycles))
+    if as_json:
+        write(record.model_dump_json(indent=1), kept=folder)
+    else:
+        write_report(render_crash(record, folder, columns()), crash_answer(record), folder)
+    _require(record, require or ())
+
+
+def _plan(
+    kinds: tuple[CrashKind, ...],
+    cycles: int,
+    sessions: int,
+    rows: int,
+    engine: str | None,
+    version: str | None,
+    server: str | None,
+    control: str | None,
+    seed: int,
+) -> CrashPlan:
+    """Return the plan. UsageError for options that exclude each other."""
+    if server is None:
+        engine = engine or registry.default_engine()
+        return CrashPlan(engine, kinds, cycles, sessions, rows, seed, None, version, control)
+    for option, given in (("--engine", engine), ("--version", version), ("--control", control)):
+        if given is not None:
+            raise UsageError(f"{option} is for a server that is made for the proof", "leave out --server")
+    if CrashKind.CUT in kinds:
+        raise UsageError(
+            f"the storage of {server} can't be cut off: its data are not on the layer that drops what was not synced",
+            "leave out --server, or use --kind kill",
+        )
+    if "://" in server or "," in server:
+        raise UsageError(
+            f"{server} is no managed server, and slob crashes no server that it did not make",
+            "leave out --server: a server is made for the proof, and destroyed afterwards",
+        )
+    found = registry.require_server(server)
+    return CrashPlan(found.status().spec.engine, kinds, cycles, sessions, rows, seed, server)
+
+
+def _teller(cycles: int) -> Callable[[CrashCycle], None]:
+    """Return what prints a line for each cycle."""
+    width = len(str(cycles))
+
+    def tell(cycle: CrashCycle) -> None:
+        line = f"{cycle.number:>{width}} of {cycles}: {cycle_line(cycle)}"
+        notify(line)
+
+    return tell
+
+
+def _require(record: CrashRecord, required: Sequence[str]) -> None:
+    """Raise the error with the exit code: 1 for a proof that was stopped, 3 for one that found a loss."""
+    if record.status is not Status.COMPLETE:
+        raise SlobError("the proof was stopped before its end; its record says interrupted")
+    require_verdicts(record.verdicts, required)
+    decisive = (CAUGHT,) if record.control else (KEEPS, WHOLE)
+    for verdict in record.verdicts:
+        if verdict.name in decisive and verdict.verdict is Holds.FAILS:
+            raise VerdictError(f"verdict {verdict.name} fails: {verdict.why}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(crash)

@@ -1,0 +1,159 @@
+"""The record of a proof of durability, `crash.json`: a server that crashed again and again, and what it kept.
+
+It is a folder, ``results/<time>-<name>/``, with `crash.json`, and with the driver's ledger of each cycle in which
+something was lost or damaged. The file is replaced as a whole after every cycle.
+
+History of the format, newest first:
+  1  first version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field
+
+from openslob.record.model import Figure, RecordModel, Status, Verdict
+from openslob.record.store import (
+    UNFINISHED,
+    DocumentFolder,
+    RecordEntry,
+    find_records,
+    lock_marker,
+    new_folder,
+    read_document,
+)
+from openslob.record.versions import Format
+
+CRASH_VERSION = 1
+CRASH_FILE = "crash.json"
+
+
+class CrashKind(StrEnum):
+    """How a server crashes: all of its processes are killed, or its storage is cut off at the same moment, too."""
+
+    KILL = "kill"
+    CUT = "cut"
+
+
+class LostOperation(RecordModel):
+    """An operation that was acknowledged and is not there; ``age_ms``: acknowledged so long before the crash."""
+
+    session: int
+    number: int
+    key: int
+    age_ms: float
+
+
+class CrashCycle(RecordModel):
+    """One crash, numbered from 1.
+
+    ``acked`` operations were acknowledged in ``load_s`` seconds, ``in_doubt`` were sent without an answer, and
+    ``doubtful_there`` of these are there. ``lost`` counts the acknowledged ones that are not there, ``lost_operations``
+    has the first of them, ``oldest_lost_ms`` how long before the crash the first one was acknowledged. ``faults`` and
+    ``damage`` have one line each. ``recovery_s`` is from the order to start until the first query was answered; None:
+    the server did not recover, ``why`` says why. ``compared`` is false if its data could not be read.
+    ``ledger`` is the file of the driver's ledger, kept if anything is wrong.
+    """
+
+    number: int
+    kind: CrashKind
+    load_s: float
+    acked: int = 0
+    in_doubt: int = 0
+    doubtful_there: int = 0
+    lost: int = 0
+    lost_operations: tuple[LostOperation, ...] = ()
+    oldest_lost_ms: float | None = None
+    faults: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+    recovery_s: float | None = None
+    compared: bool = False
+    why: str = ""
+    ledger: str | None = None
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the server recovered with all that it had acknowledged, and nothing else."""
+        return self.compared and not (self.lost or self.faults or self.damage)
+
+
+class CrashControl(RecordModel):
+    """What made the server or its storage unsafe on purpose.
+
+    ``may_lose_nothing`` says by kind of crash why nothing may be lost all the same; another kind must lose commits.
+    """
+
+    name: str
+    settings: str = ""
+    may_lose_nothing: Mapping[str, str] = Field(default_factory=dict)
+
+
+class CrashRecord(RecordModel):
+    """The request of a proof, the server, and each cycle.
+
+    ``asked`` has the parameters of the command; ``server`` has facts: ``name``, ``product``, ``version``, ``settings``
+    and others; ``guards`` is what damage was looked for with, ``storage`` what a cut drops. ``control`` is None for the
+    proof itself.
+    """
+
+    crash_version: int = CRASH_VERSION
+    kind: str = "crash"
+    id: str
+    name: str
+    status: Status
+    started_at: str
+    openslob_version: str
+    asked: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    server: Mapping[str, Any] = Field(default_factory=dict)
+    guards: tuple[str, ...] = ()
+    storage: str = ""
+    control: CrashControl | None = None
+    cycles: tuple[CrashCycle, ...] = ()
+    summary: Mapping[str, Figure] = Field(default_factory=dict)
+    verdicts: tuple[Verdict, ...] = ()
+    errors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def value(self, name: str) -> float | None:
+        """Return a figure of the summary; None when it is not known."""
+        figure = self.summary.get(name)
+        return figure.value if figure else None
+
+
+FORMAT = Format(CrashRecord, "the record of a proof of durability", "crash_version", CRASH_VERSION)
+
+
+class CrashFolder(DocumentFolder[CrashRecord]):
+    """The folder of a proof while it is in progress."""
+
+    @classmethod
+    def begin(cls, results: Path, record: CrashRecord) -> Self:
+        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if the name is taken.
+
+        Its first record says that the proof failed.
+        """
+        path = new_folder(results, record.id)
+        unfinished = {"id": path.name, "status": Status.FAILED, "errors": (UNFINISHED,)}
+        folder = cls(path, CRASH_FILE, lock_marker(path), record)
+        folder.save(record.model_copy(update=unfinished))
+        return folder
+
+    def update(self, **changes: object) -> None:
+        """Save the record with these fields replaced."""
+        self.save(self.record.model_copy(update=changes))
+
+
+def load(path: Path) -> CrashRecord:
+    """Read the record in a folder or in a `crash.json`. SlobError when there is none that can be read."""
+    file = path / CRASH_FILE if path.is_dir() else path
+    return FORMAT.parse(read_document(file), str(file))
+
+
+def find(results: Path) -> list[RecordEntry[CrashRecord]]:
+    """Return all proofs in ``results``, the oldest first; one that can't be read has a problem instead."""
+    return find_records(results, (f"*/{CRASH_FILE}",), load)

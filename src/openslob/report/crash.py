@@ -1,0 +1,143 @@
+"""Text report of a proof of durability: headline, verdicts, the crashes by kind, and every cycle with a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from openslob.analyze.crash import what_is_wrong
+from openslob.record.crash import CRASH_FILE, CrashCycle, CrashKind, CrashRecord
+from openslob.record.model import Status
+from openslob.report.folding import folded
+from openslob.report.format import MISSING, hanging, number, pairs, seconds, title_lines, without_controls, wrapped
+from openslob.report.record_view import why_incomplete
+from openslob.report.text import failing, verdicts
+
+_HEAD = (
+    "crash", "cycles", "clean", "acknowledged", "commits/s", "in doubt", "of these there", "lost", "recovery median",
+    "max",
+)  # fmt: skip
+_KINDS = {CrashKind.KILL: "all processes killed", CrashKind.CUT: "storage cut off, too"}
+_MOST_CYCLES = 10
+
+
+def render_crash(record: CrashRecord, folder: Path | None = None, columns: int | None = None) -> str:
+    """Return the report; if ``folder`` is given, its last line names the record's file."""
+    sections = (
+        _title(record),
+        wrapped(crash_headline(record)),
+        verdicts(record.verdicts),
+        ["CRASHES", *folded(_HEAD, crash_rows(record), columns)] if record.cycles else [],
+        _not_clean(record),
+        _looked_for(record),
+        ["NOTES", *(line for note in record.notes for line in hanging("", note))] if record.notes else [],
+        [f"record: {folder / CRASH_FILE}"] if folder else [],
+    )
+    return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
+
+
+def crash_answer(record: CrashRecord) -> str:
+    """Return the report in short: the result, how many verdicts hold, and those that fail."""
+    return without_controls("\n".join([*wrapped(crash_headline(record)), *failing(record.verdicts)]))
+
+
+def crash_headline(record: CrashRecord) -> str:
+    """Return the result in one sentence."""
+    if not record.cycles:
+        return "No crash was completed."
+    cycles, acked, lost = len(record.cycles), record.value("acked_commits"), record.value("lost_commits")
+    kept = "all of them are there" if not lost else f"{number(lost)} of them are not there"
+    down = sum(not cycle.compared for cycle in record.cycles)
+    if down:
+        kept += f" as far as the server's data can be read, which is not so after {number(down)} crashes"
+    unsafe = f", made unsafe on purpose ({record.control.name})" if record.control else ""
+    return (
+        f"{server_of(record)}{unsafe}: {number(acked)} commits were acknowledged before {number(cycles)} "
+        f"crash{'es' if cycles > 1 else ''}, and {kept}. Time to the first query after a crash: "
+        f"{seconds(record.value('recovery_median_s'))} (median), {seconds(record.value('recovery_max_s'))} at most."
+    )
+
+
+def server_of(record: CrashRecord) -> str:
+    """Return product and version."""
+    return f"{record.server.get('product', 'The server')} {record.server.get('version', '')}".rstrip()
+
+
+def cycle_line(cycle: CrashCycle) -> str:
+    """Return one cycle in a line, as the progress shows it."""
+    if not cycle.is_clean:
+        return what_is_wrong(cycle).partition(": ")[2]
+    there = f", {cycle.in_doubt} in doubt of which {cycle.doubtful_there} are there" if cycle.in_doubt else ""
+    return (
+        f"{cycle.kind.value} after {cycle.load_s:.1f} s: {cycle.acked:,} acknowledged{there}, none lost; "
+        f"recovered in {seconds(cycle.recovery_s)}"
+    )
+
+
+def crash_rows(record: CrashRecord) -> list[tuple[str, ...]]:
+    """Return a row for each kind of crash that happened."""
+    kinds = {kind: [cycle for cycle in record.cycles if cycle.kind is kind] for kind in CrashKind}
+    return [_row(_KINDS[kind], cycles) for kind, cycles in kinds.items() if cycles]
+
+
+def _row(name: str, cycles: Sequence[CrashCycle]) -> tuple[str, ...]:
+    recovered = [cycle.recovery_s for cycle in cycles if cycle.recovery_s is not None]
+    loaded_s, acked = sum(cycle.load_s for cycle in cycles), sum(cycle.acked for cycle in cycles)
+    return (
+        name,
+        number(len(cycles)),
+        number(sum(cycle.is_clean for cycle in cycles)),
+        f"{acked:,}",
+        number(acked / loaded_s if loaded_s else None),
+        number(sum(cycle.in_doubt for cycle in cycles)),
+        number(sum(cycle.doubtful_there for cycle in cycles)),
+        number(sum(cycle.lost for cycle in cycles)),
+        seconds(median(recovered) if recovered else None),
+        seconds(max(recovered, default=None)),
+    )
+
+
+def _title(record: CrashRecord) -> list[str]:
+    started = record.started_at.replace("T", " ").removesuffix("Z")
+    lines = title_lines(record.id, f"{started} UTC, openslob {record.openslob_version}")
+    host = record.environment.get("host")
+    lines += wrapped(f"proof of durability, slob crash{f', on {host}' if host else ''}")
+    if record.status is not Status.COMPLETE:
+        lines += hanging(f"!! {record.status.upper()}: ", "; ".join(record.errors) or why_incomplete(record.status))
+    return lines
+
+
+def _not_clean(record: CrashRecord) -> list[str]:
+    """Return the cycles with a loss or damage, the first of them with their lines."""
+    bad = [cycle for cycle in record.cycles if not cycle.is_clean]
+    if not bad:
+        return []
+    lines = ["NOT CLEAN"]
+    for cycle in bad[:_MOST_CYCLES]:
+        lines += hanging("", what_is_wrong(cycle))
+        more = [*cycle.faults, *cycle.damage] if not record.control else []
+        lines += [line for text in more[:_MOST_CYCLES] for line in hanging("  ", text)]
+        lines += [f"  ledger: {cycle.ledger}"] if cycle.ledger else []
+    if len(bad) > _MOST_CYCLES:
+        lines.append(f"and {len(bad) - _MOST_CYCLES} more cycles: see --json")
+    return lines
+
+
+def _looked_for(record: CrashRecord) -> list[str]:
+    """Return what the proof consists of."""
+    asked, server = record.asked, record.server
+    settings = ", ".join(f"{name} = {value}" for name, value in server.get("settings", {}).items())
+    rows = [
+        ("server", f"{server.get('name', MISSING)}{', made for this' if server.get('made_for_this') else ''}"),
+        ("load", f"{asked.get('sessions')} sessions, each with {asked.get('rows')} rows, one commit after another"),
+        ("settings", settings or MISSING),
+        *(
+            [("unsafe by", ", ".join(record.control.settings.splitlines()) or record.control.name)]
+            if record.control
+            else []
+        ),
+        *([("storage", record.storage)] if record.storage else []),
+        ("damage", "; ".join(record.guards) or MISSING),
+    ]
+    return ["WHAT WAS DONE", *pairs(rows)]
