@@ -19,8 +19,9 @@ Steps = NDArray[np.bool_]
 BLOCK = 600
 # Fewer steps have no course of their own.
 LEAST_STEPS = 8
-# A step must be this far below what is usual, and by so many times the noise.
+# A step must be this far below what is usual, and by so many times the noise; so far is enough in any load.
 LEAST_DROP = 0.2
+SURE_DROP = 0.7
 LEAST_RISE = 2.0
 NOISES = 4.0
 # The median absolute deviation of a normal distribution is this part of its standard deviation.
@@ -34,7 +35,7 @@ def slow_steps(trace: Trace) -> tuple[Steps, Array]:
     if known.sum() < LEAST_STEPS:
         return np.zeros(trace.steps, bool), np.full(trace.steps, np.nan)
     usual = usual_course(ops, 75)
-    least = np.maximum(LEAST_DROP * usual, NOISES * noise(ops))
+    least = np.maximum(LEAST_DROP * usual, np.minimum(SURE_DROP * usual, NOISES * noise(ops)))
     slow = known & (ops < usual - least)
     for name in ("latency.p50_us", "latency.p99_us"):
         latency = np.log(np.where(trace.get(name) > 0, trace.get(name), np.nan))

@@ -119,6 +119,11 @@ def test_noise_is_no_episode(noise):
     assert episodes(course({}, noise=noise)) == []
 
 
+def test_a_load_that_varies_much_is_slow_when_hardly_anything_is_left():
+    trace = course({"ops": 150.0}, noise=0.25)
+    assert [(each.begin_s, each.end_s) for each in episodes(trace)] == [(30.0, 33.0)]
+
+
 def test_a_drift_over_hours_is_compared_with_itself():
     ops = np.linspace(1000, 500, 4 * BLOCK) * (1 + 0.02 * np.random.default_rng(3).standard_normal(4 * BLOCK))
     slow, usual = slow_steps(Trace(0, 1.0, {"ops": ops}))
