@@ -123,6 +123,12 @@ def environment(ctx: typer.Context) -> Mapping[str, str]:
     return _environment(ctx.meta[_ASKED]["profile"])
 
 
+def config_file(ctx: typer.Context) -> Path | None:
+    """Return the file that the command names by --config."""
+    path: Path | None = ctx.meta[_ASKED]["config"]
+    return path
+
+
 def _environment(profile: str | None) -> Mapping[str, str]:
     return {**os.environ, PROFILE_VARIABLE: profile or ""}
 

@@ -193,7 +193,7 @@ def with_target(command: Command) -> Command:
         if any(from_file(ctx, name) for name in own):
             for notice in configuration(ctx).notices:
                 notify(notice)
-        command(target=_target(ctx, own), **own)
+        command(target=_target(ctx, own), **own, **context_for(command, ctx))
 
     return _with_options(called, command, "target", [])
 

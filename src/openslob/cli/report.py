@@ -16,7 +16,7 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
-from openslob.record import crash, endurance, failover, finding, storage
+from openslob.record import crash, endurance, failover, finding, repeated, storage
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
@@ -131,6 +131,14 @@ def page_of_course(folders: tuple[Path, ...]) -> Page:
     return endurance_page(with_figures(folder, endurance.load(folder)), folder)
 
 
+def page_of_repeated(folders: tuple[Path, ...]) -> Page:
+    """Return the page of a repeated run."""
+    from openslob.report.html.pages import repeated_page  # noqa: PLC0415
+
+    (folder,) = folders
+    return repeated_page(repeated.load(folder))
+
+
 def page_of_outages(folders: tuple[Path, ...]) -> Page:
     """Return the page of a test of failover."""
     from openslob.report.html.failover_page import failover_page  # noqa: PLC0415
@@ -158,7 +166,7 @@ def page_of_raw(folders: tuple[Path, ...]) -> Page:
 # Kinds of records that have a page of their own, and those of which one page shows several.
 _PAGES: Mapping[Kind, Callable[[tuple[Path, ...]], Page]] = {
     Kind.STORAGE: page_of_raw, Kind.ENDURANCE: page_of_course, Kind.CRASH: page_of_proof,
-    Kind.FAILOVER: page_of_outages,
+    Kind.FAILOVER: page_of_outages, Kind.REPEATED: page_of_repeated,
 }  # fmt: skip
 _TOGETHER = frozenset({Kind.STORAGE})
 

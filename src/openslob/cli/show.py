@@ -15,7 +15,7 @@ from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
 from openslob.errors import UsageError
-from openslob.record import crash, endurance, failover, finding, storage, store
+from openslob.record import crash, endurance, failover, finding, repeated, storage, store
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RecordModel, RunRecord, Status
 from openslob.record.sweep import SweepRecord, load_sweep
@@ -23,6 +23,7 @@ from openslob.report.crash import crash_answer, render_crash
 from openslob.report.endurance import with_figures
 from openslob.report.endurance_text import endurance_answer, render_endurance
 from openslob.report.failover import failover_answer, render_failover
+from openslob.report.repeated_text import render_repeated, repeated_answer
 from openslob.report.storage import render_storage, storage_answer
 from openslob.report.sweep_text import render_sweep, sweep_answer
 from openslob.report.text import answer, render
@@ -58,6 +59,7 @@ _WRITTEN = {
     Kind.FAILOVER: "; these are the outages so far",
     Kind.ENDURANCE: "; this is what was measured before",
     Kind.CRASH: "; these are the crashes so far",
+    Kind.REPEATED: "; these are the runs so far",
 }
 
 
@@ -84,6 +86,9 @@ def _read(found: Found) -> tuple[RecordModel, Callable[[], tuple[str, str]]]:
                 render_endurance(endured, found.folder, columns()),
                 endurance_answer(endured),
             )
+        case Kind.REPEATED:
+            again = repeated.load(found.path)
+            return again, lambda: (render_repeated(again, found.folder, columns()), repeated_answer(again))
         case _:
             run = store.load(found.path)
             return run, lambda: (render(run, found.folder, columns()), answer(run))

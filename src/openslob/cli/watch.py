@@ -14,9 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
-from openslob.cli.common_options import DURATION, RESULTS, at_least
+from openslob.cli.common_options import DURATION, REQUIRE, RESULTS, at_least
+from openslob.cli.completion import records
 from openslob.cli.console import columns, complain, notify, reader_is_gone, stoppable, write
 from openslob.cli.options import with_target
+from openslob.cli.repeated import Repeats, watch_runs
 from openslob.engines.base import Activity, Engine
 from openslob.engines.facts import ServerFacts
 from openslob.engines.registry import resolve_as_is
@@ -35,6 +37,7 @@ from openslob.secrets import Target
 # The shortest interval: servers show what their sessions did up to a second late.
 _SHORTEST_S = 1.0
 _DEFAULT_TOP = 5
+REPEATED = "Repeated runs"
 # What the sum of a cluster's instances is called where instances have their targets.
 _SUM = "all"
 
@@ -65,9 +68,40 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON: one 
 Printer = Callable[[Interval], None]
 
 
+EVERY = Annotated[
+    float | None,
+    typer.Option(
+        "--every", parser=at_least(5), metavar=DURATION, rich_help_panel=REPEATED,
+        help="Make the same run again and again, one at this interval, such as 15m, instead of watching.",
+    ),
+]  # fmt: skip
+FOR = Annotated[
+    float | None,
+    typer.Option(
+        "--for", parser=at_least(5), metavar=DURATION, rich_help_panel=REPEATED,
+        help="How long to make runs, such as 3d (default: until Ctrl-C); --count gives their number instead.",
+    ),
+]  # fmt: skip
+RUN = Annotated[
+    str,
+    typer.Option(
+        "--run", metavar="OPTIONS", rich_help_panel=REPEATED, show_default=False,
+        help="The run: parameters of `slob run` as one text, such as '--sessions 8 --run-time 30'.",
+    ),
+]  # fmt: skip
+RESUME = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RECORD", autocompletion=records, rich_help_panel=REPEATED,
+        help="Go on with this repeated run; the times that have passed are missed.",
+    ),
+]  # fmt: skip
+
+
 @with_target
 def watch(
     target: Target,
+    ctx: typer.Context,
     interval: INTERVAL = "1s",  # type: ignore[assignment]
     count: COUNT = None,
     filters: FILTER = None,
@@ -79,12 +113,23 @@ def watch(
     results: RESULTS,
     as_csv: CSV = False,
     as_json: JSON = False,
+    every: EVERY = None,
+    seconds: FOR = None,
+    run: RUN = "",
+    resume: RESUME = None,
+    require: REQUIRE = None,
 ) -> None:
     """Show what a server does, second by second: transactions, reads, writes, log, CPU, device, waits, I/O by object.
 
     Everything is of the whole server, whoever uses it; nothing is run or changed there. Ctrl-C ends it.
+    With --every, it makes the same run again and again instead, and shows how far the runs differ, and since when.
     Example: slob watch --target embedded --filter IO
     """
+    repeats = Repeats(every, seconds, count, run, resume)
+    repeats.require_complete()
+    if repeats.is_asked:
+        watch_runs(target, ctx, repeats, name, results, require or [], as_json)
+        return
     if as_csv and as_json:
         raise UsageError("--csv and --json exclude each other", "give one of them")
     engine = resolve_as_is(target.reveal())

@@ -14,7 +14,9 @@ from openslob.live.state import RunState
 from openslob.live.sweep_view import SweepView
 from openslob.live.view import Progress, View
 from openslob.record import store
+from openslob.record.endurance import ENDURANCE_FILE
 from openslob.record.model import RunRecord
+from openslob.record.repeated import REPEATED_FILE
 from openslob.record.store import RECORD_FILE, UNFINISHED, running_pid
 from openslob.record.sweep import SWEEP_FILE, PointState, SweepRecord, load_sweep
 
@@ -41,6 +43,7 @@ class Follower(Protocol):
 
 def follow(folder: Path) -> Follower:
     """Return the follower of the record in a folder, after a first look. SlobError if there is no record."""
+    folder = last_run(folder)
     if (folder / SWEEP_FILE).exists():
         found: Follower = FollowedSweep(folder)
     elif (folder / RECORD_FILE).exists():
@@ -49,6 +52,13 @@ def follow(folder: Path) -> Follower:
         raise SlobError(f"{folder} has no record", "name the folder of a run or of a sweep; `slob list` shows them")
     found.poll()
     return found
+
+
+def last_run(folder: Path) -> Path:
+    """Return the last run of an endurance run or of a repeated run, which has no view of its own; else the folder."""
+    if not any((folder / name).exists() for name in (ENDURANCE_FILE, REPEATED_FILE)):
+        return folder
+    return max((each.parent for each in folder.glob(f"*/{RECORD_FILE}")), default=folder)
 
 
 class FollowedRun:

@@ -17,7 +17,7 @@ from typing import Any, Self
 from pydantic import Field
 
 from openslob.errors import SlobError
-from openslob.record.model import Figure, RecordModel, Status
+from openslob.record.model import Figure, RecordModel, Status, Verdict
 from openslob.record.store import (
     DocumentFolder,
     RecordEntry,
@@ -62,7 +62,8 @@ class RepeatedRecord(RecordModel):
     """The request of a repeated run and what became of each time.
 
     ``every_s`` is the time between two runs, ``planned`` the number of times; None: until it is stopped. ``first_s`` is
-    when the first run was due. ``summary`` has the spread between the runs.
+    when the first run was due. ``summary`` has the spread between the runs, ``changes`` a row of plain values for each
+    change point.
     """
 
     repeated_version: int = REPEATED_VERSION
@@ -81,6 +82,7 @@ class RepeatedRecord(RecordModel):
     times: tuple[RepeatedTime, ...] = ()
     summary: Mapping[str, Figure] = Field(default_factory=dict)
     changes: tuple[Mapping[str, Any], ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

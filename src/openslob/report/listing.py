@@ -64,7 +64,9 @@ def overview(listed: Listed) -> dict[str, Any]:
     }
 
 
-def _failed(record: RunRecord | StorageRecord | EnduranceRecord | FailoverRecord | CrashRecord) -> list[str]:
+def _failed(
+    record: RunRecord | StorageRecord | EnduranceRecord | RepeatedRecord | FailoverRecord | CrashRecord,
+) -> list[str]:
     return [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
 
 
@@ -136,8 +138,9 @@ def _of_repeated(record: RepeatedRecord) -> dict[str, Any]:
     return {
         **_parameters(record.workload),
         "ops_per_s": record.value("ops_per_s"),
+        "p99_us": record.value("p99_us"),
         "times": dict(Counter(each.state.value for each in record.times)),
-        "failed_verdicts": [],
+        "failed_verdicts": _failed(record),
     }
 
 

@@ -9,6 +9,7 @@ import pytest
 from factories.endured import FIRST_S, GAP_S, SECOND_S, endured
 from factories.live import OPS
 from factories.running import slob
+from openslob.live.follow import FollowedRun, follow
 from openslob.record import endurance
 from openslob.record.model import Holds
 from openslob.report.charts.endurance import endurance_pictures
@@ -95,6 +96,12 @@ def test_commands_know_the_record(folder, tmp_path):
     page = tmp_path / "page.html"
     assert slob("report", "latest", *on, "-o", str(page)).returncode == 0
     assert "The run over time" in page.read_text()
+
+
+def test_the_live_view_is_that_of_the_last_segment(folder):
+    followed = follow(folder)
+    assert isinstance(followed, FollowedRun)
+    assert followed.folder.name.endswith("segment-2")
 
 
 @pytest.mark.parametrize(("at_s", "text"), [(0, "0:00:00"), (3661, "1:01:01"), (2 * 86_400 + 60, "2 d 0:01:00")])

@@ -17,6 +17,7 @@ from openslob.errors import UsageError
 from openslob.record.crash import CrashRecord
 from openslob.record.endurance import EnduranceRecord
 from openslob.record.model import RunRecord, Status
+from openslob.record.repeated import RepeatedRecord
 from openslob.record.storage import StorageRecord
 from openslob.report import context, figures
 from openslob.report.charts.colours import Theme
@@ -24,6 +25,7 @@ from openslob.report.charts.crash import crash_pictures
 from openslob.report.charts.endurance import endurance_pictures
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import DataTable, Picture, draw
+from openslob.report.charts.repeated import repeated_picture
 from openslob.report.charts.theme import FigureNames
 from openslob.report.crash import crash_headline, render_crash
 from openslob.report.endurance import read_course
@@ -44,10 +46,12 @@ from openslob.report.html.page import (
 from openslob.report.html.set_page import set_page, slowest_table
 from openslob.report.pictures import pictures_of_run, pictures_of_storage
 from openslob.report.record_view import label, reason, shown, value, why_incomplete
+from openslob.report.repeated_text import render_repeated, repeated_headline
 from openslob.report.set_summary import set_summary_lines
 from openslob.report.storage import render_storage, storage_headline, what_it_is
 from openslob.units import format_duration
 
+_AnyRecord = RunRecord | StorageRecord | EnduranceRecord | RepeatedRecord | CrashRecord
 # Files that the points of AWR reports can be drawn into.
 PICTURE_FORMATS = (".html", ".svg", ".png")
 _RUN_SECTIONS = (
@@ -148,6 +152,20 @@ def endurance_page(record: EnduranceRecord, folder: Path) -> Page:
     )
 
 
+def repeated_page(record: RepeatedRecord) -> Page:
+    """Return the page of a repeated run: headline, verdicts, the runs over time and the text report."""
+    picture = repeated_picture(record)
+    return Page(
+        title=f"{record.name}: the same run every {format_duration(record.every_s)} on {record.target}",
+        about=f"Repeated run {record.id}, started {_start(record)} UTC.",
+        banners=tuple(filter(None, (_incomplete(record, "repeated run"),))),
+        answers=(repeated_headline(record),),
+        verdicts=verdict_rows(record.verdicts),
+        pictures=(picture,) if picture else (),
+        sections=(PageSection("Report", text=render_repeated(record)),),
+    )
+
+
 def storage_page(record: StorageRecord) -> Page:
     """Return the page of a raw measurement: headline, verdicts, pictures and the text report."""
     return Page(
@@ -189,11 +207,11 @@ def storage_set_page(records: Sequence[StorageRecord]) -> Page:
     )
 
 
-def _start(record: RunRecord | StorageRecord | EnduranceRecord | CrashRecord) -> str:
+def _start(record: _AnyRecord) -> str:
     return record.started_at.replace("T", " ").removesuffix("Z")
 
 
-def _incomplete(record: RunRecord | StorageRecord | EnduranceRecord | CrashRecord, what: str) -> str:
+def _incomplete(record: _AnyRecord, what: str) -> str:
     """Return the banner of a record that is not complete; empty for a complete one."""
     if record.status is Status.COMPLETE:
         return ""

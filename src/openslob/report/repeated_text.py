@@ -1,0 +1,168 @@
+"""Text report of a repeated run: how far its runs differ, when they changed, and what became of each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+
+from openslob.metrics import METRICS
+from openslob.record.model import Status
+from openslob.record.repeated import REPEATED_FILE, RepeatedRecord, RepeatedTime, TimeState
+from openslob.report.format import (
+    MISSING,
+    hanging,
+    micros,
+    number,
+    percent,
+    table,
+    title_lines,
+    without_controls,
+    wrapped,
+)
+from openslob.report.record_view import why_incomplete
+from openslob.report.text import failing, verdicts
+from openslob.units import format_duration
+
+# Of more runs, those of each day, and those that were not made, are shown.
+MOST_RUNS = 40
+_SHOWN = {"ops_per_s": ("operations/s", number), "p99_us": ("p99", micros)}
+
+
+def render_repeated(record: RepeatedRecord, folder: Path | None = None, columns: int | None = None) -> str:
+    """Return the report; if ``folder`` is given, its last lines name the record's files and what draws them."""
+    sections = (
+        _title(record),
+        wrapped(repeated_headline(record)),
+        verdicts(record.verdicts),
+        _spread(record, columns),
+        _changes(record, columns),
+        _days(record.done, columns),
+        _times(record.times, columns),
+        ["NOTES", *(line for note in record.notes for line in hanging("", note))] if record.notes else [],
+        [f"record: {folder / REPEATED_FILE}", f"slob report {record.id} draws it"] if folder else [],
+    )
+    return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
+
+
+def repeated_answer(record: RepeatedRecord) -> str:
+    """Return the report in short: the result, how many verdicts hold, and those that fail."""
+    return without_controls("\n".join([*wrapped(repeated_headline(record)), *failing(record.verdicts)]))
+
+
+def repeated_headline(record: RepeatedRecord) -> str:
+    """Return the result in a few sentences."""
+    runs, every = len(record.done), format_duration(record.every_s)
+    if not runs:
+        return f"No run was made yet; one is due every {every}."
+    spread = record.value("ops_per_s_spread_pct")
+    sentences = [
+        f"{runs} run{'s' if runs > 1 else ''}, every {every}: {number(record.value('ops_per_s'))} operations/s in the "
+        f"median, p99 {micros(record.value('p99_us'))}."
+    ]
+    if spread is not None:
+        low, high = (number(record.value(f"ops_per_s_{end}")) for end in ("low", "high"))
+        sentences.append(f"9 of 10 runs gave {low} to {high}/s; they spread by {percent(round(spread, 1))}.")
+    for change in record.changes[:3]:
+        sentences.append(
+            f"{_name(change['figure']).capitalize()} changed by {change['change_pct']:+.1f} % from run "
+            f"{change['number']} on ({moment(change['due_s'])})."
+        )
+    return " ".join(sentences)
+
+
+def moment(at_s: float) -> str:
+    """Return a time of day in the zone of this host, with its day."""
+    return f"{datetime.fromtimestamp(at_s).astimezone():%a %Y-%m-%d %H:%M}"
+
+
+def time_line(each: RepeatedTime) -> str:
+    """Return what became of a time in one line."""
+    head = f"{moment(each.due_s)}  run {each.number}"
+    if each.state is not TimeState.DONE:
+        return f"{head}: {each.state.value}: {each.why}"
+    fails = f"; fails: {', '.join(name.replace('_', ' ') for name in each.failed_verdicts)}" * bool(
+        each.failed_verdicts
+    )
+    figures = each.figures
+    return f"{head}: {number(figures.get('ops_per_s'))} operations/s, p99 {micros(figures.get('p99_us'))}{fails}"
+
+
+def _name(figure: str) -> str:
+    return METRICS[figure].label if figure in METRICS else _SHOWN[figure][0]
+
+
+def _title(record: RepeatedRecord) -> list[str]:
+    started = record.started_at.replace("T", " ").removesuffix("Z")
+    of = f", {record.planned} planned" if record.planned else ""
+    lines = [
+        *title_lines(record.id, f"{started} UTC, openslob {record.openslob_version}"),
+        *wrapped(f"The same run on {record.target} every {format_duration(record.every_s)}{of}"),
+    ]
+    if record.status is not Status.COMPLETE:
+        rest = f"slob watch --resume {record.id} goes on"
+        lines += hanging(f"!! {record.status.upper()}: ", f"{why_incomplete(record.status)}; {rest}")
+    return lines
+
+
+def _spread(record: RepeatedRecord, columns: int | None) -> list[str]:
+    if len(record.done) < 2:
+        return []
+    rows = [
+        (
+            label, shown(record.value(name)), shown(record.value(f"{name}_low")), shown(record.value(f"{name}_high")),
+            percent(record.value(f"{name}_spread_pct")),
+        )
+        for name, (label, shown) in _SHOWN.items()
+    ]  # fmt: skip
+    return ["SPREAD BETWEEN RUNS", *table(("", "median", "5 % below", "5 % above", "spread"), rows, columns=columns)]
+
+
+def _changes(record: RepeatedRecord, columns: int | None) -> list[str]:
+    if not record.changes:
+        return []
+    rows = [
+        (
+            moment(each["due_s"]), f"{each['number']}", _SHOWN[each["figure"]][0],
+            _SHOWN[each["figure"]][1](each["before"]), _SHOWN[each["figure"]][1](each["after"]),
+            f"{each['change_pct']:+.1f} %", f"{each['p']:.2g}",
+        )
+        for each in record.changes
+    ]  # fmt: skip
+    return ["CHANGE POINTS", *table(("from", "run", "figure", "before", "after", "change", "p"), rows, columns=columns)]
+
+
+def _days(done: Sequence[RepeatedTime], columns: int | None) -> list[str]:
+    """Return the median of each day, if there are several days."""
+    days: dict[str, list[RepeatedTime]] = {}
+    for each in done:
+        days.setdefault(f"{datetime.fromtimestamp(each.due_s).astimezone():%a %Y-%m-%d}", []).append(each)
+    if len(days) < 2:
+        return []
+    rows = [
+        (day, str(len(of_day)), *(shown(_median(of_day, name)) for name, (_, shown) in _SHOWN.items()))
+        for day, of_day in days.items()
+    ]
+    return ["DAYS", *table(("day", "runs", "operations/s", "p99"), rows, columns=columns)]
+
+
+def _median(done: Sequence[RepeatedTime], name: str) -> float | None:
+    known = [value for each in done if (value := each.figures.get(name)) is not None]
+    return median(known) if known else None
+
+
+def _times(times: Sequence[RepeatedTime], columns: int | None) -> list[str]:
+    shown = times if len(times) <= MOST_RUNS else [each for each in times if each.state is not TimeState.DONE]
+    if not shown:
+        return []
+    rows = [
+        (
+            moment(each.due_s), str(each.number), number(each.figures.get("ops_per_s")),
+            micros(each.figures.get("p99_us")), each.run or MISSING,
+            each.why if each.state is TimeState.DONE else f"{each.state.value}: {each.why}",
+        )
+        for each in shown[:MOST_RUNS]
+    ]  # fmt: skip
+    head = "RUNS" if len(times) <= MOST_RUNS else "RUNS THAT WERE NOT MADE"
+    return [head, *table(("due", "run", "operations/s", "p99", "record", ""), rows, ends_in_text=True, columns=columns)]
