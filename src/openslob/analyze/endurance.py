@@ -37,6 +37,8 @@ LASTS_SHARE = 0.1
 # The time of a write grows so much where a device runs out of free cells.
 SLOWER_WRITES = 1.25
 GAP = "gap"
+# The series of bytes written, the best first.
+WRITTEN = ("device.write_bytes", "server.write_bytes")
 # What an event costs is looked for so long after it began.
 AFTER_S = 30.0
 
@@ -106,7 +108,7 @@ def joined(parts: Sequence[tuple[float, Trace]], gaps: Sequence[Mark] = ()) -> T
     All steps are as long as the longest; series that are no rates are left out of traces with shorter ones.
     """
     step = max(trace.step_s for _, trace in parts)
-    coarse = [(begin, _in_steps(trace, step)) for begin, trace in parts]
+    coarse = [(begin, in_steps(trace, step)) for begin, trace in parts]
     count = max(round(begin / step) + trace.steps for begin, trace in coarse)
     series = {
         name: np.full(count, np.nan) for name in dict.fromkeys(name for _, trace in coarse for name in trace.series)
@@ -124,7 +126,7 @@ def joined(parts: Sequence[tuple[float, Trace]], gaps: Sequence[Mark] = ()) -> T
     return Trace(parts[0][1].begin_ns - round(parts[0][0] * NANOS), step, series, tuple(in_order))
 
 
-def _in_steps(trace: Trace, step_s: float) -> Trace:
+def in_steps(trace: Trace, step_s: float) -> Trace:
     """Return a trace with longer steps: means of the rates; percentiles of parts have no percentile of the whole."""
     if trace.step_s >= step_s:
         return trace
@@ -229,10 +231,12 @@ def _writes_slowed(trace: Trace, at_s: float) -> bool:
 
 
 def written_bytes(trace: Trace, until_s: float) -> float | None:
-    """Return the bytes written to the device until then, or else by the server; None if neither is known."""
+    """Return the bytes that were written until then; None if they are not known.
+
+    They are those of the device, whoever wrote them; or else of the server's processes; or else what the engine counts.
+    """
     steps = slice(0, round(until_s / trace.step_s))
-    names = ("device.write_bytes",), ("engine.write_bytes", "engine.log_bytes")
-    for of_one in names:
+    for of_one in (*((name,) for name in WRITTEN), ("engine.write_bytes", "engine.log_bytes")):
         parts = [trace.get(name)[steps] for name in of_one]
         if all(len(_known(part)) for part in parts):
             return float(sum(np.nansum(part) for part in parts)) * trace.step_s

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
 from openslob.errors import UsageError
 from openslob.record import crash, endurance, failover, finding, repeated, storage, store
+from openslob.record.endurance import EnduranceRecord
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RecordModel, RunRecord, Status
 from openslob.record.sweep import SweepRecord, load_sweep
@@ -63,35 +64,32 @@ _WRITTEN = {
 }
 
 
+def _endured(path: Path) -> EnduranceRecord:
+    """Read an endurance run, with the figures of segments whose driver was killed."""
+    record = endurance.load(path)
+    return with_figures(path if path.is_dir() else path.parent, record) if record.has_news else record
+
+
+# What reads a record of a kind, and what renders its report and its answer.
+_Shown = tuple[Callable[[Path], Any], Callable[[Any, Path, int | None], str], Callable[[Any], str]]
+_SHOWN: Mapping[Kind, _Shown] = {
+    Kind.RUN: (store.load, render, answer),
+    Kind.STORAGE: (storage.load, render_storage, storage_answer),
+    Kind.CRASH: (crash.load, render_crash, crash_answer),
+    Kind.FAILOVER: (failover.load, render_failover, failover_answer),
+    Kind.ENDURANCE: (_endured, render_endurance, endurance_answer),
+    Kind.REPEATED: (repeated.load, render_repeated, repeated_answer),
+}
+
+
 def _read(found: Found) -> tuple[RecordModel, Callable[[], tuple[str, str]]]:
     """Read the record; the second value renders its report and its answer."""
-    match found.kind:
-        case Kind.SWEEP:
-            sweep = load_sweep(found.path)
-            return sweep, lambda: sweep_report(found.folder, sweep)
-        case Kind.STORAGE:
-            measured = storage.load(found.path)
-            return measured, lambda: (render_storage(measured, found.folder, columns()), storage_answer(measured))
-        case Kind.CRASH:
-            proof = crash.load(found.path)
-            return proof, lambda: (render_crash(proof, found.folder, columns()), crash_answer(proof))
-        case Kind.FAILOVER:
-            tested = failover.load(found.path)
-            return tested, lambda: (render_failover(tested, found.folder, columns()), failover_answer(tested))
-        case Kind.ENDURANCE:
-            endured = endurance.load(found.path)
-            if endured.has_news:
-                endured = with_figures(found.folder, endured)
-            return endured, lambda: (
-                render_endurance(endured, found.folder, columns()),
-                endurance_answer(endured),
-            )
-        case Kind.REPEATED:
-            again = repeated.load(found.path)
-            return again, lambda: (render_repeated(again, found.folder, columns()), repeated_answer(again))
-        case _:
-            run = store.load(found.path)
-            return run, lambda: (render(run, found.folder, columns()), answer(run))
+    if found.kind is Kind.SWEEP:
+        sweep = load_sweep(found.path)
+        return sweep, lambda: sweep_report(found.folder, sweep)
+    load, rendered, answered = _SHOWN[found.kind]
+    record = load(found.path)
+    return record, lambda: (rendered(record, found.folder, columns()), answered(record))
 
 
 def sweep_report(folder: Path, record: SweepRecord) -> tuple[str, str]:

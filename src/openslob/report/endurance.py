@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openslob.analyze import endurance, heat
-from openslob.analyze.endurance import CHANGE_POINTS, GAP, Drop, Level, joined
+from openslob.analyze.causes import Episode, episodes
+from openslob.analyze.endurance import CHANGE_POINTS, GAP, WRITTEN, Drop, Level, joined
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.steady_snia import round_averages, snia_steady_state
 from openslob.analyze.steady_state import RatePoint
+from openslob.analyze.steps import STEPS_S
 from openslob.analyze.trace import Mark, Trace, trace_of
 from openslob.analyze.verdicts.endurance import level_lasted, steady_by_snia, steady_course, time_covered
 from openslob.analyze.verdicts.environment import least_for
@@ -29,13 +31,12 @@ from openslob.report.tables import read_tables
 from openslob.units import NANOS, format_bytes
 
 # Series of the trace that the levels have, with the names that the record gives them.
-RATES = {
-    "engine.read_requests": "reads_per_s",
-    "engine.commits": "commits_per_s",
-    "device.write_bytes": "written_per_s",
-}
+RATES = {"engine.read_requests": "reads_per_s", "engine.commits": "commits_per_s"}
 # A time line with more marks would be longer than anybody reads; each kind is counted in another table.
 MOST_MARKS = 5000
+SLOW = "slow stretch"
+# The slow stretches that are kept, and the steps in which they are looked for: more would take minutes.
+MOST_EPISODES, MOST_STEPS_LOOKED_AT = 200, 3600
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def read_course(folder: Path, record: EnduranceRecord) -> Course | None:
     parts = [_part(folder, each, (each.begin_s or 0.0) - zero_s) for each in measured]
     gaps = [Mark(gap.begin_s - zero_s, gap.end_s - zero_s, GAP, gap.why) for gap in record.gaps]
     trace = joined([(part.begin_s, part.trace) for part in parts], gaps)
-    return Course(parts, trace, endurance.levels(trace, tuple(RATES)), endurance.lasting_drop(trace))
+    return Course(parts, trace, endurance.levels(trace, (*RATES, *WRITTEN)), endurance.lasting_drop(trace))
 
 
 def _part(folder: Path, segment: Segment, begin_s: float) -> Part:
@@ -140,6 +141,7 @@ def with_figures(folder: Path, record: EnduranceRecord) -> EnduranceRecord:
     trace, points = course.trace, _rate_points(course.trace)
     known_s = float(np.isfinite(trace.get("ops")).sum()) * trace.step_s
     snia = snia_steady_state(trace.get("ops"), trace.step_s)
+    slow = _slow_stretches(trace)
     verdicts = (
         covered,
         steady_by_snia(snia),
@@ -150,21 +152,32 @@ def with_figures(folder: Path, record: EnduranceRecord) -> EnduranceRecord:
         "levels": _level_rows(course),
         "shortfalls": tuple(asdict(each) for each in endurance.shortfalls(trace)),
         "occurrences": tuple(asdict(each) for each in endurance.occurrences(trace)),
-        "marks": tuple(asdict(each) for each in _marks(course)),
+        "episodes": tuple(asdict(each) for each in slow),
+        "marks": tuple(asdict(each) for each in _marks(course, slow)),
         "snia_windows": tuple(asdict(each) | {"steady": each.is_steady} for each in snia.windows),
     }
     return record.model_copy(update={"verdicts": verdicts, "summary": _summary(course), "tables": tables})
 
 
-def _marks(course: Course) -> list[Mark]:
+def _slow_stretches(trace: Trace) -> list[Episode]:
+    """Return the slow stretches that cost the most, in the order of time; of a long run, those of many seconds."""
+    step_s = max(trace.step_s, next(step for step in STEPS_S if trace.seconds / step <= MOST_STEPS_LOOKED_AT))
+    found = episodes(endurance.in_steps(trace, float(step_s)))
+    worst = sorted(found, key=lambda each: -each.lost_ops)[:MOST_EPISODES]
+    return sorted(worst, key=lambda each: each.begin_s)
+
+
+def _marks(course: Course, slow: Sequence[Episode]) -> list[Mark]:
     """Return the time line, with what was found in it, in the order of time."""
+    stretches = [Mark(each.begin_s, each.end_s, SLOW, f"{each.cause}: {each.evidence}") for each in slow]
+    marks = sorted([*course.trace.marks[: MOST_MARKS - 1], *stretches], key=lambda each: each.at_s)
     drop = course.drop
     if drop is None:
-        return list(course.trace.marks[:MOST_MARKS])
+        return marks
     written = "" if drop.written_bytes is None else f" after {format_bytes(drop.written_bytes)} written"
     text = f"from {drop.before:,.0f} to {drop.after:,.0f} operations/s{written}"
     mark = Mark(drop.at_s, drop.at_s, "write cliff" if drop.is_write_cliff else "lasting drop", text)
-    return sorted([*course.trace.marks[: MOST_MARKS - 1], mark], key=lambda each: each.at_s)
+    return sorted([*marks, mark], key=lambda each: each.at_s)
 
 
 def _rate_points(trace: Trace) -> list[RatePoint]:
@@ -182,6 +195,7 @@ def _level_rows(course: Course) -> tuple[Mapping[str, Any], ...]:
             "begin_s": level.begin_s, "end_s": level.end_s, "known_s": level.known_s, "ops_per_s": level.ops,
             "low_per_s": level.low, "high_per_s": level.high,
             **{name: level.rates[series] for series, name in RATES.items()},
+            "written_per_s": next((rate for name in WRITTEN if (rate := level.rates[name]) is not None), None),
             **percentiles(counts),
         })  # fmt: skip
     return tuple(rows)

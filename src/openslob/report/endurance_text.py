@@ -44,6 +44,7 @@ def render_endurance(record: EnduranceRecord, folder: Path | None = None, column
         _levels(record.tables.get("levels", ()), columns),
         _plot(record.tables.get("levels", ()), columns),
         _shortfalls(record.tables.get("shortfalls", ())),
+        _slow_stretches(record.tables.get("episodes", ()), columns),
         _occurrences(record.tables.get("occurrences", ()), columns),
         _time_line(record.tables.get("marks", ())),
         _segments(record, columns),
@@ -150,6 +151,30 @@ def _shortfalls(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         name = f"below {percent(100 * row['share'])} of the median"
         lines.append((name, f"{percent(row['time_pct'])} of the time{longest}"))
     return ["SHORTFALLS", *pairs(lines)] if lines else []
+
+
+def _slow_stretches(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
+    """Return the causes of slow stretches, what each cost, and of each the stretch that cost the most."""
+    if not rows:
+        return []
+    by_cause: dict[str, list[Mapping[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: -row["lost_ops"]):
+        by_cause.setdefault(row["cause"], []).append(row)
+    cells = [
+        (
+            cause, str(len(of_cause)), format_duration(sum(row["end_s"] - row["begin_s"] for row in of_cause)),
+            number(round(sum(row["lost_ops"] for row in of_cause))), moment(of_cause[0]["begin_s"]),
+            format_duration(of_cause[0]["end_s"] - of_cause[0]["begin_s"]),
+        )
+        for cause, of_cause in by_cause.items()
+    ]  # fmt: skip
+    head = ("cause", "stretches", "in all", "operations lost", "the worst", "lasted")
+    worst = [
+        line
+        for cause, of_cause in by_cause.items()
+        for line in hanging(f"{cause}: ", f"at {moment(of_cause[0]['begin_s'])}, {of_cause[0]['evidence']}")
+    ]
+    return ["SLOW STRETCHES", *table(head, cells, columns=columns), "", *worst]
 
 
 def _occurrences(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:

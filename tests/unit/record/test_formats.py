@@ -14,7 +14,7 @@ import pytest
 
 from factories.paths import FIXTURES
 from factories.running import slob
-from openslob.record import storage, store, sweep
+from openslob.record import endurance, repeated, storage, store, sweep
 from openslob.record.versions import RUN, Format
 
 RECORDS = FIXTURES / "records"
@@ -25,6 +25,8 @@ FORMATS: dict[str, Any] = {
     "v": (RUN, "run.json"),
     "sweep-v": (sweep.FORMAT, "sweep.json"),
     "storage-v": (storage.FORMAT, "storage.json"),
+    "endurance-v": (endurance.FORMAT, "endurance.json"),
+    "repeated-v": (repeated.FORMAT, "repeated.json"),
 }
 # Records that programs wrote; those called "constructed" were written by hand and leave out what has a default.
 PRESENT = [

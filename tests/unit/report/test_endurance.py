@@ -107,3 +107,16 @@ def test_the_live_view_is_that_of_the_last_segment(folder):
 @pytest.mark.parametrize(("at_s", "text"), [(0, "0:00:00"), (3661, "1:01:01"), (2 * 86_400 + 60, "2 d 0:01:00")])
 def test_moments_are_hours_and_days(at_s, text):
     assert moment(at_s) == text
+
+
+def test_slow_stretches_are_shown_by_cause_with_the_evidence_of_the_worst(record):
+    slow = {"cause": "lock", "also": [], "rate": 10.0, "usual_rate": 100.0}
+    rows = [
+        slow | {"begin_s": 3600.0, "end_s": 3602.0, "lost_ops": 180.0, "evidence": "8 sessions waited"},
+        slow | {"begin_s": 10.0, "end_s": 20.0, "lost_ops": 900.0, "evidence": "16 sessions waited"},
+    ]
+    shown = render_endurance(record.model_copy(update={"tables": {**record.tables, "episodes": rows}}))
+    text = " ".join(shown.split())
+    assert "lock 2 12 s 1,080 0:00:10 10 s" in text
+    assert "lock: at 0:00:10, 16 sessions waited" in text
+    assert "8 sessions waited" not in text.replace("16 sessions waited", "")

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from openslob.analyze.endurance import GAP
 from openslob.analyze.steps import MOST_STEPS, step_s
 from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import BANDS, QUIET, SERIES, WARNING
@@ -14,7 +15,7 @@ from openslob.report.charts.heat import FREQUENCY, HEIGHT, INTENSITY, heat_panel
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS, log_scale, time_axis
 from openslob.report.charts.tips import Tip, with_tips
-from openslob.report.endurance import Course, course_steps, percentiles
+from openslob.report.endurance import SLOW, Course, course_steps, percentiles
 from openslob.report.format import seconds
 
 Row = dict[str, Any]
@@ -114,7 +115,7 @@ def _marks(marks: Sequence[Mapping[str, Any]], ends: tuple[float, float]) -> Pan
     ]
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     colours = [
-        WARNING if kind in LINES else QUIET if kind == "gap" else SERIES[at % 6] for at, kind in enumerate(kinds)
+        WARNING if kind in (*LINES, SLOW) else QUIET if kind == GAP else SERIES[at % 6] for at, kind in enumerate(kinds)
     ]
     bare = alt.Chart(alt.InlineData(values=rows)).encode(
         x=time_axis("from_s", ends),
