@@ -33,9 +33,11 @@ STAYS_BELOW = 0.9
 CHANGE_POINTS = 150
 # In a shorter run, a level that lasts and a slow minute look the same.
 LEAST_COURSE_S = 300.0
-LASTS_SHARE = 0.1
+LASTS_SHARE = 0.25
 # The time of a write grows so much where a device runs out of free cells.
 SLOWER_WRITES = 1.25
+# If other programs took so much more of the CPUs from then on, they may be why, and not the device.
+OTHERS_SHARE = 0.05
 GAP = "gap"
 # The series of bytes written, the best first.
 WRITTEN = ("device.write_bytes", "server.write_bytes")
@@ -219,8 +221,12 @@ def lasting_drop(trace: Trace) -> Drop | None:
 
 
 def _writes_slowed(trace: Trace, at_s: float) -> bool:
-    """Return whether the device wrote, and took longer for a write after ``at_s`` than before."""
+    """Return whether the device took longer for a write after ``at_s`` than before, and others did not take CPU."""
     at = round(at_s / trace.step_s)
+    others = trace.get("host.busy") - trace.get("server.cpu")
+    more = (_mean(others[at:]) or 0.0) - (_mean(others[:at]) or 0.0)
+    if more > OTHERS_SHARE * (_mean(trace.get("host.cores")) or 1.0):
+        return False
     before, after = (
         (_mean(trace.get("device.write_ms")[part]), _mean(trace.get("device.writes")[part]))
         for part in (slice(0, at), slice(at, None))

@@ -95,6 +95,18 @@ def test_a_drop_whose_writes_took_as_long_as_before_is_no_write_cliff():
     assert found.written_bytes is None
 
 
+def test_a_drop_while_others_took_the_cpus_is_no_write_cliff():
+    took_ms = np.array([100.0] * 400 + [200.0] * 800)
+    on = {"device_writes": np.full(1200, 1000.0), "device_write_ms": took_ms, "host_cores": np.full(1200, 2.0)}
+    busy, server = np.array([1.0] * 400 + [1.3] * 800), np.full(1200, 0.8)
+    found = lasting_drop(trace(noisy((1000, 400), (500, 800)), host_busy=busy, server_cpu=server, **on))
+    assert found is not None
+    assert not found.is_write_cliff
+    quiet = lasting_drop(trace(noisy((1000, 400), (500, 800)), host_busy=server, server_cpu=server, **on))
+    assert quiet is not None
+    assert quiet.is_write_cliff
+
+
 @pytest.mark.parametrize(
     "course",
     [
@@ -102,7 +114,7 @@ def test_a_drop_whose_writes_took_as_long_as_before_is_no_write_cliff():
         ((1000, 400), (500, 300), (1000, 500)),  # it came back
         ((1000, 400), (950, 800)),  # too little
         ((1000, 100), (500, 150)),  # too short a run to tell
-        ((1000, 1150), (500, 50)),  # too late to say that it lasts
+        ((1000, 1000), (500, 200)),  # too late to say that it lasts
     ],
 )
 def test_what_does_not_last_is_no_lasting_drop(course):
