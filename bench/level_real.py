@@ -199,7 +199,8 @@ def differs(switch: Switch, on_s: float, found: Cap | None, trace: Trace) -> str
     if found is None:
         return "not found"
     size = found.request_bytes or BLOCK
-    cap = switch.cap * (MIB / size if (switch.kind, found.kind) == ("bytes", "iops") else 1)
+    in_mb = {"bytes": 1.0, "iops": size / MIB}
+    cap = switch.cap if switch.kind == "cpu" else switch.cap * in_mb[switch.kind] / in_mb.get(found.kind, 1.0)
     used = spent(found.kind, size, cap, on_s, trace)
     apart = {
         "kind": (found.kind == "cpu") != (switch.kind == "cpu"),

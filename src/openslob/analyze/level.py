@@ -144,14 +144,16 @@ def _flows(trace: Trace) -> Iterator[_Flow]:
     """Return what may be limited; what is known of the server alone comes first."""
     size = _request_bytes(trace)
     reads, writes = trace.get("device.reads"), trace.get("device.writes")
-    share = _share(reads, writes)
+    share = _share(trace.get("server.read_bytes"), trace.get("server.write_bytes")) or _share(reads, writes)
     for way in _ways(share):
         limits, held = f"cgroup.{way}_limit", ("volume.iops_exceeded", "instance.iops_exceeded")
         own, device = trace.get(f"server.{way}_bytes"), trace.get(f"device.{way}s")
         if way == "read" and size is not None:
             yield _Flow("iops", way, own / size, limits, held, size)
         yield _Flow("iops", way, device, limits, held, _mean(trace.get(f"device.{way}_bytes"), device))
-        yield _Flow("iops", way, trace.get(f"engine.{way}_requests"), limits, held)
+        if not np.isfinite(own).any():
+            # An engine counts requests when a slice ends: later than they are made.
+            yield _Flow("iops", way, trace.get(f"engine.{way}_requests"), limits, held)
         limits, held = f"cgroup.{way}_bytes_limit", ("volume.bytes_exceeded", "instance.bytes_exceeded")
         for amount in (own, trace.get(f"device.{way}_bytes")):
             yield _Flow("bytes", way, amount / MIB, limits, held)
