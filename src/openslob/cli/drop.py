@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from openslob.cli.console import notify, write
+from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import with_target
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
@@ -23,11 +23,12 @@ def drop(target: Target, as_json: JSON = False) -> None:
     Example: slob drop --target embedded
     """
     engine, _ = resolve(target.reveal())
-    engine.follow(Patience(tell=notify))
-    with engine.exclusive("drop") as held:
-        for line in held.restored:
-            notify(line)
-        removed = engine.data.drop()
+    with stoppable() as interrupt:
+        engine.follow(Patience(interrupt, notify))
+        with engine.exclusive("drop") as held:
+            for line in held.restored:
+                notify(line)
+            removed = engine.data.drop()
     if as_json:
         print(json.dumps({"removed": removed}, indent=1))
     else:

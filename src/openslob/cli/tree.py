@@ -98,6 +98,13 @@ class Group(_Common, TyperGroup):
         order = _ORDER if ctx.parent is None else []
         return sorted(self.commands, key=lambda name: order.index(name) if name in order else len(order))
 
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer's own
+        """Run the command; typer, in some versions, would end without a word on Ctrl-C."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
 
 def _in_order(name: str, params: list[Any]) -> list[Any]:
     usual = [param for wanted in _USUAL.get(name, ()) for param in params if param.name == wanted]

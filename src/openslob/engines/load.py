@@ -186,12 +186,14 @@ class _Load:
         self._progress, self._cancelled = progress, cancelled
         self._blocks_done, self._blocks_total = 0, sum(table.blocks for table in loader.tables)
         self._counting = Lock()
+        self._begun = False
         self._pool: Pool[Any, Any, list[Check]] = Pool(loader.connect, loader.cancel, self._one_table)
 
     def run(self, degree: int, checks: Mapping[str, str]) -> LoadResult:
         began_s = time.monotonic()
         with self._nothing_left_on_failure():
             self._loader.begin()
+            self._begun = True
             self._report()
             by_table = self._pool.run(self._loader.tables, degree, self._watch)
             blocks = sum(self._loader.finish().values())
@@ -234,6 +236,8 @@ class _Load:
         try:
             self._loader.remove()
         except SlobError as second:
+            if not self._begun:
+                return  # It wrote nothing, and what keeps it from that, such as a read-only server, is told already.
             first = error.what if isinstance(error, SlobError) else str(error) or type(error).__name__
             raise SlobError(
                 f"{first}, and what it wrote could not be removed ({second.what})",

@@ -28,6 +28,7 @@ PROBE_S = 4
 # What goes on when a stop is requested may take so long to finish; after the second request, all that is left.
 SOON_S = 1.0
 AT_ONCE_S = 0.5
+_SILENT = "the server hangs or is stopped, or what is sent to it is lost on the way; see its log"
 _AT_ONCE = "stopped at once, without waiting for the server"
 _Opened = TypeVar("_Opened")
 
@@ -106,7 +107,7 @@ class Patience:
         if self._is_stopped:
             raise StoppedError(_AT_ONCE)
         if self._is_over:
-            raise NoAnswerError("slob gave up on the server, which did not answer")
+            raise NoAnswerError("the server did not answer, and is not waited for any longer", _SILENT)
 
     def check(self, began: float) -> None:
         """Raise SlobError when a wait that began at this time must end now."""
@@ -118,7 +119,7 @@ class Patience:
             raise StoppedError("stopped while it waited for the server")
         if self._is_over or (self._until is not None and now > self._until):
             self.give_up()
-            raise NoAnswerError(f"no answer came for {now - began:.0f} s")
+            raise NoAnswerError(f"no answer came for {now - began:.0f} s", _SILENT)
 
     def connect(self, opened: Callable[[], _Opened], close: Callable[[_Opened], object]) -> _Opened:
         """Open a connection on a thread of its own, since no driver's library lets it be stopped meanwhile.
@@ -190,9 +191,7 @@ class _Wait:
         except SlobError as error:
             self._patience.give_up()
             return NoAnswerError(error.what, error.remedy)
-        return NoAnswerError(
-            held_up or f"no answer came for {ANSWER_S:.0f} s", "" if held_up else "see the server's log"
-        )
+        return NoAnswerError(held_up or f"no answer came for {ANSWER_S:.0f} s", "" if held_up else _SILENT)
 
     def _probe(self) -> None:
         """Ask the server for the progress of a long statement; raise SlobError when there is none."""

@@ -24,7 +24,8 @@ _LONGEST_LINE = 300
 _CAUSES = (
     re.compile(r"PANIC|\[FATAL\]|[Aa]ssert(ion)? fail|Input/output error"),
     re.compile(r"No space left|[Dd]isk (is )?full|error 28\b|[Oo]ut of memory"),
-    re.compile(r"terminated by signal|got signal|exited with exit code"),
+    # A parallel worker ends so whenever the statement that it works for is cancelled.
+    re.compile(r"terminated by signal|got signal|^(?!.*background worker).*exited with exit code"),
     re.compile(r"shutdown request|Normal shutdown"),
 )
 # Time stamp, process or thread, as both common formats begin.

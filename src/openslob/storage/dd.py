@@ -104,7 +104,7 @@ def _random_job(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> Job:
 def _copy_step(step_runner: StepRunner, argv: list[str], name: str, purpose: str, file: TestFile) -> StorageStep:
     done = process.run(argv, step_runner.fio.stop)
     if done.code:
-        messages = done.errors.strip().splitlines() or [f"exit code {done.code}"]
+        messages = done.errors.strip().splitlines() or [done.how_it_ended]
         raise SlobError(f"dd failed: {messages[0]}", "check that this is GNU dd")
     step = dd_step(len(step_runner.folder.record.steps) + 1, name, purpose, file.size // MIB, done)
     step_runner.folder.add(step)

@@ -85,7 +85,7 @@ class Fio:
         done = process.run(argv, self.stop, text=job_file(jobs), folder=folder, sample=sample)
         if done.code == 0:
             return done.output
-        raise SlobError(f"fio failed: {reason_in(done.errors + done.output) or f'exit code {done.code}'}")
+        raise SlobError(f"fio failed: {reason_in(done.errors + done.output) or done.how_it_ended}")
 
 
 def reason_in(text: str) -> str:

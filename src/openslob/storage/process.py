@@ -43,6 +43,11 @@ class CompletedProgram:
     cpu_user_s: float
     cpu_system_s: float
 
+    @property
+    def how_it_ended(self) -> str:
+        """How it ended, in words."""
+        return f"exit code {self.code}" if self.code >= 0 else f"it was ended by {signal.Signals(-self.code).name}"
+
 
 def do_nothing() -> None:
     """Do nothing; the default of ``sample``."""

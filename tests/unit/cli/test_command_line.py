@@ -15,6 +15,7 @@ from factories.tables import table
 from openslob import __main__, __version__, cli
 from openslob.config.parameters import parameters
 from openslob.errors import SlobError
+from openslob.record import finding
 from openslob.record.store import save_text
 
 
@@ -85,6 +86,14 @@ def test_ctrl_c_is_back_when_the_command_line_is_there(monkeypatch):
     monkeypatch.setattr(cli, "main", lambda: seen.append(signal.getsignal(signal.SIGINT)))
     __main__.main()
     assert seen == [before]
+
+
+def test_ctrl_c_in_a_command_that_leaves_it_to_the_program_is_one_line(monkeypatch, capsys):
+    def interrupted(_results):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(finding, "every", interrupted)
+    assert called(monkeypatch, capsys, "list") == (1, "", "slob: stopped\n")
 
 
 def test_a_file_in_a_place_that_is_gone_is_told_with_what_to_do(tmp_path):

@@ -25,6 +25,8 @@ FULL = "[ERROR] InnoDB: preallocating 79691776 bytes for file ./ibdata1 failed w
         ([f"{POSTGRESQL}{REQUEST}", f"{POSTGRESQL}{KILLED}", f"{POSTGRESQL}FATAL:  in recovery mode"], KILLED),
         ([f"{POSTGRESQL}{KILLED.replace('9: Killed', '6: Aborted')}", f"{POSTGRESQL}{PANIC}"], PANIC),
         ([f"{MARIADB}{FULL}", f"{MARIADB}[ERROR] mariadbd: The table 'cf1_2' is full"], FULL),
+        # The parallel worker of a statement that was cancelled.
+        ([f'{POSTGRESQL}LOG:  background worker "parallel worker" (PID 7) exited with exit code 1'], ""),
         ([f"{POSTGRESQL}LOG:  received fast shutdown request"], "LOG:  received fast shutdown request"),
         ([f"{MARIADB}[Note] (initiated by: root) Normal shutdown"], "[Note] (initiated by: root) Normal shutdown"),
     ],

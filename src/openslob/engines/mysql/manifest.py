@@ -120,6 +120,15 @@ def finish(connection: Connection, names: Names, spec: DataSpec) -> Mapping[str,
     return now.by_table
 
 
+def require_entry(connection: Connection, names: Names) -> None:
+    """Raise the driver's error when this user may not use the database at all; nothing when there is none."""
+    try:
+        query(connection, statement("schema", "use", database=names.schema()))
+    except pymysql.Error as error:
+        if code_of(error) != ER.BAD_DB_ERROR:
+            raise
+
+
 def remove(connection: Connection, names: Names) -> list[str]:
     """Remove all that loads and runs made; return the names.
 

@@ -34,7 +34,10 @@ _REFUSALS: tuple[tuple[str, str], ...] = (
     ("(Peer|Ident) authentication failed", "connect as the role of your user's name, or by TCP with a password"),
     ("server does not support SSL", "take sslmode out of the URL, or let the server use TLS"),
     ("starting up|shutting down|in recovery mode", "try again in a moment; the server's log says why"),
-    ("Connection refused|No such file or directory|could not translate", "check that the server is running and where"),
+    (
+        "Connection refused|No such file or directory|could not translate|failed to resolve",
+        "check that the server is running and where",
+    ),
 )
 _FULL = re.compile("too many (clients|connections)|connection slots are reserved")
 _ADDRESS = re.compile(r"^(connection failed: )?(connection to server (at|on socket) .* failed: )?([A-Z]+:  )?")

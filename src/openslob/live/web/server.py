@@ -16,6 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from openslob.errors import SlobError
+from openslob.interrupt import Interrupt, stopped_by
 
 if TYPE_CHECKING:
     from openslob.live.web.hub import Hub, Source
@@ -36,7 +37,11 @@ def serve(source: Source, port: int | None, ready: Callable[[str], None]) -> Non
         ready: Gets the address, with its token, once the page can be opened.
 
     """
-    sockets = _loopback(port)
+    with stopped_by(_STOPPING, lambda _number, _repeated: None) as interrupt:
+        _serve(source, _loopback(port), ready, interrupt)
+
+
+def _serve(source: Source, sockets: list[socket.socket], ready: Callable[[str], None], interrupt: Interrupt) -> None:
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     chosen = sockets[0].getsockname()[1]
     # Connections wait from now on. What draws takes a second to import and seconds to put together, in which the reader
@@ -48,10 +53,10 @@ def serve(source: Source, port: int | None, ready: Callable[[str], None]) -> Non
 
     threading.Thread(target=library, daemon=True).start()
     hub = Hub(source)
-    asyncio.run(_until_stopped(hub, application(hub, token, chosen), sockets))
+    asyncio.run(_until_stopped(hub, application(hub, token, chosen), sockets, interrupt))
 
 
-async def _until_stopped(hub: Hub, app: ASGIApp, sockets: list[socket.socket]) -> None:
+async def _until_stopped(hub: Hub, app: ASGIApp, sockets: list[socket.socket], interrupt: Interrupt) -> None:
     config = uvicorn.Config(
         app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
         server_header=False, limit_concurrency=MOST_CONNECTIONS, timeout_graceful_shutdown=1,
@@ -65,6 +70,8 @@ async def _until_stopped(hub: Hub, app: ASGIApp, sockets: list[socket.socket]) -
     loop = asyncio.get_running_loop()
     for number in _STOPPING:
         loop.add_signal_handler(number, stop)
+    if interrupt.requested:  # while all that was imported
+        stop()
     await server.serve(sockets)
 
 

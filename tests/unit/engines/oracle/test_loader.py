@@ -1,5 +1,6 @@
 """A load of Oracle's test tables, its verification and its failures."""
 
+from dataclasses import replace
 from threading import Event
 
 import oracledb
@@ -193,6 +194,16 @@ def test_what_a_killed_load_left_is_no_data_and_the_next_load_replaces_it():
     assert not loaded(database).reused
     assert state(database).is_whole
     assert "SLOB_KEYS_CF1_1" not in database.tables
+
+
+def test_a_load_that_may_write_nothing_says_just_that():
+    database = Database()
+    assert not loaded(database).reused
+    database.refusals["DROP"] = REFUSED
+    with pytest.raises(SlobError) as ended:
+        loaded(database, spec=replace(SPEC, schemas=1))
+    assert "what it wrote" not in str(ended.value)
+    assert state(database).is_whole
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,10 @@
 -- Result: a row if the database is there and this user may see it.
 SELECT schema_name FROM information_schema.schemata WHERE schema_name = %(database)s
 
+-- name: use
+-- Fails where this user has no right in the database, whether or not there is one.
+USE {database}
+
 -- name: create_database
 CREATE DATABASE {database}
 
