@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit lint format coverage docs walk bench clean
+.PHONY: install demo test check unit lint format coverage docs faults walk bench clean
 
 install: $(VENV)/.installed
 
@@ -40,6 +40,11 @@ walk: $(VENV)/.ready
 coverage: $(VENV)/.ready
 	scripts/test-tools
 	scripts/check --cov --cov-report term:skip-covered
+
+# The fault suite: every row of docs/reliability.md, on real servers.
+faults: $(VENV)/.ready
+	scripts/test-tools
+	$(VENV)/bin/pytest -n 6 --dist loadgroup --no-loadscope-reorder tests/faults
 
 # A look at every comparison; for figures to quote run them one by one without --quick on a quiet machine.
 bench: $(VENV)/.ready

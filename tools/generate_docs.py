@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the pages of docs/ that are made from the code: parameters.md and figures.md.
+"""Write the pages of docs/ that are made from code: parameters.md and figures.md, and from tests: reliability.md.
 
 Usage: tools/generate_docs.py
 
@@ -8,6 +8,7 @@ Needs an installed openslob (``make`` puts it into .venv) or PYTHONPATH=src. A t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +16,9 @@ from pathlib import Path
 from openslob.config.parameters import Parameter, parameters
 from openslob.metrics import METRICS, STORAGE_METRICS, Better, Metric
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+sys.path.append(str(ROOT / "tests"))
 
 _PARAMETERS_HEAD = """# Parameters
 
@@ -44,6 +47,26 @@ The figures of `storage.json`, which `slob raw` writes ([storage without a datab
 `summary`.
 """
 _FIGURE_COLUMNS = ("name", "heading", "unit", "better", "definition")
+_RELIABILITY_HEAD = """# Reliability
+
+What `slob` does when something goes wrong: {count} faults. The fault suite (`make faults`) makes each of them happen
+for real, on PostgreSQL and on MariaDB where a server has a part in it, and checks that
+
+- the command ends, however long a server hangs,
+- the last line on standard error says what happened and what to do; there is no traceback,
+- the exit code and the record are as in the tables,
+- nothing is left behind: no process, no session or lock in the server, no half-written file.
+
+This page is made from the rows of the suite (`tests/faults/rows`) by `tools/generate_docs.py`; a test fails when it is
+out of date. [The list of commands](README.md#exit-codes) explains exit codes, and [troubleshooting](troubleshooting.md)
+messages.
+
+Records that say *interrupted* or *failed* are shown, listed and reported like others. What could not be measured is
+unknown in them, with the reason. A dash instead of an exit code stands for a process that a signal ended. The suite
+shortens how long slob waits for a server that hangs, or for somebody's lock; the limits are 30 s without an answer, and
+30 s beyond the planned end of a run.
+"""
+_FAULT_COLUMNS = ("when", "fault", "what `slob` does", "exit code", "record", "tried on")
 _BETTER = {Better.MORE: "more", Better.LESS: "less", Better.NEITHER: "–"}
 
 
@@ -58,7 +81,23 @@ def figures_page() -> str:
     return "\n".join([*lines, ""])
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"parameters.md": parameters_page, "figures.md": figures_page}
+def reliability_page() -> str:
+    """Return docs/reliability.md: a table of the faults of each command that the fault suite tries."""
+    from faults.fault import rows_by_command  # noqa: PLC0415 - of the tests, and only for this page
+
+    sections = rows_by_command()
+    count = sum(len(rows) for rows in sections.values())
+    lines = [_RELIABILITY_HEAD.format(count=count)]
+    for command, rows in sections.items():
+        lines += [f"## slob {command}\n", *_table_head(_FAULT_COLUMNS), *(_row(*cells) for cells in rows), ""]
+    return "\n".join(lines)
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "parameters.md": parameters_page,
+    "figures.md": figures_page,
+    "reliability.md": reliability_page,
+}
 
 
 def _parameter_sections() -> Iterator[str]:

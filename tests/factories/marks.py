@@ -18,18 +18,16 @@ _ENGINES = {
 }
 # Files of tests whose words name one engine only by accident, or none.
 _EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}, "test_tls": {"postgresql"}}
-# Files of tests that share a server -> the file that has most of them.
-_TOGETHER = {"test_driver_trouble": "test_trouble"}
 # Started first, since they last longest.
 _LONG_FIRST = (
-    "test_walk", "test_mariadb", "test_trouble", "test_work_loop", "test_server", "test_run", "test_hung",
+    "test_walk", "test_mariadb", "test_trouble", "test_work_loop", "test_server", "test_run",
     "test_foreign", "test_cluster", "test_mariadb_settings", "test_sweep", "test_beside", "test_raw_compare",
 )  # fmt: skip
 
 
 def mark(item: pytest.Item) -> None:
     """Add the marks of an item."""
-    if item.path.parts[-2] in ("real", "contract"):
+    if item.path.parts[-2] in ("real", "contract", "faults"):
         for engine in engines_of(item):
             item.add_marker(engine)
     if group := group_of(item):
@@ -48,16 +46,24 @@ def engines_of(item: pytest.Item) -> set[str]:
 def group_of(item: pytest.Item) -> str | None:
     """Return which tests run in one worker, one after the other: those of one server, and of one setting of the host.
 
-    Contract tests of an engine share its server, tests of real servers those of their file or files; unit
-    tests share nothing.
+    Contract tests of an engine share its server, tests of real servers those of their file or files, rows of the
+    fault suite one of their engine; unit tests share nothing.
     """
     if item.path.parent.name == "contract" and hasattr(item, "callspec"):
         return str(item.callspec.params.get("subject", item.path.stem))
     if item.path.stem == "test_walk" and hasattr(item, "callspec"):
         return str(item.callspec.id)  # each page has a home of its own
+    if item.path.parent.name == "faults":
+        return fault_group(item)
     if item.path.parent.name == "real":
-        return "huge_pages" if "huge_pages" in item.name else _TOGETHER.get(item.path.stem, item.path.stem)
+        return "huge_pages" if "huge_pages" in item.name else item.path.stem
     return None
+
+
+def fault_group(item: pytest.Item) -> str | None:
+    """Return the engine of a row of the fault suite, with the file that it is in; without a server it shares none."""
+    row = item.callspec.params
+    return f"{row['engine']}-{row['fault'].strike.__module__}" if row["engine"] else None
 
 
 def is_left_apart(item: pytest.Item) -> bool:

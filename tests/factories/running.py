@@ -16,7 +16,6 @@ from unittest.mock import patch
 
 import psutil
 import psycopg
-import pytest
 
 from openslob import cli
 from openslob.engines import registry
@@ -193,30 +192,6 @@ def slob_apart(*arguments):
     """The command line to its end, in a process of its own."""
     command = [*COMMAND, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S)
-
-
-@contextmanager
-def connections_of(engine):
-    """Connections by purpose, as the engine opens them in this block."""
-    opened, real = {}, engine.open
-
-    def recording(purpose):
-        opened[purpose] = real(purpose)
-        return opened[purpose]
-
-    with patch.object(engine, "open", recording):
-        yield opened
-
-
-def measured_until_its_counters_are_lost(target, kill, **parameters):
-    """A run whose connection for the counters is killed early: the record and the error that it ended with."""
-    with connections_of(target.engine) as opened, ThreadPoolExecutor() as pool:
-        ran = pool.submit(measured, target.engine, target.results, run_time=LONG_S, **parameters)
-        assert eventually(target.has_measured)
-        kill(opened["counters"])
-        with pytest.raises(SlobError) as ended:
-            ran.result(timeout=LONG_S)
-    return target.record(), str(ended.value)
 
 
 def complaint(code, stderr, expected=1):

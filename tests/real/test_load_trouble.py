@@ -14,7 +14,7 @@ from psycopg import sql
 
 from factories.disks import small_disk
 from factories.load_target import SPEC, Target
-from factories.running import COMMAND, LONG_S, measured, slob, verdicts_of
+from factories.running import measured, verdicts_of
 from openslob.engines import load, registry
 from openslob.engines.mysql.connection import parse
 from openslob.engines.postgresql import checks, loader
@@ -185,27 +185,6 @@ def test_a_user_without_rights_is_told_so(target, ordinary):
 def test_no_blocks_at_all_is_a_usage_error(target):
     with pytest.raises(UsageError, match="SCALE"):
         target.load(DataSpec(schemas=1, scale_blocks=0, scan_blocks=10, obfuscate=False))
-
-
-def test_the_commands_respect_the_lock_of_the_target(target):
-    with registry.engine_for(target.url).exclusive("test"):
-        for command in ("load", "drop"):
-            refused = slob(command, "--target", target.url)
-            assert refused.returncode == 1
-            assert "in use: test by pid" in refused.stderr
-            assert len(refused.stderr.splitlines()) == 1
-
-
-def test_ctrl_c_ends_a_load_in_one_line(target):
-    arguments = ["load", "--target", target.url, "--schemas", "4", "--scale", "40000"]
-    with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
-        driver.stderr.readline()
-        driver.send_signal(signal.SIGINT)
-        out, err = driver.communicate(timeout=LONG_S)
-    assert driver.returncode == 1
-    assert out == ""
-    assert err.splitlines()[-1] == "slob: the load was cancelled; nothing of it is left"
-    assert target.left() == []
 
 
 @pytest.mark.parametrize("engine", ["postgresql", "mariadb"])

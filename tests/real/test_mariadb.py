@@ -21,7 +21,6 @@ from factories.running import (
     eventually,
     judged,
     load,
-    measured_until_its_counters_are_lost,
     overran,
     slob,
     stalled,
@@ -34,7 +33,6 @@ from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.slice_procedure import compose_slice
 from openslob.errors import SlobError
 from openslob.method import OpKind, kind_of
-from openslob.record.model import Status
 from openslob.run.plan import session_plans
 from openslob.units import KIB, MIB
 from openslob.workload import Workload
@@ -127,50 +125,6 @@ def test_a_run_to_its_verdicts(target):
 def test_a_server_that_hangs_beyond_the_end_of_a_run(target, server):
     record, hung_s = stalled(server, target.engine, target.results, 1.5, run_time=1, **UPDATES)
     overran(record, hung_s)
-
-
-def test_ctrl_c_leaves_no_session(target):
-    with target.running(**UPDATES) as run:
-        run.wait_until_measured()
-        run.interrupt(signal.SIGINT)
-        run.end()
-    record = target.record()
-    assert record.status is Status.INTERRUPTED
-    assert record.summary["ops_total"].value > 0
-    assert target.is_free()
-
-
-def test_a_killed_server_leaves_a_failed_record(target, server):
-    with target.running(**UPDATES) as run:
-        run.wait_until_measured()
-        os.kill(server.status().pid, signal.SIGKILL)
-        code, _, stderr = run.end()
-    assert code == 1
-    assert "Traceback" not in stderr
-    assert target.record().status is Status.FAILED
-    server.start()
-    assert target.is_free()
-    assert target.run(run_time=1, sessions=1).returncode == 0
-
-
-def test_a_run_without_counters_ends_at_once(target, server):
-    def kill(connection):
-        with pymysql.connect(**parse(server.status().url).arguments) as asking:
-            asking.kill(connection.thread_id())
-
-    record, why = measured_until_its_counters_are_lost(target, kill, **UPDATES)
-    assert "counters" in why
-    assert record.status is Status.FAILED
-    assert 0 < record.window.load_seconds < LONG_S / 2
-    assert target.is_free()
-
-
-def test_a_killed_driver_leaves_no_session(target):
-    with target.running(**UPDATES) as run:
-        run.wait_until_measured()
-        run.process.kill()
-        run.end()
-        assert eventually(target.is_free)
 
 
 def test_an_ordinary_user_with_a_database_of_its_own(server, tmp_path, monkeypatch):

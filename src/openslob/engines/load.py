@@ -237,7 +237,7 @@ class _Load:
             self._loader.remove()
         except SlobError as second:
             if not self._begun:
-                return  # It wrote nothing, and what keeps it from that, such as a read-only server, is told already.
+                return  # It wrote nothing, and the error gives the reason already, such as a read-only server.
             first = error.what if isinstance(error, SlobError) else str(error) or type(error).__name__
             raise SlobError(
                 f"{first}, and what it wrote could not be removed ({second.what})",

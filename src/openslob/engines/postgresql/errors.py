@@ -42,6 +42,12 @@ _REFUSALS: tuple[tuple[str, str], ...] = (
 _FULL = re.compile("too many (clients|connections)|connection slots are reserved")
 _ADDRESS = re.compile(r"^(connection failed: )?(connection to server (at|on socket) .* failed: )?([A-Z]+:  )?")
 _LIMIT = "timeout"
+# What messages call the limits of a session or a transaction, and the settings.
+_LIMITS = {
+    "idle-in-transaction timeout": "idle_in_transaction_session_timeout",
+    "idle-session timeout": "idle_session_timeout",
+    "transaction timeout": "transaction_timeout",
+}
 
 _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
     (
@@ -86,8 +92,9 @@ def is_full(error: BaseException | None) -> bool:
 def remedy_for(error: psycopg.Error) -> str:
     """Return what a user can do about a server's error; empty when the message says enough."""
     said = explain_error(error)
-    if isinstance(error, errors.QueryCanceled) and _LIMIT in said:
-        return "a time limit of role, database or server ended it: RESET statement_timeout and its like"
+    limit = next((setting for words, setting in _LIMITS.items() if words in said), "statement_timeout")
+    if _LIMIT in said and (isinstance(error, errors.QueryCanceled) or said.startswith("terminating connection")):
+        return f"a time limit of role, database or server ended it: RESET {limit} and its like"
     for kind, remedy in _REMEDIES:
         if isinstance(error, kind):
             return remedy
