@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 
 import pytest
 
@@ -32,14 +30,6 @@ def test_fault(fault: Fault, engine: str, databases, tmp_path):
         load(database)
     scene = Scene(engine, database, tmp_path)
     outcome = fault.strike(scene)
-    if "EXPLORE" in os.environ:
-        o = outcome
-        sys.stdout.write(
-            f"\n=== {fault.name} [{engine}]\nexit code {o.code}\n{o.stderr}\n--- stdout: {o.stdout[-300:]}\n"
-        )
-        for found in store.find(scene.results) if scene.results.exists() else []:
-            r = found.record
-            sys.stdout.write(f"record {r and (r.status, r.errors, r.notes)} {found.problem}\n")
     _said(fault, engine, outcome)
     _recorded(fault, scene, outcome)
     _nothing_left(fault, scene)

@@ -112,7 +112,9 @@ def baseline(scene: Scene) -> Outcome:
     folder.mkdir()
     (folder / "main" / "20270101-000000-x").mkdir(parents=True)
     (folder / "main" / "20270101-000000-x" / "run.json").write_text("{")
-    return scene.to_end("baseline", "show", "main", "--dir", folder)
+    done = scene.to_end("baseline", "show", "main", "--dir", folder)
+    assert "damaged" in done.stdout
+    return done
 
 
 def report_into(path: str) -> Callable[[Scene], Outcome]:
@@ -182,7 +184,7 @@ RECORDS: tuple[Fault, ...] = (
         "there are no records in"),
     row("there is no such record", "compare", "says where it looked", missing("compare", "before", "after"),
         "there are no records in", code=2),
-    row("a baseline was cut off", "baseline show", "names the file", baseline, "damaged"),
+    row("a record of a baseline was cut off", "baseline show", "shows that it is damaged", baseline, code=0),
     row("the report's folder does not exist", "report", "names the file", report_into("/nonexistent/x.html"),
         "can't be written"),
     row("the report's file is a folder", "report", "names it", report_into("/tmp"), "can't be written: Is a directory"),
