@@ -20,8 +20,11 @@ AT, GO = "paused", "go on"
 _LONG_S = 300
 
 
-def pause_before(module: str, name: str, place: str) -> None:
-    """Let the first call of a function, or of a method ``Class.name``, wait until a file in ``place`` says to go on."""
+def pause_before(module: str, name: str, place: str, then: str = "") -> None:
+    """Let the first call of a function, or of a method ``Class.name``, wait until a file in ``place`` says to go on.
+
+    The code ``then`` is executed after that.
+    """
     *owners, last = name.split(".")
     owner = import_module(module)
     for each in owners:
@@ -35,17 +38,19 @@ def pause_before(module: str, name: str, place: str) -> None:
             until = time.monotonic() + _LONG_S
             while not (folder / GO).exists() and time.monotonic() < until:
                 time.sleep(0.02)
+            exec(then, {})  # a test's own
         return real(*given, **named)
 
     setattr(owner, last, paused)
 
 
-# Given to a command that meets a server which hangs: nobody wants to wait as long as it would.
+# For a command that meets a server which hangs, or somebody's lock: nobody wants to wait as long as it would. It is
+# given just then, where it can be: a busy host may be as slow before.
 IMPATIENT = """
 from openslob.engines import patience
 from openslob.run import ending, runner, session_pool
-patience.ANSWER_S, patience.PROBE_EVERY_S, patience.PROBE_S = 1.0, 0.3, 2
-session_pool.CONNECT_PATIENCE_S = session_pool.LATE_PATIENCE_S = 0.5
+patience.ANSWER_S, patience.PROBE_EVERY_S, patience.PROBE_S = 2.0, 0.3, 2
+session_pool.CONNECT_PATIENCE_S, session_pool.LATE_PATIENCE_S = 2.0, 0.5
 session_pool.PATIENCE_S = ending.CUT_AFTER_S = 0.5
 ending.GRACE_S, runner.CLOSING_S, runner.ANSWER_S = 1.0, 0.5, 1.0
 import openslob.engines.postgresql.adapter as postgresql, openslob.engines.mysql.connection as mysql

@@ -16,7 +16,7 @@ import psutil
 from factories.paths import ROOT
 from factories.running import COMMAND, slob
 from faults.database import Database
-from faults.pausing import AT, GO
+from faults.pausing import AT, GO, PHASES
 from openslob.engines import registry
 from openslob.errors import SlobError
 from openslob.record import store
@@ -85,12 +85,20 @@ class Scene:
 
     @contextmanager
     def begun(
-        self, *words: object, before: str = "", at: tuple[str, str] | None = None, env: dict[str, str] | None = None
+        self,
+        *words: object,
+        before: str = "",
+        at: tuple[str, str] | None = None,
+        then: str = "",
+        env: dict[str, str] | None = None,
     ) -> Iterator[Command]:
-        """Begin a command in a process of its own, after the code ``before``; it waits before the function ``at``."""
+        """Begin a command in a process of its own, after the code ``before``.
+
+        It waits before the function ``at``, and executes the code ``then`` when it goes on.
+        """
         code = [before]
         if at:
-            code += ["from faults.pausing import pause_before", f"pause_before(*{at!r}, {str(self.place)!r})"]
+            code += ["from faults.pausing import pause_before", f"pause_before(*{at!r}, {str(self.place)!r}, {then!r})"]
         program = [*COMMAND[:-1], "\n".join([*code, COMMAND[-1]]), *map(str, words)]
         paths = [str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])]
         own = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), MARK: self.mark, **(env or {})}
@@ -104,9 +112,11 @@ class Scene:
             process.communicate()
 
     @contextmanager
-    def running(self, before: str = "", url: str | None = None, **flags: object) -> Iterator[Command]:
-        """`slob run` that has measured something and goes on for longer than any test."""
-        with self.begun(*self.words("run", url, **flags), before=before) as command:
+    def running(self, then: str = "", url: str | None = None, **flags: object) -> Iterator[Command]:
+        """`slob run` that has executed ``then`` in its window, has measured something, and goes on for long."""
+        with self.begun(*self.words("run", url, **flags), at=PHASES["window"], then=then) as command:
+            command.wait_until_paused()
+            command.go_on()
             command.wait(self.has_measured)
             yield command
 

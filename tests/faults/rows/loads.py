@@ -18,9 +18,13 @@ CANCELLED = "the load was cancelled; nothing of it is left"
 
 
 @contextmanager
-def loading(scene: Scene, before: str = "", url: str | None = None) -> Iterator[Command]:
-    """A load that is filling tables."""
-    with scene.begun(*scene.words("load", url, **LARGE), before=before) as load:
+def loading(scene: Scene, then: str = "", url: str | None = None) -> Iterator[Command]:
+    """A load that is filling tables; it has executed the code ``then``."""
+    with scene.begun(
+        *scene.words("load", url, **LARGE), at=("openslob.engines.load", "_Load._watch"), then=then
+    ) as load:
+        load.wait_until_paused()
+        load.go_on()
         load.wait(lambda: bool(scene.db.filling()))
         yield load
 

@@ -72,7 +72,7 @@ def killed_in(phase: str) -> Callable[[Scene], Outcome]:
 
 def hangs_in(phase: str) -> Callable[[Scene], Outcome]:
     def strike(scene: Scene) -> Outcome:
-        with scene.begun(*scene.words("run", run_time=1), before=IMPATIENT, at=PHASES[phase]) as run:
+        with scene.begun(*scene.words("run", run_time=1), at=PHASES[phase], then=IMPATIENT) as run:
             run.wait_until_paused()
             with scene.hanging():
                 run.go_on()
@@ -99,7 +99,7 @@ def locked_before(scene: Scene) -> Outcome:
 
 
 def locked_in_connect(scene: Scene) -> Outcome:
-    with scene.begun(*scene.words("run"), before=IMPATIENT, at=PHASES["connect"]) as run:
+    with scene.begun(*scene.words("run"), at=PHASES["connect"], then=IMPATIENT) as run:
         run.wait_until_paused()
         with scene.db.locked():
             run.go_on()
@@ -158,7 +158,7 @@ def network_silent_for_a_moment(scene: Scene) -> Outcome:
 
 
 GONE = "server.log"
-LOST = r"session \d+ was lost: .*; "
+LOST = r"(session \d+|the lock of .*) was lost: .*; "
 SERVER: tuple[Fault, ...] = (
     Fault("the administrator ends a session", "window", "run", "says which session was lost, and why", session_ended,
           LOST,
