@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+from threading import Thread
+
 
 class SlobError(Exception):
     """A failure. Its text is the line that the user reads: ``what``, and after it ``remedy``, what to do."""
@@ -28,3 +31,23 @@ class VerdictError(SlobError):
     """A required verdict does not hold; the measurement itself succeeded."""
 
     exit_code = 3
+
+
+def of_the_system(error: OSError | MemoryError) -> SlobError:
+    """Return an error of the operating system as one line: no memory, no space, no file descriptors."""
+    if isinstance(error, MemoryError):
+        return SlobError("slob ran out of memory", "give it more, or use fewer sessions")
+    what = f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror or error}"
+    too_many = error.errno in (errno.EMFILE, errno.ENFILE)
+    return SlobError(what, "raise the limit of open files (ulimit -n), or use fewer sessions" if too_many else "")
+
+
+def start_thread(thread: Thread) -> None:
+    """Start a thread. SlobError when the system gives none."""
+    try:
+        thread.start()
+    except RuntimeError as error:
+        remedy = (
+            "give slob more memory or more processes (ulimit -v and -u, a container's limits), or use fewer sessions"
+        )
+        raise SlobError(f"the system gives slob no more threads: {error}", remedy) from error

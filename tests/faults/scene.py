@@ -156,10 +156,14 @@ class Scene:
         files = [folder / "events.csv" for folder in self.folders()]
         return " ".join(file.read_text() for file in files if file.exists())
 
-    def has_measured(self, slices: int = 1) -> bool:
-        """Whether so many slices are in the raw file of the first run."""
-        files = [folder / "slices.csv" for folder in self.folders()]
-        return bool(files) and files[0].exists() and len(files[0].read_text().splitlines()) > slices
+    def has_rows(self, name: str, least: int = 1) -> bool:
+        """Whether a raw file of the first record has so many rows, and its heading."""
+        files = [folder / name for folder in self.folders()]
+        return bool(files) and files[0].exists() and files[0].read_text().count("\n") > least
+
+    def has_measured(self) -> bool:
+        """Whether a slice is in the raw file of the first run."""
+        return self.has_rows("slices.csv")
 
     def is_free(self) -> bool:
         """Whether no session is left in the server, and the next run could begin."""

@@ -17,7 +17,7 @@ from openslob._version import __version__
 from openslob.cli.configured import configured, from_file
 from openslob.cli.console import BROKEN_PIPE, complain, guarded_streams, report_bug
 from openslob.cli.tree import OUTPUT_PANEL, Group, finish
-from openslob.errors import SlobError
+from openslob.errors import SlobError, of_the_system
 from openslob.report.format import plain_signs
 
 # The order of `slob --help`: the order in which a user needs the commands, under these headings.
@@ -148,15 +148,8 @@ def _run() -> int:
         complain("stopped")
         return 1
     except (OSError, MemoryError) as error:
-        complain(of_the_system(error))
+        complain(str(of_the_system(error)))
         return 1
-
-
-def of_the_system(error: OSError | MemoryError) -> str:
-    """Return an error of the operating system in one line: no memory, no space, no file descriptors."""
-    if isinstance(error, MemoryError):
-        return "slob ran out of memory; give it more, or use fewer sessions"
-    return f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror or error}"
 
 
 def one_line(error: Any) -> str:  # noqa: ANN401

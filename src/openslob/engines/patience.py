@@ -15,7 +15,7 @@ from enum import Enum, auto
 from threading import Thread
 from typing import Protocol, TypeVar
 
-from openslob.errors import SlobError
+from openslob.errors import SlobError, start_thread
 from openslob.interrupt import Interrupt
 
 # How often a wait looks whether it must end, in s.
@@ -128,7 +128,7 @@ class Patience:
         """
         self.require()
         began, result = time.monotonic(), Future[_Opened]()
-        Thread(target=_open, args=(result, opened), name="connect", daemon=True).start()
+        start_thread(Thread(target=_open, args=(result, opened), name="connect", daemon=True))
         try:
             while True:
                 try:

@@ -9,7 +9,7 @@ from threading import Event
 
 from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError
-from openslob.errors import SlobError
+from openslob.errors import SlobError, start_thread
 from openslob.run.ending import CUT_AFTER_S, LATE_PATIENCE_S, LEAVE_AFTER_S, PATIENCE_S, Deadline, Ending, cancel, cut
 from openslob.run.plan import Phase
 from openslob.run.samplers import SystemReading
@@ -92,7 +92,7 @@ class SessionPool:
         Sessions with data of their own load ``private_bytes`` together; ``loaded`` gets the blocks of every part.
         """
         for worker in self._workers:
-            worker.start()
+            start_thread(worker)
         plans: dict[str, str] = {}
         patience_s = CONNECT_PATIENCE_S + len(self._workers) / 10 + private_bytes / SLOWEST_LOAD_BYTES_PER_S
         heard_at = time.monotonic()

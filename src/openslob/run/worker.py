@@ -8,7 +8,7 @@ from queue import SimpleQueue
 from threading import Thread
 
 from openslob.engines.base import Engine, Session, SessionPlan, SliceRequest, SliceResult
-from openslob.errors import SlobError
+from openslob.errors import SlobError, of_the_system
 from openslob.run.plan import Phase, first_due_ns
 from openslob.workload import BlockPath
 
@@ -103,6 +103,8 @@ class Worker(Thread):
                 self._serve(self._session)
         except SlobError as error:
             self._report(Lost(self.number, str(error)))
+        except (OSError, MemoryError) as error:
+            self._report(Lost(self.number, f"session {self.number} was lost: {of_the_system(error)}"))
         except BaseException as error:
             # A defect: the run must not wait for a thread that has ended, and the traceback must be shown.
             self._report(Lost(self.number, f"session {self.number} was lost: {error!r}"))

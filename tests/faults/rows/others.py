@@ -41,7 +41,7 @@ def observed(scene: Scene, before: str = "") -> Iterator[tuple[Command, Path]]:
     go = scene.place / "end"
     words = [*scene.words("observe"), "--", "sh", "-c", UNTIL.format(go)]
     with scene.begun(*words, before=before) as observe:
-        observe.wait(lambda: any((folder / "engine.csv").read_text().count("\n") > 1 for folder in scene.folders()))
+        observe.wait(lambda: scene.has_rows("engine.csv"))
         try:
             yield observe, go
         finally:
@@ -88,7 +88,7 @@ def no_rights_to_watch(scene: Scene) -> Outcome:
 def watching(scene: Scene, before: str = "") -> Iterator[Command]:
     """A watch that has shown an interval."""
     with scene.begun(*scene.words("watch", record=True, results=scene.results), before=before) as watch:
-        watch.wait(lambda: any((folder / "engine.csv").read_text().count("\n") > 1 for folder in scene.folders()))
+        watch.wait(lambda: scene.has_rows("engine.csv"))
         yield watch
 
 

@@ -14,8 +14,8 @@ import pytest
 from factories.records import Made, physical
 from factories.running import COMMAND
 from factories.tables import table
-from openslob import cli
 from openslob.cli import console
+from openslob.errors import of_the_system
 from openslob.record.model import Status
 
 CLOSED = "standard output can't be written: it is closed"
@@ -103,9 +103,9 @@ def test_a_terminal_that_is_closed_stops_a_run_unless_its_caller_ignores_that():
 
 
 def test_a_program_without_memory_or_files_says_so():
-    assert "ran out of memory" in cli.of_the_system(MemoryError())
-    assert cli.of_the_system(OSError(24, "Too many open files")) == "Too many open files"
-    assert cli.of_the_system(OSError(28, "No space left on device", "/x")) == "/x: No space left on device"
+    assert "ran out of memory" in str(of_the_system(MemoryError()))
+    assert "Too many open files; raise the limit" in str(of_the_system(OSError(24, "Too many open files")))
+    assert str(of_the_system(OSError(28, "No space left on device", "/x"))) == "/x: No space left on device"
 
 
 @table(("given", "width"), [("100", 100), ("", 66), ("0", 66), ("wide", 66)])
