@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from openslob.engines import registry
@@ -60,7 +62,7 @@ def group_of(item: pytest.Item) -> str | None:
     return None
 
 
-def fault_group(item: pytest.Item) -> str | None:
+def fault_group(item: Any) -> str | None:
     """Return the engine of a row of the fault suite, with the file that it is in; without a server it shares none."""
     row = item.callspec.params
     return f"{row['engine']}-{row['fault'].strike.__module__}" if row["engine"] else None

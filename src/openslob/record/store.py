@@ -71,7 +71,7 @@ class RunFolder:
     A ``with`` block that ends without `finish` leaves the record of a failed run.
     """
 
-    def __init__(self, path: Path, marker: IO[str], raw: RawCsv) -> None:
+    def __init__(self, path: Path, marker: IO[bytes], raw: RawCsv) -> None:
         self.path = path
         self.raw = raw
         self._marker = marker
@@ -155,7 +155,7 @@ class DocumentFolder(Generic[Record]):
     A ``with`` block releases the folder at its end; the document stays as last saved.
     """
 
-    def __init__(self, path: Path, file_name: str, marker: IO[str], record: Record) -> None:
+    def __init__(self, path: Path, file_name: str, marker: IO[bytes], record: Record) -> None:
         self.path = path
         self.record = record
         self._file_name = file_name
@@ -274,7 +274,7 @@ def new_folder(results: Path, wanted: str) -> Path:
             raise cannot_write(path, error) from error
 
 
-def lock_marker(folder: Path) -> IO[str]:
+def lock_marker(folder: Path) -> IO[bytes]:
     """Return the open file that names the process that writes ``folder``; closing it releases the lock.
 
     Raises:
@@ -282,17 +282,19 @@ def lock_marker(folder: Path) -> IO[str]:
 
     """
     path = folder / MARKER_FILE
-    try:
-        marker = path.open("w", encoding="utf-8")
-        fcntl.flock(marker, fcntl.LOCK_EX)
-        marker.write(f"{os.getpid()}\n")
-        marker.flush()
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    with ExitStack() as undo:
+        try:
+            # Without a buffer nothing is left to be written when it is closed.
+            marker = undo.enter_context(path.open("wb", buffering=0))
+            fcntl.flock(marker, fcntl.LOCK_EX)
+            marker.write(f"{os.getpid()}\n".encode())
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        undo.pop_all()
     return marker
 
 
-def _release(folder: Path, marker: IO[str]) -> None:
+def _release(folder: Path, marker: IO[bytes]) -> None:
     """Unlock a folder. On a file system that became read-only the file stays, which means nothing without the lock."""
     with suppress(OSError):
         (folder / MARKER_FILE).unlink(missing_ok=True)

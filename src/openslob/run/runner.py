@@ -16,7 +16,7 @@ from openslob.analyze.other_sessions import ours_alone, shares_pct
 from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.engines.patience import ANSWER_S, Patience
-from openslob.errors import SlobError
+from openslob.errors import SlobError, of_the_system
 from openslob.host.environment import environment
 from openslob.host.sampler import difference
 from openslob.interrupt import Interrupt
@@ -162,8 +162,9 @@ class _Run:
 
     def _record_failure(self, folder: RunFolder, error: Exception) -> None:
         status = Status.INTERRUPTED if self._patience.interrupt.requested else Status.FAILED
+        line = str(of_the_system(error) if isinstance(error, OSError | MemoryError) else error)
         # The record that is on disk since the begin says failed too; the reason is what the user needs now.
-        failed = self._builder.without_figures(status, (str(error),))
+        failed = self._builder.without_figures(status, (line,))
         self._show.include(failed.errors)
         self._show.write()
         with suppress(UnsavedError):

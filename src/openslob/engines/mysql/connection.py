@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import select
@@ -23,7 +24,7 @@ from openslob.engines.mysql.errors import explain_error, reported
 from openslob.engines.mysql.names import DEFAULT_DATABASE
 from openslob.engines.patience import POLL_S, Watch
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError, UsageError
+from openslob.errors import SlobError, UsageError, of_the_system
 from openslob.secrets import redact_url, require_target
 
 DEFAULT_PORT = 3306
@@ -274,6 +275,8 @@ def _local_errors(failure: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise of_the_system(error) from error
         why = error.strerror or str(error)
         raise SlobError(f"{failure}: files for TLS can't be used: {why}", "see ssl_ca, ssl_cert, ssl_key") from error
     except RuntimeError as error:
