@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from openslob import rehearsal
 from openslob.analyze.crash import CAUGHT, KEEPS, WHOLE
 from openslob.cli.common_options import MEASUREMENT_NAME, RECORD_JSON, REQUIRE, RESULTS, require_known, require_verdicts
 from openslob.cli.console import columns, notify, stoppable, write, write_report
@@ -39,7 +40,7 @@ KIND = Annotated[
         "in turn."
     ),
 ]
-CYCLES = Annotated[int, typer.Option(metavar="N", min=1, max=100_000, help="Number of crashes.")]
+CYCLES = Annotated[int, typer.Option(metavar="N", min=1, callback=rehearsal.repeats, help="Number of crashes.")]
 SESSIONS = Annotated[int, typer.Option(metavar="N", min=1, max=_MOST_SESSIONS, help="Sessions that commit.")]
 ROWS = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Rows of each session, one or two to a block.")]
 ENGINE = Annotated[

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from openslob import rehearsal
 from openslob._version import __version__
 from openslob.analyze import crash as analysis
 from openslob.durability import rig as rigs
@@ -105,6 +106,7 @@ def _record(plan: CrashPlan, name: str) -> CrashRecord:
         environment=environment(None),
         storage=_CUT if CrashKind.CUT in plan.kinds else "",
         control=control,
+        notes=rehearsal.notices(),
     )
 
 
@@ -158,7 +160,8 @@ class _Proof:
                 self._rig, self._before = self._begin()
                 self._first = [1] * self._plan.sessions
             else:
-                self._folder.update(notes=(f"No cycle after {number}: {analysis.what_is_wrong(cycle)}",))
+                why = f"No cycle after {number}: {analysis.what_is_wrong(cycle)}"
+                self._folder.update(notes=(*self._folder.record.notes, why))
                 return
 
     def _cycle(self, number: int, kind: CrashKind) -> tuple[CrashCycle, LedgerContents | None]:
