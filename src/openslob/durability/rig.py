@@ -22,6 +22,8 @@ from openslob.units import MIB
 
 # A small log and cache: much is written, and recovery is quick.
 _CACHE_BYTES, _LOG_BYTES = 32 * MIB, 64 * MIB
+# A log that fills up is flushed all the time, and then an unsafe server loses nothing at a crash: 2 of 100.
+_LOG_OF_CONTROL = 512 * MIB
 LYING_DISK = "lying-disk"
 _POWERED = "the storage keeps its power when the server's processes die"
 # How often a server that starts is asked whether it takes queries.
@@ -38,7 +40,7 @@ def name_of(engine: str) -> str:
 class Rig:
     """A managed server and, if its storage can be cut, that storage.
 
-    ``lying``: the storage acknowledges syncs and makes none, from `begin` on.
+    ``lying``: the storage acknowledges syncs and makes none, from `begin` on. ``made``: the server was made for this.
     """
 
     server: ManagedServer
@@ -46,10 +48,15 @@ class Rig:
     tables: LedgerTables
     storage: CutStorage | None = None
     lying: bool = False
+    made: bool = False
 
     def begin(self, sessions: int, rows: int) -> None:
-        """Make the tables of the proof and keep all of it, whatever the storage does from now on."""
+        """Make the tables of the proof and keep all of it, whatever server and storage do from now on."""
         self.tables.create(sessions, rows)
+        if self.made:
+            # A server that was made unsafe writes everything at a clean stop.
+            self.server.stop()
+            self.server.start()
         if self.storage:
             self.storage.sync()
             self.storage.set_lying(self.lying)
@@ -162,7 +169,8 @@ def made(engine: str, version: str | None, control: str | None, cut: bool, seed:
     settings = excuses(engine, control)[0] if control else ""
     default = registry.default_spec(name, engine)
     version = version or default.version
-    spec = replace(default, version=version, cache_bytes=_CACHE_BYTES, log_bytes=_LOG_BYTES, settings=settings)
+    log_bytes = _LOG_OF_CONTROL if control else _LOG_BYTES
+    spec = replace(default, version=version, cache_bytes=_CACHE_BYTES, log_bytes=log_bytes, settings=settings)
     stack = ExitStack()
 
     def make() -> Rig:
@@ -172,7 +180,7 @@ def made(engine: str, version: str | None, control: str | None, cut: bool, seed:
         server = registry.managed(mine)
         stack.callback(_destroy, server, storage)
         rig = _started(server)
-        rig.storage, rig.lying = storage, control == LYING_DISK
+        rig.storage, rig.lying, rig.made = storage, control == LYING_DISK, True
         return rig
 
     with registry.claim(name, "crash"), stack:
