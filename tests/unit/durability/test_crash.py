@@ -140,7 +140,9 @@ def test_acknowledged_commits_that_are_lost_are_named_and_their_ledger_is_kept(t
     assert cycle.lost + cycle.doubtful_there >= count - cycle.in_doubt
     assert cycle.lost >= 1
     assert verdicts["no_acked_commit_lost"].verdict is Holds.FAILS
-    assert f"{cycle.lost} of {cycle.acked} acknowledged commits are not there" in verdicts["no_acked_commit_lost"].why
+    assert (
+        f"{cycle.lost:,} of {cycle.acked:,} acknowledged commits are not there" in verdicts["no_acked_commit_lost"].why
+    )
     acked = [each for each in ledger.read(folder / cycle.ledger) if not each.in_doubt]
     assert len(acked) == cycle.acked
     assert {(each.session, each.number) for each in cycle.lost_operations} <= {(e.session, e.number) for e in acked}
