@@ -10,6 +10,7 @@ from openslob.analyze.causes import episodes
 from openslob.analyze.level import search
 from openslob.analyze.trace import Trace
 from openslob.analyze.verdicts import judge, judge_observed
+from openslob.caps import CapSearch
 from openslob.counts import SliceCounts
 from openslob.histogram import Histogram
 from openslob.measurement import Instance, Measurement, ObjectIo, Observed
@@ -62,7 +63,7 @@ def build_record(
         io_by_object=io_by_object(measurement),
         instances=tuple(instance_row(measurement, instance) for instance in measurement.instances),
         verdicts=judge(measurement),
-        episodes=None if trace is None else episode_rows(trace),
+        episodes=None if trace is None else episode_rows(trace, measurement.caps),
         errors=tuple(measurement.errors),
         notes=notes,
     )
@@ -99,15 +100,15 @@ def build_observation(
         waits=top_events(observed),
         io_by_object=io_by_object(observed),
         verdicts=judge_observed(observed),
-        episodes=None if trace is None else episode_rows(trace),
+        episodes=None if trace is None else episode_rows(trace, observed.caps),
         errors=tuple(observed.errors),
         notes=notes,
     )
 
 
-def episode_rows(trace: Trace) -> tuple[EpisodeRow, ...]:
+def episode_rows(trace: Trace, caps: CapSearch | None = None) -> tuple[EpisodeRow, ...]:
     """Return the stretches in which the load was slow, in the order of time: all of them, or the worst."""
-    worst = sorted(episodes(trace), key=lambda each: -each.lost_ops)[:MOST_EPISODES]
+    worst = sorted(episodes(trace, caps.cap if caps else None), key=lambda each: -each.lost_ops)[:MOST_EPISODES]
     return tuple(
         EpisodeRow(
             begin_s=each.begin_s,

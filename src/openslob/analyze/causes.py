@@ -17,6 +17,7 @@ from openslob.analyze.evidence import Look
 from openslob.analyze.slow_steps import LEAST_STEPS, Steps, slow_steps, stretches
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Trace
+from openslob.caps import Cap
 
 # Steps before and after a stretch that show what is usual.
 _BESIDE = 60
@@ -79,16 +80,16 @@ CAUSES: tuple[tuple[Cause, Callable[[Look], str | None]], ...] = (
 )
 
 
-def episodes(trace: Trace) -> list[Episode]:
-    """Return the slow stretches of a load, in the order of time."""
+def episodes(trace: Trace, cap: Cap | None = None) -> list[Episode]:
+    """Return the slow stretches of a load, in the order of time; ``cap`` is what held the load back for a while."""
     slow, usual = slow_steps(trace)
     if not slow.any():
         return []
     whole = Trace(trace.begin_ns, trace.step_s, _with_means(trace), trace.marks)
-    return [_episode(whole, slow, usual, begin, end) for begin, end in stretches(slow)]
+    return [_episode(whole, slow, usual, begin, end, cap) for begin, end in stretches(slow)]
 
 
-def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int) -> Episode:
+def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int, cap: Cap | None) -> Episode:
     """Return the episode of the steps from ``begin`` to before ``end``, with its first cause that the data show."""
     ops, before = trace.get("ops")[begin:end], usual[begin:end]
     rate, usual_rate = float(np.nanmean(ops)), float(np.nanmean(before))
@@ -100,13 +101,20 @@ def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int) -> E
     part[begin - first : end - first] = True
     beside = Trace(trace.begin_ns, trace.step_s, near, trace.marks)
     missing = max(0.0, 1 - rate / usual_rate) if usual_rate > 0 else 0.0
-    look = Look(beside, part, ~slow[first:last], missing, first * trace.step_s)
+    held = cap if cap and _is_under(cap, begin * trace.step_s, end * trace.step_s) else None
+    look = Look(beside, part, ~slow[first:last], missing, first * trace.step_s, held)
     shown = [(cause, said) for cause, says in CAUSES if (said := says(look))]
     (cause, what), *others = shown or [(Cause.UNKNOWN, evidence.seen(look))]
     # What the server leaves of the CPU while it is held up, others take: that is no cause then.
     also = tuple(dict.fromkeys(other for other, _ in others if other not in (cause, Cause.OTHERS_CPU)))
     lost = max(0.0, float(np.nansum(before - ops)) * trace.step_s)
     return Episode(begin * trace.step_s, end * trace.step_s, cause, what, lost, rate, usual_rate, also)
+
+
+def _is_under(cap: Cap, begin_s: float, end_s: float) -> bool:
+    """Return whether a cap that was not always in force was so for most of a time."""
+    under_s = sum(max(0.0, min(end_s, last) - max(begin_s, first)) for first, last in cap.held)
+    return not cap.always and under_s > (end_s - begin_s) / 2
 
 
 def _with_means(trace: Trace) -> dict[str, Array]:

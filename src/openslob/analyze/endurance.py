@@ -7,7 +7,7 @@ into one, which knows nothing of the gaps; no figure includes them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from openslob.analyze.change_points import change_points
 from openslob.analyze.steady_snia import round_averages
-from openslob.analyze.trace import Mark, Trace
+from openslob.analyze.trace import COUNTED, Mark, Trace
 from openslob.units import NANOS
 
 _Array = NDArray[np.float64]
@@ -91,6 +91,7 @@ class Drop:
 class Occurrences:
     """All marks of one kind: how many, how long together, the usual time from one to the next, and what they cost.
 
+    How long those took that a server counts is not known. Several in one mark are taken to come at equal distances.
     ``ops_inside`` is the rate in them and up to `AFTER_S` after they begin, but in no more than half of the time to the
     next: a checkpoint is counted when it begins, and costs the most then. ``ops_outside`` is the rate in all other
     steps. None: not known.
@@ -98,7 +99,7 @@ class Occurrences:
 
     kind: str
     count: int
-    seconds: float
+    seconds: float | None
     every_s: float | None
     ops_inside: float | None
     ops_outside: float | None
@@ -120,7 +121,7 @@ def joined(parts: Sequence[tuple[float, Trace]], gaps: Sequence[Mark] = ()) -> T
         for name, values in trace.series.items():
             series[name][first : first + len(values)] = values
     marks = [
-        Mark(mark.at_s + begin, mark.until_s + begin, mark.kind, mark.text)
+        replace(mark, at_s=mark.at_s + begin, until_s=mark.until_s + begin)
         for begin, trace in coarse
         for mark in trace.marks
     ]
@@ -263,11 +264,12 @@ def _occurrences(trace: Trace, kind: str, marks: Sequence[Mark]) -> Occurrences:
         first = int(mark.at_s / trace.step_s)
         inside[first : max(int(np.ceil(until_s / trace.step_s)), first + 1)] = True
     ops = trace.get("ops")
+    each = [mark.at_s + at * (mark.until_s - mark.at_s) / mark.count for mark in marks for at in range(mark.count)]
     return Occurrences(
         kind=kind,
-        count=len(marks),
-        seconds=sum(mark.until_s - mark.at_s for mark in marks),
-        every_s=float(np.median([b - a for a, b in pairwise(starts)])) if len(starts) > 2 else None,
+        count=len(each),
+        seconds=None if kind in COUNTED else sum(mark.until_s - mark.at_s for mark in marks),
+        every_s=float(np.median([b - a for a, b in pairwise(each)])) if len(each) > 2 else None,
         # Steps at the edges of a gap are known; what was done in the gap is not.
         ops_inside=None if kind == GAP else _mean(ops[inside]),
         ops_outside=_mean(ops[~inside]),

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from openslob.analyze.level import amount as in_words
 from openslob.analyze.slow_steps import Steps
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Mark, Trace
+from openslob.caps import Cap
 
 # A share of the sessions: what so many of them wait for may hold the load up.
 _MANY = 0.3
@@ -49,6 +51,7 @@ class Look:
     """A stretch of a trace beside what is usual around it.
 
     ``lost`` is the share of the throughput that it lacks; ``begin_s`` is when the trace begins, for its marks.
+    ``cap`` was in force in the stretch, as the course of the whole load shows.
     """
 
     trace: Trace
@@ -56,6 +59,7 @@ class Look:
     rest: Steps
     lost: float
     begin_s: float
+    cap: Cap | None = None
 
     def usual(self, name: str) -> float:
         """Return what is usual; NaN if it is not known."""
@@ -150,7 +154,16 @@ def io_cap(look: Look) -> str | None:
                 own = look.low(f"device.{way}_each_ms")
                 device = f"; the device itself took {_ms(own)} a {way}" if np.isfinite(own) else ""
                 return f"a limit of {said} a second of the server's control group, which usually does {before}{device}"
-    return _flat(look)
+    return _flat(look) or _found(look)
+
+
+def _found(look: Look) -> str | None:
+    """Return the evidence of the cap on I/O that the course of the whole load shows."""
+    cap = look.cap
+    if cap is None or cap.kind == "cpu":
+        return None
+    of = {"both": "all requests"}.get(cap.direction, f"{cap.direction}s")
+    return f"a cap of {in_words(cap.cap, cap.unit)} on {of} was in force"
 
 
 def _flat(look: Look) -> str | None:

@@ -85,7 +85,7 @@ class RunTables:
 
     def __init__(self, zero_ns: int, offset_ns: int = 0, unit_s: int = 1, thinned_from_s: float = inf) -> None:
         self.zero_ns, self.offset_ns, self.unit_s = zero_ns, offset_ns, unit_s
-        self._thinned_from_s = thinned_from_s
+        self.thinned_from_s = thinned_from_s
         self.engine, self.host = Intervals(), Intervals()
         # The engine's waits by `Duration.name`.
         self.durations = Intervals()
@@ -206,7 +206,7 @@ class RunTables:
         self._first_ends_s = self._first_ends_s | first if older else first | self._first_ends_s
         self._last_begins_s = begun | self._last_begins_s if older else self._last_begins_s | begun
         self.ends_s = last | self.ends_s if older else self.ends_s | last
-        single = begins < self._thinned_from_s
+        single = begins < self.thinned_from_s
         self.slice_s = max(self.slice_s, float((ends - begins)[single].max(initial=0.0)))
         low, high = int(np.floor(begins.min() / self.unit_s)), int(np.ceil(ends.max() / self.unit_s))
         # Room for all of it first: a time that is far off is found before anything of its length is made.

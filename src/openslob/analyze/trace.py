@@ -34,6 +34,8 @@ _OTHER_SOURCES = ("cgroup.", "pressure.", "volume.", "instance.")
 # What is a level, and no counter, by the end of its name.
 _LEVEL_ENDS = ("_limit", "_quota", "_bytes")
 _MARKED = {"checkpoints": "checkpoint", "log_switches": "log switch", "maintenance": "maintenance"}
+# What a server counts: a mark lasts from one reading of the counter to the next, and not as long as the thing itself.
+COUNTED = frozenset(_MARKED.values())
 _HAPPENED = {Event.NOTE: "note", Event.ERROR: "error"}
 
 
@@ -42,13 +44,15 @@ class Mark:
     """Something that happened, from ``at_s`` to ``until_s`` after the load began.
 
     ``kind`` is ``checkpoint``, ``log switch``, ``maintenance`` (autovacuum, purge), ``gap`` (nothing was recorded),
-    ``note`` or ``error``.
+    ``note`` or ``error``. What a server counts happened ``count`` times between two readings of the counter; how long
+    each took is not known.
     """
 
     at_s: float
     until_s: float
     kind: str
     text: str = ""
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ class Trace:
     ``device.FIELD``          the counters of `DeviceIo` per second: ``reads``, ``read_bytes``, ``busy_ms`` …
     ``waits.CLASS``           sessions that waited, by the name of the `WaitClass` in lower case: ``waits.data_io``,
                               ``waits.log``, ``waits.lock``; ``waits.cpu`` are those that did not wait
-    ``samples``               samples of what sessions wait for: fewer where the server, or this program, hung
+    ``samples``               samples of what sessions wait for: fewer where the server, or this program, hung; unknown
+                              in the thinned part of a long run
     ``cgroup.cpu_throttled``  tasks' time, in s per s, for which the server's group was held back by its CPU quota
     ``cgroup.cpu_quota``      the CPUs that the quota allows; absent without a quota
     ``cgroup.read_limit``     the limits on I/O of the server's group for its device, requests per second; also
@@ -129,7 +134,7 @@ def trace_of(
         **_latencies(tables, edges),
         **engine,
         **dict(_host(tables.host, edges)),
-        **_waits(tables.waits, edges),
+        **_waits(tables.waits, edges, tables.thinned_from_s),
     }
     return Trace(tables.zero_ns, step, series, tuple(_marks(tables, seconds, events)))
 
@@ -237,7 +242,7 @@ def _level(at_s: Array, values: Array, edges: Array) -> Array:
     return np.where(last >= 0, values[np.maximum(last, 0)], np.nan)
 
 
-def _waits(waits: Seconds, edges: Array) -> dict[str, Array]:
+def _waits(waits: Seconds, edges: Array, thinned_from_s: float) -> dict[str, Array]:
     samples = waits.value(SAMPLES)
     if samples is None:
         return {}
@@ -255,7 +260,8 @@ def _waits(waits: Seconds, edges: Array) -> dict[str, Array]:
             found[name] = found.get(name, np.zeros(count)) + by_step(seen)
     with np.errstate(divide="ignore", invalid="ignore"):
         means = {name: np.where(taken > 0, seen / taken, np.nan) for name, seen in found.items()}
-    return {**means, "samples": taken / edges[1]}
+    # From there on a row is the mean of all samples of a step: how many they were is not known.
+    return {**means, "samples": np.where(edges[1:] <= thinned_from_s, taken / edges[1], np.nan)}
 
 
 def _marks(tables: RunTables, seconds: float, events: Sequence[Happening]) -> Iterator[Mark]:
@@ -265,7 +271,8 @@ def _marks(tables: RunTables, seconds: float, events: Sequence[Happening]) -> It
         if values is None:
             continue
         for at in np.flatnonzero((values > 0) & (ends > 0) & (begins < seconds)).tolist():
-            yield Mark(max(float(begins[at]), 0.0), float(ends[at]), kind, f"{values[at]:g}" if values[at] > 1 else "")
+            count = max(round(float(values[at])), 1)
+            yield Mark(max(float(begins[at]), 0.0), float(ends[at]), kind, f"{count}" if count > 1 else "", count)
     for each in events:
         at_s = (each.wall_ns + tables.offset_ns - tables.zero_ns) / NANOS
         if each.kind in _HAPPENED and 0 <= at_s <= seconds:

@@ -1,7 +1,8 @@
 """The record of one run or observation, as stored in `run.json`. It is versioned, so that old records stay readable.
 
 History of the format, newest first:
-  4  ``episodes``: the stretches in which the load was slow, with their causes.
+  4  ``episodes``: the stretches in which the load was slow, with their causes. Raw files of loads of more than an hour
+     are thinned: from the events ``step_s`` on, a row is about so many seconds (`record/thinning.py`).
   3  ``kind`` observation: a load that is not ours. Its ``spec`` has no workload, and it has no operations.
   2  ``response``: latency from the due time, of a run at a given rate.
   1  first version.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from openslob.analyze.trace import COUNTED
 from openslob.record.endurance import ENDURANCE_FILE, EnduranceRecord
 from openslob.record.model import Status
 from openslob.report.format import (
@@ -183,12 +184,16 @@ def _occurrences(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list
     head = ("what", "times", "every", "in all", "ops/s from it on", "else", "difference")
     cells = [
         (
-            row["kind"], number(row["count"]), seconds(row["every_s"]), format_duration(row["seconds"]),
+            row["kind"], number(row["count"]), seconds(row["every_s"]), _together(row["seconds"]),
             number(row["ops_inside"]), number(row["ops_outside"]), _difference(row),
         )
         for row in rows
     ]  # fmt: skip
     return ["WHAT HAPPENED", *table(head, cells, columns=columns)]
+
+
+def _together(seconds_in_all: float | None) -> str:
+    return MISSING if seconds_in_all is None else format_duration(seconds_in_all)
 
 
 def _difference(row: Mapping[str, Any]) -> str:
@@ -211,7 +216,7 @@ def mark_text(row: Mapping[str, Any]) -> str:
     lasted = row["until_s"] - row["at_s"]
     parts = [
         row["kind"],
-        f" of {format_duration(lasted)}" if lasted >= 1 else "",
+        f" of {format_duration(lasted)}" if lasted >= 1 and row["kind"] not in COUNTED else "",
         f": {row['text']}" * bool(row["text"]),
     ]
     return "".join(parts)

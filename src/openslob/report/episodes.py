@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from openslob.analyze.build_record import MOST_EPISODES
 from openslob.analyze.load_kinds import load_kind
 from openslob.record.model import EpisodeRow, RunRecord
 from openslob.report.format import INDENT, hanging, number, wrapped
@@ -26,9 +27,9 @@ def slow_stretches(record: RunRecord) -> list[str]:
         also = f" (also: {', '.join(row.also)})" if row.also else ""
         lines += hanging(f"{INDENT}{span:>{width}}  {row.cause:<{causes}}  ", f"{loss(row)}; {row.evidence}{also}")
     if len(rows) > len(worst):
-        lines += wrapped(
-            f"These are the {len(worst)} worst. All, by cause: {'; '.join(by_cause(rows))}.", INDENT, INDENT
-        )
+        all_of_them = "All" if len(rows) < MOST_EPISODES else f"The {len(rows)} worst"
+        said = f"These are the {len(worst)} worst. {all_of_them}, by cause: {'; '.join(by_cause(rows))}."
+        lines += wrapped(said, INDENT, INDENT)
     return lines
 
 
@@ -55,6 +56,9 @@ def _sum(record: RunRecord, rows: Sequence[EpisodeRow]) -> str:
     assert record.window is not None
     seconds, lost = sum(row.end_s - row.begin_s for row in rows), sum(row.lost_ops for row in rows)
     stretches = "1 stretch" if len(rows) == 1 else f"{len(rows)} stretches"
+    if len(rows) >= MOST_EPISODES:
+        # The record has no more than these.
+        stretches = f"The {len(rows)} worst stretches"
     what = load_kind(record).unit_of_work[0].removeprefix("per ")
     whole = number(record.window.load_seconds)
     return f"{stretches}, {number(seconds)} s of {whole} s; {number(round(lost))} {what}s less than usual were done."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from factories.tables import table
 from openslob.analyze.causes import Cause, episodes
 from openslob.analyze.slow_steps import BLOCK, slow_steps, stretches
 from openslob.analyze.trace import Mark, Trace
+from openslob.caps import Cap
 
 SECONDS, AT = 60, slice(30, 33)
 # An undisturbed second of a load that reads: 8 sessions on 2 CPUs and a quick device.
@@ -150,3 +153,13 @@ def test_nothing_but_the_throughput_was_recorded():
         Cause.UNKNOWN,
         "nothing recorded explains it: neither host nor waits were recorded",
     )
+
+
+def test_a_cap_that_the_whole_load_shows_is_the_cause_and_not_others_who_use_the_cpu_that_it_leaves():
+    slow = SLOWER | {"server.cpu": 0.1, "host.busy": 2.0}
+    cap = Cap("iops", "read", 3000.0, "IOPS", [(30.0, 33.0)], 30.0, 33.0, 0.0, None, None, ())
+    assert only(course(slow)).cause is Cause.OTHERS_CPU
+    found = episodes(course(slow), cap)[0]
+    assert (found.cause, found.also) == (Cause.IO_CAP, ())
+    assert found.evidence == "a cap of 3,000 IOPS on reads was in force"
+    assert episodes(course(slow), replace(cap, held=[(3.0, 20.0)]))[0].cause is Cause.OTHERS_CPU

@@ -131,10 +131,17 @@ def test_checkpoints_are_counted_with_the_rate_from_them_on_and_else():
     ops = np.array([100.0] * 10 + [60.0] * 10 + [100.0] * 10 + [60.0] * 10 + [100.0] * 10 + [60.0] * 10)
     marks = [Mark(at, at + 1, "checkpoint") for at in (10, 30, 50)]
     (found,) = occurrences(trace(ops, marks=marks))
-    assert (found.count, found.seconds, found.every_s) == (3, 3, 20)
+    assert (found.count, found.seconds, found.every_s) == (3, None, 20)
     # Half of the time to the next one, or to the end: 10, 10 and 5 s.
     assert found.ops_inside == 60
     assert found.ops_outside == pytest.approx((30 * 100 + 5 * 60) / 35)
+
+
+def test_what_a_server_counts_between_two_readings_is_counted_as_often():
+    # A long run is read once a minute, and its log goes on in the next file every 10 s.
+    marks = [Mark(at, at + 60, "log switch", "6", 6) for at in (0, 60, 120)]
+    (found,) = occurrences(trace([100.0] * 3, step_s=60.0, marks=marks))
+    assert (found.count, found.every_s, found.seconds) == (18, 10, None)
 
 
 def test_what_was_done_in_a_gap_is_not_known():

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openslob.analyze.run_tables import RunTables
+from openslob.analyze.trace import trace_of
 from openslob.counts import COUNTERS, SliceCounts
 from openslob.histogram import Histogram
 from openslob.method import OpKind
@@ -104,6 +105,12 @@ def test_figures_are_those_of_all_rows(tmp_path_factory: pytest.TempPathFactory,
         assert by_unit(of_thin, 1) == by_unit(of_full, STEP)
     for event in ("CPU", "IO:Read"):
         assert means(thin, event)[5:] == pytest.approx(means(full, event).reshape(-1, STEP).mean(axis=1)[5:], abs=1e-3)
+
+
+def test_fewer_rows_are_no_sign_that_the_server_hung(tmp_path: Path):
+    thin = tables(tmp_path / "thin", ThinnedCsv)
+    samples = trace_of(thin, SECONDS, event_rows(tmp_path / "thin")).get("samples")
+    assert np.isfinite(samples).tolist() == [True] * 2 + [False] * 7
 
 
 def by_unit(entries: tuple[np.ndarray, ...], seconds: int) -> dict[tuple[int, int], int]:

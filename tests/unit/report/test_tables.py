@@ -102,7 +102,7 @@ def test_marks_are_in_seconds_of_the_load(tmp_path: Path):
     path.write_text("".join(zero))
     found = read_trace(made.folder, record)
     assert [mark for mark in found.marks if mark.kind != "maintenance"] == [
-        Mark(7.0, 8.0, "checkpoint", "2"),
+        Mark(7.0, 8.0, "checkpoint", "2", 2),
         Mark(12.0, 12.0, "note", "a note"),
     ]
 

@@ -9,6 +9,7 @@ import altair as alt
 
 from openslob.analyze.endurance import GAP
 from openslob.analyze.steps import MOST_STEPS, step_s
+from openslob.analyze.trace import COUNTED
 from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import BANDS, QUIET, SERIES, WARNING
 from openslob.report.charts.heat import FREQUENCY, HEIGHT, INTENSITY, heat_panel, latency_ends
@@ -108,7 +109,7 @@ def _marks(marks: Sequence[Mapping[str, Any]], ends: tuple[float, float]) -> Pan
             "kind": row["kind"],
             "from_s": row["at_s"],
             "to_s": max(row["until_s"], row["at_s"] + least),
-            "lasted_s": row["until_s"] - row["at_s"],
+            "lasted_s": None if row["kind"] in COUNTED else row["until_s"] - row["at_s"],
             "text": row["text"],
         }
         for row in marks
