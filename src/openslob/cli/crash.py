@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -26,6 +27,13 @@ class Kinds(StrEnum):
     KILL = "kill"
     CUT = "cut"
     BOTH = "both"
+
+
+class Survive(StrEnum):
+    """What a cut leaves of that which was not synced."""
+
+    NOTHING = "nothing"
+    RANDOM = "random"
 
 
 _KINDS = {
@@ -63,6 +71,13 @@ CONTROL = Annotated[
         help="Make it unsafe on purpose, which must be caught: lying-disk, or as `slob help durability` lists them.",
     ),
 ]
+SURVIVE = Annotated[
+    Survive,
+    typer.Option(
+        help="What a cut leaves of that which was not synced: nothing, or a random part, with torn pages, as a disk "
+        "does that was writing."
+    ),
+]
 SEED = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the times at which it crashes.")]
 
 
@@ -75,6 +90,7 @@ def crash(
     version: VERSION = None,
     server: SERVER = None,
     control: CONTROL = None,
+    survive: SURVIVE = Survive.NOTHING,
     seed: SEED = 1,
     name: MEASUREMENT_NAME = "crash",
     *,
@@ -87,7 +103,10 @@ def crash(
     Example: slob crash --kind both --cycles 100
     """
     require_known(require or (), (KEEPS, WHOLE, *([CAUGHT] if control else [])))
+    if survive is Survive.RANDOM and kind is Kinds.KILL:
+        raise UsageError("--survive random is of a cut, and --kind kill cuts nothing off", "use --kind cut or both")
     plan = _plan(_KINDS[kind], cycles, sessions, rows, engine, version, server, control, seed)
+    plan = replace(plan, survive="random" if survive is Survive.RANDOM else "nothing")
     with stoppable() as interrupt:
         record, folder = prove(plan, name, results, interrupt, _teller(cycles))
     if as_json:

@@ -16,10 +16,11 @@ from openslob.analyze import crash as analysis
 from openslob.durability import rig as rigs
 from openslob.durability.accounting import Account, account
 from openslob.durability.clients import Clients
+from openslob.durability.cut import Survival
 from openslob.durability.ledger import LedgerFile, Operation
 from openslob.durability.rig import Rig
 from openslob.engines.ledger import LedgerContents
-from openslob.engines.patience import Patience
+from openslob.engines.patience import Patience, StoppedError
 from openslob.errors import SlobError
 from openslob.host.environment import environment
 from openslob.interrupt import Interrupt
@@ -34,16 +35,21 @@ LOAD_S = (0.3, 1.5)
 _NOTICE_S = 5.0
 _MOST_LINES = 20
 _LEDGERS = "ledgers"
-_CUT = (
-    "a FUSE file system that keeps what was synced, and drops everything else at a cut; the server's processes stand "
-    "still at that moment"
-)
+_STILL = "the server's processes stand still at that moment"
+_CUT: Mapping[Survival, str] = {
+    "nothing": f"a FUSE file system that keeps what was synced, and drops everything else at a cut; {_STILL}",
+    "random": f"a FUSE file system that keeps what was synced, and of everything else a random part at a cut, in "
+    f"sectors of 512 bytes, so that pages are torn; {_STILL}",
+}
 Tell = Callable[[CrashCycle], None]
 
 
 @dataclass(frozen=True)
 class CrashPlan:
-    """What is asked for: ``kinds`` take turns. ``server`` is the user's managed server; None: one is made."""
+    """What is asked for: ``kinds`` take turns. ``server`` is the user's managed server; None: one is made.
+
+    ``survive`` is what a cut leaves of that which was not synced.
+    """
 
     engine: str
     kinds: tuple[CrashKind, ...]
@@ -54,6 +60,7 @@ class CrashPlan:
     server: str | None = None
     version: str | None = None
     control: str | None = None
+    survive: Survival = "nothing"
 
     @property
     def asked(self) -> Mapping[str, Any]:
@@ -62,6 +69,7 @@ class CrashPlan:
             "engine": self.engine, "kind": "both" if len(self.kinds) > 1 else self.kinds[0].value,
             "cycles": self.cycles, "sessions": self.sessions, "rows": self.rows, "seed": self.seed,
             "server": self.server, "version": self.version, "control": self.control,
+            "survive": self.survive if CrashKind.CUT in self.kinds else None,
         }  # fmt: skip
 
     def rig(self) -> AbstractContextManager[Callable[[], Rig]]:
@@ -69,17 +77,21 @@ class CrashPlan:
         rigs.check(self.engine, frozenset(self.kinds), self.control)
         if self.server:
             return rigs.existing(self.server)
-        return rigs.made(self.engine, self.version, self.control, CrashKind.CUT in self.kinds, self.seed)
+        survive = self.survive if CrashKind.CUT in self.kinds else None
+        return rigs.made(self.engine, self.version, self.control, self.seed, survive)
 
 
 def prove(plan: CrashPlan, name: str, results: Path, interrupt: Interrupt, tell: Tell) -> tuple[CrashRecord, Path]:
     """Crash the server as planned; return the record and its folder. ``tell`` gets each cycle when it ends.
 
-    A stop ends it after the cycle that goes on. SlobError when nothing could be proved: the record says why.
+    A stop ends it after the cycle that goes on; one whose data could not be read because of the stop does not count.
+    SlobError when nothing could be proved: the record says why.
     """
     with plan.rig() as make_rig, CrashFolder.begin(results, _record(plan, name)) as folder:
         try:
             _Proof(plan, make_rig, folder, interrupt, tell).run()
+        except StoppedError:
+            interrupt.stop.set()
         except SlobError as error:
             folder.update(status=Status.FAILED, errors=(str(error),), **_findings(folder.record))
             raise
@@ -104,7 +116,7 @@ def _record(plan: CrashPlan, name: str) -> CrashRecord:
         openslob_version=__version__,
         asked=plan.asked,
         environment=environment(None),
-        storage=_CUT if CrashKind.CUT in plan.kinds else "",
+        storage=_CUT[plan.survive] if CrashKind.CUT in plan.kinds else "",
         control=control,
         notes=rehearsal.notices(),
     )
@@ -200,6 +212,8 @@ class _Proof:
             recovery_s = self._rig.recover()
             after = self._rig.tables.contents()
             damage = tuple(self._rig.tables.damage())
+        except StoppedError:  # the user's wish, and no fault of the server
+            raise
         except SlobError as error:
             return cycle.model_copy(update={"recovery_s": recovery_s, "why": str(error)}), None
         found = account(self._before, operations, after)

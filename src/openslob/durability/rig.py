@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
 
-from openslob.durability.cut import CutStorage, remove_stale
+from openslob.durability.cut import CutStorage, Survival, remove_stale
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.ledger import LedgerTables
@@ -25,6 +25,7 @@ _CACHE_BYTES, _LOG_BYTES = 32 * MIB, 64 * MIB
 # A log that fills up is flushed all the time, and then an unsafe server loses nothing at a crash: 2 of 100.
 _LOG_OF_CONTROL = 512 * MIB
 LYING_DISK = "lying-disk"
+PURPOSE = "crash"
 _POWERED = "the storage keeps its power when the server's processes die"
 # How often a server that starts is asked whether it takes queries.
 _ASK_EVERY_S = 0.02
@@ -62,7 +63,12 @@ class Rig:
             self.storage.set_lying(self.lying)
 
     def crash(self, kind: CrashKind) -> int:
-        """Crash the server at one moment, as far as it sees; return when, in ns of the monotonic clock."""
+        """Crash the server at one moment, as far as it sees; return when, in ns of the monotonic clock.
+
+        SlobError if it is down, or its main process is not found: then nothing would crash.
+        """
+        if self.server.status().pid is None:
+            raise SlobError(f"the server {self.server.name} does not run, so it can't be crashed", "see its log")
         crashed_ns = time.monotonic_ns()
 
         def cut() -> None:
@@ -139,11 +145,11 @@ def existing(name: str) -> Iterator[Callable[[], Rig]]:
     """Provide a managed server of the user's, whose processes are killed. UsageError for any other target."""
     if "://" in name or "," in name:
         raise UsageError(
-            f"{name} is not a managed server: slob crashes no server that it did not make",
+            f"{name} is not a managed server, and no other server is crashed",
             "leave out --server: a server is made for the proof, and destroyed afterwards",
         )
     server = registry.require_server(name)
-    with registry.claim(name, "crash"):
+    with registry.claim(name, PURPOSE):
         rigs: list[Rig] = []
 
         def make() -> Rig:
@@ -160,22 +166,26 @@ def existing(name: str) -> Iterator[Callable[[], Rig]]:
 
 
 @contextmanager
-def made(engine: str, version: str | None, control: str | None, cut: bool, seed: int) -> Iterator[Callable[[], Rig]]:
+def made(
+    engine: str, version: str | None, control: str | None, seed: int, survive: Survival | None
+) -> Iterator[Callable[[], Rig]]:
     """Provide what makes a new server, in place of the one before; it is destroyed at the end.
 
-    With ``cut`` its data are on storage that can be cut off.
+    With ``survive`` its data are on storage that can be cut off, where so much of what was not synced survives.
     """
     name = name_of(engine)
     settings = excuses(engine, control)[0] if control else ""
     default = registry.default_spec(name, engine)
     version = version or default.version
     log_bytes = _LOG_OF_CONTROL if control else _LOG_BYTES
-    spec = replace(default, version=version, cache_bytes=_CACHE_BYTES, log_bytes=log_bytes, settings=settings)
+    spec = replace(
+        default, version=version, cache_bytes=_CACHE_BYTES, log_bytes=log_bytes, settings=settings, made_for=PURPOSE
+    )
     stack = ExitStack()
 
     def make() -> Rig:
         stack.close()
-        storage = _storage(stack, name, seed) if cut else None
+        storage = _storage(stack, name, seed, survive) if survive else None
         mine = replace(spec, data_dir=storage.mountpoint / "server", io="buffered") if storage else spec
         server = registry.managed(mine)
         stack.callback(_destroy, server, storage)
@@ -183,7 +193,7 @@ def made(engine: str, version: str | None, control: str | None, cut: bool, seed:
         rig.storage, rig.lying, rig.made = storage, control == LYING_DISK, True
         return rig
 
-    with registry.claim(name, "crash"), stack:
+    with registry.claim(name, PURPOSE), stack:
         _remove_left(name)
         yield make
 
@@ -191,9 +201,7 @@ def made(engine: str, version: str | None, control: str | None, cut: bool, seed:
 def _remove_left(name: str) -> None:
     """Remove what a proof left that was killed."""
     remove_stale()
-    server = registry.find(name)
-    if server is not None:
-        server.destroy()
+    registry.remove_left(name, PURPOSE)
     for folder in registry.servers_place().glob(f"{name}-*"):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -205,7 +213,7 @@ def _destroy(server: ManagedServer, storage: CutStorage | None) -> None:
     server.destroy()
 
 
-def _storage(stack: ExitStack, name: str, seed: int) -> CutStorage:
+def _storage(stack: ExitStack, name: str, seed: int, survive: Survival) -> CutStorage:
     place = registry.servers_place()
     place.mkdir(mode=0o755, parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=place))
@@ -213,7 +221,7 @@ def _storage(stack: ExitStack, name: str, seed: int) -> CutStorage:
     folder.chmod(0o755)  # the servers' account must get in
     for part in ("kept", "disk"):
         (folder / part).mkdir(mode=0o755)
-    return stack.enter_context(CutStorage(folder / "kept", folder / "disk", seed=seed))
+    return stack.enter_context(CutStorage(folder / "kept", folder / "disk", survive=survive, seed=seed))
 
 
 def _started(server: ManagedServer) -> Rig:

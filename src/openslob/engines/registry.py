@@ -128,6 +128,19 @@ def find(name: str) -> ManagedServer | None:
     return _servers_of(spec.engine).remembered(spec)
 
 
+def remove_left(name: str, made_for: str) -> None:
+    """Destroy the server that a killed command left which had made it for itself. UsageError for one of the user's."""
+    server = find(name)
+    if server is None:
+        return
+    if server.status().spec.made_for != made_for:
+        raise UsageError(
+            f"slob {made_for} makes and destroys a server of the name {name}, and there is one that it did not make",
+            f"if nobody needs its data, remove it first: slob server destroy {name}",
+        )
+    server.destroy()
+
+
 def salvaged(name: str) -> ManagedServer:
     """Return the server of this name whose state is damaged, to be destroyed; its processes are ended.
 

@@ -12,8 +12,11 @@ import pytest
 
 from openslob.durability import crash, ledger
 from openslob.durability.crash import CrashPlan, prove
+from openslob.durability.rig import Rig
+from openslob.engines import registry
 from openslob.engines.ledger import Entry, LedgerContents
-from openslob.errors import SlobError
+from openslob.engines.patience import StoppedError
+from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
 from openslob.record import crash as records
 from openslob.record.crash import CrashKind
@@ -210,6 +213,43 @@ def test_a_stop_ends_the_proof_after_the_present_cycle(tmp_path):
     assert len(record.cycles) == 1
     assert record.cycles[0].is_clean
     assert record.status is Status.INTERRUPTED
+
+
+def test_a_stop_while_the_data_are_read_is_no_fault_of_the_server(tmp_path):
+    server = Simulated()
+    read = server.contents
+
+    def contents():
+        if server.crashes == 2:
+            raise StoppedError("stopped while it waited for the server")
+        return read()
+
+    server.contents = contents
+    record, _, verdicts = proved(tmp_path, server, cycles=5)
+    assert (record.status, len(record.cycles)) == (Status.INTERRUPTED, 1)
+    assert verdicts["no_acked_commit_lost"].verdict is Holds.HOLDS
+
+
+def test_a_server_that_does_not_run_can_not_be_crashed():
+    killed = []
+    server = SimpleNamespace(name="s", status=lambda: SimpleNamespace(pid=None), kill=killed.append)
+    with pytest.raises(SlobError, match="the server s does not run"):
+        Rig(server, None, None).crash(CrashKind.KILL)
+    assert killed == []
+
+
+@pytest.mark.parametrize(("made_for", "destroyed"), [("crash", True), ("", False)])
+def test_only_servers_that_a_proof_made_are_destroyed_before_it(made_for, destroyed):
+    done = []
+    spec = SimpleNamespace(made_for=made_for)
+    server = SimpleNamespace(status=lambda: SimpleNamespace(spec=spec), destroy=lambda: done.append(True))
+    with patch.object(registry, "find", lambda _: server):
+        if destroyed:
+            registry.remove_left("crash-postgresql", "crash")
+        else:
+            with pytest.raises(UsageError, match="there is one that it did not make"):
+                registry.remove_left("crash-postgresql", "crash")
+    assert bool(done) is destroyed
 
 
 def test_a_proof_that_can_not_go_on_leaves_a_failed_record(tmp_path):

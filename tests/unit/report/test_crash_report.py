@@ -62,6 +62,21 @@ def test_without_a_cycle_nothing_is_proved():
     assert "no cycle was completed" in text
 
 
+def test_each_kind_of_crash_is_ruled_out_by_its_own_number_and_empty_cycles_are_none():
+    kinds = (CrashKind.KILL, CrashKind.CUT)
+    cycles = [
+        CrashCycle(number=n, kind=kinds[n % 2], load_s=1, acked=9, recovery_s=1, compared=True) for n in range(20)
+    ]
+    keeps = analysis.verdicts(cycles, None)[0]
+    assert keeps.figures["ruled_out_pct"] == pytest.approx(analysis.ruled_out_pct(10))
+    assert "of the crashes of either kind lose one" in keeps.why
+    assert "power failure" not in keeps.why
+    killed = [cycle.model_copy(update={"kind": CrashKind.KILL, "acked": 9 * (cycle.number < 5)}) for cycle in cycles]
+    keeps = analysis.verdicts(killed, None)[0]
+    assert keeps.figures["ruled_out_pct"] == pytest.approx(analysis.ruled_out_pct(5))
+    assert "what a power failure leaves was not tested" in keeps.why
+
+
 @pytest.mark.parametrize(("cycles", "share"), [(1, 95.0), (100, 2.95), (1000, 0.299)])
 def test_what_is_ruled_out_follows_from_the_number_of_crashes(cycles, share):
     assert analysis.ruled_out_pct(cycles) == pytest.approx(share, rel=0.01)

@@ -213,8 +213,8 @@ def fresh_pair(engine: str, tell: Callable[[str], None]) -> Iterator[ManagedPair
         for name in NAMES:
             stack.enter_context(registry.claim(name, PURPOSE))
         # The standby is destroyed before its primary: whichever it is by then, each must be found by its name.
-        stack.callback(_destroy)
         _destroy()
+        stack.callback(_destroy)
         tell(f"creating the servers {' and '.join(NAMES)}, which are destroyed afterwards")
         primary = registry.managed(_spec(NAMES[0], engine))
         primary.start()
@@ -225,13 +225,13 @@ def fresh_pair(engine: str, tell: Callable[[str], None]) -> Iterator[ManagedPair
 
 def _spec(name: str, engine: str) -> ServerSpec:
     spec = registry.default_spec(name, engine)
-    return replace(spec, cache_bytes=_CACHE_BYTES, log_bytes=_LOG_BYTES)
+    return replace(spec, cache_bytes=_CACHE_BYTES, log_bytes=_LOG_BYTES, made_for=PURPOSE)
 
 
 def _destroy() -> None:
     found = [server for name in NAMES if (server := registry.find(name))]
     for server in sorted(found, key=lambda each: each.status().spec.standby_of is None):
-        server.destroy()
+        registry.remove_left(server.name, PURPOSE)
 
 
 @contextmanager

@@ -19,7 +19,8 @@ class ServerSpec:
     ``engine`` is the name of its `EngineEntry`; an empty ``version`` is that of the programs found.
     ``io`` is ``direct`` or ``buffered``; ``cpus`` is an affinity list such as ``0`` or ``0-3``, or None for all.
     ``standby_of`` names the managed server that this one is a read-only copy of, by replication. ``settings`` are more
-    of the server's own settings, ``NAME=VALUE`` in a line each, which come after those that slob makes.
+    of the server's own settings, ``NAME=VALUE`` in a line each, which come after those that slob makes. ``made_for`` is
+    the command that made it for itself and destroys it; empty: it is the user's.
     """
 
     engine: str
@@ -36,6 +37,7 @@ class ServerSpec:
     huge_pages: bool = False
     standby_of: str | None = None
     settings: str = ""
+    made_for: str = ""
 
 
 @dataclass(frozen=True)
