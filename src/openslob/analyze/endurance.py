@@ -39,6 +39,8 @@ SLOWER_WRITES = 1.25
 # If other programs took so much more of the CPUs from then on, they may be why, and not the device.
 OTHERS_SHARE = 0.05
 GAP = "gap"
+# Of more of a kind, the time from one to the next is not computed.
+MOST_COUNTED = 1_000_000
 # The series of bytes written, the best first.
 WRITTEN = ("device.write_bytes", "server.write_bytes")
 # What an event costs is looked for so long after it began.
@@ -264,10 +266,15 @@ def _occurrences(trace: Trace, kind: str, marks: Sequence[Mark]) -> Occurrences:
         first = int(mark.at_s / trace.step_s)
         inside[first : max(int(np.ceil(until_s / trace.step_s)), first + 1)] = True
     ops = trace.get("ops")
-    each = [mark.at_s + at * (mark.until_s - mark.at_s) / mark.count for mark in marks for at in range(mark.count)]
+    count = sum(mark.count for mark in marks)
+    each = [
+        mark.at_s + at * (mark.until_s - mark.at_s) / mark.count
+        for mark in marks
+        for at in range(mark.count if count <= MOST_COUNTED else 0)
+    ]
     return Occurrences(
         kind=kind,
-        count=len(each),
+        count=count,
         seconds=None if kind in COUNTED else sum(mark.until_s - mark.at_s for mark in marks),
         every_s=float(np.median([b - a for a, b in pairwise(each)])) if len(each) > 2 else None,
         # Steps at the edges of a gap are known; what was done in the gap is not.

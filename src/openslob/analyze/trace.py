@@ -270,7 +270,7 @@ def _marks(tables: RunTables, seconds: float, events: Sequence[Happening]) -> It
         values = tables.engine.value(name)
         if values is None:
             continue
-        for at in np.flatnonzero((values > 0) & (ends > 0) & (begins < seconds)).tolist():
+        for at in np.flatnonzero((values > 0) & np.isfinite(values) & (ends > 0) & (begins < seconds)).tolist():
             count = max(round(float(values[at])), 1)
             yield Mark(max(float(begins[at]), 0.0), float(ends[at]), kind, f"{count}" if count > 1 else "", count)
     for each in events:

@@ -142,6 +142,9 @@ def test_what_a_server_counts_between_two_readings_is_counted_as_often():
     marks = [Mark(at, at + 60, "log switch", "6", 6) for at in (0, 60, 120)]
     (found,) = occurrences(trace([100.0] * 3, step_s=60.0, marks=marks))
     assert (found.count, found.every_s, found.seconds) == (18, 10, None)
+    damaged = Mark(0, 60, "log switch", "", 10**15)
+    (found,) = occurrences(trace([100.0] * 3, step_s=60.0, marks=[damaged]))
+    assert (found.count, found.every_s) == (10**15, None)
 
 
 def test_what_was_done_in_a_gap_is_not_known():
