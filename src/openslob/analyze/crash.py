@@ -128,6 +128,8 @@ def _caught(cycles: Sequence[CrashCycle], control: CrashControl) -> Verdict:
     found = sum(not cycle.is_clean for cycle in must)
     holds = found >= CAUGHT_SHARE * len(must)
     why = f"{found} of {len(must)} crashes with {control.name} were found to lose something"
+    if down := sum(not cycle.compared for cycle in must):
+        why += f" ({down} of them since the server did not recover, or its data could not be read)"
     if not holds:
         why += ": this proof would have missed the others"
     return Verdict(name=CAUGHT, verdict=Holds.HOLDS if holds else Holds.FAILS, why=why, figures=figures)

@@ -138,6 +138,7 @@ class _Proof:
         self._plan, self._make_rig, self._folder, self._interrupt, self._tell = plan, make_rig, folder, interrupt, tell
         self._random = random.Random(plan.seed)
         self._first = [1] * plan.sessions
+        self._ended_early = False
         self._rig, self._before = self._begin()
 
     def _begin(self) -> tuple[Rig, LedgerContents]:
@@ -173,7 +174,7 @@ class _Proof:
                 self._first = [1] * self._plan.sessions
             else:
                 why = f"No cycle after {number}: {analysis.what_is_wrong(cycle)}"
-                self._folder.update(notes=(*self._folder.record.notes, why))
+                self._note(why)
                 return
 
     def _cycle(self, number: int, kind: CrashKind) -> tuple[CrashCycle, LedgerContents | None]:
@@ -189,6 +190,7 @@ class _Proof:
                 raise SlobError(
                     f"no session could go on: {next(iter(clients.errors.values()), 'no error was reported')}"
                 )
+            self._note_ended(number, clients)
             crashed_ns = self._rig.crash(kind)
             operations = clients.end(_NOTICE_S)
         last = clients.last_numbers()
@@ -200,6 +202,17 @@ class _Proof:
         else:
             cycle = cycle.model_copy(update={"ledger": f"{_LEDGERS}/{path.name}"})
         return cycle, after
+
+    def _note_ended(self, number: int, clients: Clients) -> None:
+        """Note, once, that sessions had ended by themselves: the server was under less load than was asked for."""
+        ended = self._plan.sessions - clients.running()
+        if ended and not self._ended_early:
+            self._ended_early = True
+            why = next(iter(clients.errors.values()), "no error was reported")
+            self._note(f"Cycle {number}: {ended} of {self._plan.sessions} sessions had ended before the crash: {why}")
+
+    def _note(self, text: str) -> None:
+        self._folder.update(notes=(*self._folder.record.notes, text))
 
     def _looked_for(
         self, cycle: CrashCycle, operations: list[Operation], crashed_ns: int

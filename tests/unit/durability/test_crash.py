@@ -190,7 +190,9 @@ def test_a_control_that_is_caught_goes_on_with_a_new_server_where_the_old_one_is
     assert len(record.cycles) == 4
     assert server.made == 3
     assert verdicts["control_caught"].verdict is Holds.HOLDS
-    assert "4 of 4 crashes with fsync-off" in verdicts["control_caught"].why
+    why = verdicts["control_caught"].why
+    assert "4 of 4 crashes with fsync-off" in why
+    assert why.endswith("(1 of them since the server did not recover, or its data could not be read)")
 
 
 def test_a_control_that_is_not_caught_fails(tmp_path):
@@ -213,6 +215,23 @@ def test_a_stop_ends_the_proof_after_the_present_cycle(tmp_path):
     assert len(record.cycles) == 1
     assert record.cycles[0].is_clean
     assert record.status is Status.INTERRUPTED
+
+
+def test_sessions_that_end_before_the_crash_are_noted_once(tmp_path):
+    clients_of = crash.Clients
+
+    def ending_one(*arguments):
+        clients = clients_of(*arguments)
+        clients.errors[2] = "refused"
+        return clients
+
+    with (
+        patch.object(crash, "Clients", ending_one),
+        patch.object(clients_of, "running", lambda _: 2),
+        patch.object(clients_of, "join", lambda self, _: [thread.join() for thread in self._threads] or True),
+    ):
+        record, _, _ = proved(tmp_path, Simulated(), cycles=2)
+    assert record.notes == ("Cycle 1: 1 of 3 sessions had ended before the crash: refused",)
 
 
 def test_a_stop_while_the_data_are_read_is_no_fault_of_the_server(tmp_path):
