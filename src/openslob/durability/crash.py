@@ -34,6 +34,8 @@ LOAD_S = (0.3, 1.5)
 # How long sessions may take to notice that the server is gone, in s.
 _NOTICE_S = 5.0
 _MOST_LINES = 20
+# A control gets a new server after so many cycles: one whose log fills up flushes it all the time, and loses nothing.
+_CYCLES_OF_CONTROL = 20
 _LEDGERS = "ledgers"
 _STILL = "the server's processes stand still at that moment"
 _CUT: Mapping[Survival, str] = {
@@ -167,15 +169,18 @@ class _Proof:
             cycle, after = self._cycle(number, kind)
             self._folder.update(cycles=(*self._folder.record.cycles, cycle))
             self._tell(cycle)
-            if after is not None and not cycle.damage:
-                self._before = after
-            elif self._plan.control:
+            if number == self._plan.cycles:
+                return
+            broken = after is None or bool(cycle.damage)
+            if self._plan.control and (broken or number % _CYCLES_OF_CONTROL == 0):
                 self._rig, self._before = self._begin()
                 self._first = [1] * self._plan.sessions
-            else:
+            elif after is None or broken:
                 why = f"No cycle after {number}: {analysis.what_is_wrong(cycle)}"
                 self._note(why)
                 return
+            else:
+                self._before = after
 
     def _cycle(self, number: int, kind: CrashKind) -> tuple[CrashCycle, LedgerContents | None]:
         path = self._folder.path / _LEDGERS / f"cycle-{number}.csv"
