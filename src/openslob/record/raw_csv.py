@@ -271,7 +271,11 @@ def window_facts(folder: Path) -> dict[Event, int]:
 
 
 def last_slice_end_ns(folder: Path) -> int | None:
-    """Return when the last slice ended, by the server's clock, from the end of `slices.csv`; None without any."""
+    """Return until when the slices of all sessions are known, by the server's clock; None without any slice.
+
+    It is read from the end of `slices.csv`. A driver that was killed had slices of some sessions in memory: after that,
+    only a part of the work is known.
+    """
     try:
         with open_regular(folder / "slices.csv") as file:
             file.seek(max(file.seek(0, 2) - _END_BYTES, 0))
@@ -281,8 +285,14 @@ def last_slice_end_ns(folder: Path) -> int | None:
     except OSError as error:
         raise SlobError(f"{folder / 'slices.csv'} can't be read: {error.strerror}", RESTORE) from error
     # The first line is the header, or the end of a row.
-    cells = (line.split(b",") for line in complete[1:])
-    return max((int(row[3]) for row in cells if len(row) > 3 and row[3].isdigit()), default=None)
+    cells = [line.split(b",") for line in complete[1:]]
+    rows = [(row[0], int(row[2]), int(row[3])) for row in cells if len(row) > 3 and (row[2] + row[3]).isdigit()]
+    if not rows:
+        return None
+    ends = {session: end_ns for session, _, end_ns in rows}
+    # A session that ended long before the others is not waited for.
+    since_ns = max(ends.values()) - 2 * max(end_ns - start_ns for _, start_ns, end_ns in rows)
+    return min(end_ns for end_ns in ends.values() if end_ns >= since_ns)
 
 
 def event_rows(folder: Path) -> list[Happening]:

@@ -16,7 +16,7 @@ from openslob.counts import COUNTERS, SliceCounts
 from openslob.histogram import Histogram
 from openslob.method import OpKind
 from openslob.record import thinning
-from openslob.record.raw_csv import Event, RawCsv, event_rows, raw_table
+from openslob.record.raw_csv import Event, RawCsv, event_rows, last_slice_end_ns, raw_table
 from openslob.record.thinning import ThinnedCsv
 from openslob.report.tables import read_tables
 from openslob.units import NANOS
@@ -164,3 +164,11 @@ def test_without_a_window_nothing_is_thinned(tmp_path: Path):
         for second in range(100):
             raw.os(BEGIN_NS + second * NANOS, {"host.cpu_user_s": second})
     assert len(raw_table(tmp_path, "os.csv")[1]) == 100
+
+
+def test_a_killed_driver_s_load_ends_where_slices_of_some_sessions_are_missing(tmp_path: Path):
+    rows = [(0, 0, 10), (1, 0, 1), (2, 0, 10), (2, 10, 20), (0, 10, 19), (3, 10, 20), (0, 19, 29)]
+    lines = [f"{session},1,{start},{end},\n" for session, start, end in rows]
+    (tmp_path / "slices.csv").write_text("".join(["session,slice,start_ns,end_ns,first_op_ns\n", *lines, "2,2,20,2"]))
+    # Session 1 ended long before the others.
+    assert last_slice_end_ns(tmp_path) == 20
