@@ -16,6 +16,13 @@ SLICE_S = 1.0
 SLICES_PER_S = 8
 # A remainder shorter than this is added to the slice before it.
 SHORTEST_SLICE = 0.3
+LEAD_S = 0.06
+LEAD_PER_SESSION_S = 0.003
+
+
+def lead_seconds(sessions: int) -> float:
+    """Return the time from sending the first slices to the window: by then every session must wait in the server."""
+    return LEAD_S + LEAD_PER_SESSION_S * sessions
 
 
 def session_plans(workload: Workload, block_size: int, run_tag: str) -> list[SessionPlan]:

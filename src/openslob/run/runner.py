@@ -26,7 +26,7 @@ from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, UnsavedError
 from openslob.run.aftermath import data_after, end_sessions, explained, note_unfinished, set_host_facts
 from openslob.run.course import Course
-from openslob.run.plan import Phase, between_slices_s, session_plans
+from openslob.run.plan import Phase, between_slices_s, lead_seconds, session_plans
 from openslob.run.preflight import active_bytes, findings, is_cacheable, server_reports
 from openslob.run.progress import Progress, ProgressSink, each_second
 from openslob.run.record_builder import RecordBuilder
@@ -38,9 +38,6 @@ from openslob.run.window import WindowReadings, counted_between, read_ahead_s
 from openslob.units import NANOS
 from openslob.workload import Mode, Workload
 
-# Time from sending the first slices to the begin of the window: by then every session must wait in the server.
-LEAD_S = 0.06
-LEAD_PER_SESSION_S = 0.003
 # A run by WORK_LOOP alone has no end time; this one is never reached.
 NO_END_S = 100 * 86_400
 # What the closing readings may take, with all that follows them, of a server that did not answer before.
@@ -271,7 +268,7 @@ class _Run:
             self._builder.notes.append(watch.finding())
 
     def _begin_ns(self, offset_ns: int, reading_s: float = 0.0) -> int:
-        lead_s = LEAD_S + LEAD_PER_SESSION_S * self._workload.total_sessions + reading_s
+        lead_s = lead_seconds(self._workload.total_sessions) + reading_s
         return time.time_ns() + offset_ns + int(lead_s * NANOS)
 
     def _end_ns(self, begin_ns: int) -> int:
