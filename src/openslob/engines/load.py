@@ -18,6 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from openslob.disk import require_space
 from openslob.engines.facts import LoadProgress, LoadResult, ProgressSink
+from openslob.engines.patience import StoppedError
 from openslob.engines.tables import Check, Table, require, summary
 from openslob.errors import SlobError, UsageError
 from openslob.units import format_bytes
@@ -233,6 +234,8 @@ class _Load:
 
     def _clean_up_after(self, error: BaseException) -> None:
         """Remove what the load made; when that fails too, report both reasons."""
+        if not self._begun and isinstance(error, StoppedError):
+            return  # It wrote nothing, and would wait again for what it was stopped in waiting for.
         try:
             self._loader.remove()
         except SlobError as second:

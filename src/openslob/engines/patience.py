@@ -7,6 +7,7 @@ run's sessions have none: the session pool ends their slices.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, TimeoutError
@@ -28,6 +29,8 @@ PROBE_S = 4
 # What goes on when a stop is requested may take so long to finish; after the second request, all that is left.
 SOON_S = 1.0
 AT_ONCE_S = 0.5
+# How long something lasts, in a line about it.
+_DURATION = re.compile(r"\b\d+ s\b")
 _SILENT = "the server hangs or is stopped, or what is sent to it is lost on the way; see its log"
 _AT_ONCE = "stopped at once, without waiting for the server"
 _Opened = TypeVar("_Opened")
@@ -77,10 +80,11 @@ class Patience:
         self._is_stopped = False
 
     def tell_once(self, text: str) -> None:
-        """Report a line, unless it repeats the last one."""
-        if text != self._last_said:
+        """Report a line, unless it repeats the last one, or says only that it lasts for longer."""
+        said = _DURATION.sub("", text)
+        if said != self._last_said:
             self.tell(text)
-        self._last_said = text
+        self._last_said = said
 
     def allow(self, seconds: float | None) -> None:
         """Let all waits together, the present ones too, last so many seconds from now; None: as long as each may."""

@@ -193,3 +193,11 @@ def test_a_connection_and_an_error_of_opening_it_are_handed_on(monkeypatch):
     assert Patience().connect(lambda: "open", print) == "open"
     with pytest.raises(TimeoutError, match="refused"):
         Patience().connect(refused, print)
+
+
+def test_a_line_that_differs_in_how_long_it_lasts_is_not_repeated():
+    said = []
+    patience = Patience(tell=said.append)
+    for text in (LOCKED, f"{LOCKED} (idle for 4 s)", f"{LOCKED} (idle for 14 s)", LOCKED):
+        patience.tell_once(text)
+    assert said == [LOCKED, f"{LOCKED} (idle for 4 s)", LOCKED]
