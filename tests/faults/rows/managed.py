@@ -50,7 +50,7 @@ def start_signalled(*numbers: signal.Signals) -> Callable[[Scene], Outcome]:
             env = {"OPENSLOB_HOME": str(place)}
             words = ("server", "start", "x", "--engine", scene.engine, "--cache", "16M", "--log-size", "256M")
             with scene.begun(*words, env=env) as command:
-                command.wait(lambda: bool(list(place.rglob("data"))))
+                command.wait(lambda: any((place / "servers" / "x").glob("data*")))
                 command.send(*numbers)
                 done = command.end()
             for more in (words, ("server", "destroy", "x")):

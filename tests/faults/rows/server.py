@@ -14,6 +14,8 @@ from faults.pausing import IMPATIENT, PHASES
 from faults.relay import Relay, relayed
 from faults.scene import Outcome, Scene
 
+# This limit holds from before the place where a read-out stands still.
+SOON_READ_OUT = "from openslob.run import runner; runner.ANSWER_S = 3.0"
 NO_ANSWER = "does not answer|timeout expired|timed out|no answer came"
 
 
@@ -72,7 +74,8 @@ def killed_in(phase: str) -> Callable[[Scene], Outcome]:
 
 def hangs_in(phase: str) -> Callable[[Scene], Outcome]:
     def strike(scene: Scene) -> Outcome:
-        with scene.begun(*scene.words("run", run_time=1), at=PHASES[phase], then=IMPATIENT) as run:
+        words = scene.words("run", run_time=1)
+        with scene.begun(*words, before=SOON_READ_OUT, at=PHASES[phase], then=IMPATIENT) as run:
             run.wait_until_paused()
             with scene.hanging():
                 run.go_on()

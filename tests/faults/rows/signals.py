@@ -6,7 +6,7 @@ from collections.abc import Callable
 from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM, Signals
 
 from faults.fault import Fault, Left
-from faults.pausing import PHASES
+from faults.pausing import IMPATIENT, PHASES
 from faults.scene import Outcome, Scene
 
 THINKING = {"think_tm_min": 60, "think_tm_max": 60}
@@ -46,8 +46,7 @@ def once_in(phase: str, *numbers: Signals, **flags: object) -> Callable[[Scene],
 
 
 def stopped_while_locked(scene: Scene) -> Outcome:
-    soon = "from openslob.run import session_pool; session_pool.PATIENCE_S = 0.5"
-    with scene.running(soon) as run, scene.db.locked():
+    with scene.running(IMPATIENT) as run, scene.db.locked():
         run.send(SIGINT)
         return run.end()
 
@@ -78,11 +77,12 @@ def stopped_while_it_hangs(scene: Scene) -> Outcome:
 
 
 def check_while_it_hangs(scene: Scene) -> Outcome:
-    with scene.hanging(), scene.begun(*scene.words("check"), at=("openslob.run.preflight", "server_reports")) as check:
+    with scene.begun(*scene.words("check"), at=("openslob.run.preflight", "server_reports")) as check:
         check.wait_until_paused()
-        check.go_on()
-        check.send(SIGINT)
-        return check.end()
+        with scene.hanging():
+            check.go_on()
+            check.send(SIGINT)
+            return check.end()
 
 
 def in_sweep(*numbers: Signals) -> Callable[[Scene], Outcome]:
