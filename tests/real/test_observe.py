@@ -45,7 +45,8 @@ def test_transactions_are_those_that_pgbench_counts_on_its_ready_made_tables(pg_
     assert (record.kind, record.status) == (RecordKind.OBSERVATION, Status.COMPLETE)
     assert record.spec["workload"]["name"] == "tpcb-select"
     assert record.environment["command"]["exit_code"] == 0
-    assert record.summary["client_cpu_per_s"].value or record.window.difference_pct
+    cpu = record.summary["client_cpu_per_s"]
+    assert cpu.value or "the host counters span" in cpu.why  # the host was too busy to be read in time
     assert {row["figure"] for row in rows_of(folder, "engine.csv")} >= {"transactions", "logical_reads"}
     with psycopg.connect(registry.find(pg_server.name).status().url) as connection:
         found = connection.execute("SELECT count(*) FROM pg_namespace WHERE nspname = 'slob_workload'").fetchone()
