@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -22,8 +22,6 @@ from openslob.record.store import (
     DocumentFolder,
     RecordEntry,
     find_records,
-    lock_marker,
-    new_folder,
     read_document,
 )
 from openslob.record.versions import Format
@@ -131,21 +129,8 @@ FORMAT = Format(CrashRecord, "the record of a proof of durability", "crash_versi
 class CrashFolder(DocumentFolder[CrashRecord]):
     """The folder of a proof while it is in progress."""
 
-    @classmethod
-    def begin(cls, results: Path, record: CrashRecord) -> Self:
-        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if the name is taken.
-
-        Its first record says that the proof failed.
-        """
-        path = new_folder(results, record.id)
-        unfinished = {"id": path.name, "status": Status.FAILED, "errors": (UNFINISHED,)}
-        folder = cls(path, CRASH_FILE, lock_marker(path), record)
-        folder.save(record.model_copy(update=unfinished))
-        return folder
-
-    def update(self, **changes: object) -> None:
-        """Save the record with these fields replaced."""
-        self.save(self.record.model_copy(update=changes))
+    file_name = CRASH_FILE
+    unfinished: ClassVar = {"status": Status.FAILED, "errors": (UNFINISHED,)}
 
 
 def load(path: Path) -> CrashRecord:

@@ -28,7 +28,6 @@ from openslob.record.store import (
     RecordEntry,
     find_records,
     lock_marker,
-    new_folder,
     read_document,
     running_pid,
 )
@@ -167,13 +166,7 @@ FORMAT = Format(EnduranceRecord, "the record of an endurance run", "endurance_ve
 class EnduranceFolder(DocumentFolder[EnduranceRecord]):
     """The folder of an endurance run while it is being made."""
 
-    @classmethod
-    def begin(cls, results: Path, record: EnduranceRecord) -> Self:
-        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if taken, and write the record."""
-        path = new_folder(results, record.id)
-        folder = cls(path, ENDURANCE_FILE, lock_marker(path), record)
-        folder.save(record.model_copy(update={"id": path.name}))
-        return folder
+    file_name = ENDURANCE_FILE
 
     def discard(self) -> None:
         """Remove the folder: nothing was measured, as of a run that is refused."""
@@ -185,7 +178,7 @@ class EnduranceFolder(DocumentFolder[EnduranceRecord]):
         record = load(path)
         if (pid := running_pid(path)) is not None:
             raise SlobError(f"the endurance run {path.name} is running in process {pid}", "wait for it, or stop it")
-        return cls(path, ENDURANCE_FILE, lock_marker(path), record)
+        return cls(path, lock_marker(path), record)
 
 
 def load(path: Path) -> EnduranceRecord:

@@ -13,13 +13,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from openslob.record import store
 from openslob.record.model import Figure, RecordModel, Status, Verdict
-from openslob.record.store import DocumentFolder, RecordEntry, cannot_write, lock_marker, new_folder
+from openslob.record.store import DocumentFolder, RecordEntry, cannot_write
 from openslob.record.versions import Format
 
 FAILOVER_VERSION = 1
@@ -109,21 +109,8 @@ FORMAT = Format(FailoverRecord, "the record of a test of failover", "failover_ve
 class FailoverFolder(DocumentFolder[FailoverRecord]):
     """The folder of a test of failover while it is in progress."""
 
-    @classmethod
-    def begin(cls, results: Path, record: FailoverRecord) -> Self:
-        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if the name is taken.
-
-        Its first record says that the test failed.
-        """
-        path = new_folder(results, record.id)
-        unfinished = {"id": path.name, "status": Status.FAILED, "errors": (UNFINISHED,)}
-        folder = cls(path, FAILOVER_FILE, lock_marker(path), record)
-        folder.save(record.model_copy(update=unfinished))
-        return folder
-
-    def update(self, **changes: object) -> None:
-        """Save the record with these fields replaced."""
-        self.save(self.record.model_copy(update=changes))
+    file_name = FAILOVER_FILE
+    unfinished: ClassVar = {"status": Status.FAILED, "errors": (UNFINISHED,)}
 
     def add_rows(self, file: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Append rows to a file of the folder. SlobError when it can't be written."""

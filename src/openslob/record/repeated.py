@@ -23,7 +23,6 @@ from openslob.record.store import (
     RecordEntry,
     find_records,
     lock_marker,
-    new_folder,
     read_document,
     running_pid,
 )
@@ -107,13 +106,7 @@ FORMAT = Format(RepeatedRecord, "the record of a repeated run", "repeated_versio
 class RepeatedFolder(DocumentFolder[RepeatedRecord]):
     """The folder of a repeated run while it is being made."""
 
-    @classmethod
-    def begin(cls, results: Path, record: RepeatedRecord) -> Self:
-        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if taken, and write the record."""
-        path = new_folder(results, record.id)
-        folder = cls(path, REPEATED_FILE, lock_marker(path), record)
-        folder.save(record.model_copy(update={"id": path.name}))
-        return folder
+    file_name = REPEATED_FILE
 
     @classmethod
     def resume(cls, path: Path) -> Self:
@@ -121,7 +114,7 @@ class RepeatedFolder(DocumentFolder[RepeatedRecord]):
         record = load(path)
         if (pid := running_pid(path)) is not None:
             raise SlobError(f"the repeated run {path.name} is running in process {pid}", "wait for it, or stop it")
-        return cls(path, REPEATED_FILE, lock_marker(path), record)
+        return cls(path, lock_marker(path), record)
 
 
 def load(path: Path) -> RepeatedRecord:

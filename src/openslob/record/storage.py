@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from openslob.record import store
 from openslob.record.model import Figure, RecordModel, Status, Verdict
-from openslob.record.store import UNFINISHED, DocumentFolder, RecordEntry, lock_marker, new_folder
+from openslob.record.store import UNFINISHED, DocumentFolder, RecordEntry
 from openslob.record.versions import Format
 
 STORAGE_VERSION = 1
@@ -104,21 +104,8 @@ FORMAT = Format(StorageRecord, "the record of a raw measurement", "storage_versi
 class StorageFolder(DocumentFolder[StorageRecord]):
     """The folder of a raw measurement while it is in progress."""
 
-    @classmethod
-    def begin(cls, results: Path, record: StorageRecord) -> Self:
-        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if the name is taken.
-
-        Its first record says that the measurement failed.
-        """
-        path = new_folder(results, record.id)
-        unfinished = {"id": path.name, "status": Status.FAILED, "errors": (UNFINISHED,)}
-        folder = cls(path, STORAGE_FILE, lock_marker(path), record)
-        folder.save(record.model_copy(update=unfinished))
-        return folder
-
-    def update(self, **changes: object) -> None:
-        """Save the record with these fields replaced."""
-        self.save(self.record.model_copy(update=changes))
+    file_name = STORAGE_FILE
+    unfinished: ClassVar = {"status": Status.FAILED, "errors": (UNFINISHED,)}
 
     def add(self, step: StorageStep) -> None:
         """Save the record with one more step."""

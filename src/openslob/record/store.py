@@ -13,12 +13,12 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Generic, Self, TypeVar
+from typing import IO, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
@@ -149,22 +149,57 @@ class RunFolder:
         _save_document(self.path / RECORD_FILE, record.model_copy(update={"id": self.id}))
 
 
-class DocumentFolder(Generic[Record]):
-    """The folder of a sweep or a raw measurement: one JSON document, replaced as a whole. One process writes it.
+class Document(Protocol):
+    """A record with an id: a model of `pydantic`."""
 
-    A ``with`` block releases the folder at its end; the document stays as last saved.
+    @property
+    def id(self) -> str:
+        """The name of the folder."""
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
+        """Return the record with some fields replaced."""
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Return the fields as plain values."""
+
+
+AnyDocument = TypeVar("AnyDocument", bound=Document)
+
+
+class DocumentFolder(Generic[AnyDocument]):
+    """The folder of a record that is one JSON document, replaced as a whole. One process writes it.
+
+    A ``with`` block releases the folder at its end; the document stays as last saved. A kind of record sets
+    ``file_name``, and ``unfinished``: the fields by which a document whose driver ended too early says so.
     """
 
-    def __init__(self, path: Path, file_name: str, marker: IO[bytes], record: Record) -> None:
+    file_name: ClassVar[str]
+    unfinished: ClassVar[Mapping[str, object]] = {}
+
+    def __init__(self, path: Path, marker: IO[bytes], record: AnyDocument) -> None:
         self.path = path
         self.record = record
-        self._file_name = file_name
         self._marker = marker
 
-    def save(self, record: Record) -> None:
+    @classmethod
+    def begin(cls, results: Path, record: AnyDocument) -> Self:
+        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if taken, and write the record.
+
+        This first document has the fields ``unfinished``.
+        """
+        path = new_folder(results, record.id)
+        folder = cls(path, lock_marker(path), record)
+        folder.save(record.model_copy(update={"id": path.name, **cls.unfinished}))
+        return folder
+
+    def save(self, record: AnyDocument) -> None:
         """Replace the record on disk atomically."""
-        _save_document(self.path / self._file_name, record)
+        _save_document(self.path / self.file_name, record)
         self.record = record
+
+    def update(self, **changes: object) -> None:
+        """Save the record with these fields replaced."""
+        self.save(self.record.model_copy(update=changes))
 
     def __enter__(self) -> Self:
         return self
@@ -301,7 +336,7 @@ def _release(folder: Path, marker: IO[bytes]) -> None:
     marker.close()
 
 
-def _save_document(path: Path, record: BaseModel) -> None:
+def _save_document(path: Path, record: Document) -> None:
     document = _only_json(redact_document(record.model_dump(mode="json")))
     save_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 

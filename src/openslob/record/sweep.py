@@ -28,7 +28,6 @@ from openslob.record.store import (
     RecordEntry,
     find_records,
     lock_marker,
-    new_folder,
     read_document,
     running_pid,
 )
@@ -213,13 +212,7 @@ FORMAT = Format(SweepRecord, "the record of a sweep", "sweep_version", SWEEP_VER
 class SweepFolder(DocumentFolder[SweepRecord]):
     """The folder of a sweep while it is being executed."""
 
-    @classmethod
-    def begin(cls, results: Path, record: SweepRecord) -> Self:
-        """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if taken, and write the record."""
-        path = new_folder(results, record.id)
-        folder = cls(path, SWEEP_FILE, lock_marker(path), record)
-        folder.save(record.model_copy(update={"id": path.name}))
-        return folder
+    file_name = SWEEP_FILE
 
     @classmethod
     def resume(cls, path: Path) -> Self:
@@ -227,7 +220,7 @@ class SweepFolder(DocumentFolder[SweepRecord]):
         record = load_sweep(path)
         if (pid := running_pid(path)) is not None:
             raise SlobError(f"the sweep {path.name} is running in process {pid}", "wait for it to end, or stop it")
-        return cls(path, SWEEP_FILE, lock_marker(path), record)
+        return cls(path, lock_marker(path), record)
 
 
 def load_sweep(path: Path) -> SweepRecord:
