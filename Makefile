@@ -44,7 +44,7 @@ coverage: $(VENV)/.ready
 # The fault suite: every row of docs/reliability.md, on real servers.
 faults: $(VENV)/.ready
 	scripts/test-tools
-	$(VENV)/bin/pytest -n 6 --dist loadgroup --no-loadscope-reorder tests/faults
+	scripts/run-tests tests/faults
 
 # A look at every comparison; for figures to quote run them one by one without --quick on a quiet machine.
 bench: $(VENV)/.ready

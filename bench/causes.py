@@ -27,6 +27,7 @@ import psycopg
 
 from common import Bar, Bench, bench, notify, parse, parser, print_figure, print_heading, start
 from openslob.analyze.causes import Cause, Episode, episodes
+from openslob.analyze.level import search
 from openslob.analyze.trace import Trace
 from openslob.errors import SlobError
 from openslob.record import store
@@ -111,7 +112,7 @@ def _run(target: Bench, group: str, devices: tuple[str, str], kinds: Sequence[Ca
     folder = max(target.results.glob("*-run"), key=lambda path: path.stat().st_mtime)
     record = store.load(folder)
     trace = read_trace(folder, record)
-    found = episodes(trace)
+    found = episodes(trace, search(trace).cap)
     outcomes = [_named(trace, found, each) for each in injected]
     others = [each for each in found if not any(_meet(each, fault) for fault in injected)]
     for each in others:
@@ -120,16 +121,16 @@ def _run(target: Bench, group: str, devices: tuple[str, str], kinds: Sequence[Ca
 
 
 def _named(trace: Trace, found: Sequence[Episode], fault: Injected) -> bool | None:
-    """Return whether a fault was named right; None if it did not slow the load down."""
+    """Return whether a fault was named right; None if it did not slow the load down, whatever it was named."""
     ops, at = trace.get("ops"), slice(int(fault.begin_s), int(fault.end_s) + 1)
     beside = np.r_[ops[max(0, at.start - 6) : at.start], ops[at.stop + 1 : at.stop + 6]]
     share = float(np.nanmean(ops[at]) / np.nanmedian(beside))
     met = sorted((each for each in found if _meet(each, fault)), key=lambda each: -each.lost_ops)
     says = f"{met[0].cause}: {met[0].evidence}{f' (also {met[0].also})' if met[0].also else ''}" if met else "nothing"
     right = bool(met) and met[0].cause is fault.cause
-    outcome = "right" if right else "did not slow it" if share >= SLOWED else "WRONG"
+    outcome = "did not slow it" if share >= SLOWED else "right" if right else "WRONG"
     notify(f"{fault.cause} at {fault.begin_s:.0f} s, {share:.0%} of the usual ops/s: {outcome}; {says}")
-    return right if right or share < SLOWED else None
+    return right if share < SLOWED else None
 
 
 def _meet(episode: Episode, fault: Injected) -> bool:

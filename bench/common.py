@@ -24,8 +24,10 @@ from openslob.engines.managed.base import ManagedServer
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.record.model import RunRecord
+from openslob.record.raw_csv import raw_table
 from openslob.run import loading, runner
-from openslob.units import MIB
+from openslob.run.crew import Hire, local_crew
+from openslob.units import MIB, NANOS
 from openslob.workload import Workload
 
 # Other load on the host may spoil a few short runs. If it spoils so many, the host is too busy for measurements.
@@ -88,7 +90,7 @@ class Bench:
         result = loading.load(self.engine, self.server, workload, lambda _: None, lambda: False, lambda _: None)
         notify(f"loaded {result.bytes / MIB:,.0f} MB in {result.seconds:.0f} s")
 
-    def run(self, **parameters: object) -> RunRecord:
+    def run(self, hire: Hire = local_crew, **parameters: object) -> RunRecord:
         """Run openslob once with these parameters and return the record. Raises SlobError if it fails.
 
         A run without rates, because other load on the host delayed the reading of its counters, is repeated.
@@ -96,16 +98,17 @@ class Bench:
         workload = Workload.model_validate(parameters)
         for _ in range(ATTEMPTS - 1):
             try:
-                record = self._run(workload)
+                record = self.run_once(workload, hire)
                 figure(record, "ops_per_s")
             except SlobError as error:
                 notify(f"repeating the run: {error.what}")
             else:
                 return record
-        return self._run(workload)
+        return self.run_once(workload, hire)
 
-    def _run(self, workload: Workload) -> RunRecord:
-        request = runner.RunRequest(workload, "bench", self.results)
+    def run_once(self, workload: Workload, hire: Hire = local_crew) -> RunRecord:
+        """Run openslob once with this workload and return the record."""
+        request = runner.RunRequest(workload, "bench", self.results, hire=hire)
         return runner.run(self.engine, request, Interrupt(), lambda _: None, lambda _: "").record
 
 
@@ -141,6 +144,18 @@ def figure(record: RunRecord, name: str) -> float:
     if found.value is None:
         raise SlobError(f"{name} is unknown: {found.why}")
     return found.value
+
+
+def skew_p99_ms(folder: Path) -> float:
+    """Return the time after the first session's first operation by which 99 of 100 sessions had begun theirs."""
+    columns, rows = raw_table(folder, "slices.csv")
+    session, first = columns.index("session"), columns.index("first_op_ns")
+    begins: dict[object, int] = {}
+    for row in rows:
+        if isinstance(at_ns := row[first], int):
+            begins[row[session]] = min(at_ns, begins.get(row[session], at_ns))
+    sorted_ns = sorted(begins.values())
+    return (sorted_ns[int(0.99 * (len(sorted_ns) - 1))] - sorted_ns[0]) / NANOS * 1e3
 
 
 def verdict(record: RunRecord, name: str) -> str:

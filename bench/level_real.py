@@ -11,7 +11,6 @@ twice, with the limits that were read and without them, as on a cloud's volume. 
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import threading
 import time
@@ -22,10 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from common import Bench, bench, notify, parse, parser, print_heading, start
+from limits import disk, group, move, require_groups
 from openslob.analyze.level import find_cap
 from openslob.analyze.trace import Trace
 from openslob.caps import Cap
-from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import event_rows
@@ -34,7 +33,6 @@ from openslob.run import runner
 from openslob.units import MIB, NANOS
 from openslob.workload import Workload
 
-GROUPS = Path("/sys/fs/cgroup")
 LEAST_FOUND = 9
 WITHIN_S, LEVEL, BUCKET = 5.0, 0.03, 0.1
 NO_QUOTA = "-1"
@@ -72,8 +70,7 @@ SWITCHES = (
 def main() -> None:
     """Run the benchmark and print the results."""
     args = parse(parser(__doc__, rounds=len(SWITCHES), seconds=30))
-    if os.geteuid() != 0 or not (GROUPS / "blkio" / SWITCHES[0].file).exists():
-        sys.exit("bench: this needs root and control groups of version 1 with blkio and cpu")
+    require_groups("blkio", "cpu")
     shape = {"schemas": 2, "scale": "64M", "warmup": 1, "run_time": max(args.seconds, 24)}
     found, blind = 0, 0
     with bench("level", cache_bytes=32 * MIB, io="direct") as target:
@@ -151,42 +148,14 @@ def value(switch: Switch, limit: float | None) -> str:
     return f"{disk()} {limit or 0:.0f}"
 
 
-def disk() -> str:
-    """Return the numbers of the whole disk that the servers are on: limits are those of disks, not of partitions."""
-    number = Path(os.environ.get("OPENSLOB_HOME", Path.home())).stat().st_dev
-    folder = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
-    whole = folder.parent if (folder / "partition").exists() else folder
-    return (whole / "dev").read_text().strip()
-
-
 @contextlib.contextmanager
 def group_of(target: Bench, switch: Switch) -> Iterator[Path]:
-    """Move the server's processes to a group for the block; those that it starts later are there, too."""
-    folder = GROUPS / switch.controller / f"slob-level-{os.getpid()}"
-    folder.mkdir(exist_ok=True)
-    move(target, folder)
-    try:
+    """Move the server's processes to a group for the block, and yield the file of its limit, which is off."""
+    with group(switch.controller) as folder:
+        move(target, folder)
         (folder / switch.file).write_text(value(switch, None))
         yield folder / switch.file
-    finally:
         (folder / switch.file).write_text(value(switch, None))
-        for _ in range(50):
-            move(target, GROUPS / switch.controller)
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-                break
-            time.sleep(0.1)
-
-
-def move(target: Bench, folder: Path) -> None:
-    """Move the server's processes to a group."""
-    main_pid = target.server.status().pid
-    if main_pid is None:
-        raise SlobError("the server does not run", "")
-    own = Path(f"/proc/{main_pid}/task/{main_pid}/children").read_text().split()
-    for pid in (str(main_pid), *own):
-        with contextlib.suppress(ProcessLookupError):
-            (folder / "cgroup.procs").write_text(pid)
 
 
 def without_limits(trace: Trace) -> Trace:

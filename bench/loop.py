@@ -31,8 +31,8 @@ from untimed import UntimedNames, untimed_slice
 
 SESSIONS = 2
 BLOCK = 8192
-VISITS_BAR = Bar(1.8)
-PGBENCH_BAR = Bar(2)
+VISITS_BAR = Bar(3.2)
+PGBENCH_BAR = Bar(2.5)
 TIMING_BAR = Bar(1.05, at_least=False)
 # The loops with and without timing alternate at this interval, so that disturbances affect both.
 TURN_S = 0.25

@@ -25,9 +25,22 @@ from openslob._version import __version__
 if TYPE_CHECKING:
     from openslob.api.checking import CheckResult
     from openslob.api.comparison import ComparisonResult
-    from openslob.api.functions import compare, load, read, read_storage, run, server, sweep, target
+    from openslob.api.functions import endure, lab, load, repeat, run, server, sweep, target
+    from openslob.api.lab_result import LabResult
+    from openslob.api.lasting_result import EnduranceResult, RepeatedResult
     from openslob.api.loading import LoadSummary
     from openslob.api.progress import Progress
+    from openslob.api.reading import (
+        bundle,
+        compare,
+        history,
+        read,
+        read_endurance,
+        read_lab,
+        read_repeated,
+        read_storage,
+        verify,
+    )
     from openslob.api.results import Results
     from openslob.api.run_result import FigureValue, RunResult
     from openslob.api.storage_result import StorageResult
@@ -37,9 +50,15 @@ if TYPE_CHECKING:
 
 # The module of each public name.
 _MODULES = {
-    "api.functions": ("compare", "load", "read", "read_storage", "run", "server", "sweep", "target"),
+    "api.functions": ("endure", "lab", "load", "repeat", "run", "server", "sweep", "target"),
+    "api.reading": (
+        *("bundle", "compare", "history", "read", "read_endurance", "read_lab", "read_repeated", "read_storage"),
+        "verify",
+    ),
     "api.checking": ("CheckResult",),
     "api.comparison": ("ComparisonResult",),
+    "api.lab_result": ("LabResult",),
+    "api.lasting_result": ("EnduranceResult", "RepeatedResult"),
     "api.loading": ("LoadSummary",),
     "api.progress": ("Progress",),
     "api.results": ("Results",),
@@ -54,10 +73,13 @@ _HOMES = {name: f"{__name__}.{module}" for module, names in _MODULES.items() for
 __all__ = [
     "CheckResult",
     "ComparisonResult",
+    "EnduranceResult",
     "FigureValue",
+    "LabResult",
     "LoadSummary",
     "MissingLibraryError",
     "Progress",
+    "RepeatedResult",
     "Results",
     "RunResult",
     "Server",
@@ -69,14 +91,23 @@ __all__ = [
     "UsageError",
     "VerdictError",
     "__version__",
+    "bundle",
     "compare",
+    "endure",
+    "history",
+    "lab",
     "load",
     "read",
+    "read_endurance",
+    "read_lab",
+    "read_repeated",
     "read_storage",
+    "repeat",
     "run",
     "server",
     "sweep",
     "target",
+    "verify",
 ]
 
 
@@ -102,8 +133,8 @@ def _function(part: ModuleType) -> Any:  # noqa: ANN401
     return getattr(import_module(_HOMES[name]), name)
 
 
-# `openslob.run` and `openslob.sweep` are parts of the package too, which Python puts in place of the functions.
-for _part in ("run", "sweep"):
+# `openslob.run` and others are parts of the package too, which Python puts in place of the functions.
+for _part in ("endure", "lab", "run", "sweep"):
     import_module(f"{__name__}.{_part}").__class__ = _Callable
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import math
 import mmap
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
@@ -143,6 +145,52 @@ def remove_tree(path: Path) -> None:
         path.unlink()
     else:
         shutil.rmtree(path)
+
+
+@contextmanager
+def scratch_folder(purpose: str) -> Iterator[Path]:
+    """Provide an empty folder for the block, and remove it at the end, with those that killed processes left behind.
+
+    The kernel releases the lock on a folder when its process dies, however it dies.
+    """
+    place, prefix = Path(tempfile.gettempdir()), f"slob-{purpose}-"
+    for left in place.glob(f"{prefix}*"):
+        _remove_abandoned(left)
+    path, descriptor = _new_scratch_folder(place, prefix)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _new_scratch_folder(place: Path, prefix: str) -> tuple[Path, int]:
+    """Return a new folder and the descriptor that holds its lock."""
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        # Until it is locked it looks abandoned, and another process may remove it.
+        with suppress(FileNotFoundError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if path.exists():
+                return path, descriptor
+            os.close(descriptor)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove a scratch folder of this user that no process has locked."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:  # removed meanwhile, or somebody else's
+        return
+    try:
+        if os.fstat(descriptor).st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+    except BlockingIOError:  # in use
+        return
+    finally:
+        os.close(descriptor)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -20,6 +20,10 @@ class SlobError(Exception):
         """Return the line."""
         return f"{self.what}; {self.remedy}" if self.remedy else self.what
 
+    def then(self, again: str) -> SlobError:
+        """Return the error with how to go on once its own remedy, if it has one, is applied."""
+        return SlobError(self.what, f"{self.remedy}; then {again}" if self.remedy else again)
+
 
 class UsageError(SlobError):
     """A wrong flag, key or value; nothing was started."""

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from openslob.caps import CapSearch
 from openslob.counts import SliceCounts
+from openslob.drivers import DriverUse
 from openslob.group import GroupUse
 from openslob.histogram import Histogram, Slow
 from openslob.method import OpKind
@@ -205,11 +206,10 @@ class HostDelta:
     """The operating system's counters of this host over an interval; CPU times in seconds.
 
     ``cpu`` is host time by kind (user, nice, system, irq, softirq, steal, idle, iowait …), summed over ``cores``.
-    ``server_cpu_s`` is the CPU of all processes of the server, ended ones included; ``server_read_bytes`` is what
-    they caused to be read from storage (page-cache hits are not in it). ``sampler_cpu_s`` is the CPU of the sampling
-    sessions inside the server, part of ``server_cpu_s``. ``server_cores`` is the number of CPUs that the server may run
-    on, ``server_cpus_busy_s`` the time that these were busy, for the server, interrupts or anything else.
-    ``client_cpu_s`` is the CPU of an observed command and of all it waited for, ``group`` what the control group did.
+    ``server_cpu_s`` is the CPU of all processes of the server, ended ones included, and ``sampler_cpu_s`` the part of
+    it that sampling took; ``server_read_bytes`` is what they read from storage, without hits of the page cache.
+    ``server_cpus_busy_s`` is how long the ``server_cores`` that it may run on were busy, for anything. ``client_cpu_s``
+    is the CPU of an observed command and of all it waited for, ``package_energy_j`` the energy of all processors.
     """
 
     seconds: float
@@ -221,6 +221,7 @@ class HostDelta:
     server_cpus_busy_s: float | None = None
     server_read_bytes: float | None = None
     server_write_bytes: float | None = None
+    package_energy_j: float | None = None
     driver_cpu_s: float | None = None
     driver_peak_rss_bytes: float | None = None
     client_cpu_s: float | None = None
@@ -355,9 +356,8 @@ class Observed:
     @property
     def busy_us(self) -> float | None:
         """DB time: here the mean number of sessions at work, by samples, times the length of the window."""
-        if not self.wait_samples:
-            return None
-        return sum(self.waits.values()) / self.wait_samples * self.window.load_seconds * 1e6
+        at_work = sum(self.waits.values()) / self.wait_samples if self.wait_samples else None
+        return None if at_work is None else at_work * self.window.load_seconds * 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,12 +365,11 @@ class Measurement(Observed):
     """Everything that one run measured: the load is its own, and no other.
 
     ``blocks_before`` and ``blocks_after`` are the sizes of the test tables. ``data_fault`` says why no further run can
-    be made on them, else it is empty. ``latency`` is service time. A run at a given rate also has ``response``, the
-    time from when an operation was due, and ``schedule``. ``instances`` are those of a cluster. ``ceiling`` is the rate
-    of storage alone to compare with, if given; ``other_storage`` is the reason if that was made on other storage.
-    ``unfinished_s`` has for each operation that was cancelled at the end of the run how long it had run at least.
-    ``server_report`` is the server's own report on the run, if it made one that can be read. ``slowest`` are the
-    slowest operations by service time.
+    be made on them. ``latency`` is service time, by which ``slowest`` are the slowest. At a given rate there are also
+    ``response``, the time from when an operation was due, and ``schedule``. ``instances`` are those of a cluster,
+    ``drivers`` those that ran the sessions, if this process did not. ``ceiling`` is the rate of storage alone, if
+    given; ``other_storage`` is the reason if that was made on other storage. ``unfinished_s`` has how long each
+    operation had run at least that was cancelled at the end. ``server_report`` is the server's own, if it can be read.
     """
 
     workload: Workload
@@ -388,6 +387,7 @@ class Measurement(Observed):
     unfinished_s: Sequence[float] = ()
     server_report: ServerReport | None = None
     slowest: Mapping[OpKind, Sequence[Slow]] = field(default_factory=dict)
+    drivers: Sequence[DriverUse] = ()
 
     @property
     def counts(self) -> SliceCounts:

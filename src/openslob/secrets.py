@@ -118,6 +118,19 @@ class Target:
             )
         return f"{scheme}://{user.partition(':')[0]}:{quote(password, safe='')}@{server}"
 
+    def recorded_as(self, recorded: str) -> Target:
+        """Return the target of a record: this one, with its password, if it is the same, else the recorded one.
+
+        Raises:
+            UsageError: The recorded one needs a password, which no record contains.
+
+        """
+        if self.shown == recorded:
+            return self
+        if STARS in recorded:
+            raise UsageError(f"the target of this record is {recorded}", "give it with its password as the target")
+        return Target.parse(recorded)
+
     def reveal(self) -> str:
         """Return the target as the driver needs it, password included."""
         return self.secret.get_secret_value()

@@ -1,13 +1,15 @@
-"""Sizes, durations and times: parsed from text and formatted as text; clocks."""
+"""Sizes, durations, prices and times: parsed from text and formatted as text; clocks."""
 
 from __future__ import annotations
 
 import re
 import time
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from math import inf, isinf
+from typing import Self
 
 KIB = 1024
 MIB = 1024**2
@@ -56,12 +58,14 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Format seconds as ``45 s``, ``3 min 20 s`` or ``2 h 5 min``."""
+    """Format seconds as ``45 s``, ``3 min 20 s``, ``15 min`` or ``2 h 5 min``."""
     whole = round(seconds)
     minutes, hours = whole // 60, whole // 3600
     if hours:
-        return f"{hours} h {minutes % 60} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+        return f"{hours} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+    if minutes:
+        return f"{minutes} min" + (f" {whole % 60} s" if whole % 60 else "")
+    return f"{whole} s"
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,43 @@ class Extent:
             return str(self.amount)
         power = max(power for power in range(6) if self.amount % 1024**power == 0) if self.amount else 0
         return f"{self.amount >> 10 * power}{'BKMGTP'[power]}"
+
+
+# A month is a twelfth of a year of 365 days, as providers of servers count it.
+_HOURS = {"hour": 1, "month": 730, "year": 8760}
+_CURRENCY = r"[^\d\s.,;:/=+*'\"@|<>()\[\]{}-]{1,8}"
+_PRICE = re.compile(
+    rf"({_CURRENCY})?\s*(\d+(?:\.\d+)?|\.\d+)\s*({_CURRENCY})?\s*(?:/|\bper\b)\s*(hour|month|year)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a server costs for a time: an hour, a month or a year. ``currency`` is the user's word; empty: not named."""
+
+    amount: Decimal
+    currency: str
+    per: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read ``123.45/month``, ``123.45 EUR/month`` or ``$0.50/hour``. ValueError for other texts, and for 0."""
+        match = _PRICE.fullmatch(text.strip())
+        if not match or (match[1] and match[3]) or not Decimal(match[2]):
+            raise ValueError(f"{text!r} is not a price such as 123.45/month or 0.50 EUR/hour")
+        currency = match[1] or match[3] or ""
+        if not all(unicodedata.category(sign) in ("Lu", "Ll", "Lo", "Sc") for sign in currency):
+            raise ValueError(f"{currency!r} in {text!r} is not a currency such as EUR or $")
+        return cls(Decimal(match[2]), currency.upper(), match[4].lower())
+
+    @property
+    def per_s(self) -> float:
+        """What a second costs."""
+        return float(self.amount / (_HOURS[self.per] * 3600))
+
+    def __str__(self) -> str:
+        """Return the exact price, which `parse` reads back: records contain this text."""
+        return f"{self.amount:f}{f' {self.currency}' if self.currency else ''}/{self.per}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
-from openslob.units import KIB, MIB, Extent, parse_duration
+from openslob.units import KIB, MIB, Extent, Price, parse_duration
 
 
 class _Choice(StrEnum):
@@ -95,8 +95,13 @@ def _seconds(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
 
 
+def _price(value: object) -> object:
+    return Price.parse(value) if isinstance(value, str) else value
+
+
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
 DurationField = Annotated[float, BeforeValidator(_seconds)]
+PriceField = Annotated[Price | None, BeforeValidator(_price), PlainSerializer(lambda price: price and str(price))]
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ class DataSpec:
 
 
 class Workload(BaseModel):
-    """All parameters of a load and of a run, apart from the server.
+    """All parameters of a load and of a run, apart from the server; of that only the price, which its figures need.
 
     Field metadata (``json_schema_extra``): ``slob`` is the parameter's name in slob.conf, ``unit`` its unit, ``group``
     its heading in help and documentation.
@@ -279,6 +284,10 @@ class Workload(BaseModel):
         description="Reports of the server's own on the window; awr needs its licence and `--consent awr`.",
         json_schema_extra={"slob": "DATABASE_STATISTICS_TYPE", "unit": "", "group": "reports"},
     )
+    price: PriceField = Field(
+        default=None, description="What the server costs; figures of cost are known only with it.",
+        json_schema_extra={"slob": "PRICE", "unit": "currency per hour, month or year", "group": "reports"},
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -2,13 +2,15 @@
 
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import pytest
 
 from factories.subjects import NEVER_NS, SCALE, SCHEMAS, SPEC
 from openslob.engines.capabilities import require
-from openslob.errors import SlobError
+from openslob.engines.settings import Change, Effect
+from openslob.errors import SlobError, UsageError
 from openslob.measurement import ONLY_SOME_HAVE
 from openslob.workload import DataSpec, StatisticsType
 
@@ -233,3 +235,26 @@ def test_a_server_without_instances_and_reports_says_so(subject):
     assert subject.engine.open_snapshots(StatisticsType.AWR, frozenset()) is None
     with subject.session(subject.workload()) as worked:
         assert worked.session.instance() is None
+
+
+def test_a_session_has_the_settings_that_it_is_to_have(subject):
+    """One that every product calls otherwise is changed; one that there is not, or that needs a restart, is refused."""
+    of_session = {"work_mem": "8MB", "sort_buffer_size": "1048576", "statistics_level": "TYPICAL"}
+    with subject.engine.known_settings() as known:
+        for name in ("no_such_setting", "shared_buffers", "innodb_doublewrite", "db_cache_size"):
+            with pytest.raises(UsageError, match=r"has no setting|can't change"):
+                known.find(name)
+        found = {}
+        for name, value in of_session.items():
+            with suppress(UsageError):
+                known.require(known.find(name), value)
+                found[name] = value
+    plan = subject.plan(subject.workload())
+    asked = [Change(name, value, Effect.SESSION) for name, value in found.items()]
+    subject.engine.install(subject.workload())
+    session = subject.engine.open_session(replace(plan, settings=asked))
+    try:
+        session.prepare()
+        assert session.settings() == found
+    finally:
+        session.close()

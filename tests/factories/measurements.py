@@ -137,6 +137,7 @@ def host(**overrides: Any) -> HostDelta:
         server_cores=4,
         server_read_bytes=READ_REQUESTS * BLOCK,
         server_write_bytes=360.0 * MIB,
+        package_energy_j=6000.0,
         driver_cpu_s=0.8,
         driver_peak_rss_bytes=60.0 * MIB,
         device=device(),

@@ -29,6 +29,7 @@ _INLINE = re.compile(r"(?<!`)`(slob [^`\n]+)`")
 _COMMAND = re.compile(r"^ *(?:slob|make|python|pip|\.venv/|bench/)(?!:)", re.MULTILINE)
 # The program's own texts name commands in backquotes, after a colon, or on lines of their own.
 _HINT = re.compile(r"(?:`|: |^ {2,})(slob (?!never )[a-z][^`\n,;()]*)", re.MULTILINE)
+_NAMED = re.compile(r"\bslob ")
 # Languages of blocks that a shell reads.
 _SHELL = frozenset({"", "sh", "bash", "console"})
 # A word of a sentence that stands for something: RECORD, NAME=…, or left out.
@@ -88,8 +89,10 @@ def _of_page(page: Path) -> Iterator[Printed]:
 
 def _of_source(file: Path) -> Iterator[Printed]:
     """Yield the commands within a file's texts: hints of errors, help with its examples, what commands print last."""
-    name = file.relative_to(ROOT)
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    name, source = file.relative_to(ROOT), file.read_text(encoding="utf-8")
+    if not _NAMED.search(source):  # to parse all files takes seconds
+        return
+    for node in ast.walk(ast.parse(source)):
         text = _text(node)
         if "slob " not in text:
             continue

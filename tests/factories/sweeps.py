@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from random import Random
 
 from factories.records import Made, physical
@@ -40,6 +41,13 @@ def sweep(
     seed: int = 1,
 ) -> list[RunRecord]:
     """The records of a sweep; the same ones for the same arguments."""
+    return list(_sweep(tuple(counts), tuple(update_pcts), tuple(block_sizes), repeats, seed))
+
+
+@cache
+def _sweep(
+    counts: Sequence[int], update_pcts: Sequence[int], block_sizes: Sequence[int], repeats: int, seed: int
+) -> Sequence[RunRecord]:
     chance, records = Random(seed), []
     for block in block_sizes:
         for update_pct in update_pcts:

@@ -14,18 +14,23 @@ _KEPT = 60
 
 
 def table(
-    names: str | Sequence[str], rows: Iterable[Any], ids: Callable[[Any], object] | Sequence[str] | None = None
+    names: str | Sequence[str],
+    rows: Iterable[Any] | Callable[[], Iterable[Any]],
+    ids: Callable[[Any], object] | Sequence[str] | None = None,
 ) -> Callable[[Test], Test]:
     """Run a test once for each row, with its values as the arguments of these names, all in one item.
 
-    Takes what ``pytest.mark.parametrize`` takes. A row that fails does not keep the following ones from being run. Rows
-    share the fixtures of function scope: use ``parametrize`` where a row must not see what another one left.
+    Takes what ``pytest.mark.parametrize`` takes, or a function that returns the rows, called when the test is run. A
+    row that fails does not keep the following ones from being run. Rows share the fixtures of function scope: use
+    ``parametrize`` where a row must not see what another one left.
     """
     columns = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    rows = list(rows)
-    cases = [_values(row, len(columns)) for row in rows]
-    labels = [_label(columns, case, ids, number) for number, case in enumerate(cases)]
-    assert cases, "a table without rows tests nothing"
+    find = rows if callable(rows) else functools.partial(iter, list(rows))
+
+    def cases() -> list[tuple[str, tuple[Any, ...]]]:
+        found = [_values(row, len(columns)) for row in find()]
+        assert found, "a table without rows tests nothing"
+        return [(_label(columns, case, ids, number), case) for number, case in enumerate(found)]
 
     def decorate(test: Test) -> Test:
         parameters = inspect.signature(test).parameters
@@ -34,7 +39,7 @@ def table(
 
         @functools.wraps(test)
         def all_rows(subtests: pytest.Subtests, **fixtures: Any) -> None:
-            for case, label in zip(cases, labels, strict=True):
+            for label, case in cases():
                 row = dict(zip(columns, case, strict=True))
                 with subtests.test(label):
                     test(**row, **(fixtures | ({"subtests": subtests} if "subtests" in parameters else {})))

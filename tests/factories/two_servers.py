@@ -17,12 +17,13 @@ class World:
 
     def __init__(self, behind=0, doubtful=False):
         self.lock, self.log, self.behind, self.doubtful = threading.RLock(), [], behind, doubtful
-        self.alive, self.writes_go_to, self.dying = {0, 1}, {0}, False
+        self.alive, self.takes_sessions, self.writes_go_to, self.dying = {0, 1}, {0, 1}, {0}, 0
         self.servers = [Server(self, number) for number in (0, 1)]
 
     def kill_primary(self, in_flight=0):
-        """Let the next ``in_flight`` commits be lost on their way back, then end the primary."""
+        """Let the next commits of ``in_flight`` sessions be lost on their way back, then end the primary."""
         with self.lock:
+            self.takes_sessions.discard(0)
             self.dying = in_flight
         while self.dying:
             time.sleep(0.001)
@@ -47,7 +48,7 @@ class Server:
         self.world, self.number = world, number
 
     def open_session(self, session):
-        if self.number not in self.world.alive:
+        if self.number not in self.world.takes_sessions:
             raise SlobError("refused")
         return Session(self, session)
 

@@ -31,7 +31,7 @@ python() {{ {sys.executable} "$@"; }}
 _MARK = "@walk@"
 # `make walk` types everything, and larger data: some engines need larger caches for large blocks.
 EVERYTHING = os.environ.get("WALK") == "all"
-DIVISOR = "10" if EVERYTHING else "60"
+DIVISOR = "10" if EVERYTHING else "240"
 # A second round finds what the first one left; a third one would find no more.
 _ROUNDS = re.compile(r"^(for \w+ in \S+ \S+)[^;]*;")
 # Measured, but a verdict or a condition does not hold: in a rehearsal on a busy machine that is to be expected.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -11,10 +13,13 @@ from faults.conftest import load
 from faults.fault import Fault, Left
 from faults.rows import FAULTS
 from faults.scene import Outcome, Scene, told
-from openslob.record import store
+from openslob.record import finding, store
 from openslob.record.model import RunRecord, Status
+from openslob.record.store import RecordEntry
 
 CASES = [(fault, engine) for fault in FAULTS for engine in fault.engines]
+# Commands whose record is one document, beside which there may be runs.
+_DOCUMENTS = ("crash", "failover", "endure")
 STATUS = {
     Left.FAILED: Status.FAILED, Left.KEPT: Status.FAILED, Left.STOPPED: Status.INTERRUPTED,
     Left.STOPPED_KEPT: Status.INTERRUPTED, Left.COMPLETE: Status.COMPLETE,
@@ -48,7 +53,7 @@ def _said(fault: Fault, engine: str, outcome: Outcome) -> None:
 def _recorded(fault: Fault, scene: Scene, outcome: Outcome) -> None:
     if fault.left in (Left.NOT_ASKED, Left.AS_IT_WAS):
         return
-    found = store.find(scene.results) if scene.results.exists() else []
+    found = _records(fault, scene)
     if fault.left is Left.NONE:
         assert [entry.path for entry in found] == []
         return
@@ -63,6 +68,14 @@ def _recorded(fault: Fault, scene: Scene, outcome: Outcome) -> None:
         # A run that was stopped shows its report, one that failed says where it is.
         shown = outcome.stdout if fault.left is Left.STOPPED_KEPT else outcome.stderr
         assert (f"{record.summary['ops_total'].value:,.0f}" in shown) or (str(found[-1].path) in shown)
+
+
+def _records(fault: Fault, scene: Scene) -> Sequence[RecordEntry[Any]]:
+    if not scene.results.exists():
+        return []
+    if fault.command in _DOCUMENTS:
+        return [listed.entry for listed in finding.whole(finding.every(scene.results))]
+    return store.find(scene.results)
 
 
 def _kept(record: RunRecord) -> None:

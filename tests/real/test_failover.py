@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-import psycopg
 import pytest
 
-from factories.running import slob
+from factories.running import eventually, slob
+from factories.server_subjects import SUBJECTS
 from openslob.engines import registry
 from openslob.record.failover import COMMITS_FILE, LAG_FILE, load, rows_of
 from openslob.record.model import Holds
@@ -16,21 +16,37 @@ from openslob.units import MIB
 pytestmark = pytest.mark.server
 
 NAMES = ("f-one", "f-two")
+# The slot of a standby, and its account.
+KEPT = {
+    "postgresql": "SELECT count(*) FROM pg_replication_slots",
+    "mariadb": "SELECT count(*) FROM mysql.global_priv WHERE user LIKE 'slob-standby-f-one'",
+}
+ASKS = {subject.engine: subject for subject in SUBJECTS}
 
 
-@pytest.fixture(scope="module")
-def tested(make_server, tmp_path_factory):
+@pytest.fixture(scope="module", params=["postgresql", "mariadb"])
+def tested(request, make_server, tmp_path_factory):
     """The record of one outage of a synchronous pair, and its folder."""
-    small = {"cache_bytes": 16 * MIB, "log_bytes": 64 * MIB, "max_sessions": 20}
+    small = {"engine": request.param, "cache_bytes": 16 * MIB, "log_bytes": 64 * MIB, "max_sessions": 20}
     made = [make_server(name=NAMES[0], **small), make_server(name=NAMES[1], standby_of=NAMES[0], **small)]
     results = tmp_path_factory.mktemp("results")
     words = ["failover", "--target", ",".join(NAMES), "--before", "3s", "--recovery", "4s", "--sessions", "3"]
-    done = slob(*words, "--synchronous", "--require", "operations_accounted", "--results", str(results), "--json")
+    refused = slob(*words, "--results", str(results))
+    assert (refused.returncode, list(results.iterdir())) == (2, [])
+    assert "f-one is killed, f-two promoted, and f-one created again as a copy of f-two" in refused.stderr
+    done = slob(
+        *words, "--yes", "--synchronous", "--require", "operations_accounted", "--results", str(results), "--json"
+    )
     assert done.returncode == 0, done.stderr
     yield load(next(results.glob("*-failover"))), next(results.glob("*-failover"))
-    for name in (each.name for each in made):
-        if server := registry.find(name):
+    for each in made:
+        if server := registry.find(each.name):
             server.destroy()
+
+
+def ask(name, statement):
+    server = registry.find(name)
+    return ASKS[server.status().spec.engine].execute(server, statement)
 
 
 def test_every_operation_is_accounted_for_and_none_is_lost(tested):
@@ -77,13 +93,15 @@ def test_the_record_is_listed_shown_and_drawn(tested, tmp_path):
     assert "No session was served for" in shown.stdout
     listed = json.loads(slob("list", "--results", str(folder.parent), "--json").stdout)
     assert [each["kind"] for each in listed] == ["failover"]
+    assert "1 of 1 outages, at most" in slob("list", "--results", str(folder.parent)).stdout
     assert slob("report", str(folder), "-o", str(page)).returncode == 0
     assert "Commits through an outage" in page.read_text()
 
 
-def test_the_tables_of_the_test_are_gone(tested):
-    with psycopg.connect(registry.find(NAMES[1]).status().url) as connection:
-        assert connection.execute("SELECT to_regclass('slob.ledger_rows')").fetchone() == (None,)
+def test_the_tables_of_the_test_are_gone_on_both_since_the_copy_follows(tested):
+    left = "SELECT count(*) FROM information_schema.tables WHERE table_name LIKE 'ledger%'"
+    assert ask(NAMES[1], left) == "0"
+    assert eventually(lambda: ask(NAMES[0], left) == "0")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +111,9 @@ def test_the_tables_of_the_test_are_gone(tested):
         (["--target", "f-one,f-two", "--on-outage", "true"], "slob kills, promotes and mends managed servers itself"),
         (["--engine", "postgresql", "--target", "f-one,f-two"], "--engine is for a new pair"),
         (["--require", "no_such"], "there is no such verdict"),
-        (["--engine", "mariadb"], "slob makes no standbys of mariadb"),
+        (["--engine", "oracle"], "slob makes no standbys of oracle"),
+        (["--nodes", "3", "--engine", "postgresql"], "slob makes no clusters of postgresql"),
+        (["--nodes", "3", "--synchronous"], "give no --target, --synchronous"),
     ],
 )
 def test_what_can_t_be_done_is_refused_in_one_line(words, said, tmp_path):
@@ -101,3 +121,11 @@ def test_what_can_t_be_done_is_refused_in_one_line(words, said, tmp_path):
     assert done.returncode == 2
     assert said in done.stderr.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_primary_keeps_for_a_standby_goes_with_it(tested):
+    engine = registry.find(NAMES[1]).status().spec.engine
+    assert ask(NAMES[1], KEPT[engine]) == "1"
+    registry.find(NAMES[0]).destroy()
+    assert ask(NAMES[1], KEPT[engine]) == "0"
+    assert registry.find(NAMES[1]).status().spec.port is None

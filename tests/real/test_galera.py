@@ -1,4 +1,4 @@
-"""A Galera cluster on loopback: what a load is on its copies, and a run whose updates meet on the same rows."""
+"""A Galera cluster: a load on its copies, a run whose updates meet on the same rows, and the death of a node."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import pytest
 
 from factories import galera
 from factories.running import FULL_SPEED, counted, ignore, judged, verdicts_of
+from openslob.durability.failover.conduct import Conduct, Request
+from openslob.durability.failover.servers import ManagedNodes
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
+from openslob.interrupt import Interrupt
 from openslob.record.model import Holds, Status
 from openslob.run import loading
 from openslob.workload import Workload
@@ -23,9 +26,14 @@ ROWS = "20"
 
 
 @pytest.fixture(scope="module")
-def nodes():
+def cluster(slob_home):
     with galera.galera(3) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def nodes(cluster):
+    return [galera.Node(server) for server in cluster.nodes]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +65,7 @@ def test_three_nodes_join_and_what_one_commits_the_others_have(nodes):
 
 def test_every_node_has_what_was_loaded_though_its_pages_may_be_others(nodes, engine):
     assert all(state.verified for state in states(nodes))
-    nodes[0].ask("TRUNCATE slob.cf1_1; ANALYZE TABLE slob.cf1_1")
+    nodes[0].ask("TRUNCATE slob.cf1_1", "ANALYZE TABLE slob.cf1_1")
     assert not any(state.verified for state in states(nodes))
     loading.load(engine, None, Workload(**DATA), ignore, lambda: False, ignore)
     assert all(state.verified for state in states(nodes))
@@ -77,3 +85,24 @@ def test_refused_updates_are_run_again_and_counted(engine, nodes, tmp_path):
     found = verdicts_of(record)
     assert not judged(record, "counts_agree") or "refused attempt" in found["counts_agree"].why
     assert found["exact_mix"].verdict is Holds.HOLDS
+
+
+def test_a_node_is_killed_and_the_others_go_on_with_every_operation(cluster, nodes, tmp_path):
+    servers = ManagedNodes(cluster)
+    request = Request("test", tmp_path, sessions=3, before_s=2, recovery_s=10)
+    record, _ = Conduct(request, servers, Interrupt(), ignore, mends_last=True).run()
+    assert (record.errors, record.status) == ((), Status.COMPLETE)
+    verdicts = {each.name: each.verdict for each in record.verdicts}
+    assert verdicts["operations_accounted"] is Holds.HOLDS
+    assert verdicts["no_acked_commit_lost"] is Holds.HOLDS
+    (cycle,) = record.cycles
+    assert (cycle.before, cycle.accounts["sessions_lost"]) == (nodes[0].server.name, 1)
+    # The killed node is in the cluster again, and is killed last.
+    assert servers.names[-1] == nodes[0].server.name
+    assert {node.status("wsrep_cluster_size") for node in nodes} == {"3"}
+
+
+def test_the_nodes_talk_through_tls_with_the_key_of_the_cluster(nodes):
+    options = nodes[0].ask("SELECT @@wsrep_provider_options")
+    assert "socket.ssl = YES" in options
+    assert "gmcast.listen_addr = ssl://127.0.0.1:" in options

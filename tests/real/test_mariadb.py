@@ -117,6 +117,7 @@ def test_a_run_to_its_verdicts(target):
     for name in ("errors", "alone_on_server", "counts_agree", "exact_mix", "data_in_place"):
         judged(target.record(), name)
     assert document["engine"]["product"] == "MariaDB"
+    assert "2026" <= document["engine"]["server_started_at"] <= document["started_at"]
     assert document["environment"]["server_cpu_s"]["session"] > 0
     assert "page_cleaner_thread" in document["environment"]["server_cpu_s"]
     assert "Using index condition" in document["engine"]["plans"]["select"]

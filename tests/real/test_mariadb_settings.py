@@ -11,11 +11,13 @@ import pymysql
 import pytest
 
 from factories.running import DATA, Target, eventually, load, slob
+from openslob.engines import registry
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import parse
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.quiesce import SETTING
+from openslob.engines.settings import Change, Effect
 from openslob.errors import SlobError
 from openslob.workload import Workload
 
@@ -190,6 +192,34 @@ def test_no_other_run_on_the_server_may_change_or_rely_on_settings_meanwhile(tar
         assert setting(target) == 1
     finally:
         ask(target, "DROP DATABASE other")
+
+
+def test_a_run_is_made_with_settings_and_the_server_is_as_it_was_afterwards(target, server):
+    named = Target(target.url, target.results)
+    named.url = server.name
+    before = server.layout.config.read_text()
+    done = named.run(run_time=1, set="innodb_doublewrite=OFF")
+    assert done.returncode == 0, done.stderr
+    record = named.record()
+    assert record.engine["set"] == {"innodb_doublewrite": "OFF"}
+    assert record.engine["settings"]["innodb_doublewrite"] == "OFF"
+    assert "innodb_doublewrite=OFF, as asked for this run" in " ".join(done.stdout.split())
+    assert server.layout.config.read_text() == before
+    assert setting(target, "innodb_doublewrite") == 1
+    # Killed in such a run, it would be as it was with its next start.
+    changed = registry.managed(server.spec.with_settings([Change("innodb_doublewrite", "OFF", Effect.RESTART)]))
+    changed.start(for_now=True)
+    assert setting(target, "innodb_doublewrite") == 0
+    assert registry.find(server.name).status().spec == server.spec
+    server.start()
+    assert setting(target, "innodb_doublewrite") == 1
+
+
+def test_a_replay_makes_the_same_operations(target):
+    assert target.run(run_time=1, update_pct=20).returncode == 0
+    done = slob("verify", "latest", "--replay", "--target", target.url, "--results", target.results)
+    assert done.returncode == 0, done.stderr
+    assert "the same kinds in the same order in every session" in " ".join(done.stdout.split())
 
 
 # The last one: it leaves no data.

@@ -82,6 +82,7 @@ def test_a_run_is_complete_and_says_so(finished):
     assert record.status is Status.COMPLETE
     assert record.errors == ()
     assert store.load(finished.folder) == record
+    assert "2026" <= record.engine["server_started_at"] <= record.started_at
     assert (finished.folder / "report.txt").read_text()
     assert set(record.summary) == set(METRICS) - OBSERVED
     for name in ("errors", "counts_agree", "exact_mix"):
@@ -247,7 +248,7 @@ class LateEngine(PostgresEngine):
 
 @pytest.mark.parametrize("edge", ["opening", "closing"])
 def test_counters_of_another_window_publish_no_rate(small_cache, results, edge):
-    engine = LateEngine(small_cache._url)
+    engine = LateEngine(small_cache.address.reveal())
     engine.quick = CLOCK_QUERIES + (edge == "closing")
     record = measured(engine, results, sessions=2).record
     verdict = verdicts_of(record)["window"]
@@ -316,7 +317,7 @@ def test_think_time_is_no_db_time(small_cache, results):
 
 @pytest.fixture
 def target(small_cache, tmp_path):
-    return Target(small_cache._url, tmp_path)
+    return Target(small_cache.address.reveal(), tmp_path)
 
 
 def test_the_command_line_runs_shows_and_lists(target):

@@ -162,7 +162,7 @@ def test_a_dry_run_plans_and_touches_nothing(server, tmp_path):
     told = sweep(tmp_path / "r", "--sessions", "1,2,4", "--repeats", "2", "--cpus", "0,1", "--dry-run").stdout
     assert not (tmp_path / "r").exists()
     assert "points    12" in told
-    assert told.count("restart") == 2
+    assert told.count("restart") == 4
     assert told.count("load") == 1
     assert registry.find("swept").status().spec.cpus is None
 

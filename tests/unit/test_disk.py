@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from factories import running
 from factories.paths import ROOT
-from openslob.disk import refuse_foreign, refuse_planted, remove_tree, write_atomically
+from openslob.disk import refuse_foreign, refuse_planted, remove_tree, scratch_folder, write_atomically
 from openslob.engines.managed.account import Account
 from openslob.engines.managed.state import claim
 from openslob.errors import SlobError
@@ -207,3 +209,38 @@ def test_of_a_link_only_the_link_is_removed(tmp_path: Path):
     assert _names(tmp_path) == ["precious"]
     remove_tree(precious)
     assert _names(tmp_path) == []
+
+
+def test_a_scratch_folder_takes_those_of_dead_processes_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    left, other = tmp_path / "slob-fio-left", tmp_path / "slob-pgbench-other"
+    left.mkdir()
+    (left / "iolog-1").touch()
+    other.mkdir()
+    planted = tmp_path / "slob-fio-link"
+    planted.symlink_to(other)
+    with scratch_folder("fio") as first, scratch_folder("fio") as second:
+        assert first != second
+        assert _names(tmp_path) == sorted([first.name, second.name, other.name, planted.name])
+    assert _names(tmp_path) == sorted([other.name, planted.name])
+
+
+def test_a_scratch_folder_lasts_as_long_as_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Another process holds the lock; when it is killed, the folder is nobody's."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = "from openslob.disk import scratch_folder\nwith scratch_folder('fio'): print('made', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"made\n"
+        (theirs,) = tmp_path.iterdir()
+        with scratch_folder("fio"):
+            assert theirs.exists()
+        process.kill()
+        process.wait()
+    with scratch_folder("fio") as folder:
+        assert _names(tmp_path) == [folder.name]

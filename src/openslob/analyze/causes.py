@@ -6,15 +6,17 @@ looks like is compared with what is usual in the steps around it that are not sl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 
 import numpy as np
 
 from openslob.analyze import evidence
 from openslob.analyze.evidence import Look
-from openslob.analyze.slow_steps import LEAST_STEPS, Steps, slow_steps, stretches
+from openslob.analyze.slow_steps import BRIDGED, LEAST_STEPS, Steps, parts_of, slow_steps
+from openslob.analyze.steps import stretches
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Trace
 from openslob.caps import Cap
@@ -22,6 +24,8 @@ from openslob.caps import Cap
 # Steps before and after a stretch that show what is usual.
 _BESIDE = 60
 _WAITS = "waits."
+# The kind of the marks of slow stretches.
+SLOW = "slow stretch"
 
 
 class Cause(StrEnum):
@@ -36,6 +40,7 @@ class Cause(StrEnum):
     MEMORY = "memory"
     CHECKPOINT = "checkpoint"
     LOG_SYNC = "log sync"
+    OTHERS_IO = "I/O of others"
     OTHERS_CPU = "CPU taken by others"
     MAINTENANCE = "maintenance"
     UNKNOWN = "unknown"
@@ -70,9 +75,10 @@ CAUSES: tuple[tuple[Cause, Callable[[Look], str | None]], ...] = (
     (Cause.QUOTA, evidence.quota),
     (Cause.IO_CAP, evidence.io_cap),
     (Cause.LOCK, evidence.lock),
-    (Cause.CHECKPOINT, evidence.checkpoint),
     (Cause.STALL, evidence.stall),
+    (Cause.CHECKPOINT, evidence.checkpoint),
     (Cause.MEMORY, evidence.memory),
+    (Cause.OTHERS_IO, evidence.others_io),
     (Cause.LOG_SYNC, evidence.log_sync),
     (Cause.OTHERS_CPU, evidence.others),
     (Cause.DRIVER, evidence.driver),
@@ -86,7 +92,18 @@ def episodes(trace: Trace, cap: Cap | None = None) -> list[Episode]:
     if not slow.any():
         return []
     whole = Trace(trace.begin_ns, trace.step_s, _with_means(trace), trace.marks)
-    return [_episode(whole, slow, usual, begin, end, cap) for begin, end in stretches(slow)]
+
+    def found(begin: int, end: int) -> Episode:
+        return _episode(whole, slow, usual, begin, end, cap)
+
+    return [each for begin, end in stretches(slow, BRIDGED) for each in _by_cause(parts_of(trace, begin, end), found)]
+
+
+def _by_cause(parts: Sequence[tuple[int, int]], found: Callable[[int, int], Episode]) -> Iterator[Episode]:
+    """Yield the episodes of the parts of a stretch: those with one cause one after the other are one."""
+    for _, same in groupby(parts, lambda part: found(*part).cause):
+        of_cause = list(same)
+        yield found(of_cause[0][0], of_cause[-1][1])
 
 
 def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int, cap: Cap | None) -> Episode:
@@ -129,7 +146,10 @@ def _with_means(trace: Trace) -> dict[str, Array]:
             # A kind that was never seen is none of what was.
             **{f"share.{kind}": waits.get(kind, np.zeros(trace.steps)) / every for kind in kinds},
             "others.cpu": get("host.busy") - get("server.cpu") - np.nan_to_num(get("driver.cpu")),
+            "others.read_bytes": get("device.read_bytes") - get("server.read_bytes"),
+            "others.write_bytes": get("device.write_bytes") - get("server.write_bytes"),
             "device.requests": get("device.reads") + get("device.writes"),
+            "device.bytes": get("device.read_bytes") + get("device.write_bytes"),
             "device.read_each_ms": get("device.read_ms") / get("device.reads"),
             "device.write_each_ms": get("device.write_ms") / get("device.writes"),
             "log.sync_each_ms": get("engine.log_sync_time_us") / get("engine.log_syncs") / 1e3,

@@ -10,7 +10,8 @@ from enum import StrEnum
 from typing import Any
 
 from openslob.analyze.compare import FIGURES, Comparison, is_figure
-from openslob.analyze.statistics import MOST_REPEATS, Difference, Outcome, repeats_needed, spread_between_runs
+from openslob.analyze.differences import Difference, Outcome, Shows
+from openslob.analyze.intervals import MOST_RUNS
 from openslob.errors import UsageError
 
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?\d+(?:\.\d+)?)\s*(%?)\s*")
@@ -170,13 +171,13 @@ def _is_shown(condition: Condition, difference: Difference) -> bool:
 
     A condition such as "< 5%", which no change meets as well, needs no significant change: all of the interval does.
     """
-    if difference.outcome is Outcome.NOT_ENOUGH or _is_single(difference):
+    if difference.outcome is Outcome.NOT_ENOUGH or _leaves_starts_open(difference):
         return False
     return difference.outcome is not Outcome.NOT_SHOWN or all(map(condition.met_by, _interval(condition, difference)))
 
 
-def _is_single(difference: Difference) -> bool:
-    return difference.a.n == difference.b.n == 1
+def _leaves_starts_open(difference: Difference) -> bool:
+    return difference.shows in (Shows.ONE_RUN, Shows.ONE_START)
 
 
 def _interval(condition: Condition, difference: Difference) -> tuple[float, float]:
@@ -191,16 +192,21 @@ def _interval(condition: Condition, difference: Difference) -> tuple[float, floa
 
 def _remark(condition: Condition, difference: Difference) -> str:
     """Return what the data leave open about a condition that the means do not meet."""
-    if _is_single(difference):
+    if difference.shows is Shows.ONE_RUN:
         return "each side has one run, which does not show how much runs differ"
+    if difference.shows is Shows.ONE_START:
+        return "each side has one start of the server, which does not show how much starts differ"
     if any(map(condition.met_by, _interval(condition, difference))):
         return f"the 95 % interval reaches the limit; {_runs_needed(condition, difference)}"
     return ""
 
 
 def _why_not_shown(condition: Condition, difference: Difference) -> str:
-    if _is_single(difference):
-        return f"each side has one run; make {ENOUGH_RUNS} of each side (--repeats {ENOUGH_RUNS})"
+    if difference.shows is Shows.ONE_RUN:
+        return f"each side has one run; make {ENOUGH_RUNS} of each side, each after a restart of the server"
+    if difference.shows is Shows.ONE_START:
+        why = "each side is of one start of the server, which does not show how much starts differ"
+        return f"{why}; make {ENOUGH_RUNS} runs of each side, each after a restart"
     return f"the 95 % interval contains 0; {_runs_needed(condition, difference)}"
 
 
@@ -208,12 +214,12 @@ def _runs_needed(condition: Condition, difference: Difference) -> str:
     """Return the number of runs of each side that would show a change as large as the bound, or what to do else."""
     a = difference.a.mean
     pct = abs(condition.bound) if condition.percent else abs(100 * condition.bound / a) if a else 0.0
-    needed = repeats_needed(spread_between_runs(difference.a, difference.b), pct) if pct else None
+    needed = difference.runs_needed(pct)
     if needed is None:
-        return "make more runs of each side (--repeats)"
+        return "make more runs of each side, each after a restart of the server"
     unit = "%" if condition.percent else "pt" if difference.unit == "%" else difference.unit
     size = f"{abs(condition.bound):g} {unit}".rstrip()
-    if needed == MOST_REPEATS:
-        return f"{MOST_REPEATS} runs of each side would not show a change of {size}: measure on a quieter machine"
+    if needed == MOST_RUNS:
+        return f"{MOST_RUNS} runs of each side would not show a change of {size}: measure on a quieter machine"
     count = max(needed, min(difference.a.n, difference.b.n) + 1)
     return f"{count} runs of each side would show a change of {size}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from openslob.analyze.breakdown import Breakdown, breakdown
 from openslob.analyze.curves.points import (
     RESPONSE_PREFIX,
     SESSIONS,
+    SET,
     Parameters,
     ParameterValue,
     Point,
@@ -20,11 +21,16 @@ from openslob.analyze.curves.points import (
     varying,
 )
 from openslob.analyze.curves.series import label, order
+from openslob.analyze.differences import DETECT_PCT, Difference, Outcome, difference, mean_difference
+from openslob.analyze.intervals import spread
 from openslob.analyze.load_kinds import LOAD, load_kind
-from openslob.analyze.statistics import Difference, difference, mean_difference
+from openslob.analyze.statistics import Estimate
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, Better
+from openslob.metrics.cost import CURRENCY
+from openslob.metrics.run_metrics import RATE_OF
 from openslob.record.model import RunRecord
+from openslob.units import Price
 
 # Requested values, and sums that grow with the length of the run, are not results.
 _NO_RESULTS = frozenset(
@@ -76,6 +82,8 @@ class Comparison:
     """The pairs of equal points of A and B, and the mean difference over all pairs in ``overall``.
 
     ``loads`` are those of A and B where one is of runs and the other of observations: then they differ on purpose.
+    ``see_pct`` is the change for which the number of runs is given, in %; ``name_like`` names the runs that show how
+    much equal runs differ, if others than those of A and B do.
     ``overall`` is empty when there is only one pair. ``only_a`` and ``only_b`` name the points that the other side does
     not have.
     """
@@ -88,6 +96,8 @@ class Comparison:
     only_b: tuple[str, ...]
     overall: Mapping[str, Difference]
     loads: tuple[str, str] | None = None
+    see_pct: float = DETECT_PCT
+    name_like: str = ""
 
     def answer(self, figure: str) -> Difference | None:
         """Return the difference in a figure (see `is_figure`): that of the only pair, or the mean over all pairs."""
@@ -103,9 +113,10 @@ def is_figure(name: str) -> bool:
     return name in FIGURES or bool(_LATENCY.fullmatch(name))
 
 
-def unit_of(figure: str) -> str:
-    """Return the unit of a figure."""
-    return METRICS[figure].unit if figure in METRICS else "µs"
+def unit_of(figure: str, point: Point | None = None) -> str:
+    """Return the unit of a figure; that of a cost is the currency of a point's price."""
+    unit = METRICS[figure].unit if figure in METRICS else "µs"
+    return Price.parse(point.price).currency if unit == CURRENCY and point and point.price else unit
 
 
 def better_of(figure: str) -> Better:
@@ -113,13 +124,23 @@ def better_of(figure: str) -> Better:
     return METRICS[figure].better if figure in METRICS else Better.LESS
 
 
-def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str = "B") -> Comparison:
+def compare(
+    a: Sequence[Run],
+    b: Sequence[Run],
+    name_a: str = "A",
+    name_b: str = "B",
+    *,
+    like: Sequence[Run] = (),
+    name_like: str = "",
+    see_pct: float = DETECT_PCT,
+) -> Comparison:
     """Compare all points that both sides have, matched by the parameters that have a value in common.
 
     A parameter without a common value is a mismatch, and points are matched without it. UsageError when no point
     matches, or when points of one side become equal without such a parameter. A run and an observation have no
     parameters of a load in common: their loads differ, and only the server and its host are compared, of one load on
-    each side.
+    each side. ``like`` are further runs of the same points, which show how much starts of the server differ where A and
+    B have one.
     """
     loads = None
     if len({run.record.kind for run in (*a, *b)}) > 1:
@@ -127,12 +148,18 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
         _require_one_load(b, name_b)
         loads = _loads(a), _loads(b)
         a, b = ([_any_load(run) for run in side] for side in (a, b))
+    a, b, like = _with_settings(a, b, like)
     differing = _without_common_value(a, b)
     by_a, by_b = _by_key(a, differing, name_a), _by_key(b, differing, name_b)
     names = [name for name in varying([*a, *b]) if name not in differing]
     records = [{run.record.id: run.record for run in side} for side in (a, b)]
+    by_like = _by_key(like, differing, "the spread") if like else {}
+    if like and not by_like.keys() & by_a.keys():
+        raise UsageError("the runs that are to show the spread are of no point of both sides", "name equal runs")
     pairs = tuple(
-        replace(_pair(by_a[key], by_b[key], names), time=_time(by_a[key], by_b[key], records))
+        replace(
+            _pair(by_a[key], by_b[key], names, by_like.get(key), see_pct), time=_time(by_a[key], by_b[key], records)
+        )
         for key in _sorted_keys(by_a, names)
         if key in by_b
     )
@@ -147,6 +174,8 @@ def compare(a: Sequence[Run], b: Sequence[Run], name_a: str = "A", name_b: str =
         tuple(_label(by_b[key], names) for key in _sorted_keys(by_b, names) if key not in by_a),
         _overall(pairs),
         loads,
+        see_pct,
+        name_like,
     )
 
 
@@ -170,6 +199,23 @@ def _any_load(run: Run) -> Run:
     server = {name: value for name, value in run.parameters.items() if name not in {*run.record.spec, LOAD, SESSIONS}}
     facts = {name: fact for name, fact in run.record.engine.items() if name not in _OF_LOAD}
     return replace(run, parameters={**server, SESSIONS: None}, record=run.record.model_copy(update={"engine": facts}))
+
+
+def _with_settings(*sides: Sequence[Run]) -> tuple[list[Run], ...]:
+    """Return the runs with the settings that only some were made with on purpose as a parameter of all of them.
+
+    The others had a value, too: the one that the server showed.
+    """
+    asked = [set(run.record.engine.get(SET) or ()) for side in sides for run in side]
+    some = {name for each in asked for name in each if not all(name in other for other in asked)}
+    return tuple([_with_shown(run, some) for run in side] for side in sides)
+
+
+def _with_shown(run: Run, names: Set[str]) -> Run:
+    settings = run.record.engine.get("settings") or {}
+    shown = {name: settings[name] for name in sorted(names) if name in settings}
+    engine = {**run.record.engine, SET: {**(run.record.engine.get(SET) or {}), **shown}}
+    return replace(run, parameters={**run.parameters, **shown}, record=run.record.model_copy(update={"engine": engine}))
 
 
 def _without_common_value(a: Sequence[Run], b: Sequence[Run]) -> frozenset[str]:
@@ -207,13 +253,25 @@ def _time(a: Point, b: Point, records: Sequence[Mapping[str, RunRecord]]) -> Bre
     return breakdown(first, second)
 
 
-def _pair(a: Point, b: Point, names: Sequence[str]) -> Pair:
+def _pair(a: Point, b: Point, names: Sequence[str], like: Point | None, see_pct: float) -> Pair:
     differences = {
-        name: difference(name, unit_of(name), better_of(name), a.figure(name), b.figure(name))
+        name: _difference(name, a, b, like, see_pct)
         for name in FIGURES
         if a.mean(name) is not None or b.mean(name) is not None
     }
     return Pair(a.sessions, _label(a, names), a, b, differences)
+
+
+def _difference(name: str, a: Point, b: Point, like: Point | None, see_pct: float) -> Difference:
+    unit, unit_b = unit_of(name, a), unit_of(name, b)
+    of_a, of_b = a.figure(name), b.figure(name)
+    if unit != unit_b and of_a.mean is not None and of_b.mean is not None:
+        named = " and ".join(each or "one without a name" for each in (unit, unit_b))
+        why = f"the prices are in different currencies: {named}"
+        return Difference(name, unit, of_a, of_b, Outcome.UNKNOWN, why=why, unit_b=unit_b)
+    # The spread of equal runs is a share of their mean, so that their price does not matter.
+    known = spread(like.figure(RATE_OF.get(name, name)).runs) if like else None
+    return difference(name, unit, better_of(name), of_a, of_b, known, see_pct)
 
 
 def _label(point: Point, names: Sequence[str]) -> str:
@@ -225,12 +283,16 @@ def _overall(pairs: Sequence[Pair]) -> dict[str, Difference]:
     if len(pairs) < 2:
         return {}
     names = dict.fromkeys(name for pair in pairs for name in pair.differences)
-    return {
-        name: mean_difference(
-            name, unit_of(name), better_of(name), [p.differences[name] for p in pairs if name in p.differences]
-        )
-        for name in names
-    }
+    return {name: _mean(name, [p.differences[name] for p in pairs if name in p.differences]) for name in names}
+
+
+def _mean(name: str, differences: Sequence[Difference]) -> Difference:
+    """Return the mean difference over several points; where currencies differ at one, why there is none."""
+    apart = next((each for each in differences if each.unit_b is not None), None)
+    if apart:
+        no_value = Estimate(None, why=apart.why)
+        return Difference(name, apart.unit, no_value, no_value, Outcome.UNKNOWN, why=apart.why, unit_b=apart.unit_b)
+    return mean_difference(name, differences[0].unit, better_of(name), differences)
 
 
 def _parameter_mismatches(a: Sequence[Run], b: Sequence[Run], names: frozenset[str]) -> list[Mismatch]:

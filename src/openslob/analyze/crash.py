@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from openslob.analyze.verdicts.outcome import fails, holds, holds_or_fails, unknown
 from openslob.record.crash import CrashControl, CrashCycle, CrashKind
-from openslob.record.model import Figure, Holds, Verdict
+from openslob.record.model import Figure, Verdict
 
 KEEPS, WHOLE, CAUGHT = "no_acked_commit_lost", "nothing_damaged", "control_caught"
 # A control that must lose commits is caught in at least this share of the cycles.
@@ -25,19 +26,17 @@ def summary(cycles: Sequence[CrashCycle]) -> Mapping[str, Figure]:
     recovered = [cycle.recovery_s for cycle in cycles if cycle.recovery_s is not None]
     loaded_s = sum(cycle.load_s for cycle in cycles)
     acked = sum(cycle.acked for cycle in cycles)
-    why = None if recovered else "the server never recovered" if cycles else _NO_CYCLE
+    why = "the server never recovered" if cycles else _NO_CYCLE
     return {
         "cycles": Figure(value=len(cycles), unit="cycles"),
         "acked_commits": Figure(value=acked, unit="commits"),
-        "acked_per_s": Figure(
-            value=acked / loaded_s if loaded_s else None, unit="commits/s", why=None if loaded_s else _NO_CYCLE
-        ),
+        "acked_per_s": Figure.of(acked / loaded_s if loaded_s else None, "commits/s", _NO_CYCLE),
         "lost_commits": Figure(value=sum(cycle.lost for cycle in cycles), unit="commits"),
         "in_doubt": Figure(value=sum(cycle.in_doubt for cycle in cycles), unit="operations"),
         "in_doubt_there": Figure(value=sum(cycle.doubtful_there for cycle in cycles), unit="operations"),
         "cycles_not_clean": Figure(value=sum(not cycle.is_clean for cycle in cycles), unit="cycles"),
-        "recovery_median_s": Figure(value=median(recovered) if recovered else None, unit="s", why=why),
-        "recovery_max_s": Figure(value=max(recovered) if recovered else None, unit="s", why=why),
+        "recovery_median_s": Figure.of(median(recovered) if recovered else None, "s", why),
+        "recovery_max_s": Figure.of(max(recovered, default=None), "s", why),
     }
 
 
@@ -59,21 +58,21 @@ def _keeps(cycles: Sequence[CrashCycle]) -> Verdict:
     if bad:
         first = bad[0]
         more = f" ({len(bad)} of {len(cycles)} cycles are like that)" if len(bad) > 1 else ""
-        return Verdict(name=KEEPS, verdict=Holds.FAILS, why=f"{what_is_wrong(first)}{more}", figures=figures)
+        return fails(KEEPS, f"{what_is_wrong(first)}{more}", **figures)
     if not acked:
         why = "no commit was acknowledged" if cycles else _NO_CYCLE
-        return Verdict(name=KEEPS, verdict=Holds.UNKNOWN, why=why, figures=figures)
+        return unknown(KEEPS, why, **figures)
     # Each kind is a trial of its own, and a crash before which nothing was acknowledged is none.
     trials = [sum(each.kind is kind and each.acked > 0 for each in cycles) for kind in CrashKind if _has(cycles, kind)]
     ruled_out = ruled_out_pct(min(trials)) if min(trials) else 100.0
-    of = "such crashes" if len(trials) == 1 else "the crashes of either kind"
+    of = "such crashes" if len(trials) == 1 else "the crashes of each kind"
     why = (
         f"{acked:,} commits were acknowledged before {len(cycles)} crash{'es' if len(cycles) > 1 else ''}, and all are "
-        f"there; that more than {ruled_out:.2g} % of {of} lose one is ruled out (95 %)"
+        f"there. So at most {ruled_out:.2g} % of {of} lose one (with 95 % confidence; more cycles narrow it)"
     )
     if not _has(cycles, CrashKind.CUT):
         why += _ONLY_KILLED
-    return Verdict(name=KEEPS, verdict=Holds.HOLDS, why=why, figures={**figures, "ruled_out_pct": ruled_out})
+    return holds(KEEPS, why, **figures, ruled_out_pct=ruled_out)
 
 
 def what_is_wrong(cycle: CrashCycle) -> str:
@@ -105,12 +104,12 @@ def _whole(cycles: Sequence[CrashCycle]) -> Verdict:
     if damaged:
         first = damaged[0]
         why = f"cycle {first.number} ({first.kind.value}): {first.damage[0]}"
-        return Verdict(name=WHOLE, verdict=Holds.FAILS, why=why, figures=figures)
+        return fails(WHOLE, why, **figures)
     if not read:
-        return Verdict(name=WHOLE, verdict=Holds.UNKNOWN, why="no data could be read after a crash", figures=figures)
+        return unknown(WHOLE, "no data could be read after a crash", **figures)
     crashes = f"{len(read)} crash{'es' if len(read) > 1 else ''}"
     why = f"after {crashes} every table was read, and each row and index of the proof agrees"
-    return Verdict(name=WHOLE, verdict=Holds.HOLDS, why=why, figures=figures)
+    return holds(WHOLE, why, **figures)
 
 
 def _caught(cycles: Sequence[CrashCycle], control: CrashControl) -> Verdict:
@@ -123,16 +122,16 @@ def _caught(cycles: Sequence[CrashCycle], control: CrashControl) -> Verdict:
             f"{caught} of {len(cycles)} crashes with {control.name} lost something, and none must: {reasons}. It says "
             "nothing of the server's safety"
         )
-        return Verdict(name=CAUGHT, verdict=Holds.UNKNOWN, why=why if cycles else _NO_CYCLE, figures=figures)
+        return unknown(CAUGHT, why if cycles else _NO_CYCLE, **figures)
     must = must or list(cycles)
     found = sum(not cycle.is_clean for cycle in must)
-    holds = found >= CAUGHT_SHARE * len(must)
+    enough = found >= CAUGHT_SHARE * len(must)
     why = f"{found} of {len(must)} crashes with {control.name} were found to lose something"
     if down := sum(not cycle.compared for cycle in must):
         why += f" ({down} of them since the server did not recover, or its data could not be read)"
-    if not holds:
+    if not enough:
         why += ": this proof would have missed the others"
-    return Verdict(name=CAUGHT, verdict=Holds.HOLDS if holds else Holds.FAILS, why=why, figures=figures)
+    return holds_or_fails(CAUGHT, enough, why, **figures)
 
 
 def _has(cycles: Sequence[CrashCycle], kind: CrashKind) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from openslob.analyze.change_points import change_points
 from openslob.analyze.steady_snia import round_averages
+from openslob.analyze.steps import stretches
 from openslob.analyze.trace import COUNTED, Mark, Trace
 from openslob.units import NANOS
 
@@ -189,13 +190,13 @@ def shortfalls(trace: Trace) -> list[Shortfall]:
     found = []
     for share in SHARES:
         below = np.nan_to_num(ops, nan=np.inf) < share * float(np.median(known))
-        begin, length = _longest(below)
+        begin, end = max(stretches(below), key=lambda each: each[1] - each[0], default=(0, 0))
         found.append(
             Shortfall(
                 share=share,
                 time_pct=100 * float(below.sum()) / len(known),
-                longest_begin_s=begin * trace.step_s if length else None,
-                longest_s=length * trace.step_s,
+                longest_begin_s=begin * trace.step_s if end else None,
+                longest_s=(end - begin) * trace.step_s,
             )
         )
     return found
@@ -290,13 +291,3 @@ def _known(values: _Array) -> _Array:
 def _mean(values: _Array) -> float | None:
     known = _known(values)
     return float(known.mean()) if len(known) else None
-
-
-def _longest(below: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return begin and length of the longest stretch of true values; (0, 0) if there is none."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], below.astype(np.int8), [0]])))
-    begins, ends = edges[::2], edges[1::2]
-    if not len(begins):
-        return 0, 0
-    longest = int((ends - begins).argmax())
-    return int(begins[longest]), int(ends[longest] - begins[longest])

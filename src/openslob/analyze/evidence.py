@@ -30,6 +30,7 @@ _LEAST_PRESSURE = 0.1
 _LEAST_SILENT_S = 0.7
 # A limit is what usually does much more; a rate at a limit varies by less than this, in so many seconds.
 _BELOW = 0.9
+_REACHED = 0.5
 _FLAT = 0.03
 _LEAST_FLAT = 4
 _LEAST_STALL_MS = 5.0
@@ -75,6 +76,21 @@ class Look:
         """Return the mean of the lowest third of the stretch; NaN if it is not known."""
         known = np.sort(self._known(name, self.part))
         return float(np.mean(known[: self._third(len(known))])) if len(known) else float("nan")
+
+    def at_lowest(self, name: str, other: str) -> float:
+        """Return the mean of a series in the third of the stretch in which another is lowest; NaN if not known."""
+        values, of_other = (self.trace.get(each)[self.part] for each in (name, other))
+        known = np.isfinite(values) & np.isfinite(of_other)
+        if not known.any():
+            return float("nan")
+        lowest = np.argsort(of_other[known], kind="stable")[: self._third(int(known.sum()))]
+        return float(np.mean(values[known][lowest]))
+
+    def behind(self, name: str) -> float:
+        """Return how far the sum of a series has fallen below its highest, just before the stretch."""
+        before = np.nan_to_num(self.trace.get(name)[: int(np.argmax(self.part))])
+        sums = np.concatenate([[0.0], np.cumsum(before)]) * self.trace.step_s
+        return float(np.max(sums) - sums[-1])
 
     def rises(self, name: str, least: float, times: float = 1.0) -> bool:
         """Return whether a series is above what is usual by ``least``, by so many times, and by more than its noise."""
@@ -148,7 +164,9 @@ def io_cap(look: Look) -> str | None:
     for way in ("read", "write"):
         for amount, name, unit in ((f"{way}s", f"{way}_limit", f"{way}s"), (f"{way}_bytes", f"{way}_bytes_limit", "")):
             limit, usual = look.low(f"cgroup.{name}"), look.usual(f"device.{amount}")
-            if limit < _BELOW * usual and (look.waited_for("data_io") or look.waited_for("log")):
+            # A rate far below a limit is low for other reasons.
+            reached = not look.high(f"device.{amount}") < _REACHED * limit
+            if limit < _BELOW * usual and reached and (look.waited_for("data_io") or look.waited_for("log")):
                 said = f"{limit:,.0f} {unit}" if unit else f"{_mb(limit)} of {way}s"
                 before = f"{usual:,.0f}" if unit else _mb(usual)
                 own = look.low(f"device.{way}_each_ms")
@@ -210,7 +228,12 @@ def checkpoint(look: Look) -> str | None:
 
 
 def stall(look: Look) -> str | None:
-    """Return the evidence that the device kept its requests, or took far longer for fewer of them."""
+    """Return the evidence that the device kept its requests, or took far longer for fewer of them.
+
+    A device that moves as many bytes as usual meanwhile does not stall: it has other work, such as a checkpoint's.
+    """
+    if look.at_lowest("device.bytes", "device.requests") > look.usual("device.bytes"):
+        return None
     fewer = look.falls("device.requests", 0.5)
     done = f"it completed {look.low('device.requests'):,.0f} a second instead of {look.usual('device.requests'):,.0f}"
     waited = look.waited_for("data_io") or look.waited_for("log")
@@ -233,12 +256,33 @@ def memory(look: Look) -> str | None:
     return f"tasks waited for memory {high:.0f} % of the time, usually {usual:.0f} %"
 
 
+def others_io(look: Look) -> str | None:
+    """Return the evidence that others than the server kept its device busy, so that its requests took longer."""
+    if not (look.waited_for("data_io") or look.waited_for("log")):
+        return None
+    slower = [way for way in ("read", "write") if look.rises(f"device.{way}_each_ms", 0.1, 1.5)]
+    for way, verb in (("read", "read from"), ("write", "wrote to")):
+        name = f"others.{way}_bytes"
+        # What the server wrote before may reach the device now.
+        late = look.behind(name) if way == "write" else 0.0
+        more = look.high(name) - late / max(1.0, look.part.sum() * look.trace.step_s)
+        if slower and look.rises(name, 1e6, 2) and more > _PART * look.usual("device.bytes"):
+            each = f"device.{slower[0]}_each_ms"
+            took = f"a {slower[0]} took {_ms(look.high(each))} instead of {_ms(look.usual(each))}"
+            return f"others than the server {verb} its device {_mb(look.high(name))} a second, and {took}"
+    return None
+
+
 def log_sync(look: Look) -> str | None:
     """Return the evidence that forcing the log to storage took longer."""
     if not (look.rises("log.sync_each_ms", 1.0, 2) and look.waited_for("log")):
         return None
     took = f"{_ms(look.high('log.sync_each_ms'))} instead of {_ms(look.usual('log.sync_each_ms'))}"
     return f"a sync of the log took {took}"
+
+
+def _rounded(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def others(look: Look) -> str | None:
@@ -287,7 +331,7 @@ def seen(look: Look) -> str:
         "device.read_each_ms": "ms a device read", "device.write_each_ms": "ms a device write",
     }  # fmt: skip
     said = [
-        f"{label} {look.high(name):.3g} (usually {look.usual(name):.3g})"
+        f"{label} {_rounded(look.high(name))} (usually {_rounded(look.usual(name))})"
         for name, label in shown.items()
         if np.isfinite(look.high(name)) and np.isfinite(look.usual(name))
     ]

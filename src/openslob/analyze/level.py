@@ -13,25 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from openslob.analyze.plateaus import BAND, LEAST_STEPS, Plateau, find_plateau, plateau_of, runs
+from openslob.analyze.cap_score import LEAST_SCORE, is_even, is_lower, score_of
+from openslob.analyze.plateaus import BAND, LEAST_STEPS, Plateau, find_plateaus, plateau_of, runs
 from openslob.analyze.statistics import relative_half_width
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Trace
 from openslob.caps import Cap, CapSearch, Level
 from openslob.units import MIB
 
-# Without a cap, the rate is higher by this share at the least: less may be the course of a machine.
-LEAST_FALL = 0.18
-# Most of the steps without it are higher by this share.
-HIGHER = 0.08
-# What a cap must come to by its evenness and its depth (`_score`).
-LEAST_SCORE = 3.15
-# The rate under a cap varies no more than this, whatever it does without one.
-MOST_UNEVEN = 0.02
-# How many times as large as the usual spread a fall is that says all that a fall can.
-LARGE_FALL = 12.0
-# What a machine loses by chance, such as to other load; from there on, the depth of the fall speaks for a cap.
-USUAL_FALL = 0.15
 # From this share of the CPUs that were there, they are taken for saturated.
 SATURATED = 0.95
 # Below this share of all requests, a direction does not matter.
@@ -49,15 +38,12 @@ QUEUE_KEPT = 0.85
 # CPU taken away from the server, as a share of one CPU or of all; and what it takes from the score if others took it.
 TAKEN = 0.1
 BY_OTHERS = 1.0
-# What lies beside a cap is higher from the first steps on: a cap is switched, a machine takes its time.
-SHARP = 3
-# Of the steps without the cap that are no dips, the share whose rate is higher by that; and how many these must be.
-MOST = 0.8
-LEAST_HIGHER = 0.3
 # From there on, requests are taken to have been held back in the device.
 SLOWED = 1.2
 # And so are those in the other direction, if they take this share of as much longer.
 ALSO = 0.6
+# What it takes from the score if other requests took longer than those that are limited: these follow each other.
+OTHERS_SLOWED = 2.0
 # The steps nearest to a switch from which the level before it is taken.
 NEAR = 10
 
@@ -86,26 +72,27 @@ class _Found:
     plateau: Plateau
     cap: float
     evidence: Sequence[str]
+    score: float = math.inf
 
 
 def find_cap(trace: Trace) -> Cap | None:
     """Return the cap that held a load back, for all of its time or for a part; None if there is none to be seen.
 
-    That of a limit that was read comes first, by what is known of the server alone; of others, the one under which the
-    rate that it limits was most even, of those requests that took longer.
+    That of a limit that was read comes first, by what is known of the server alone; of others, the one for
+    which most speaks.
     """
     flows = list(_flows(trace))
     if limited := next((each for flow in flows if (each := _by_limit(flow, trace)) is not None), None):
         return _cap(limited, trace)
     found = [each for flow in flows if (each := _by_course(flow, trace)) is not None]
-    return _cap(min(found, key=lambda each: _rank(each, trace)), trace) if found else None
+    return _cap(max(found, key=lambda each: _rank(each, trace)), trace) if found else None
 
 
-def _rank(found: _Found, trace: Trace) -> tuple[bool, float]:
-    """Return what comes first: the direction of those requests that took longer, and the most even rate."""
+def _rank(found: _Found, trace: Trace) -> float:
+    """Return how much speaks for this flow among others: also, that those requests took longer which it has."""
     slowed = _slowed(found.plateau, trace)
     ways = {"read", "write"} if found.flow.direction == "both" else {found.flow.direction}
-    return bool(slowed) and slowed != ways, found.plateau.uneven
+    return found.score - (OTHERS_SLOWED if slowed and slowed != ways else 0.0)
 
 
 def _slowed(plateau: Plateau, trace: Trace) -> set[str]:
@@ -217,51 +204,22 @@ def _by_course(flow: _Flow, trace: Trace) -> _Found | None:
     if flow.kind == "cpu":
         # The CPU of a load that waits more is as even as that under a quota, which the kernel tells.
         return None
-    plateau = find_plateau(flow.rate)
-    if plateau is None or plateau.uneven > MOST_UNEVEN or not _is_lower(plateau, flow.rate, trace):
+    likely = [(_speaks_for(flow, plateau, trace), plateau) for plateau in find_plateaus(flow.rate)]
+    score, plateau = max(likely, key=lambda each: each[0], default=(-math.inf, None))
+    if plateau is None or score < LEAST_SCORE:
         return None
     held = _held_back(flow, plateau, trace)
-    if not held and _score(plateau, flow.rate) - _against(plateau, trace) < LEAST_SCORE:
-        return None
     even = f"the rate varied by {100 * plateau.uneven:.1f} % under it and by {100 * plateau.free_uneven:.1f} % without"
-    return _Found(flow, plateau, plateau.level, (*held, even))
+    return _Found(flow, plateau, plateau.level, (*held, even), score)
 
 
-def _is_lower(plateau: Plateau, rate: Array, trace: Trace) -> bool:
-    """Return whether without the plateau rate and throughput were higher, most of the time and right beside it."""
-    higher = plateau.level * (1 + HIGHER)
-    free = _undipped(plateau, plateau.outside(rate))
-    if len(free) < LEAST_HIGHER * plateau.free.sum() or np.mean(free > higher) < MOST:
-        return False
-    sides = [side for side in _beside(plateau, rate) if len(side)]
-    if not sides or any(np.median(side) < plateau.level * (1 + LEAST_FALL) for side in sides):
-        return False
-    under, free = _both(plateau, trace.get("ops"))
-    return not len(under) or not len(free) or bool(np.median(under) < np.median(free))
-
-
-def _undipped(plateau: Plateau, values: Array) -> Array:
-    """Return the values that are higher than the level; what is lower is slow for other reasons."""
-    return values[values > plateau.level * (1 + BAND)]
-
-
-def _beside(plateau: Plateau, rate: Array) -> tuple[Array, Array]:
-    """Return the higher values just before the plateau and just after it, but for those in which it switched."""
-    steps, sides = np.arange(len(rate)), []
-    for side in (steps < plateau.parts[0][0], steps >= plateau.parts[-1][1]):
-        sides.append(_undipped(plateau, rate[plateau.free & side]))
-    return sides[0][-SHARP:], sides[1][:SHARP]
-
-
-def _score(plateau: Plateau, rate: Array) -> float:
-    """Return how much speaks for a cap: how even the rate was compared with the rest, and how far it fell at once.
-
-    The fall counts by itself, and compared with how much the rate varied without the cap.
-    """
-    near = min((float(np.median(side)) for side in _beside(plateau, rate) if len(side)), default=plateau.level)
-    fall = max(0.0, math.log(near / plateau.level))
-    depth = max(0.0, fall - math.log1p(USUAL_FALL))
-    return plateau.z + 2 * depth + min(1.0, fall / max(plateau.free_uneven, 0.01) / LARGE_FALL)
+def _speaks_for(flow: _Flow, plateau: Plateau, trace: Trace) -> float:
+    """Return how much speaks for a cap at a plateau: enough, if it is lower and a volume reported a cap."""
+    if not is_even(plateau, trace.step_s) or not is_lower(plateau, flow.rate, trace.get("ops")):
+        return -math.inf
+    if _held_back(flow, plateau, trace):
+        return LEAST_SCORE + max(0.0, score_of(plateau, flow.rate))
+    return score_of(plateau, flow.rate) - _against(plateau, trace)
 
 
 def _held_back(flow: _Flow, plateau: Plateau, trace: Trace) -> Sequence[str]:
@@ -320,8 +278,9 @@ def _cap(found: _Found, trace: Trace) -> Cap:
     begins_so, ends_so = parts[0][0] <= 1, parts[-1][1] >= len(rate) - 1
     dry = None if begins_so else held[0][0]
     until = max(parts[0][0] + 2, round((dry or 0.0) / trace.step_s))
-    spent = float(np.nansum(np.where(np.isfinite(rate), rate - found.cap, 0.0)[:until])) * trace.step_s
-    bucket = None if begins_so else max(0.0, spent)
+    spent = np.cumsum(np.where(np.isfinite(rate), rate - found.cap, 0.0)[:until])
+    # What a slow device leaves in a bucket after it ran dry is spent again: its content is the most that was.
+    bucket = None if begins_so else max(0.0, float(spent.max())) * trace.step_s
     done = trace.get("ops")
     free = [at for at in range(len(rate)) if found.plateau.free[at]]
     # Operations may be counted late, when a slice ends: the first third of a stretch has those begun before.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED
+from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
 from openslob.record.model import RecordKind, RunRecord
 
 # The parameter of an observation that says what was observed.
@@ -48,8 +48,9 @@ def is_paced(record: RunRecord) -> bool:
     return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops"))
 
 
-def _without(names: frozenset[str]) -> list[str]:
-    return [name for name in METRICS if name not in names]
+def _without(names: frozenset[str], record: RunRecord) -> list[str]:
+    left_out = names if record.spec.get("price") else names | PRICED
+    return [name for name in METRICS if name not in left_out]
 
 
 def _sessions(record: RunRecord) -> int:
@@ -64,7 +65,7 @@ def _run_in_words(record: RunRecord) -> str:
 
 
 def _run_figures(record: RunRecord) -> list[str]:
-    return _without(OBSERVED if is_paced(record) else OBSERVED | PACED)
+    return _without(OBSERVED if is_paced(record) else OBSERVED | PACED, record)
 
 
 def _observation_in_words(record: RunRecord) -> str:
@@ -76,7 +77,7 @@ def _observation_in_words(record: RunRecord) -> str:
 
 
 def _observation_figures(record: RunRecord) -> list[str]:
-    return _without(OF_OWN_LOAD if record.spec.get("command") else OF_OWN_LOAD | {"client_cpu_per_s"})
+    return _without(OF_OWN_LOAD if record.spec.get("command") else OF_OWN_LOAD | {"client_cpu_per_s"}, record)
 
 
 LOAD_KINDS = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from openslob.analyze.steps import stretches
 from openslob.analyze.tables import Array
 
 # Shorter stretches of nearly equal values come by chance; this is also what a load must last without the cap.
@@ -24,11 +25,13 @@ FALLEN = 12.0
 # For so many steps a rate may be higher by so much after a dip: a token bucket keeps what was not used.
 KEPT_STEPS = 4
 KEPT = 0.15
+# A late reading, and one in the step of a switch, have so much of the next step, as a share of the level.
+LATE = 0.2
 # So much of a plateau is at its level; and a smaller unevenness than this says no more.
 LEAST_AT_LEVEL = 0.4
 LEAST_UNEVEN = 0.003
 # So many levels are tried for each rate.
-MOST_LEVELS = 6
+MOST_LEVELS = 12
 # A median absolute deviation as a standard deviation, and the share of values with which a deviation is as exact.
 _MAD = 1.4826
 _EFFICIENCY = 0.37
@@ -63,13 +66,12 @@ class Plateau:
         return _known(values[self.free])
 
 
-def find_plateau(rate: Array) -> Plateau | None:
-    """Return the plateau of a rate that stands out most, with every stretch at its level; None if there is none."""
+def find_plateaus(rate: Array) -> list[Plateau]:
+    """Return the plateaus of a rate, each with every stretch at its level."""
     if np.isfinite(rate).sum() < 2 * LEAST_STEPS:
-        return None
+        return []
     means = smoothed(rate)
-    found = [plateau for level in _levels(means) if (plateau := _at_level(rate, means, level)) is not None]
-    return max(found, key=lambda each: each.z * math.sqrt(each.steps), default=None)
+    return [plateau for level in _levels(means) if (plateau := _at_level(rate, means, level)) is not None]
 
 
 def smoothed(rate: Array) -> Array:
@@ -127,7 +129,7 @@ def _at_level(rate: Array, means: Array, level: float) -> Plateau | None:
         if not parts:
             return None
         level = float(np.median(_inner(rate, parts)))
-    plateau = plateau_of(rate, _extended(parts, means, level), level)
+    plateau = plateau_of(rate, _extended(parts, rate, means, level), level)
     return plateau if plateau is not None and plateau.free.sum() >= LEAST_STEPS else None
 
 
@@ -155,14 +157,7 @@ def plateau_of(rate: Array, parts: Sequence[tuple[int, int]], level: float) -> P
 
 def runs(so: np.typing.NDArray[np.bool_], bridged: int = SMOOTHED) -> list[tuple[int, int]]:
     """Return stretches of `SMOOTHED` steps or more in which something is so; few steps in between do not part them."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], so, [False]]).astype(int)))
-    found: list[tuple[int, int]] = []
-    for begin, end in edges.reshape(-1, 2).tolist():
-        if found and begin - found[-1][1] <= bridged:
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((begin, end))
-    return [(begin, end) for begin, end in found if end - begin >= SMOOTHED]
+    return [(begin, end) for begin, end in stretches(so, bridged) if end - begin >= SMOOTHED]
 
 
 def _inner(rate: Array, parts: Sequence[tuple[int, int]]) -> Array:
@@ -177,14 +172,20 @@ def _stretches(means: Array, level: float) -> list[tuple[int, int]]:
     return list(_best_sums(score))
 
 
-def _extended(parts: Sequence[tuple[int, int]], means: Array, level: float) -> list[tuple[int, int]]:
+def _extended(parts: Sequence[tuple[int, int]], rate: Array, means: Array, level: float) -> list[tuple[int, int]]:
     """Return stretches with all that is beside them and not above the level: what is slow for other reasons.
 
-    After such a time a token bucket lets through what it kept: for `KEPT_STEPS` the rate may be a little higher.
+    After such a time a token bucket lets through what it kept: the rate may be higher until that is spent, and for
+    `KEPT_STEPS` a little higher.
     """
     above = np.flatnonzero(means > level * (1 + BAND))
     groups = np.split(above, np.flatnonzero(np.diff(above) > 1) + 1)
-    kept = [group for group in groups if len(group) > KEPT_STEPS or np.any(means[group] > level * (1 + KEPT))]
+    beyond = _beyond_kept(rate, level)
+    kept = [
+        group
+        for group in groups
+        if (len(group) > KEPT_STEPS or np.any(means[group] > level * (1 + KEPT))) and np.any(beyond[group])
+    ]
     above = np.concatenate(kept) if kept else np.array([], int)
     found: dict[int, int] = {}
     for begin, end in parts:
@@ -192,6 +193,19 @@ def _extended(parts: Sequence[tuple[int, int]], means: Array, level: float) -> l
         since = int(above[next_above - 1]) + 1 if next_above else 0
         found[since] = int(above[next_above]) if next_above < len(above) else len(means)
     return sorted(found.items())
+
+
+def _beyond_kept(rate: Array, level: float) -> np.typing.NDArray[np.bool_]:
+    """Return the steps whose rate is higher than the level by more than a token bucket kept in the steps before.
+
+    It keeps what is not used below the level. At the level it is empty: what it had would have been used.
+    """
+    beyond, kept = np.zeros(len(rate), bool), 0.0
+    for at, apart in enumerate((rate / level - 1).tolist()):
+        kept = 0.0 if abs(apart) <= BAND else kept - (apart if math.isfinite(apart) else 0.0)
+        if kept < -LATE:
+            beyond[at], kept = True, -LATE
+    return beyond
 
 
 def _best_sums(score: Array) -> Iterator[tuple[int, int]]:

@@ -54,7 +54,7 @@ def _changes(done: Sequence[RepeatedTime], name: str) -> list[Mapping[str, Any]]
 def _spread(done: Sequence[RepeatedTime], name: str, unit: str) -> dict[str, Figure]:
     values = np.array([value for _, value in _values(done, name)])
     if not len(values):
-        return {name: Figure(value=None, unit=unit, why="no run was made")}
+        return {name: Figure(value=None, unit=unit, why="no run has one" if done else "no run was made")}
     low, median, high = (float(value) for value in np.percentile(values, [5, 50, 95]))
     of_two = len(values) > 1 and float(values.mean())
     spread = 100 * float(values.std(ddof=1)) / float(values.mean()) if of_two else None
@@ -62,7 +62,7 @@ def _spread(done: Sequence[RepeatedTime], name: str, unit: str) -> dict[str, Fig
         name: Figure(value=median, unit=unit),
         f"{name}_low": Figure(value=low, unit=unit),
         f"{name}_high": Figure(value=high, unit=unit),
-        f"{name}_spread_pct": Figure(value=spread, unit="%", why=None if spread is not None else "it takes two runs"),
+        f"{name}_spread_pct": Figure.of(spread, "%", "it takes two runs"),
     }
 
 

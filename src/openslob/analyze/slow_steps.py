@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from openslob.analyze.steps import stretches
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Trace
 
@@ -19,6 +20,10 @@ Steps = NDArray[np.bool_]
 BLOCK = 600
 # Fewer steps have no course of their own.
 LEAST_STEPS = 8
+# Nor have fewer than these a cause of their own beside the rest of a stretch.
+LEAST_PART = 4
+# A single step that is not slow parts no stretch.
+BRIDGED = 1
 # A step must be this far below what is usual, and by so many times the noise; so far is enough in any load.
 LEAST_DROP = 0.2
 SURE_DROP = 0.7
@@ -67,10 +72,20 @@ def noise(values: Array) -> float:
     return float(np.median(np.abs(steps))) / _MAD / np.sqrt(2) if len(steps) else 0.0
 
 
-def stretches(slow: Steps) -> list[tuple[int, int]]:
-    """Return the first step of each stretch of slow steps and the one after it; a single other step parts none."""
-    at = np.flatnonzero(slow)
-    if not len(at):
-        return []
-    parts = np.split(at, np.flatnonzero(np.diff(at) > 2) + 1)
-    return [(int(part[0]), int(part[-1]) + 1) for part in parts]
+def parts_of(trace: Trace, begin: int, end: int) -> list[tuple[int, int]]:
+    """Return the parts of a slow stretch: those steps that are slow even beside the rest of it, and the rest.
+
+    While something slows a load down for long, something else may nearly stop it for a while.
+    """
+    inner = Trace(trace.begin_ns, trace.step_s, {name: each[begin:end] for name, each in trace.series.items()})
+    parts, since = [], begin
+    for first, last in stretches(slow_steps(inner)[0], BRIDGED):
+        # Fewer steps between two of them are no part: what comes and goes shares its first and last step.
+        if begin + first - since >= LEAST_PART:
+            parts.append((since, begin + first))
+            since = begin + first
+        parts.append((since, begin + last))
+        since = begin + last
+    if not parts or end - since >= LEAST_PART:
+        return [*parts, (since, end)]
+    return [*parts[:-1], (parts[-1][0], end)]

@@ -1,4 +1,4 @@
-"""Estimates with confidence intervals, differences between them, and the number of repeats that shows a difference."""
+"""Estimates of figures with confidence intervals, from equal runs or from the course of a single one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from openslob.metrics import Better
+from openslob.analyze.intervals import CONFIDENCE, nested_interval
 
-CONFIDENCE = 0.95
 # With five values the 95 % interval contains the true mean in 97 % of simulated series of independent values and in
 # 88 % of series with a correlation of 0.5 between neighbours (with twenty values: 96 % and 92 %).
 MIN_SERIES = 5
@@ -19,20 +18,25 @@ MIN_SERIES = 5
 # Below four, Student's t exceeds 3.2 and the spread itself is a guess: the interval would say nothing.
 MIN_EFFECTIVE = 4.0
 
-# The difference that a comparison should be able to show: smaller ones seldom matter for the choice of a platform.
-DETECT_PCT = 5.0
-# The usual choice of statistical power: four comparisons of five find such a difference.
-POWER = 0.8
-# More repeats than this are impracticable: the noise must be reduced instead.
-MOST_REPEATS = 1000
-
 
 class Basis(StrEnum):
-    """The data behind an interval. WITHIN_RUN does not include differences between runs, so it is too narrow."""
+    """The data behind an interval. WITHIN_START leaves out how starts of the server differ, and WITHIN_RUN how runs do.
+
+    Such intervals are too narrow for the next start, or for the next run.
+    """
 
     REPEATS = "repeats"
+    WITHIN_START = "within one start of the server"
     WITHIN_RUN = "within one run"
     NONE = "none"
+
+
+@dataclass(frozen=True)
+class Start:
+    """The values of the runs of one start of the server, and its name; empty for a run of which it is not known."""
+
+    name: str
+    values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Estimate:
     """A mean with its 95 % interval, in the figure's own unit.
 
     The interval is ``mean`` ± ``half_width``. ``n`` is the number of runs behind the mean, ``sd`` the standard
-    deviation between them. Unknown values are None, and ``why`` gives the reason.
+    deviation between them. ``by_start`` has the values of the runs by the start of the server that they were made in.
+    Unknown values are None, and ``why`` gives the reason.
     """
 
     mean: float | None
@@ -49,6 +54,18 @@ class Estimate:
     sd: float | None = None
     basis: Basis = Basis.NONE
     why: str = ""
+    by_start: tuple[Start, ...] = ()
+
+    @property
+    def runs(self) -> list[list[float]]:
+        """The values of each start."""
+        return [list(start.values) for start in self.by_start]
+
+    @property
+    def starts(self) -> frozenset[str]:
+        """The names of the starts; none unless all of them are known."""
+        names = [start.name for start in self.by_start]
+        return frozenset(names if all(names) else ())
 
     @property
     def low(self) -> float | None:
@@ -69,16 +86,32 @@ def t_quantile(degrees: float, share: float = 0.5 + CONFIDENCE / 2) -> float:
     return float(stdtrit(degrees, share))
 
 
-def of_repeats(values: Sequence[float]) -> Estimate:
-    """Return the mean of independent runs, with an interval for two or more."""
+def of_repeats(values: Sequence[float], starts: Sequence[str] = ()) -> Estimate:
+    """Return the mean of equal runs, with an interval for two or more; ``starts`` has each one's start of the server.
+
+    Runs of unknown starts, with empty names, count as ones of different starts. The mean is that over the starts. Runs
+    of one start have an interval that holds for this start alone.
+    """
     if not values:
         return Estimate(None, why="no run has this figure")
-    mean = float(np.mean(values))
+    by_start = _by_start(values, starts or [""] * len(values))
     if len(values) == 1:
-        return Estimate(mean, n=1, why="one run does not show how much runs differ")
-    sd = float(np.std(values, ddof=1))
-    half = t_quantile(len(values) - 1) * sd / math.sqrt(len(values))
-    return Estimate(mean, half, len(values), sd, Basis.REPEATS)
+        return Estimate(float(values[0]), n=1, why="one run does not show how much runs differ", by_start=by_start)
+    several = len(by_start) > 1
+    found = nested_interval([start.values for start in by_start] if several else [[value] for value in values])
+    if found.value is None or found.high is None:
+        return Estimate(found.value, n=len(values), why=found.why, by_start=by_start)
+    sd, basis = float(np.std(values, ddof=1)), Basis.REPEATS if several else Basis.WITHIN_START
+    return Estimate(found.value, found.high - found.value, len(values), sd, basis, by_start=by_start)
+
+
+def _by_start(values: Sequence[float], names: Sequence[str]) -> tuple[Start, ...]:
+    known: dict[str, tuple[float, ...]] = {}
+    for name, value in zip(names, values, strict=True):
+        if name:
+            known[name] = (*known.get(name, ()), float(value))
+    unknown = [Start("", (float(value),)) for name, value in zip(names, values, strict=True) if not name]
+    return (*(Start(name, each) for name, each in known.items()), *unknown)
 
 
 def effective_size(values: Sequence[float]) -> float:
@@ -112,135 +145,3 @@ def relative_half_width(values: Sequence[float]) -> float | None:
     if size < MIN_EFFECTIVE:
         return None
     return t_quantile(size - 1) * float(np.std(values, ddof=1)) / math.sqrt(size) / mean
-
-
-class Outcome(StrEnum):
-    """The result of a comparison for a figure. DIFFERENT is for figures of which neither more nor less is better."""
-
-    BETTER = "better"
-    WORSE = "worse"
-    DIFFERENT = "different"
-    NOT_SHOWN = "no difference shown"
-    NOT_ENOUGH = "not enough data"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The difference B − A of one figure, in its unit and in % of A's mean, each with the ends of its 95 % interval.
-
-    Unknown values are None; ``why`` gives the basis of the outcome, or the reason why there is none.
-    ``repeats_needed`` is the number of runs on each side that would show a difference of `DETECT_PCT`, None when the
-    spread between runs is not known.
-    """
-
-    figure: str
-    unit: str
-    a: Estimate
-    b: Estimate
-    outcome: Outcome
-    change: float | None = None
-    change_low: float | None = None
-    change_high: float | None = None
-    pct: float | None = None
-    pct_low: float | None = None
-    pct_high: float | None = None
-    repeats_needed: int | None = None
-    why: str = ""
-
-
-def difference(figure: str, unit: str, better: Better, a: Estimate, b: Estimate) -> Difference:
-    """Return the difference between two estimates of one figure at one point.
-
-    Repeats are compared by Welch's t test (Welch, 1947), or by Student's with equal variances when one side is a single
-    run. Two single runs are compared with the spread within them: inside it no difference is shown; beyond it the data
-    are not enough, because one run on each side does not show how much runs differ from each other.
-    """
-    if a.mean is None or b.mean is None:
-        return Difference(figure, unit, a, b, Outcome.UNKNOWN, why=a.why or b.why)
-    change, half = b.mean - a.mean, _half_width(a, b)
-    low, high = (None, None) if half is None else (change - half, change + half)
-    per = 100 / abs(a.mean) if a.mean else None
-    pct, pct_low, pct_high = (None if per is None or x is None else x * per for x in (change, low, high))
-    outcome, why = _outcome(change, half, better, min(a.n, b.n) == 1 == max(a.n, b.n))
-    needed = repeats_needed(spread_between_runs(a, b))
-    return Difference(figure, unit, a, b, outcome, change, low, high, pct, pct_low, pct_high, needed, why)
-
-
-def mean_difference(figure: str, unit: str, better: Better, pairs: Sequence[Difference]) -> Difference:
-    """Return the mean relative difference over several points, by Student's t test of the logarithms of B / A.
-
-    Each point counts once, whatever its number of repeats; points where the figure is unknown or 0 are left out.
-    """
-    known = [(pair.a.mean, pair.b.mean) for pair in pairs if (pair.a.mean or 0) > 0 and (pair.b.mean or 0) > 0]
-    no_value = Estimate(None, why="the mean over several points is a change, not a value")
-    if len(known) < 2:
-        return Difference(
-            figure, unit, no_value, no_value, Outcome.UNKNOWN, why="fewer than two points have this figure"
-        )
-    logs = np.log([b / a for a, b in known if a is not None and b is not None])
-    mean, sd = float(logs.mean()), float(logs.std(ddof=1))
-    half = t_quantile(len(logs) - 1) * sd / math.sqrt(len(logs))
-    outcome, _ = _outcome(mean, half, better, False)
-    pct, low, high = (100 * math.expm1(x) for x in (mean, mean - half, mean + half))
-    why = f"mean of {len(logs)} points"
-    return Difference(figure, unit, no_value, no_value, outcome, pct=pct, pct_low=low, pct_high=high, why=why)
-
-
-def repeats_needed(spread: float | None, detect_pct: float = DETECT_PCT) -> int | None:
-    """Return the number of runs on each side that show a difference of ``detect_pct`` with probability `POWER`.
-
-    ``spread`` is the standard deviation between runs as a share of the mean; None when it is unknown. The result
-    is None then, and otherwise the smallest n ≥ 2 with n ≥ 2 ((t(0.975) + t(power)) · spread / difference)², where t
-    has 2n − 2 degrees of freedom (Snedecor and Cochran); `MOST_REPEATS` stands for that many or more.
-    """
-    if spread is None:
-        return None
-    ratio = spread / (detect_pct / 100)
-    for n in range(2, MOST_REPEATS):
-        if n >= 2 * ((t_quantile(2 * n - 2) + t_quantile(2 * n - 2, POWER)) * ratio) ** 2:
-            return n
-    return MOST_REPEATS
-
-
-def _half_width(a: Estimate, b: Estimate) -> float | None:
-    if a.sd is not None and b.sd is not None:
-        return _welch(a.sd**2 / a.n, a.n, b.sd**2 / b.n, b.n)
-    repeated = a if a.sd is not None else b
-    if repeated.sd is not None:
-        return t_quantile(repeated.n - 1) * repeated.sd * math.sqrt(1 / repeated.n + 1)
-    if Basis.NONE in (a.basis, b.basis) or a.half_width is None or b.half_width is None:
-        return None
-    return math.hypot(a.half_width, b.half_width)
-
-
-def _welch(var_a: float, n_a: int, var_b: float, n_b: int) -> float:
-    """Return the half width from the variances of the two means; degrees of freedom by Welch and Satterthwaite."""
-    total = var_a + var_b
-    if total <= 0:
-        return 0.0
-    degrees = total**2 / (var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1))
-    return t_quantile(degrees) * math.sqrt(total)
-
-
-def spread_between_runs(a: Estimate, b: Estimate) -> float | None:
-    """Return the pooled standard deviation between runs, as a share of the mean; None when it is unknown."""
-    known = [
-        (estimate.sd / abs(estimate.mean), estimate.n - 1)
-        for estimate in (a, b)
-        if estimate.sd is not None and estimate.mean
-    ]
-    degrees = sum(weight for _, weight in known)
-    return math.sqrt(sum(cv**2 * weight for cv, weight in known) / degrees) if degrees else None
-
-
-def _outcome(change: float, half: float | None, better: Better, single: bool) -> tuple[Outcome, str]:
-    if half is None:
-        return Outcome.NOT_ENOUGH, "one run each, and no spread within them is known: repeat the runs"
-    if abs(change) <= half:
-        return Outcome.NOT_SHOWN, "within the spread inside each run" if single else ""
-    if single:
-        return Outcome.NOT_ENOUGH, "beyond the spread inside each run, but one run each does not show how runs differ"
-    if better is Better.NEITHER:
-        return Outcome.DIFFERENT, ""
-    return (Outcome.BETTER if (change > 0) == (better is Better.MORE) else Outcome.WORSE), ""

@@ -99,7 +99,8 @@ def snia_steady_state(values: _Array, step_s: float) -> SniaResult:
         for first in range(len(rounds) - WINDOW_ROUNDS + 1)
         if (window := _window(rounds[first : first + WINDOW_ROUNDS], first, round_s)) is not None
     ]
-    why = "" if windows else f"there are no {WINDOW_ROUNDS} rounds of {round_s:g} s one after the other"
+    known = "in which something was done" if np.isfinite(rounds).sum() >= WINDOW_ROUNDS else "that are known"
+    why = "" if windows else f"there are no {WINDOW_ROUNDS} rounds of {round_s:g} s one after the other {known}"
     return SniaResult(round_s, windows, why)
 
 

@@ -21,6 +21,21 @@ def step_s(seconds: float, most: int = MOST_STEPS) -> int:
     return next((step for step in STEPS_S if seconds / step <= most), math.ceil(seconds / most))
 
 
+def stretches(so: NDArray[np.bool_], bridged: int = 0) -> list[tuple[int, int]]:
+    """Return the first step of each stretch in which something is so, and the one after it.
+
+    So many steps in between, in which it is not, do not part two stretches.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], so, [False]]).astype(np.int8)))
+    found: list[tuple[int, int]] = []
+    for begin, end in edges.reshape(-1, 2).tolist():
+        if found and begin - found[-1][1] <= bridged:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
 @dataclass(frozen=True)
 class Steps:
     """``count`` steps of ``length_s`` seconds, from step number ``first`` on: a step has the same edges in all views.

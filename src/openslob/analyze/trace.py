@@ -64,6 +64,8 @@ class Trace:
 
     ========================  ==========================================================================================
     ``ops``                   operations; of a load that is not ours, transactions
+    ``commits``               what the work loop committed: one per update operation; ``engine.commits`` are all of
+                              the server, with the transactions that only read
     ``sessions.busy``         sessions that were inside operations
     ``latency.p50_us``        service time of the operations of the step, all kinds; also ``p99_us``, ``max_us``
     ``engine.FIELD``          the fields of `EngineDelta.amounts`, per second
@@ -168,7 +170,8 @@ def _rate(begins: Array, ends: Array, amounts: Array, edges: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         rate: Array = between(np.where(known, amounts, 0.0)) / covered
     rate[covered < _WHOLE * np.diff(edges)] = np.nan
-    return rate
+    # Differences of sums may be a little below zero where nothing was counted.
+    return rate if np.any(amounts < 0) else np.maximum(rate, 0.0)
 
 
 def _counted(tables: RunTables, edges: Array, publishes_late: bool) -> Iterator[tuple[str, Array]]:
@@ -191,6 +194,9 @@ def _work(work: Seconds, edges: Array) -> Iterator[tuple[str, Array]]:
     done, begins = work.value("ops"), work.begin_s
     if done is not None:
         yield "ops", _rate(begins, begins + work.unit_s, done, edges)
+    updates = work.value("updates")
+    if updates is not None:
+        yield "commits", _rate(begins, begins + work.unit_s, updates, edges)
     busy_us = work.value(BUSY_US)
     if busy_us is not None:
         yield "sessions.busy", _rate(begins, begins + work.unit_s, busy_us * 1e-6, edges)

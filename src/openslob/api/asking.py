@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openslob import places, rehearsal
 from openslob.api.table import unknown
-from openslob.config.configuration import names, read_configuration
+from openslob.config.configuration import TARGET_VARIABLE, names, read_configuration
 from openslob.config.layers import Layer
 from openslob.config.loaded import loaded_layer
 from openslob.config.parameters import parameters
@@ -18,8 +18,9 @@ from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.errors import UsageError
 from openslob.run.loading import loaded
+from openslob.secrets import Target, redact_url
 from openslob.sweep.servers import SERVER_PARAMETERS
-from openslob.units import parse_bytes
+from openslob.units import parse_bytes, parse_duration
 
 Folder = str | os.PathLike[str] | None
 
@@ -65,10 +66,28 @@ def size(name: str, given: int | str | None) -> int | None:
         raise UsageError(f"{name}: {error}") from None
 
 
-def resolution(given: Mapping[str, object], config: Folder, engine: Engine | None = None) -> Resolution:
+def seconds(name: str, given: float | str) -> float:
+    """Return the seconds of a duration such as ``10m``; fewer in a rehearsal. UsageError for anything else."""
+    try:
+        return rehearsal.seconds(parse_duration(str(given)))
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
+def environment_of(target: Target | None, config: Folder) -> Mapping[str, str]:
+    """Return the environment of this process, with a target that it was not given by that or by files."""
+    if target is None or target.shown == redact_url(default_target(config)):
+        return os.environ
+    return {**os.environ, TARGET_VARIABLE: target.shown}
+
+
+def resolution(
+    given: Mapping[str, object], config: Folder, engine: Engine | None = None, target: Target | None = None
+) -> Resolution:
     """Return the workload that ``given`` parameters ask for; others come from environment, files and defaults.
 
-    With an ``engine``, parameters of the data that nothing gives are those of the data that are loaded.
+    A price in a file counts for the ``target`` only if the file does not name another. With an ``engine``, parameters
+    of the data that nothing gives are those of the data that are loaded.
 
     Raises:
         UsageError: A parameter is unknown, a value is not allowed, or there are several values.
@@ -78,7 +97,7 @@ def resolution(given: Mapping[str, object], config: Folder, engine: Engine | Non
     if several:
         raise UsageError(f"{several} takes one value here", "sweep() takes several")
     layer = loaded_layer_of(engine) if engine else None
-    return resolve(texts(given), Path(config) if config else None, os.environ, layer)
+    return resolve(texts(given), Path(config) if config else None, environment_of(target, config), layer)
 
 
 def loaded_layer_of(engine: Engine) -> Layer:
@@ -103,6 +122,11 @@ def several_texts(given: Mapping[str, object]) -> tuple[dict[str, list[str]], di
     values = {name: _texts(name, value) for name, value in given.items() if value is not None}
     servers = {name: texts for name, texts in values.items() if name in SERVER_PARAMETERS}
     return {name: texts for name, texts in values.items() if name not in servers}, servers
+
+
+def values_of(settings: Mapping[str, object]) -> dict[str, list[str]]:
+    """Return the values of the server's own settings as texts, each given one or several; a text is one value."""
+    return {name: [value] if isinstance(value, str) else _texts(name, value) for name, value in settings.items()}
 
 
 def _texts(name: str, value: object) -> list[str]:

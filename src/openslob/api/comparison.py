@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from openslob.analyze.compare import Comparison, Mismatch, Pair, compare
 from openslob.analyze.curves.points import Run
-from openslob.analyze.statistics import Difference
+from openslob.analyze.differences import Difference
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.table import Cell, Table
@@ -91,7 +91,9 @@ class ComparisonResult:
         return lines_html(title, [self.answer, *differing], head, rows)
 
 
-def compared(a: Results | RunResult, b: Results | RunResult, anyway: bool) -> ComparisonResult:
+def compared(
+    a: Results | RunResult, b: Results | RunResult, anyway: bool, like: Results | RunResult | None, see_pct: float
+) -> ComparisonResult:
     """Return the comparison of two sides.
 
     Raises:
@@ -102,7 +104,8 @@ def compared(a: Results | RunResult, b: Results | RunResult, anyway: bool) -> Co
     shared = _folders(a) & _folders(b)
     if shared:
         raise UsageError(f"the run {min(shared)} is on both sides", "name it on one side only")
-    comparison = compare(_runs(a), _runs(b), a.name, b.name)
+    equal, named = (_runs(like), like.name) if like else ((), "")
+    comparison = compare(_runs(a), _runs(b), a.name, b.name, like=equal, name_like=named, see_pct=see_pct)
     if comparison.mismatches and not anyway:
         differing = ", ".join(each.name for each in comparison.mismatches)
         raise SlobError(

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack, overload
 
 from openslob import rehearsal
-from openslob.api.asking import Folder, amount, default_target, results_folder, size
-from openslob.api.comparison import ComparisonResult, compared
+from openslob.api.asking import Folder, amount, default_target, resolution, results_folder, seconds, size
+from openslob.api.lab_result import LabResult
+from openslob.api.labs import made_lab
+from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.loading import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
-from openslob.api.progress import ProgressOption
-from openslob.api.records import find, joined
+from openslob.api.progress import ProgressOption, display_for
 from openslob.api.records import load as read_folder
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
-from openslob.api.storage_result import StorageResult
 from openslob.api.targets import Server, Target, changed, with_parameters
 from openslob.engines import registry
 from openslob.errors import UsageError
-from openslob.record import finding, storage
-
-Side = str | Results | RunResult
+from openslob.lab.loads import DEFAULT_CACHE
+from openslob.lab.request import (
+    DEFAULT_FOR_S,
+    DEFAULT_RUN_S,
+    DEFAULT_SESSIONS,
+    PRECISION_PCT,
+    LabRequest,
+)
 
 
 def server(
@@ -79,7 +84,9 @@ def server(
     return Server(changed(spec, settings))
 
 
-def target(url: str, *, server_pid: int | None = None, consent: Sequence[str] = ()) -> Target:
+def target(
+    url: str, *, server_pid: int | None = None, consent: Sequence[str] = (), drivers: str | None = None
+) -> Target:
     """Return a server to measure by its URL, such as ``ENGINE://me@db1/test``, or by the name of a managed one.
 
     Several, separated by commas, are the instances of one cluster. Nothing is connected yet.
@@ -88,12 +95,13 @@ def target(url: str, *, server_pid: int | None = None, consent: Sequence[str] = 
         url: The URL or the name.
         server_pid: The server's main process on this host, where it can't be found: its CPU is then known.
         consent: What needs a licence of the server, which you have, such as ``["awr"]``.
+        drivers: Who runs the sessions, if not this process: ``"local:4"``, or the URL of a Dask scheduler.
 
     Raises:
         UsageError: The text is neither a URL nor a name.
 
     """
-    return Target(url, server_pid, consent)
+    return Target(url, server_pid, consent, drivers)
 
 
 @overload
@@ -154,6 +162,7 @@ def run(
     name: str = "run",
     *,
     target: str | Target | None = None,
+    settings: Mapping[str, object] | None = None,
     results: Folder = None,
     config: Folder = None,
     progress: ProgressOption = None,
@@ -164,6 +173,7 @@ def run(
     Args:
         name: The name of the run.
         target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
+        settings: As for `Target.run`.
         results: As for `Target.run`.
         config: As for `Target.run`.
         progress: As for `Target.run`.
@@ -174,7 +184,9 @@ def run(
         UsageError: A parameter is unknown, or its value is not allowed.
 
     """
-    return _target(target, config).run(name, results=results, config=config, progress=progress, **parameters)
+    return _target(target, config).run(
+        name, settings=settings, results=results, config=config, progress=progress, **parameters
+    )
 
 
 @with_parameters(SweptParameters)
@@ -192,6 +204,7 @@ def sweep(
     most_sessions: int = 128,
     new: bool = False,
     resume: Folder = None,
+    settings: Mapping[str, object] | None = None,
     results: Folder = None,
     config: Folder = None,
     progress: ProgressOption = None,
@@ -212,6 +225,7 @@ def sweep(
         most_sessions: The highest session count of a search.
         new: Begin a new sweep in any case.
         resume: A sweep to resume.
+        settings: The server's own settings, such as ``{"io_method": ["sync", "worker"]}``.
         results: The folder of the records.
         config: A file with parameters.
         progress: A function that gets each `Progress`, or False.
@@ -230,6 +244,7 @@ def sweep(
         most_sessions=most_sessions,
         new=new,
         resume=resume,
+        settings=settings,
         results=results,
         config=config,
         progress=progress,
@@ -237,56 +252,128 @@ def sweep(
     )
 
 
-def read(record: Folder = "latest", *, results: Folder = None) -> Results:
-    """Read records of runs and sweeps; no database is needed.
+@with_parameters(Parameters)
+def endure(
+    name: str = "endure",
+    *,
+    target: str | Target | None = None,
+    duration: float | str | None = None,
+    resume: Folder = None,
+    results: Folder = None,
+    config: Folder = None,
+    progress: ProgressOption = None,
+    **parameters: Unpack[Parameters],
+) -> EnduranceResult:
+    """Run a workload for hours or days, with the errors of `Target.endure`.
 
     Args:
-        record: A path, the name of runs or of a sweep, an id, its beginning, or ``latest``. A name means all runs with
-            that name: runs with the same name are repeats. Several, separated by commas, are read together.
-        results: The folder of the records; by default that of the command line.
-
-    Raises:
-        SlobError: A record can't be read.
-        UsageError: There is no such record.
+        name: The name of the endurance run.
+        target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
+        duration: The time under load, such as ``"8h"``.
+        resume: An endurance run to go on with, on the target of its record.
+        results: As for `Target.endure`.
+        config: As for `Target.endure`.
+        progress: As for `Target.endure`.
+        parameters: What to run, such as ``sessions=16, update_pct=20``.
 
     """
-    folder = results_folder(results)
-    text = str(record)
-    return joined([find(name, folder) for name in ([text] if Path(text).exists() else text.split(","))])
+    on = _target(target, config)
+    return on.endure(
+        name, duration=duration, resume=resume, results=results, config=config, progress=progress, **parameters
+    )
 
 
-def read_storage(record: Folder = "latest", *, results: Folder = None) -> StorageResult:
-    """Read the record of a measurement of storage without a database, as `slob raw` makes them.
+@with_parameters(Parameters)
+def repeat(
+    name: str = "watch",
+    *,
+    target: str | Target | None = None,
+    every: float | str | None = None,
+    duration: float | str | None = None,
+    count: int | None = None,
+    resume: Folder = None,
+    results: Folder = None,
+    config: Folder = None,
+    progress: ProgressOption = None,
+    **parameters: Unpack[Parameters],
+) -> RepeatedResult:
+    """Make the same run again and again at fixed times, with the errors of `Target.repeat`.
 
     Args:
-        record: A path, an id, a name, the beginning of either, or ``latest``.
-        results: The folder of the records; by default that of the command line.
-
-    Raises:
-        SlobError: The record can't be read.
-        UsageError: There is no such record.
+        name: The name of the record.
+        target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
+        every: The time from the begin of a run to that of the next, such as ``"15m"``.
+        duration: For how long runs are made, such as ``"3d"``.
+        count: The number of runs, instead of a duration.
+        resume: A repeated run to go on with, on the target of its record.
+        results: As for `Target.repeat`.
+        config: As for `Target.repeat`.
+        progress: As for `Target.repeat`.
+        parameters: What each run is, such as ``sessions=16, run_time="1m"``.
 
     """
-    found = finding.one(str(record), results_folder(results), kinds={finding.Kind.STORAGE})
-    return StorageResult(storage.load(found.path), found.folder)
+    return _target(target, config).repeat(
+        name,
+        every=every,
+        duration=duration,
+        count=count,
+        resume=resume,
+        results=results,
+        config=config,
+        progress=progress,
+        **parameters,
+    )
 
 
-def compare(a: Side, b: Side, *, anyway: bool = False, results: Folder = None) -> ComparisonResult:
-    """Return how B differs from A in every figure, with a 95 % interval, or why that is unknown.
+def lab(
+    settings: Sequence[str] = (),
+    *,
+    ready: Sequence[str] = (),
+    duration: float | str = DEFAULT_FOR_S,
+    precision_pct: float = PRECISION_PCT,
+    loads: Sequence[str] = (),
+    sessions: int = DEFAULT_SESSIONS,
+    cache: int | str = DEFAULT_CACHE,
+    run_time: float | str = DEFAULT_RUN_S,
+    seed: int = 1,
+    price: str | None = None,
+    name: str = "lab",
+    target: str | Target | None = None,
+    results: Folder = None,
+    config: Folder = None,
+    progress: ProgressOption = None,
+) -> LabResult:
+    """Find out what settings of a server cost here, as `slob lab` does: pairs of runs with and without each.
 
     Args:
-        a: Runs: an object, or what `read` takes.
-        b: The runs to compare with them.
-        anyway: Compare even if conditions differ, and list the differences.
+        settings: Settings as ``NAME=V1,V2``, or ``NAME`` for all other values; all ready ones without any.
+        ready: Ready ones, such as ``["io-method"]``.
+        duration: The time that it may take, such as ``"10m"``.
+        precision_pct: How narrow the interval of a rate is to be, in %.
+        loads: Loads of every setting, instead of those where it can matter.
+        sessions: Sessions of each run.
+        cache: Cache of the servers that are made.
+        run_time: Length of the measured window of each run.
+        seed: Seed of the order, and of what the runs visit.
+        price: What the server costs, such as ``"123.45 EUR/month"``; by default that of the environment or ``config``.
+        name: The name of the lab.
+        target: The managed server to make the lab's servers like.
         results: The folder of the records; by default that of the command line.
+        config: A file with the target and its price.
+        progress: A function that gets each `Progress`, or False.
 
     Raises:
-        SlobError: The conditions differ.
-        UsageError: There is no such record, a run is on both sides, or no point is.
+        SlobError: The lab was stopped, or no pair of runs was made; what was measured is in its record.
+        UsageError: There is nothing to compare, or the server does not take a value.
 
     """
-    sides = [read(side, results=results) if isinstance(side, str) else side for side in (a, b)]
-    return compared(sides[0], sides[1], anyway)
+    address = _target(target, config).address
+    asked = LabRequest(
+        name, tuple(settings), tuple(ready), tuple(loads), seconds("duration", duration), precision_pct,
+        amount("cache", cache, rehearsal.LEAST_CACHE) or DEFAULT_CACHE, sessions, seconds("run_time", run_time), seed,
+        resolution({"price": price}, config, target=address).workload.price,
+    )  # fmt: skip
+    return made_lab(address, asked, results_folder(results, config), display_for(progress))
 
 
 def _target(given: str | Target | None, config: Folder) -> Target:

@@ -138,6 +138,11 @@ class Parameters(TypedDict, total=False):
     statspack. Default: none.
     """
 
+    price: Literal["AMOUNT/month"]
+    """What the server costs; figures of cost are known only with it. Allowed: an amount above 0, with or without a
+    currency, /hour, /month or /year, such as 123.45 EUR/month.
+    """
+
 
 class SweptParameters(TypedDict, total=False):
     """The parameters of a sweep: a value each, or several."""
@@ -268,11 +273,19 @@ class SweptParameters(TypedDict, total=False):
     statspack. Default: none.
     """
 
+    price: Literal["AMOUNT/month"] | Sequence[Literal["AMOUNT/month"]]
+    """What the server costs; figures of cost are known only with it. Allowed: an amount above 0, with or without a
+    currency, /hour, /month or /year, such as 123.45 EUR/month.
+    """
+
     cache: int | str | Sequence[int | str]
     """Of the managed server: Sizes of the cache, such as 64M,1G."""
 
     io: str | Sequence[str]
     """Of the managed server: direct, buffered or both."""
+
+    huge_pages: int | str | Sequence[int | str]
+    """Of the managed server: Huge pages for the cache: on, off or both."""
 
     cpus: str | Sequence[str]
     """Of the managed server: CPUs of the whole server: such as 0 or 0-3 or all."""

@@ -26,7 +26,8 @@ _BEGIN_LINE, _END_LINE = "\r", "\x1b[K"
 class Progress:
     """How far a load or a run is; its text is one line.
 
-    ``label`` names the point of a sweep, or is empty. ``done`` of ``total`` is in ``unit``: s of the phase, or blocks.
+    ``label`` names the point of a sweep, or is empty. ``done`` of ``total`` is in ``unit``: s of the phase, sessions
+    that are connected, or blocks.
     ``left_s`` is the time left of the whole sweep. Rates are those of the last moment, None where they are not known.
     """
 
@@ -147,8 +148,8 @@ def run_sink(display: Display, label: str = "", left_s: float | None = None) -> 
     begun = time.monotonic()
 
     def show(state: run_progress.Progress) -> None:
-        if state.blocks_done is not None:
-            display.show(Progress(label, state.phase, state.blocks_done, state.blocks_total, "blocks"))
+        if state.done is not None:
+            display.show(Progress(label, state.phase, state.done, state.total, state.unit))
             return
         left = None if left_s is None else max(0.0, left_s - (time.monotonic() - begun))
         shown = Progress(label, state.phase, state.elapsed_s, state.total_s, "s", left_s=left)

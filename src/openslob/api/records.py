@@ -3,20 +3,62 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from openslob.analyze import timeline
 from openslob.analyze.compare import ComparedValues
 from openslob.analyze.curves.points import ParameterValue, Run
+from openslob.analyze.history import History, server_of
+from openslob.analyze.history import histories as of_records
 from openslob.analyze.latencies import means_us
 from openslob.api.results import Results
 from openslob.errors import SlobError, UsageError
 from openslob.record import finding, store
+from openslob.record.lab import LAB_FILE
+from openslob.record.lab import find as find_labs
+from openslob.record.lab import load as load_lab
 from openslob.record.model import RunRecord
 from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep
 from openslob.report.tables import counted, tables_of
+
+
+def histories(
+    target: str | None,
+    figures: Sequence[str],
+    results: Path,
+    tell: Callable[[str], None] = store.say_nothing,
+    load: str = "",
+) -> list[History]:
+    """Return the runs of each load over time, of the servers whose name or URL is or has ``target``; None: of all.
+
+    ``load`` is a part of the words for the load, or of its parameters: only such loads are returned.
+
+    Runs that others are compared with on purpose, in a sweep or a lab, are histories, too. ``tell`` gets why records
+    could not be read.
+
+    Raises:
+        UsageError: There is no run of such a server, or a figure is unknown.
+
+    """
+    records = []
+    for entry in store.find(results):
+        if entry.problem:
+            tell(entry.problem)
+        elif entry.record and entry.pid is None:
+            records.append(entry.record)
+    known = {str(record.engine.get("target")) for record in records}
+    chosen = {each for each in known if target in (each, server_of(each))}
+    chosen = chosen or {each for each in known if target is None or target in each}
+    found = of_records([record for record in records if str(record.engine.get("target")) in chosen], figures)
+    if not found:
+        there = f"there are runs of {', '.join(sorted(map(server_of, known)))}" if known else "`slob run` makes one"
+        raise UsageError(f"there is no complete run of {target or 'a server'} in {results}", there)
+    wanted = [each for each in found if load.lower() in each.words.lower()]
+    if not wanted:
+        raise UsageError(f"no load has {load!r} in its words", f"such as {found[-1].words}")
+    return wanted
 
 
 def load(path: str | Path) -> Results:
@@ -81,10 +123,24 @@ def _load_folder(path: Path) -> Results:
 
 
 def _server_parameters(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
-    """Return the server parameters that sweeps set for each of their runs, by the folder of the run.
+    """Return the server parameters that sweeps and labs set for each of their runs, by the folder of the run.
 
-    ``problems`` gets why the runs of a sweep are left out: which of them count is in its record alone.
+    ``problems`` gets why the runs of one are left out: which of them count is in its record alone.
     """
+    return {**_of_sweeps(path, problems), **_of_labs(path, problems)}
+
+
+def _of_labs(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
+    entries = [(path, load_lab(path))] if os.path.lexists(path / LAB_FILE) else []
+    for entry in [] if entries else find_labs(path):
+        if entry.record:
+            entries.append((entry.path, entry.record))
+        else:
+            problems.append(f"{entry.problem} (its runs are left out)")
+    return {folder / run.run: {**record.given(run)} for folder, record in entries for run in record.runs if run.run}
+
+
+def _of_sweeps(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
     if os.path.lexists(path / SWEEP_FILE):
         sweeps = [(path, load_sweep(path))]
     else:
@@ -100,8 +156,8 @@ def _server_parameters(path: Path, problems: list[str]) -> dict[Path, dict[str, 
 
 
 def _is_included(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bool:
-    """Return whether a run counts: runs in a sweep's folder that were interrupted and repeated do not."""
-    return path in given or not os.path.lexists(path.parent / SWEEP_FILE)
+    """Return whether a run counts: runs in the folder of a sweep or a lab that were interrupted do not."""
+    return path in given or not any(os.path.lexists(path.parent / file) for file in (SWEEP_FILE, LAB_FILE))
 
 
 def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] | None = None) -> Run:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 from openslob.analyze.compare import ComparedValues
 from openslob.analyze.curves.points import Run
@@ -15,9 +15,11 @@ from openslob.api.run_result import RunResult
 from openslob.api.table import Table
 from openslob.errors import UsageError
 from openslob.export.tidy import Row, point_rows, run_rows
+from openslob.metrics import priced
 from openslob.record.model import RunRecord
 from openslob.record.sweep import SweepRecord
 from openslob.report.notebook import known_columns, lines_html
+from openslob.units import Price
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,6 +85,21 @@ class Results(Drawn, Sequence[RunResult]):
     def answers(self) -> tuple[str, ...]:
         """The result in sentences, which claim no more than the verdicts support."""
         return self._report.answers
+
+    def at_price(self, price: str) -> Self:
+        """Return the same runs with what they cost at a price of the server, such as ``"123.45 EUR/month"``.
+
+        It takes the place of the price that they were made with, if they were. Nothing is written.
+
+        Raises:
+            UsageError: It is not a price.
+
+        """
+        try:
+            known = Price.parse(price)
+        except ValueError as error:
+            raise UsageError(str(error), "an amount above 0 and /hour, /month or /year") from None
+        return replace(self, runs=tuple(replace(run, record=priced(run.record, known)) for run in self.runs))
 
     def points(self) -> PointSet:
         """Return the runs as points (repeats with 95 % intervals) in series with knee, peak and limiting resource."""

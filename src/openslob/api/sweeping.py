@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from openslob import rehearsal
-from openslob.api.asking import Folder, loaded_layer_of, several_texts
+from openslob.api.asking import Folder, environment_of, loaded_layer_of, several_texts, values_of
 from openslob.api.progress import Display, load_sink, run_sink
 from openslob.api.records import load as read_folder
 from openslob.api.results import Results
@@ -19,16 +18,19 @@ from openslob.config.layers import Layer
 from openslob.engines import registry
 from openslob.engines.facts import LoadProgress
 from openslob.errors import SlobError, UsageError, VerdictError
+from openslob.fleet import hired
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.record.sweep import SweepFolder, SweepRecord, load_sweep
 from openslob.report.text import render
+from openslob.run.crew import local_crew
 from openslob.run.progress import ProgressSink
 from openslob.secrets import Target
 from openslob.sweep.create import unfinished_like
 from openslob.sweep.execute import Execution
 from openslob.sweep.request import SweepRequest, resume, search_for, sweep_file
 from openslob.sweep.servers import require_target
+from openslob.sweep.settings import SettingsGrid
 from openslob.sweep.sizing import server_memory
 from openslob.units import parse_duration
 
@@ -52,9 +54,11 @@ class SweepOptions:
     resume: Folder
     server_pid: int | None
     consented: frozenset[str]
+    settings: Mapping[str, object]
+    drivers: str | None
 
 
-class _View:
+class View:
     """The progress of a sweep on a display; messages go to the log."""
 
     def __init__(self, display: Display) -> None:
@@ -91,31 +95,37 @@ def executed(
     with (
         interruptible() as interrupt,
         resume(path, bool(options.resume), log.info) if path else SweepFolder.begin(results, record) as folder,
+        hired(options.drivers) as fleet,
     ):
-        view = _View(display)
+        view, hire = View(display), fleet.hire if fleet else local_crew
         pid, consented = options.server_pid, options.consented
-        Execution(folder, target.reveal(), interrupt, view, render, server_pid=pid, consented=consented).execute()
+        Execution(
+            folder, target.reveal(), interrupt, view, render, server_pid=pid, consented=consented, hire=hire
+        ).execute()
     _judge(folder)
     return read_folder(folder.path)
 
 
 def _new(options: SweepOptions, parameters: Mapping[str, object], target: Target, config: Folder) -> SweepRecord:
-    request, file = _request(options, parameters), Path(config) if config else None
+    request, file = _request(options, parameters, target), Path(config) if config else None
     # Without a target: a wrong value is an error before any server is started.
-    request.record(target, file, os.environ)
-    record = request.record(target, file, os.environ, _loaded(request, target), server_memory(target.reveal()))
+    around = environment_of(target, config)
+    request.record(target, file, around)
+    settings = request.asked_settings(target)
+    loaded, memory = _loaded(request, target, settings), server_memory(target.reveal())
+    record = request.record(target, file, around, loaded, memory, settings)
     require_target(record)
     for note in record.notes:
         log.info(note)
     return record
 
 
-def _loaded(request: SweepRequest, target: Target) -> Layer:
+def _loaded(request: SweepRequest, target: Target, settings: SettingsGrid) -> Layer:
     """Return the parameters of the data in the target; none for a sweep that makes servers of its own."""
-    return {} if request.has_own_servers else loaded_layer_of(registry.resolve(target.reveal())[0])
+    return {} if request.has_own_servers(settings) else loaded_layer_of(registry.resolve(target.reveal())[0])
 
 
-def _request(options: SweepOptions, parameters: Mapping[str, object]) -> SweepRequest:
+def _request(options: SweepOptions, parameters: Mapping[str, object], target: Target) -> SweepRequest:
     under = options.find_max_iops_under
     search = search_for(under, options.at, options.most_sessions) if under else None
     if options.repeats is not None and options.repeats < 1:
@@ -125,11 +135,12 @@ def _request(options: SweepOptions, parameters: Mapping[str, object]) -> SweepRe
         options.name or options.ready or "sweep",
         texts,
         servers,
-        sweep_file(Path(options.grid) if options.grid else None, options.ready),
+        sweep_file(Path(options.grid) if options.grid else None, options.ready, target, options.settings),
         options.against,
         options.repeats,
         _seconds(options.until_steady),
         search,
+        values_of(options.settings),
     )
 
 

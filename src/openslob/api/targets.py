@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from openslob.api.asking import Folder, consent, resolution, results_folder
 from openslob.api.checking import CheckResult
+from openslob.api.lasting import Place, RepeatOptions, endured, repeated_runs
+from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.loading import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
-from openslob.api.progress import ProgressOption, display_for, load_sink, run_sink
-from openslob.api.records import run_of
+from openslob.api.progress import ProgressOption, display_for, load_sink
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
+from openslob.api.running import RunOptions, ran
 from openslob.api.stopping import interruptible
 from openslob.api.sweeping import SweepOptions, executed
 from openslob.engines import registry
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec, ServerStatus
 from openslob.engines.patience import Patience
-from openslob.errors import SlobError, UsageError
-from openslob.record.model import Status
+from openslob.errors import UsageError
 from openslob.report.notebook import lines_html
-from openslob.report.text import render
-from openslob.run import loading, runner
+from openslob.run import loading
 from openslob.run.preflight import preflight
 from openslob.secrets import Target as Address
 from openslob.units import format_bytes
@@ -57,10 +57,17 @@ class Target:
     Its methods do what the commands of the same names do, with the same parameters and the same errors.
     """
 
-    def __init__(self, address: str, server_pid: int | None = None, consent: Sequence[str] = ()) -> None:
-        self._address = Address.parse(address)
+    def __init__(
+        self, address: str, server_pid: int | None = None, consent: Sequence[str] = (), drivers: str | None = None
+    ) -> None:
+        self._address, self._drivers = Address.parse(address), drivers
         self._server_pid = server_pid
         self._consent = consent
+
+    @property
+    def address(self) -> Address:
+        """The URL or the name, which shows no password."""
+        return self._address
 
     @with_parameters(Parameters)
     def load(
@@ -78,7 +85,7 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        workload = resolution(parameters, config).workload
+        workload = resolution(parameters, config, target=self._address).workload
         with interruptible() as interrupt:
             engine, server = registry.resolve(self._address.reveal(), _announced)
             engine.server_pid = self._server_pid
@@ -92,6 +99,7 @@ class Target:
         self,
         name: str = "run",
         *,
+        settings: Mapping[str, object] | None = None,
         results: Folder = None,
         config: Folder = None,
         progress: ProgressOption = None,
@@ -103,6 +111,7 @@ class Target:
 
         Args:
             name: The name of the run.
+            settings: The server's own settings to run with, such as ``{"wal_compression": "pglz"}``.
             results: The folder of the records; by default that of the command line.
             config: A file with parameters: slob.toml, slob.conf or pgio.conf.
             progress: A function that gets each `Progress`, or False to show nothing.
@@ -113,19 +122,10 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        resolution(parameters, config)  # a wrong value is an error before any server is started
-        folder = results_folder(results, config)
-        with interruptible() as interrupt:
-            engine, _ = registry.resolve(self._address.reveal())
-            engine.server_pid = self._server_pid
-            asked = resolution(parameters, config, engine)
-            consented = consent(self._consent, config)
-            request = runner.RunRequest(asked.workload, name, folder, asked.notices, asked.sources, consented=consented)
-            with run_sink(display_for(progress)) as sink:
-                finished = runner.run(engine, request, interrupt, sink, render)
-        if finished.record.status is not Status.COMPLETE:
-            raise SlobError("the run was stopped before its end", f"its record is {finished.folder}")
-        return RunResult(run_of(finished.folder, finished.record), finished.folder)
+        options = RunOptions(
+            name, settings or {}, results, config, self._server_pid, tuple(self._consent), self._drivers
+        )
+        return ran(self._address, options, parameters, display_for(progress))
 
     @with_parameters(SweptParameters)
     def sweep(
@@ -142,6 +142,7 @@ class Target:
         most_sessions: int = 128,
         new: bool = False,
         resume: Folder = None,
+        settings: Mapping[str, object] | None = None,
         results: Folder = None,
         config: Folder = None,
         progress: ProgressOption = None,
@@ -163,6 +164,7 @@ class Target:
             most_sessions: The highest session count of a search.
             new: Begin a new sweep even if the same one is unfinished.
             resume: The folder or the id of a sweep to resume; points that failed are run again.
+            settings: The server's own settings, with a value or several, such as ``{"io_method": ["sync", "worker"]}``.
             results: The folder of the records; by default that of the command line.
             config: A file with parameters: slob.toml, slob.conf or pgio.conf.
             progress: A function that gets each `Progress`, or False to show nothing.
@@ -176,11 +178,84 @@ class Target:
         """
         options = SweepOptions(
             name, ready, grid, against, repeats, until_steady, find_max_iops_under, at, most_sessions, new, resume,
-            self._server_pid, consent(self._consent, config),
+            self._server_pid, consent(self._consent, config), settings or {}, self._drivers,
         )  # fmt: skip
         return executed(
             self._address, options, parameters, results_folder(results, config), config, display_for(progress)
         )
+
+    @with_parameters(Parameters)
+    def endure(
+        self,
+        name: str = "endure",
+        *,
+        duration: float | str | None = None,
+        resume: Folder = None,
+        results: Folder = None,
+        config: Folder = None,
+        progress: ProgressOption = None,
+        **parameters: Unpack[Parameters],
+    ) -> EnduranceResult:
+        """Run a workload for hours or days, as `slob endure` does: its level over time, and what happened when.
+
+        What is measured survives a stop, a lost server or a crash; ``resume`` measures the time that is left.
+
+        Args:
+            name: The name of the endurance run.
+            duration: The time under load, such as ``"8h"``; `run_time` is the length of a run.
+            resume: The folder or the id of an endurance run to go on with, instead of a duration and parameters.
+            results: The folder of the records; by default that of the command line.
+            config: A file with parameters: slob.toml, slob.conf or pgio.conf.
+            progress: A function that gets each `Progress`, or False to show nothing.
+            parameters: What to run, such as ``sessions=16, update_pct=20``.
+
+        Raises:
+            SlobError: The load ended before its time; what was measured is in the record.
+            UsageError: A parameter is unknown, or its value is not allowed.
+
+        """
+        return endured(self._place(results, config, progress), name, duration, resume, parameters)
+
+    @with_parameters(Parameters)
+    def repeat(
+        self,
+        name: str = "watch",
+        *,
+        every: float | str | None = None,
+        duration: float | str | None = None,
+        count: int | None = None,
+        resume: Folder = None,
+        results: Folder = None,
+        config: Folder = None,
+        progress: ProgressOption = None,
+        **parameters: Unpack[Parameters],
+    ) -> RepeatedResult:
+        """Make the same run again and again at fixed times, as `slob watch --every` does: how far the runs differ.
+
+        Args:
+            name: The name of the record.
+            every: The time from the begin of a run to that of the next, such as ``"15m"``.
+            duration: For how long runs are made, such as ``"3d"``.
+            count: The number of runs, instead of a duration.
+            resume: The folder or the id of a repeated run to go on with; the times that have passed are missed.
+            results: The folder of the records; by default that of the command line.
+            config: A file with parameters: slob.toml, slob.conf or pgio.conf.
+            progress: A function that gets each `Progress`, or False to show nothing.
+            parameters: What each run is, such as ``sessions=16, run_time="1m"``.
+
+        Raises:
+            SlobError: It was stopped; what was measured is in the record. Runs that fail are in the record, too.
+            UsageError: A parameter is unknown, or its value is not allowed.
+
+        """
+        options = RepeatOptions(every, duration, count)
+        return repeated_runs(self._place(results, config, progress), name, options, resume, parameters)
+
+    def _place(self, results: Folder, config: Folder, progress: ProgressOption) -> Place:
+        return Place(
+            self._address, self._server_pid, consent(self._consent, config), results_folder(results, config), config,
+            display_for(progress),
+        )  # fmt: skip
 
     @with_parameters(Parameters)
     def check(self, *, config: Folder = None, **parameters: Unpack[Parameters]) -> CheckResult:
@@ -197,7 +272,7 @@ class Target:
         """
         engine = registry.resolve_as_is(self._address.reveal())
         engine.server_pid = self._server_pid
-        asked = resolution(parameters, config, engine)
+        asked = resolution(parameters, config, engine, self._address)
         found = preflight(engine, asked.workload, consent(self._consent, config), asked.sources)
         return CheckResult(engine.target, found)
 

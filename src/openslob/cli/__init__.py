@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
         "load",
         "run",
         "sweep",
+        "lab",
         "endure",
         "observe",
         "crash",
@@ -37,7 +38,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
         "config",
     ),
     "Look at a server": ("watch",),
-    "Look at records": ("show", "live", "list", "report", "compare", "baseline", "export"),
+    "Look at records": ("show", "live", "list", "report", "compare", "history", "baseline", "export", "verify"),
     "Without a database": ("awr", "raw"),
     "Help": ("help",),
 }

@@ -8,13 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from openslob.cli.common_options import RESULTS
+from openslob.analyze.curves.points import Run, points
+from openslob.analyze.differences import DETECT_PCT
+from openslob.cli.common_options import RESULTS, parse_percent
 from openslob.cli.console import columns, notify, write, write_report
 from openslob.record import baseline as baselines
 from openslob.record import finding
 from openslob.record.baseline import Baseline
 from openslob.report.folding import folded
-from openslob.report.format import pairs
+from openslob.report.format import pairs, wrapped
+from openslob.report.runs_needed import plan
 
 DIRECTORY = Annotated[
     Path, typer.Option("--dir", envvar="SLOB_BASELINES", metavar="DIR", help="Directory of the baselines.")
@@ -23,6 +26,13 @@ DEFAULT_DIRECTORY = Path("baselines")
 NAME = Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline.")]
 RECORDS = Annotated[str, typer.Argument(metavar="[RECORD]", help="Runs or a sweep, in any way to name them; a,b,c.")]
 REPLACE = Annotated[bool, typer.Option("--replace", metavar="", help="Replace the baseline of this name.")]
+SEE = Annotated[
+    float | None,
+    typer.Option(
+        parser=parse_percent, metavar="PCT", show_default=False,
+        help="Say how many runs on each side show a change of so much, such as 5%.",
+    ),
+]  # fmt: skip
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 
 
@@ -31,6 +41,7 @@ def save(
     record: RECORDS = "latest",
     directory: DIRECTORY = DEFAULT_DIRECTORY,
     replace: REPLACE = False,
+    see: SEE = None,
     *,
     results: RESULTS,
     as_json: JSON = False,
@@ -41,12 +52,15 @@ def save(
     """
     found = [each for word in record.split(",") for each in finding.several(word, results, notify)]
     path = baselines.save(directory, name, found, replace)
+    for run in (run for each in found for run in baselines.left_out(each)):
+        notify(f"{run.id} ({run.status}) is not complete and was left out")
     stored = baselines.get(directory, name)
     if as_json:
         write(json.dumps(_values(stored), indent=1))
     else:
         count = len(stored.runs)
         write(f"stored {count} run{'' if count == 1 else 's'} as baseline {name} in {path}")
+        write("\n".join(_plans(stored, see)))
 
 
 def list_baselines(directory: DIRECTORY = DEFAULT_DIRECTORY, as_json: JSON = False) -> None:
@@ -64,17 +78,18 @@ def list_baselines(directory: DIRECTORY = DEFAULT_DIRECTORY, as_json: JSON = Fal
         notify(f"there are no baselines in {directory}; `slob baseline save` makes one")
 
 
-def show(name: NAME, directory: DIRECTORY = DEFAULT_DIRECTORY, as_json: JSON = False) -> None:
+def show(name: NAME, directory: DIRECTORY = DEFAULT_DIRECTORY, see: SEE = None, as_json: JSON = False) -> None:
     """Show the runs of a baseline and the conditions under which they were measured.
 
     Example: slob baseline show main --dir ci/baselines
     """
-    values = _values(baselines.get(directory, name))
+    stored = baselines.get(directory, name)
+    values = _values(stored)
     if as_json:
         write(json.dumps(values, indent=1))
         return
     facts = [(key.replace("_", " "), _text(value)) for key, value in values.items() if value]
-    write_report("\n".join(pairs(facts)))
+    write_report("\n".join([*pairs(facts), "", *_plans(stored, see)]))
 
 
 def remove(name: NAME, directory: DIRECTORY = DEFAULT_DIRECTORY, as_json: JSON = False) -> None:
@@ -84,6 +99,12 @@ def remove(name: NAME, directory: DIRECTORY = DEFAULT_DIRECTORY, as_json: JSON =
     """
     baselines.remove(directory, name)
     write(json.dumps({"removed": name}) if as_json else f"removed the baseline {name}")
+
+
+def _plans(stored: Baseline, see: float | None) -> list[str]:
+    """Return how many runs show a change, at each point of the baseline."""
+    plans = (plan(point, see or DETECT_PCT) for point in points([Run.of(run) for run in stored.runs]))
+    return [line for text in plans for line in wrapped(f"{text}.")]
 
 
 def _values(stored: Baseline) -> dict[str, Any]:

@@ -6,22 +6,27 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from openslob.cli import proofs
 from openslob.cli.console import write
+from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
 from openslob.cli.options import Resolved, with_workload
 from openslob.engines.facts import DATA, Finding, ServerLocation
 from openslob.engines.registry import resolve_as_is
 from openslob.errors import UsageError
+from openslob.fleet import hired
 from openslob.metrics import METRICS
 from openslob.record.model import reservations
 from openslob.report.context import fact_label
 from openslob.report.format import MISSING, hanging, pairs, warning_lines, wrapped
 from openslob.run.preflight import Preflight, preflight
 from openslob.units import format_bytes
+
+if TYPE_CHECKING:
+    from openslob.fleet.hiring import Reach
 
 # Default width of a terminal.
 COLUMNS = 80
@@ -36,7 +41,7 @@ _LEVELS = (
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 
 
-def result_text(target: str, result: Preflight) -> str:
+def result_text(target: str, result: Preflight, reached: Sequence[Reach] = ()) -> str:
     """Return the result as text in 80 columns."""
     sections = (
         [*wrapped(f"{result.facts.product} {result.facts.version}, {target}", columns=COLUMNS), *_reservations(result)],
@@ -48,16 +53,29 @@ def result_text(target: str, result: Preflight) -> str:
         ["POSSIBLE WITH THESE DATA", *pairs(_purposes(result), COLUMNS)],
         _unknown(result),
         ["SERVER", *pairs(_server(result), COLUMNS)],
+        ["DRIVERS", *pairs([_reach(each) for each in reached], COLUMNS)] if reached else [],
     )
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
-def result_json(target: str, result: Preflight) -> str:
+def result_json(target: str, result: Preflight, reached: Sequence[Reach] = ()) -> str:
     """Return the result as JSON; sizes in bytes."""
     values = asdict(result)
     del values["location"]
     footprint = _footprint(result.location)
-    return json.dumps({"target": target, "blocked": result.blocked, **values, "footprint": footprint}, indent=1)
+    answer = {"target": target, "blocked": result.blocked, **values, "footprint": footprint}
+    return json.dumps({**answer, **({"drivers": [asdict(each) for each in reached]} if reached else {})}, indent=1)
+
+
+def _reach(reach: Reach) -> tuple[str, str]:
+    """Return which driver it is, and whether it reaches the server."""
+    driver = reach.driver
+    says = f"can't be used: {reach.why}"
+    if (ahead_s := reach.clock_offset_s) is not None:
+        clock = f"whose clock is {abs(ahead_s):.3f} s {'ahead of' if ahead_s > 0 else 'behind'} its own"
+        trip = f"a round trip takes {1e3 * driver.round_trip_s:.1f} ms; Python {driver.who.python}"
+        says = f"it reaches the server, {clock}; {trip}"
+    return f"driver {driver.number}", f"{driver.who.host}, pid {driver.who.pid}, {driver.address}: {says}"
 
 
 def _footprint(location: ServerLocation) -> dict[str, Any]:
@@ -149,10 +167,15 @@ def check(
     prove: PROVE = False,
     output: ANSWERS = None,
     with_names: WITH_NAMES = False,
+    drivers: DRIVERS = None,
+    tls_ca_file: TLS_CA = None,
+    tls_cert: TLS_CERT = None,
+    tls_key: TLS_KEY = None,
 ) -> None:
     """Show what can be measured here, what will be unknown and why, what spoils a test, and what to grant.
 
-    Nothing is changed; --prove makes small tables of its own and drops them. Exits with 1 when something blocks a run.
+    With --drivers also whether each driver reaches the server. Nothing is changed; --prove makes small tables of its
+    own and drops them. Exits with 1 when something blocks a run.
     Example: slob check --target embedded --mode pio
     """
     if not prove and (output or with_names):
@@ -164,9 +187,11 @@ def check(
         return
     on_engine = resolved.on(engine)
     result = preflight(engine, on_engine.workload, resolved.consented, on_engine.sources)
-    text = result_json(engine.target, result) if as_json else result_text(engine.target, result)
+    with hired(drivers, tls_ca_file, tls_cert, tls_key) as fleet:
+        reached = fleet.reach(engine) if fleet else []
+    text = result_json(engine.target, result, reached) if as_json else result_text(engine.target, result, reached)
     write(text)
-    if result.blocked:
+    if result.blocked or any(each.why for each in reached):
         raise typer.Exit(1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,17 @@ def parse_size(text: str) -> int:
         return parse_bytes(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def parse_percent(text: str) -> float:
+    """Return the share in % that an option's text means, such as ``5%``. BadParameter unless it is above 0."""
+    try:
+        value = float(str(text).strip().removesuffix("%"))
+    except ValueError:
+        value = 0.0
+    if not 0 < value < inf:
+        raise typer.BadParameter(f"{text!r} is not a share above 0, such as 5%")
+    return value
 
 
 def parse_amount(text: str) -> int:

@@ -18,10 +18,12 @@ from openslob.analyze import ci_gate
 from openslob.analyze.ci_gate import GateCheck, GateResult, Thresholds
 from openslob.analyze.compare import Comparison
 from openslob.analyze.compare import compare as compared
+from openslob.analyze.curves.points import Run
+from openslob.analyze.differences import DETECT_PCT
 from openslob.analyze.may_differ import not_allowed
 from openslob.cli import completion
 from openslob.cli.baseline import DEFAULT_DIRECTORY, DIRECTORY
-from openslob.cli.common_options import RESULTS
+from openslob.cli.common_options import RESULTS, parse_percent
 from openslob.cli.console import columns, notify, remark, write, write_report
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record import baseline as baselines
@@ -68,6 +70,23 @@ FAIL_IF = Annotated[
 THRESHOLDS = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A TOML file of such conditions: ops_per_s = '< -10%'.")
 ]
+SEE = Annotated[
+    float, typer.Option(parser=parse_percent, metavar="PCT", help="Say how many runs would show a change of so much.")
+]
+SPREAD = Annotated[
+    str | None,
+    typer.Option(
+        autocompletion=completion.records,
+        metavar="NAME",
+        help="Equal runs of several starts of the server, or a baseline of such: they show how much starts differ.",
+    ),
+]
+PRICE = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price", metavar="AMOUNT/month", help="What the servers cost, such as 99 EUR/month; twice: A's and B's."
+    ),
+]
 BASELINE = Annotated[str | None, typer.Option(metavar="NAME", help="Compare with this baseline; see slob baseline.")]
 
 
@@ -80,6 +99,9 @@ def compare(
     thresholds: THRESHOLDS = None,
     baseline: BASELINE = None,
     directory: DIRECTORY = DEFAULT_DIRECTORY,
+    see: SEE = DETECT_PCT,
+    spread: SPREAD = None,
+    prices: PRICE = None,
     *,
     results: RESULTS,
     form: FORMAT = CompareFormat.TEXT,
@@ -94,9 +116,10 @@ def compare(
     conditions = [*(ci_gate.parse_condition(text) for text in fail_if or ()), *given.conditions]
     names = _names(a, b, baseline)
     first = api.load(baselines.get(directory, baseline).path) if baseline else _side(names[0], results)
-    sides = first, _side(names[1], results)
+    sides = _at_prices([first, _side(names[1], results)], prices or ())
     _require_disjoint(*sides, baseline)
-    comparison = compared(sides[0].runs, sides[1].runs, *names)
+    like = _equal_runs(spread, directory, results) if spread else ()
+    comparison = compared(sides[0].runs, sides[1].runs, *names, like=like, name_like=spread or "", see_pct=see)
     allowed = [*given.may_differ, *(name for word in may_differ or () for name in re.split(r"[,\s]+", word) if name)]
     refused = not_allowed(comparison.mismatches, [*sides[0].runs, *sides[1].runs], allowed)
     if refused and not anyway:
@@ -132,6 +155,23 @@ def _side(names: str, results: Path) -> api.Results:
     for problem in side.problems:
         notify(problem)
     return side
+
+
+def _at_prices(sides: Sequence[api.Results], prices: Sequence[str]) -> tuple[api.Results, api.Results]:
+    """Return A and B at these prices: one for both, or one for each; without any, at those of their runs."""
+    if len(prices) > 2:
+        raise UsageError("--price is given more than twice", "give one for A and one for B, or one for both")
+    a, b = (
+        (side.at_price(price) for side, price in zip(sides, (prices[0], prices[-1]), strict=True)) if prices else sides
+    )
+    return a, b
+
+
+def _equal_runs(name: str, directory: Path, results: Path) -> Sequence[Run]:
+    """Return the runs that show how much starts differ: those of a baseline of this name, or of records."""
+    if any(each.name == name for each in baselines.find(directory)):
+        return api.load(baselines.get(directory, name).path).runs
+    return _side(name, results).runs
 
 
 def _require_disjoint(a: api.Results, b: api.Results, baseline: str | None) -> None:

@@ -107,6 +107,8 @@ def crash(
         raise UsageError("--survive random is of a cut, and --kind kill cuts nothing off", "use --kind cut or both")
     plan = _plan(_KINDS[kind], cycles, sessions, rows, engine, version, server, control, seed)
     plan = replace(plan, survive="random" if survive is Survive.RANDOM else "nothing")
+    plan.check()
+    notify(plan.begin)
     with stoppable() as interrupt:
         record, folder = prove(plan, name, results, interrupt, _teller(cycles))
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,7 @@ from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
 from openslob.cli.screen import LIVE, viewing
 from openslob.config.resolve import DEFAULT
-from openslob.endure.execute import Connected, new_record, require_unfinished, run_segment
+from openslob.endure.execute import LEAST_S, Connected, new_record, require_unfinished, run_segment
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError, UsageError
@@ -36,17 +37,11 @@ from openslob.record.endurance import EnduranceFolder, EnduranceRecord
 from openslob.record.model import Status
 from openslob.report.endurance_text import endurance_answer, render_endurance
 from openslob.report.text import render
-from openslob.secrets import STARS
 from openslob.units import format_duration
-
-# Shorter than this, there is nothing to endure; and a slice takes a second.
-_SHORTEST_S = 5.0
 
 FOR = Annotated[
     float | None,
-    typer.Option(
-        "--for", parser=at_least(_SHORTEST_S), metavar=DURATION, help="Time under load, such as 30m, 8h or 3d."
-    ),
+    typer.Option("--for", parser=at_least(LEAST_S), metavar=DURATION, help="Time under load, such as 30m, 8h or 3d."),
 ]
 RESUME = Annotated[
     str | None,
@@ -61,7 +56,7 @@ NAME = Annotated[
 ]
 
 
-@with_workload
+@partial(with_workload, hidden=("run_time", "work_loop"))
 def endure(
     resolved: Resolved,
     name: NAME = "endure",
@@ -83,7 +78,7 @@ def endure(
     if not path:
         _require_one_length(resolved, seconds)
     if path:
-        resolved = _with_target_of(endurance.load(path), resolved)
+        resolved = replace(resolved, target=resolved.target.recorded_as(endurance.load(path).target))
     engine, _ = resolve(resolved.target.reveal())
     engine.server_pid = resolved.server_pid
     with stoppable() as interrupt:
@@ -131,15 +126,6 @@ def _resumed(wanted: str, resolved: Resolved, seconds: float | None, results: Pa
     return path
 
 
-def _with_target_of(record: EnduranceRecord, resolved: Resolved) -> Resolved:
-    """Return the target of the record, with the password from the flags of this command if it needs one."""
-    if resolved.target.shown == record.target:
-        return resolved
-    if STARS in record.target:
-        raise UsageError(f"the target of this record is {record.target}", "give it with its password by --target")
-    return replace(resolved, target=type(resolved.target).parse(record.target))
-
-
 def _announce(record: EnduranceRecord) -> None:
     left = f"{format_duration(record.left_s)} under load"
     if record.segments:
@@ -158,7 +144,7 @@ def _show(folder: EnduranceFolder, json: bool) -> None:
 
 def _resumable(folder: EnduranceFolder, error: SlobError) -> SlobError:
     """Return the error with how to go on."""
-    return SlobError(error.what, f"slob endure --resume {folder.record.id} goes on with the time that is left")
+    return error.then(f"slob endure --resume {folder.record.id} goes on with the time that is left")
 
 
 def _judge(folder: EnduranceFolder, required: Sequence[str]) -> None:

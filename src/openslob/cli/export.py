@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,8 +21,11 @@ from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
 from openslob.export.openmetrics import openmetrics
+from openslob.record import bundle as bundles
+from openslob.record import finding, lab
+from openslob.report.lab import lab_rows
 from openslob.report.tables import tables_of
-from openslob.units import NANOS
+from openslob.units import NANOS, format_bytes
 
 
 class ExportFormat(StrEnum):
@@ -39,6 +44,7 @@ class Per(StrEnum):
 
     POINT = "point"
     RUN = "run"
+    RATIO = "ratio"
 
 
 _ENDINGS = {".prom": ExportFormat.OPENMETRICS, ".om": ExportFormat.OPENMETRICS, ".hlog": ExportFormat.HDR}
@@ -52,29 +58,71 @@ FORMAT = Annotated[
     ExportFormat | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else csv.")
 ]
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")]
-PER = Annotated[Per, typer.Option(help="What a row of a table describes: a point (all its repeats) or a run.")]
+PER = Annotated[
+    Per | None,
+    typer.Option(
+        show_default="ratio for labs, else point",
+        help="What a row of a table describes: a point (all its repeats), a run, or a ratio that a lab measured.",
+    ),
+]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")]
+BUNDLE = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write one record of any kind with its raw measurements, for slob verify."),
+]
 
 
 def export(
     records: RECORDS,
     form: FORMAT = None,
     output: OUTPUT = None,
-    per: PER = Per.POINT,
+    per: PER = None,
+    bundle: BUNDLE = None,
     *,
     results: RESULTS,
     as_json: JSON = False,
 ) -> None:
-    """Write records as CSV, XLSX with petal charts, Parquet, OpenMetrics, HdrHistogram log or JSON.
+    """Write records as CSV, XLSX with petal charts, Parquet, OpenMetrics, HdrHistogram log or JSON, or as a bundle.
 
     Example: slob export petals -o petals.xlsx
     """
+    if bundle:
+        if output or form or as_json:
+            raise UsageError("--bundle writes a record as it is, and no table", "give --bundle FILE alone")
+        _bundle(records, results, bundle)
+        return
     refuse_picture(output, "an export is a table", "to draw the records: slob report RECORD --png-dir DIR")
     chosen = ExportFormat.JSON if as_json else form or _by_ending(output)
+    labs = _labs(records, results, per)
+    if labs:
+        _write(_table([row for each in labs for row in lab_rows(lab.load(each.path))], chosen), output)
+        return
     found = api.joined([api.find(name, results) for name in records])
     for problem in found.problems:
         notify(problem)
-    _write(_rendered(found, chosen, per), output)
+    _write(_rendered(found, chosen, per or Per.POINT), output)
+
+
+def _labs(records: list[str], results: Path, per: Per | None) -> list[finding.Found]:
+    """Return the labs whose ratios are wanted; none if runs are. UsageError for a record that has no ratios."""
+    if per is Per.RATIO:
+        return [finding.one(name, results, notify, {finding.Kind.LAB}) for name in records]
+    if per is not None:
+        return []
+    found: list[finding.Found] = []
+    # What is no record of runs, such as a folder of several, is found or refused with the runs.
+    with suppress(SlobError):
+        found = [each for name in records for each in finding.several(name, results)]
+    return found if all(each.kind is finding.Kind.LAB for each in found) else []
+
+
+def _bundle(records: list[str], results: Path, file: Path) -> None:
+    if len(records) > 1:
+        raise UsageError("a bundle is of one record", "export each of them; a sweep's bundle has all its runs")
+    refuse_picture(file, "a bundle is an archive", "such as petals.slob.zip")
+    found = finding.one(records[0], results, notify)
+    digest = bundles.save(found, file)
+    notify(f"wrote {file} ({format_bytes(file.stat().st_size)}, SHA-256 {digest}); `slob verify {file}` checks it")
 
 
 def _by_ending(output: Path | None) -> ExportFormat:
@@ -99,12 +147,21 @@ def _rendered(found: api.Results, form: ExportFormat, per: Per) -> str | bytes:
             return openmetrics(found.runs)
         case ExportFormat.HDR:
             return hdr_log(_hdr_runs(found))
-    rows = found.rows() if per is Per.RUN else found.point_rows()
-    if form is ExportFormat.PARQUET:
-        return tidy.as_parquet(rows)
-    if form is ExportFormat.JSON:
-        return tidy.as_json(rows)
-    return tidy.as_csv(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
+    return _table(found.rows() if per is Per.RUN else found.point_rows(), form)
+
+
+def _table(rows: Sequence[Mapping[str, Any]], form: ExportFormat) -> str | bytes:
+    heads, cells = list(rows[0]) if rows else [], [list(row.values()) for row in rows]
+    match form:
+        case ExportFormat.PARQUET:
+            return tidy.as_parquet(rows)
+        case ExportFormat.JSON:
+            return tidy.as_json(rows)
+        case ExportFormat.XLSX:
+            return tidy.as_xlsx(heads, cells)
+        case ExportFormat.CSV:
+            return tidy.as_csv(heads, cells)
+    raise UsageError(f"{form.value} has figures of runs, and no ratios", "add --per run, or choose csv, json, xlsx")
 
 
 def _hdr_runs(found: api.Results) -> list[HdrRun]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +24,15 @@ from openslob.cli.completion import one_of, servers
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.durability.failover.conduct import Conduct, Request
 from openslob.durability.failover.follow import FollowSearch
-from openslob.durability.failover.servers import Command, ForeignServers, Servers, fresh_pair, named_pair
+from openslob.durability.failover.servers import (
+    Command,
+    ForeignServers,
+    Servers,
+    fresh_cluster,
+    fresh_pair,
+    named_pair,
+    pair_of,
+)
 from openslob.durability.failover.sessions import Retry
 from openslob.durability.failover.verdicts import NAMES
 from openslob.engines import registry
@@ -43,8 +52,17 @@ TARGET = Annotated[
 ]  # fmt: skip
 ENGINE = Annotated[
     str | None,
-    typer.Option(metavar="ENGINE", autocompletion=one_of(registry.standby_engines()), help="Database of the new pair."),
+    typer.Option(
+        metavar="ENGINE", autocompletion=one_of(registry.standby_engines()), help="Database of the new servers."
+    ),
 ]
+NODES = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=3, max=9, show_default=False,
+        help="Make a cluster of so many nodes, of which one is killed, instead of a pair.",
+    ),
+]  # fmt: skip
 ON_OUTAGE = Annotated[
     str | None,
     typer.Option(
@@ -88,12 +106,17 @@ FOLLOW = Annotated[
         help="Make no outage: find the highest rate that the copies follow with less lag.",
     ),
 ]  # fmt: skip
+YES = Annotated[
+    bool,
+    typer.Option("--yes", "-y", metavar="", help="Do not ask before managed servers are killed and created again."),
+]
 NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the record.")]
 
 
 def failover(
     target: TARGET = None,
     engine: ENGINE = None,
+    nodes: NODES = None,
     on_outage: ON_OUTAGE = None,
     repair: REPAIR = None,
     cycles: CYCLES = 1,
@@ -105,6 +128,7 @@ def failover(
     answer_timeout: ANSWER = "10s",  # type: ignore[assignment]
     synchronous: SYNCHRONOUS = False,
     follow_limit: FOLLOW = None,
+    yes: YES = False,
     name: NAME = "failover",
     *,
     results: RESULTS,
@@ -118,10 +142,21 @@ def failover(
     require_known(require or (), NAMES)
     if engine and target:
         raise UsageError("--engine is for a new pair, and --target names servers", "give one of them")
+    if nodes and (target or synchronous):
+        raise UsageError(
+            "--nodes makes a new cluster, whose commits wait for its nodes", "give no --target, --synchronous"
+        )
     request = Request(
         name, results, sessions, cycles, before_s, recovery, retry, rate, answer_timeout, synchronous
     )  # fmt: skip
-    with stoppable() as interrupt, _servers(target, engine, on_outage, repair, interrupt) as (used, is_named):
+    targets = registry.instances(Target.parse(target).reveal()) if target else []
+    if _are_managed(targets) and (on_outage or repair):
+        raise UsageError(
+            "slob kills, promotes and mends managed servers itself", "--on-outage and --repair are for servers by URL"
+        )
+    if targets and _are_managed(targets) and follow_limit is None and not yes:
+        _require_consent(targets)
+    with stoppable() as interrupt, _servers(targets, engine, nodes, on_outage, repair, interrupt) as (used, is_named):
         if follow_limit is None:
             record, folder = Conduct(request, used, interrupt, notify, is_named).run()
         else:
@@ -129,21 +164,37 @@ def failover(
     _show(record, folder, require, json)
 
 
+def _are_managed(targets: Sequence[str]) -> bool:
+    return all("://" not in each for each in targets)
+
+
+def _require_consent(names: Sequence[str]) -> None:
+    """Ask whether managed servers may be killed and created again. UsageError where nobody can be asked."""
+    primary, standby = (server.name for server in pair_of(names))
+    what = f"{primary} is killed, {standby} promoted, and {primary} created again as a copy of {standby}"
+    if not sys.stdin.isatty():
+        raise UsageError(what, "--yes allows it; without --target new servers are made for the test")
+    if not typer.confirm(f"slob: {what}. What {primary} alone has is lost. Go on?", err=True):
+        raise SlobError(f"nothing was done to {primary} and {standby}", "without --target new servers are made")
+
+
 @contextmanager
 def _servers(
-    target: str | None, engine: str | None, on_outage: str | None, repair: str | None, interrupt: Interrupt
+    targets: Sequence[str],
+    engine: str | None,
+    nodes: int | None,
+    on_outage: str | None,
+    repair: str | None,
+    interrupt: Interrupt,
 ) -> Iterator[tuple[Servers, bool]]:
     """Provide the servers; the second value says that they are managed ones that stay."""
-    targets = registry.instances(Target.parse(target).reveal()) if target else []
-    ours = all("://" not in each for each in targets)
-    if ours and (on_outage or repair):
-        raise UsageError(
-            "slob kills, promotes and mends managed servers itself", "--on-outage and --repair are for servers by URL"
-        )
-    if not targets:
+    if nodes:
+        with fresh_cluster(engine or registry.cluster_engines()[0], nodes, notify) as cluster:
+            yield cluster, False
+    elif not targets:
         with fresh_pair(engine or registry.default_engine(), notify) as made:
             yield made, False
-    elif ours:
+    elif _are_managed(targets):
         with named_pair(targets) as named:
             yield named, True
     else:

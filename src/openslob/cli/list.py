@@ -38,7 +38,8 @@ def _foot(found: list[Listed], results: Path) -> str:
     if whole:
         lines.append(f"latest:  {finding.latest(whole).entry.id}")
     if len(found) > len(whole):
-        lines.append(f"--points lists the {len(found) - len(whole)} runs of sweeps and other records, too")
+        parts = len(found) - len(whole)
+        lines.append(f"--points lists the {parts} run{'s' if parts > 1 else ''} of sweeps and other records, too")
     return "\n".join(lines)
 
 

@@ -18,7 +18,7 @@ from the signature, so the decorators replace ``resolved`` or ``target`` in it b
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,6 +29,7 @@ from openslob.cli.common_options import DURATION
 from openslob.cli.completion import one_of, servers
 from openslob.cli.configured import (
     FLAG,
+    config_file,
     configuration,
     context_for,
     environment,
@@ -39,7 +40,7 @@ from openslob.cli.configured import (
     with_signature,
 )
 from openslob.cli.console import explain, notify
-from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, TARGET_VARIABLE, names
+from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, PRICE, TARGET_VARIABLE, names
 from openslob.config.loaded import DATA_SIZE, LOADED, loaded_layer, taken_text
 from openslob.config.parameters import Parameter, Setting, parameters, shown
 from openslob.config.resolve import DEFAULT, resolve
@@ -47,8 +48,9 @@ from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.errors import UsageError
 from openslob.run import loading
-from openslob.secrets import Target
+from openslob.secrets import Target, redact_url
 from openslob.sweep.servers import SERVER_PARAMETERS, ServerParameter
+from openslob.units import Price
 from openslob.workload import Workload
 
 Command = Callable[..., None]
@@ -136,13 +138,17 @@ class Resolved:
         return replace(self, workload=found.workload, sources=found.sources)
 
 
-def with_workload(command: Command) -> Command:
-    """Add the flags of a workload and its target to ``command``, which receives them as ``resolved: Resolved``."""
+def with_workload(command: Command, hidden: Collection[str] = ()) -> Command:
+    """Add the flags of a workload and its target to ``command``, which receives them as ``resolved: Resolved``.
+
+    The help does not have the parameters ``hidden``: the command refuses them with what to give instead.
+    """
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
+        around = _environment(ctx)
         target, server_pid, consented = _target(ctx, given), given.pop("server_pid"), names(given.pop("consent"))
         flags, own = _split_options(given)
-        asked = Asked(flags, config, environment(ctx))
+        asked = Asked(flags, config, around)
         found = resolve(flags, config, asked.environment)
         for notice in found.notices:
             notify(notice)
@@ -154,7 +160,7 @@ def with_workload(command: Command) -> Command:
         resolved = Resolved(found.workload, found.sources, found.notices, target, server, asked, server_pid, consented)
         command(resolved=resolved, **own, **context_for(command, ctx))
 
-    return _with_options(called, command, "resolved", _workload_options())
+    return _with_options(called, command, "resolved", _workload_options(hidden))
 
 
 @dataclass(frozen=True)
@@ -177,10 +183,11 @@ def with_several(command: Command) -> Command:
     """Add the flags like `with_workload`; the command receives them unresolved as ``several: Several``."""
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
+        around = _environment(ctx)
         target, server_pid, consented = _target(ctx, given), given.pop("server_pid"), names(given.pop("consent"))
         texts, rest = _split_options(given)
         servers = {name: text for name in SERVER_PARAMETERS if (text := rest.pop(name))}
-        command(several=Several(texts, servers, config, environment(ctx), target, server_pid, consented), **rest)
+        command(several=Several(texts, servers, config, around, target, server_pid, consented), **rest)
 
     servers = [_option(parameter.name, _server_flag(parameter), None) for parameter in SERVER_PARAMETERS.values()]
     return _with_options(called, command, "several", [*servers, *_workload_options()])
@@ -204,9 +211,25 @@ def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, 
     return texts, {name: value for name, value in given.items() if name not in parameters()}
 
 
-def _workload_options() -> list[inspect.Parameter]:
-    flags = [_option(name, _flag(parameter), None) for name, parameter in parameters().items()]
+def _workload_options(hidden: Collection[str] = ()) -> list[inspect.Parameter]:
+    flags = [_option(name, _flag(parameter, name in hidden), None) for name, parameter in parameters().items()]
     return [_option("server_pid", SERVER_PID, None), _option("consent", CONSENT, None), *flags]
+
+
+def price_of_target(ctx: typer.Context, given: str | None) -> Price | None:
+    """Return the price of the command's target: the one that is given, or that of environment or files."""
+    flags = {PRICE: given} if given else {}
+    return resolve(flags, config_file(ctx), _environment(ctx)).workload.price
+
+
+def _environment(ctx: typer.Context) -> Mapping[str, str]:
+    """Return the environment with target or engine of the command's flags: a price in a file may be of another."""
+    named = {TARGET_VARIABLE: "target", ENGINE_VARIABLE: "engine"}
+    flags = {
+        variable: redact_url(str(ctx.params[name])) for variable, name in named.items() if strength(ctx, name) == FLAG
+    }
+    known = environment(ctx)
+    return {**{name: value for name, value in known.items() if not (flags and name in named)}, **flags}
 
 
 def _target(ctx: typer.Context, given: dict[str, Any]) -> Target:
@@ -245,7 +268,7 @@ def _option(name: str, annotation: object, default: object) -> inspect.Parameter
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _flag(parameter: Parameter) -> object:
+def _flag(parameter: Parameter, hidden: bool = False) -> object:
     """Return the flag of a parameter. It takes text, which `resolve` validates like texts from other sources."""
     kind: type = bool if parameter.is_switch else str
     name = f"{parameter.flag}/--no-{parameter.flag[2:]}" if parameter.is_switch else parameter.flag
@@ -255,6 +278,7 @@ def _flag(parameter: Parameter) -> object:
     is_choice = not (parameter.is_switch or parameter.is_number or parameter.unit)
     option = typer.Option(
         name, help=_help(parameter), rich_help_panel=panel, metavar=metavar, show_default=False,
+        hidden=hidden,
         autocompletion=one_of(parameter.placeholder.split("|")) if is_choice else None,
     )  # fmt: skip
     return Annotated[kind | None, option]

@@ -29,8 +29,10 @@ from openslob.units import format_bytes, format_duration
 
 # The phase of a run in which it has no record yet that a live screen could show.
 _BEFORE_THE_RECORD = "check"
-# Without a terminal lines are not overwritten, so they are printed less often.
-RUN_INTERVAL_S = 10.0
+# Without a terminal lines are not overwritten, so they are printed less often: the first of these times with which a
+# phase has at most so many lines.
+RUN_INTERVALS_S = (10.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
+_MOST_LINES = 500
 LOAD_INTERVAL_S = 5.0
 # A run reports about once a second: a line that is due within less than that is printed now.
 _REPORT_TOLERANCE_S = 0.5
@@ -77,7 +79,7 @@ class LiveLine:
             self._lines(progress)
         elif self._terminal:
             self._redraw(progress)
-        elif progress.phase not in self._phases or time.monotonic() - self._shown_at >= RUN_INTERVAL_S:
+        elif progress.phase not in self._phases or time.monotonic() - self._shown_at >= _interval_s(progress):
             _say(f"{self._heading()}{describe(progress)}")
             self._shown_at = time.monotonic()
         self._phases.add(progress.phase)
@@ -138,6 +140,12 @@ class RateLines:
         remark(f"{datetime.now().astimezone():%H:%M:%S}  {self._label}{text}")
 
 
+def _interval_s(progress: Progress) -> float:
+    """Return the seconds between lines of a phase where there is no terminal."""
+    length_s = max(progress.total_s, progress.elapsed_s)
+    return next((each for each in RUN_INTERVALS_S if length_s <= each * _MOST_LINES), RUN_INTERVALS_S[-1])
+
+
 def screen(heading: str, progress: Progress, width: int) -> RenderableType:
     """Return the live display, at most ``width`` columns wide: heading, bar with time left, and rates."""
     lines: list[RenderableType] = [Text(shortened(heading, width), no_wrap=True)] if heading else []
@@ -149,9 +157,9 @@ def screen(heading: str, progress: Progress, width: int) -> RenderableType:
 
 def _bar(progress: Progress, width: int) -> RenderableType:
     done, total, text = progress.elapsed_s, progress.total_s, ""
-    if progress.blocks_done is not None:
-        done, total = progress.blocks_done, progress.blocks_total
-        text = f"{done:,.0f} of {total:,} blocks"
+    if progress.done is not None:
+        done, total = progress.done, progress.total
+        text = f"{done:,.0f} of {total:,} {progress.unit}"
     elif total:
         text = f"{done:.0f} of {total:.0f} s, {format_duration(max(0.0, total - done))} left"
     elif done:
@@ -263,8 +271,8 @@ def describe(progress: Progress) -> str:
     """Return phase, time and rates of a run in one line."""
     total = f" of {progress.total_s:.0f}" if progress.total_s else ""
     parts = [f"{progress.phase} {progress.elapsed_s:.0f}{total} s" if progress.elapsed_s else progress.phase]
-    if progress.blocks_done is not None:
-        parts.append(f"{progress.blocks_done:,} of {progress.blocks_total:,} blocks")
+    if progress.done is not None:
+        parts.append(f"{progress.done:,} of {progress.total:,} {progress.unit}")
     if progress.rates:
         parts += rate_texts(progress.rates, progress.wanted_per_s)
     if progress.server_cpu is not None:

@@ -19,7 +19,7 @@ from openslob.cli.progress import LiveLine
 from openslob.config.layers import nearest
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve as resolve_workload
-from openslob.endure.repeat import Repeating, new_record, repeat
+from openslob.endure.repeat import Repeating, new_record, repeat, require_unfinished
 from openslob.engines.base import Engine
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
@@ -31,7 +31,7 @@ from openslob.record.repeated import RepeatedFolder, RepeatedTime
 from openslob.report.repeated_text import render_repeated, repeated_answer, time_line
 from openslob.report.text import render
 from openslob.run.progress import Progress
-from openslob.secrets import STARS, Target
+from openslob.secrets import Target
 from openslob.units import format_duration
 
 
@@ -97,7 +97,10 @@ def watch_runs(
     """Make the runs that are due, and print what they come to."""
     require_known(required, NAMES)
     path = finding.one(asked.resume, results, notify, {finding.Kind.REPEATED}).folder if asked.resume else None
-    target = _target_of(path, target) if path else target
+    if path:
+        before = repeated.load(path)
+        require_unfinished(before)
+        target = target.recorded_as(before.target)
     with stoppable() as interrupt:
         engine = _connected(target, interrupt)
         if path is None:
@@ -126,18 +129,6 @@ def watch_runs(
 
 def _ignore(_progress: Progress) -> None:
     """Show nothing."""
-
-
-def _target_of(path: Path, given: Target) -> Target:
-    """Return the target of a record, with the password from the flags of this command if it needs one."""
-    record = repeated.load(path)
-    if record.planned is not None and len(record.times) >= record.planned:
-        raise UsageError(f"the repeated run {record.id} is complete", f"`slob show {record.id}` shows it")
-    if given.shown == record.target:
-        return given
-    if STARS in record.target:
-        raise UsageError(f"the target of this record is {record.target}", "give it with its password by --target")
-    return Target.parse(record.target)
 
 
 def _connected(target: Target, interrupt: Interrupt) -> Engine:

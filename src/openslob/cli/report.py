@@ -16,7 +16,7 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
-from openslob.record import crash, endurance, failover, finding, repeated, storage
+from openslob.record import crash, endurance, failover, finding, lab, repeated, storage
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
@@ -41,6 +41,10 @@ OUTPUT_HELP = (
     "The file to write; default: report.html in the folder of the run or sweep; for several: in the current directory."
 )
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
+PRICE = Annotated[
+    str | None,
+    typer.Option(metavar="AMOUNT/month", help="What the server costs, such as 123.45 EUR/month, instead of its own."),
+]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the answers and what was written as JSON.")]
 
 
@@ -51,6 +55,7 @@ def report(
     svg_dir: SVG = None,
     theme: THEME = PictureTheme.LIGHT,
     ceiling: CEILING = None,
+    price: PRICE = None,
     *,
     results: RESULTS,
     as_json: JSON = False,
@@ -68,7 +73,7 @@ def report(
         from openslob.report.html.page import render_page  # noqa: PLC0415
 
     wanted = records or ["latest"]
-    page, folders = page_of_records(wanted, results, ceiling)
+    page, folders = page_of_records(wanted, results, ceiling, price)
     file = output or default_file(folders)
     write_file(file, render_page(page))
     pngs = save_all(page.pictures, png_dir, "png", theme.themes) if png_dir else []
@@ -76,12 +81,18 @@ def report(
     write_summary(page, [file, *pngs, *svgs], as_json)
 
 
-def page_of_records(records: Sequence[str], results: Path, ceiling: str | None) -> tuple[Page, tuple[Path, ...]]:
+def page_of_records(
+    records: Sequence[str], results: Path, ceiling: str | None, price: str | None = None
+) -> tuple[Page, tuple[Path, ...]]:
     """Return the page of records of one kind and their folders."""
     if found := with_own_page(records, results):
         kind, folders = found
+        if price:
+            raise UsageError(
+                f"--price is for runs and sweeps, and this is {finding.with_article(kind)}", "leave it out"
+            )
         return _PAGES[kind](folders), folders
-    return page_of_runs(records, results, ceiling)
+    return page_of_runs(records, results, ceiling, price)
 
 
 def with_own_page(records: Sequence[str], results: Path) -> tuple[Kind, tuple[Path, ...]] | None:
@@ -139,6 +150,14 @@ def page_of_repeated(folders: tuple[Path, ...]) -> Page:
     return repeated_page(repeated.load(folder))
 
 
+def page_of_lab(folders: tuple[Path, ...]) -> Page:
+    """Return the page of a lab."""
+    from openslob.report.html.pages import lab_page  # noqa: PLC0415
+
+    (folder,) = folders
+    return lab_page(lab.load(folder))
+
+
 def page_of_outages(folders: tuple[Path, ...]) -> Page:
     """Return the page of a test of failover."""
     from openslob.report.html.failover_page import failover_page  # noqa: PLC0415
@@ -166,16 +185,19 @@ def page_of_raw(folders: tuple[Path, ...]) -> Page:
 # Kinds of records that have a page of their own, and those of which one page shows several.
 _PAGES: Mapping[Kind, Callable[[tuple[Path, ...]], Page]] = {
     Kind.STORAGE: page_of_raw, Kind.ENDURANCE: page_of_course, Kind.CRASH: page_of_proof,
-    Kind.FAILOVER: page_of_outages, Kind.REPEATED: page_of_repeated,
+    Kind.FAILOVER: page_of_outages, Kind.REPEATED: page_of_repeated, Kind.LAB: page_of_lab,
 }  # fmt: skip
 _TOGETHER = frozenset({Kind.STORAGE})
 
 
-def page_of_runs(records: Sequence[str], results: Path, ceiling: str | None) -> tuple[Page, tuple[Path, ...]]:
+def page_of_runs(
+    records: Sequence[str], results: Path, ceiling: str | None, price: str | None = None
+) -> tuple[Page, tuple[Path, ...]]:
     """Return the page of runs and sweeps and the folders of the runs."""
     from openslob.report.html.pages import page_for  # noqa: PLC0415
 
     sides = [(names, api.joined([api.find(name, results) for name in names.split(",")])) for names in records]
+    sides = [(names, side.at_price(price)) for names, side in sides] if price else sides
     found = api.joined([side for _, side in sides])
     for problem in found.problems:
         notify(problem)

@@ -19,18 +19,31 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY, hired
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
 from openslob.cli.screen import LIVE, viewing
+from openslob.config.grid import Grid
 from openslob.engines.patience import Patience
-from openslob.engines.registry import resolve
+from openslob.engines.settings import parse_settings
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import UnsavedError
 from openslob.report.text import answer, render
 from openslob.run import runner
+from openslob.sweep.servers import target_with
+from openslob.sweep.settings import for_run, giving_way
 from openslob.workload import BlockPath
 
+SET = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Run with this setting of the server's own; several times for several.",
+        rich_help_panel="Target",
+    ),
+]
 NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the run.")]
 
 
@@ -38,12 +51,17 @@ NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metava
 def run(
     resolved: Resolved,
     name: NAME = "run",
+    settings: SET = None,
     *,
     results: RESULTS,
     require: REQUIRE = None,
     ceiling: CEILING_OR_MEASURE = None,
     report_interval: REPORT_INTERVAL = None,
     live: LIVE = False,
+    drivers: DRIVERS = None,
+    tls_ca_file: TLS_CA = None,
+    tls_cert: TLS_CERT = None,
+    tls_key: TLS_KEY = None,
     json: RECORD_JSON = False,
 ) -> None:
     """Run a workload on loaded data: warm-up, measured window, record, report. Parameters of the data can be left out.
@@ -51,29 +69,33 @@ def run(
     Example: slob run --sessions 8 --update-pct 10 --run-time 60
     """
     require_known(require or (), [verdict.__name__ for verdict in VERDICTS])
-    engine, _ = resolve(resolved.target.reveal())
-    engine.server_pid = resolved.server_pid
+    target = resolved.target.reveal()
+    chosen = for_run(target, parse_settings(settings or ()))
     line = LiveLine(every_s=report_interval)
-    with stoppable() as interrupt:
-        engine.follow(Patience(interrupt, notify))
-        resolved = resolved.on(engine)
-        request = runner.RunRequest(
-            resolved.workload, name, results, resolved.notices, resolved.sources, consented=resolved.consented
-        )
-        try:
-            raw = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
-            with viewing(live, results):
-                finished = runner.run(engine, replace(request, ceiling=raw), interrupt, line, render)
-        except UnsavedError as error:
-            line.clear()
-            _print(error.record, None, json)
-            raise SlobError(
-                error.what,
-                "the report on standard output is the result; free space or choose another folder with --results",
-            ) from error
-        finally:
-            line.clear()
-    _print(finished.record, finished.folder, json)
+    with target_with(target, chosen.changes, notify) as engine:
+        engine.server_pid = resolved.server_pid
+        with stoppable() as interrupt:
+            engine.follow(Patience(interrupt, notify))
+            resolved = resolved.on(engine)
+            left = giving_way(Grid(resolved.workload, {}, resolved.notices, resolved.sources), chosen)
+            request = runner.RunRequest(
+                left.workload, name, results, left.notices, resolved.sources, consented=resolved.consented,
+                settings=chosen.changes,
+            )  # fmt: skip
+            try:
+                raw = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
+                with hired(drivers, tls_ca_file, tls_cert, tls_key) as hire, viewing(live, results):
+                    finished = runner.run(engine, replace(request, ceiling=raw, hire=hire), interrupt, line, render)
+            except UnsavedError as error:
+                line.clear()
+                _print(error.record, None, json)
+                raise SlobError(
+                    error.what,
+                    "the report on standard output is the result; free space or choose another folder with --results",
+                ) from error
+            finally:
+                line.clear()
+        _print(finished.record, finished.folder, json)
     judge(finished.record, required_of(resolved, require))
 
 

@@ -127,7 +127,8 @@ def start(
     if registry.find(name) or registry.engine_on_demand(name):
         given |= dict.fromkeys(_left_out(ctx, name))
     fields = {_FIELDS[key][0] if key in _FIELDS else key: value for key, value in given.items()}
-    spec = _changed(_spec(name, engine if given["engine"] else None), {**fields, "standby_of": standby_of})
+    engine = engine if given["engine"] else _engine_of(standby_of)
+    spec = _changed(_spec(name, engine), {**fields, "standby_of": standby_of})
     with working(f"starting the server {name}"):
         started = registry.managed(spec).start()
     _print_status(started, as_json)
@@ -228,6 +229,12 @@ def _existing(name: str) -> ManagedServer:
     if server is None:
         raise UsageError(f"there is no server {name!r}", f"there are: {', '.join(registry.known()) or 'none'}")
     return server
+
+
+def _engine_of(name: str | None) -> str | None:
+    """Return the engine of a managed server; None if there is none of this name."""
+    server = registry.find(name) if name else None
+    return server.status().spec.engine if server else None
 
 
 def _spec(name: str, engine: str | None) -> ServerSpec:

@@ -15,7 +15,7 @@ from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
 from openslob.errors import UsageError
-from openslob.record import crash, endurance, failover, finding, repeated, storage, store
+from openslob.record import crash, endurance, failover, finding, lab, repeated, storage, store
 from openslob.record.endurance import EnduranceRecord
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RecordModel, RunRecord, Status
@@ -24,6 +24,7 @@ from openslob.report.crash import crash_answer, render_crash
 from openslob.report.endurance import with_figures
 from openslob.report.endurance_text import endurance_answer, render_endurance
 from openslob.report.failover import failover_answer, render_failover
+from openslob.report.lab import lab_answer, render_lab
 from openslob.report.repeated_text import render_repeated, repeated_answer
 from openslob.report.storage import render_storage, storage_answer
 from openslob.report.sweep_text import render_sweep, sweep_answer
@@ -61,6 +62,7 @@ _WRITTEN = {
     Kind.ENDURANCE: "; this is what was measured before",
     Kind.CRASH: "; these are the crashes so far",
     Kind.REPEATED: "; these are the runs so far",
+    Kind.LAB: "; these are the pairs so far",
 }
 
 
@@ -79,6 +81,7 @@ _SHOWN: Mapping[Kind, _Shown] = {
     Kind.FAILOVER: (failover.load, render_failover, failover_answer),
     Kind.ENDURANCE: (_endured, render_endurance, endurance_answer),
     Kind.REPEATED: (repeated.load, render_repeated, repeated_answer),
+    Kind.LAB: (lab.load, render_lab, lab_answer),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
@@ -15,6 +15,7 @@ from openslob.cli.ceilings import CEILING_OR_MEASURE, ceiling_source
 from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, at_least
 from openslob.cli.completion import ready_sweeps, records
 from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY, hired
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.cli.screen import LIVE, viewing
@@ -24,6 +25,7 @@ from openslob.config.layers import Layer
 from openslob.config.loaded import DATA_SIZE, loaded_layer
 from openslob.disk import existing_parent
 from openslob.engines.registry import resolve, resolve_as_is, servers_place
+from openslob.engines.settings import parse_settings
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record import finding
 from openslob.record.model import Status
@@ -40,7 +42,16 @@ from openslob.run.progress import ProgressSink
 from openslob.secrets import STARS
 from openslob.sweep.create import ready_names, ready_sweep, unfinished_like
 from openslob.sweep.execute import Execution
-from openslob.sweep.plan import Step, has_data_of_first_point, run_seconds, sessions_at_most, steps, with_estimates
+from openslob.sweep.plan import (
+    Step,
+    has_data_of_first_point,
+    run_seconds,
+    sessions_at_most,
+    started_with,
+    steps,
+    with_estimates,
+)
+from openslob.sweep.ready_settings import ready_settings
 from openslob.sweep.request import SweepRequest, search_for, sweep_file, to_do
 from openslob.sweep.request import resume as resume_sweep
 from openslob.sweep.servers import require_target
@@ -67,6 +78,15 @@ AGAINST = Annotated[
     typer.Option(metavar="PARAMETER", help="Compare the two values of this parameter, such as block-path."),
 ]
 GRID = Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A TOML file with tables grid and server.")]
+SET = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=V1,V2",
+        help="A setting of the server's own, with its values; several times for several.",
+        rich_help_panel="Managed server",
+    ),
+]
 REPEATS = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Runs of each point, in shuffled rounds; default: 1.")
 ]
@@ -117,6 +137,7 @@ def sweep(
     results: RESULTS,
     grid: GRID = None,
     ready: READY = None,
+    settings: SET = None,
     against: AGAINST = None,
     repeats: REPEATS = None,
     until_steady: STEADY = None,
@@ -129,6 +150,10 @@ def sweep(
     ceiling: CEILING_OR_MEASURE = None,
     report_interval: REPORT_INTERVAL = None,
     live: LIVE = False,
+    drivers: DRIVERS = None,
+    tls_ca_file: TLS_CA = None,
+    tls_cert: TLS_CERT = None,
+    tls_key: TLS_KEY = None,
     json: JSON = False,
 ) -> None:
     """Run a grid of points; any parameter takes several values. After a stop the same command resumes it.
@@ -139,17 +164,13 @@ def sweep(
         write(_ready_list(json))
         return
     search = search_for(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
-    path = _resumed(resume, results, several) if resume else None
+    path = _resumed(resume, results, several, settings or ()) if resume else None
+    own_name, texts, servers = name or ready or "sweep", _split(several.texts), _split(several.servers)
     request = SweepRequest(
-        name or ready or "sweep",
-        _split(several.texts),
-        _split(several.servers),
-        sweep_file(grid, ready),
-        against,
-        repeats,
-        until_steady,
-        search,
-    )
+        own_name, texts, servers, sweep_file(grid, ready, several.target, parse_settings(settings or ())),
+        against, repeats, until_steady, search,
+        parse_settings(settings or ()),
+    )  # fmt: skip
     record = load_sweep(path) if path else _new_record(request, several, dry_run)
     if not path and not new:
         path = unfinished_like(record, results, notify)
@@ -158,15 +179,12 @@ def sweep(
         if dry_run:
             write(_plan(to_do(path, load_sweep(path), bool(resume), notify) if path else record), end="")
             return
-        require_target(record)
-        if not path:
-            _announce(record)
+        _announce(record, is_new=not path)
         with resume_sweep(path, bool(resume), notify) if path else SweepFolder.begin(results, record) as folder:
             target, view = _target(folder.record, several), SweepView(report_interval)
-            with viewing(live, results):
-                Execution(
-                    folder, target, interrupt, view, render, ceilings, several.server_pid, several.consented
-                ).execute()
+            more = (render, ceilings, several.server_pid, several.consented)
+            with hired(drivers, tls_ca_file, tls_cert, tls_key) as hire, viewing(live, results):
+                Execution(folder, target, interrupt, view, *more, hire).execute()
             _print(folder, json)
             judge(folder)
 
@@ -175,8 +193,10 @@ def _new_record(request: SweepRequest, several: Several, dry_run: bool) -> Sweep
     """Return a new sweep. Data parameters that nothing gives are those of the data that are loaded."""
     # Without a target: a wrong value is an error before any server is started.
     request.record(several.target, several.config, several.environment)
-    loaded, memory = _loaded(request, several, dry_run), server_memory(several.target.reveal())
-    record = request.record(several.target, several.config, several.environment, loaded, memory)
+    settings = request.asked_settings(several.target)
+    loaded = _loaded(several, dry_run or request.has_own_servers(settings))
+    memory = server_memory(several.target.reveal())
+    record = request.record(several.target, several.config, several.environment, loaded, memory, settings)
     values = {name: loaded[name].value for name in DATA_SIZE if name in loaded and name not in record.grid}
     if values and all(str(record.workload[name]) == value for name, value in values.items()):
         notify(f"data: {', '.join(f'{loaded[name].key}={value}' for name, value in values.items())}, as loaded")
@@ -184,14 +204,14 @@ def _new_record(request: SweepRequest, several: Several, dry_run: bool) -> Sweep
     return with_estimates(record, is_ready=True) if is_ready else record
 
 
-def _loaded(request: SweepRequest, several: Several, dry_run: bool) -> Layer:
-    """Return the parameters of the data in the target; none if it has none, or if a dry run must not start it."""
+def _loaded(several: Several, as_is: bool) -> Layer:
+    """Return the parameters of the data in the target; none if it has none, or if it is left ``as_is`` and down."""
     target = several.target.reveal()
     try:
-        engine = resolve_as_is(target) if dry_run or request.has_own_servers else resolve(target)[0]
+        engine = resolve_as_is(target) if as_is else resolve(target)[0]
         found = loading.loaded(engine)
     except SlobError as error:
-        if not (dry_run or request.has_own_servers):
+        if not as_is:
             raise
         notify(f"can't read what is loaded ({error.what}): the plan assumes the defaults")
         return {}
@@ -203,16 +223,17 @@ def _split(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _ready_list(json: bool) -> str:
-    about = {name: ready_sweep(name).about for name in ready_names()}
+    about = {**ready_settings(), **{name: ready_sweep(name).about for name in ready_names()}}
     if json:
         return dumps(about, indent=1)
     return "\n".join(pairs(list(about.items())))
 
 
-def _resumed(wanted: str, results: Path, several: Several) -> Path:
+def _resumed(wanted: str, results: Path, several: Several, settings: Collection[str]) -> Path:
     """Return the folder of the sweep to resume. UsageError if parameters are given too."""
-    if several.texts or several.servers:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in [*several.texts, *several.servers])
+    if several.texts or several.servers or settings:
+        given = [*several.texts, *several.servers, *(["set"] if settings else [])]
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(f"--resume takes the parameters of the sweep, not {flags}", "leave them out")
     return finding.one(wanted, results, notify, {finding.Kind.SWEEP}).folder
 
@@ -236,8 +257,11 @@ def _plan(record: SweepRecord) -> str:
     return render_plan(record, rows, free, columns())
 
 
-def _announce(record: SweepRecord) -> None:
-    """Print how long a new sweep will take, and what of its plan the user should know."""
+def _announce(record: SweepRecord, is_new: bool) -> None:
+    """Print how long a new sweep will take, and what the user should know of it. UsageError without its target."""
+    require_target(record)
+    if not is_new:
+        return
     if record.points:
         counted = f"{len(record.points)} point{'s' if len(record.points) > 1 else ''}"
         notify(f"{counted}, about {format_duration(record.estimated_s or 0)} in all")
@@ -249,7 +273,8 @@ def _preparation(record: SweepRecord, step: Step) -> str:
     if step.point.estimated_s <= run_seconds(record, step.workload):
         # The estimate knows that all is ready for the first point.
         return ""
-    server = "make server" if step.made else "restart" if step.restarted and step.point.server else ""
+    started = started_with(step.point.server, record.effects)
+    server = "make server" if step.made else "restart" if step.restarted and started else ""
     return ", ".join(part for part in (server, "load" if step.loaded else "") if part)
 
 

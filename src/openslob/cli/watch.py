@@ -19,6 +19,7 @@ from openslob.cli.completion import records
 from openslob.cli.console import columns, complain, notify, reader_is_gone, stoppable, write
 from openslob.cli.options import with_target
 from openslob.cli.repeated import Repeats, watch_runs
+from openslob.endure.repeat import LEAST_EVERY_S
 from openslob.engines.base import Activity, Engine
 from openslob.engines.facts import ServerFacts
 from openslob.engines.registry import resolve_as_is
@@ -71,7 +72,7 @@ Printer = Callable[[Interval], None]
 EVERY = Annotated[
     float | None,
     typer.Option(
-        "--every", parser=at_least(5), metavar=DURATION, rich_help_panel=REPEATED,
+        "--every", parser=at_least(LEAST_EVERY_S), metavar=DURATION, rich_help_panel=REPEATED,
         help="Make the same run again and again, one at this interval, such as 15m, instead of watching.",
     ),
 ]  # fmt: skip

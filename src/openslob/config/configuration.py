@@ -16,11 +16,13 @@ from openslob.config.layers import Layer, known_layer, nearest
 from openslob.config.parameters import Setting
 from openslob.config.slob_toml import Section, SlobToml, read_toml, variable_of
 from openslob.errors import UsageError
-from openslob.secrets import Target
+from openslob.secrets import STARS, Target, redact_url
 
 DEFAULT_FILE = Path("slob.toml")
 CONFIG_VARIABLE, PROFILE_VARIABLE = "SLOB_CONFIG", "SLOB_PROFILE"
 TARGET_VARIABLE, ENGINE_VARIABLE, CONSENT_VARIABLE = map(variable_of, ("target", "engine", "consent"))
+# The only parameter that is of a target, and not of a load.
+PRICE = "price"
 # Others than the file's owner may read it, or replace what it says.
 _OPEN_TO_OTHERS = 0o077
 
@@ -80,9 +82,41 @@ def read_configuration(config: Path | None, environment: Mapping[str, str]) -> C
         for section in used:
             _require_private(file.path, section)
         sections += used
-    return Configuration(
-        _strongest(sections), [section.workload for section in sections], [each.path for each in files], notices
-    )
+    layers = [_with_own_price(number, sections, environment, notices) for number in range(len(sections))]
+    return Configuration(_strongest(sections), layers, [each.path for each in files], notices)
+
+
+def _with_own_price(
+    number: int, sections: Sequence[Section], environment: Mapping[str, str], notices: list[str]
+) -> Layer:
+    """Return the parameters of a section; without the price, with a notice, if that is of another target.
+
+    A price is of the target that a file names with it or before it, if it does. The environment says which target the
+    command has, if that is not from the files.
+    """
+    layer, named = sections[number].workload, _strongest(sections[: number + 1])
+    price = layer.get(PRICE)
+    others = any({TARGET_VARIABLE, ENGINE_VARIABLE} & each.settings.keys() for each in sections[number + 1 :])
+    if price is None or not (others or _is_other(named, environment)):
+        return layer
+    if not (environment.get(variable_of(PRICE)) or any(PRICE in each.workload for each in sections[number + 1 :])):
+        notices.append(f"{price.where}: the price is that of another target and is not used for this one")
+    return {name: setting for name, setting in layer.items() if name != PRICE}
+
+
+def _is_other(named: Mapping[str, Setting], environment: Mapping[str, str]) -> bool:
+    """Return whether the environment has another target or engine than these settings, if these have one."""
+    target, engine = (environment.get(name, "") for name in (TARGET_VARIABLE, ENGINE_VARIABLE))
+    if not (target or engine):
+        return False
+    if ENGINE_VARIABLE in named:
+        return engine != named[ENGINE_VARIABLE].value
+    return TARGET_VARIABLE in named and _address(named[TARGET_VARIABLE].value) != _address(target)
+
+
+def _address(target: str) -> str:
+    """Return a target without any trace of a password: it is the same one with and without it."""
+    return redact_url(target).replace(f":{STARS}", "")
 
 
 def _files(config: Path | None, environment: Mapping[str, str]) -> Iterator[_File]:

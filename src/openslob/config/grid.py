@@ -18,7 +18,7 @@ from openslob.workload import Workload
 
 Texts = Mapping[str, Sequence[str]]
 # Tables of a sweep file.
-SWEEP, GRID, SERVER = "sweep", "grid", "server"
+SWEEP, GRID, SERVER, SETTINGS = "sweep", "grid", "server", "settings"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class SweepFile:
 
     ``about`` describes the sweep. ``repeats`` is None if the file does not give it. ``against`` is the parameter whose
     two values are compared. ``figures`` are the metrics to show with every point. ``data_per_cache`` is how many times
-    the server's cache the data are at least, unless SCALE is given.
+    the server's cache the data are at least, unless SCALE is given. ``settings`` are the server's own, by name.
+    ``notices`` are printed and recorded.
     """
 
     grid: Texts = field(default_factory=dict)
@@ -51,6 +52,8 @@ class SweepFile:
     against: str | None = None
     figures: tuple[str, ...] = ()
     data_per_cache: int | None = None
+    settings: Texts = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 def split(text: str) -> list[str]:
@@ -65,6 +68,8 @@ def resolve_grid(
 
     Other parameters come from environment, files, what is ``loaded`` and defaults. Raises UsageError as `resolve` does.
     """
+    if len(prices := texts.get("price", ())) > 1:
+        raise UsageError(f"{' and '.join(prices)}: a price is the server's, and no dimension of a sweep", "give one")
     texts = {name: rehearsal.ends(values) for name, values in texts.items()}
     first = {name: values[0] for name, values in texts.items()}
     base = resolve(first, config, environment, loaded)
@@ -85,6 +90,8 @@ def resolve_grid(
 def read_sweep_file(path: Path) -> SweepFile:
     """Read a TOML file with tables ``[grid]`` of workload and ``[server]`` of server parameters, values or lists.
 
+    A table ``[settings]`` has the server's own settings.
+
     A table ``[sweep]`` may have the other fields of `SweepFile`.
 
     Raises:
@@ -97,13 +104,14 @@ def read_sweep_file(path: Path) -> SweepFile:
         raise UsageError(f"the sweep file {path} can't be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
-    tables = (SWEEP, GRID, SERVER)
+    tables = (SWEEP, GRID, SERVER, SETTINGS)
     unknown = next((key for key in content if key not in tables or not isinstance(content[key], dict)), None)
     if unknown:
         raise UsageError(f"{path}: {unknown} is not a table of sweep files", f"they have [{'], ['.join(tables)}]")
     grid = {_field(key, path): values for key, values in _texts(content.get(GRID, {}), path).items()}
     server = {key.replace("-", "_"): v for key, v in _texts(content.get(SERVER, {}), path).items()}
-    return replace(_about(content.get(SWEEP, {}), path), grid=grid, server=server)
+    settings = _texts(content.get(SETTINGS, {}), path)
+    return replace(_about(content.get(SWEEP, {}), path), grid=grid, server=server, settings=settings)
 
 
 def _about(table: Mapping[str, Any], path: Path) -> SweepFile:

@@ -10,7 +10,7 @@ from typing import get_args
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
-from openslob.units import Extent
+from openslob.units import Extent, Price
 from openslob.workload import LARGEST_BLOCKS, LARGEST_BYTES, SMALLEST_BYTES, Workload
 
 ENVIRONMENT_PREFIX = "SLOB_"
@@ -125,6 +125,8 @@ def _allowed(field: FieldInfo) -> str:
     if kind is Extent:
         least, most = (Extent(amount, in_bytes=True) for amount in (SMALLEST_BYTES, LARGEST_BYTES))
         return f"1 to {LARGEST_BLOCKS} blocks, or a size from {least} to {most} (suffix K, M, G or T)"
+    if kind is Price:
+        return "an amount above 0, with or without a currency, /hour, /month or /year, such as 123.45 EUR/month"
     if choices := _choices(kind):
         return " or ".join([", ".join(choices[:-1]), choices[-1]])
     low, high = _range(field)
@@ -137,6 +139,8 @@ def _placeholder(field: FieldInfo) -> str:
     kind = _kind(field)
     if kind is Extent:
         return "BLOCKS|SIZE"
+    if kind is Price:
+        return "AMOUNT/month"
     if kind is bool or _choices(kind):
         return "|".join(_choices(kind)) or "TRUE|FALSE"
     return "..".join(map(str, _range(field)))

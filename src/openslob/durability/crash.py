@@ -74,9 +74,20 @@ class CrashPlan:
             "survive": self.survive if CrashKind.CUT in self.kinds else None,
         }  # fmt: skip
 
-    def rig(self) -> AbstractContextManager[Callable[[], Rig]]:
-        """Return what provides the server. UsageError for what can't be crashed."""
+    @property
+    def begin(self) -> str:
+        """What is done first, in words."""
+        if self.server:
+            return f"the server {self.server} is crashed {self.cycles} times"
+        return f"creating the server {rigs.name_of(self.engine)}, which is destroyed afterwards"
+
+    def check(self) -> None:
+        """Raise UsageError for a control that there is not, SlobError if this host can't cut storage off."""
         rigs.check(self.engine, frozenset(self.kinds), self.control)
+
+    def rig(self) -> AbstractContextManager[Callable[[], Rig]]:
+        """Return what provides the server, with the errors of `check`. UsageError for what can't be crashed."""
+        self.check()
         if self.server:
             return rigs.existing(self.server)
         survive = self.survive if CrashKind.CUT in self.kinds else None

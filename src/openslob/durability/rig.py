@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
 
-from openslob.durability.cut import CutStorage, Survival, remove_stale
+from openslob.durability.cut import CutStorage, Survival, remove_stale, require_fuse
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.ledger import LedgerTables
@@ -120,9 +120,17 @@ class Rig:
 
 
 def check(engine: str, kinds: frozenset[CrashKind], control: str | None) -> None:
-    """Raise UsageError for a control that the engine or the kinds of crashes do not have."""
-    if control is None:
-        return
+    """Raise UsageError for a control that the engine or the kinds of crashes do not have.
+
+    SlobError if storage is to be cut off, and this host can't do that.
+    """
+    if control is not None:
+        _require_control(engine, kinds, control)
+    if CrashKind.CUT in kinds:
+        require_fuse()
+
+
+def _require_control(engine: str, kinds: frozenset[CrashKind], control: str) -> None:
     known = [each.name for each in registry.controls(engine)]
     if control != LYING_DISK and control not in known:
         raise UsageError(
@@ -178,7 +186,8 @@ def made(
     settings = excuses(engine, control)[0] if control else ""
     default = registry.default_spec(name, engine)
     version = version or default.version
-    cache, log = (_CACHE_OF_CONTROL, _LOG_OF_CONTROL) if control else (_CACHE_BYTES, _LOG_BYTES)
+    # A disk that lies loses what the server flushes, too.
+    cache, log = (_CACHE_OF_CONTROL, _LOG_OF_CONTROL) if settings else (_CACHE_BYTES, _LOG_BYTES)
     spec = replace(default, version=version, cache_bytes=cache, log_bytes=log, settings=settings, made_for=PURPOSE)
     stack = ExitStack()
 

@@ -23,6 +23,8 @@ from openslob.run.progress import ProgressSink
 from openslob.units import format_duration, iso
 from openslob.workload import Workload
 
+# Shorter than this, there is nothing to endure; and a slice takes a second.
+LEAST_S = 5.0
 # A shorter rest is not measured: it would be shorter than the slice that it consists of.
 LEAST_LEFT_S = 2.0
 STOPPED = "it was stopped"

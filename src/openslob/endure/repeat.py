@@ -18,12 +18,14 @@ from openslob.interrupt import Interrupt
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.record.repeated import RepeatedFolder, RepeatedRecord, RepeatedTime, TimeState
 from openslob.record.store import record_id
-from openslob.report.record_view import value
+from openslob.report.record_view import p99_us, value
 from openslob.run import runner
 from openslob.run.progress import ProgressSink
 from openslob.units import format_duration, iso
 from openslob.workload import Workload
 
+# The shortest time between the begins of two runs.
+LEAST_EVERY_S = 5.0
 # A run that can't begin within this share of the time between two runs is missed.
 LATE_SHARE = 0.1
 # What a run takes beside its warm-up and its window: checks, connections, counters, the record.
@@ -69,6 +71,12 @@ def new_record(
         workload=workload.to_record(), sources=sources, every_s=every_s, first_s=now_s, planned=planned,
         notes=tuple(notes),
     )  # fmt: skip
+
+
+def require_unfinished(record: RepeatedRecord) -> None:
+    """Raise UsageError unless there are runs left to be made."""
+    if _is_over(record):
+        raise UsageError(f"the repeated run {record.id} is complete", f"`slob show {record.id}` shows it")
 
 
 def repeat(folder: RepeatedFolder, with_: Repeating, clock: Callable[[], float] = time.time) -> None:
@@ -136,6 +144,4 @@ def _new_folder(path: Path, before: set[Path]) -> str | None:
 
 def figures_of(record: RunRecord) -> dict[str, float | None]:
     """Return the figures that runs are compared by; the p99 is that of the most frequent kind of operation."""
-    kinds = [latency for latency in record.latency.values() if latency.get("count")]
-    p99 = max(kinds, key=lambda latency: latency["count"])["p99_us"] if kinds else None
-    return {**{name: value(record, name) for name in FIGURES}, "p99_us": p99}
+    return {**{name: value(record, name) for name in FIGURES}, "p99_us": p99_us(record)}

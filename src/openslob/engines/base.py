@@ -19,9 +19,11 @@ from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink,
 from openslob.engines.ledger import LedgerTables
 from openslob.engines.patience import Patience
 from openslob.engines.proofs import Proving
+from openslob.engines.settings import Change, KnownSettings
 from openslob.histogram import Histogram
 from openslob.measurement import EngineDelta
 from openslob.method import OpKind, Phases
+from openslob.secrets import Target
 from openslob.workload import DataSpec, StatisticsType, Workload
 
 # How long the server may take to accept the request to cancel a slice, in s.
@@ -42,6 +44,7 @@ class SessionPlan:
     ``hotspot`` is (first key, number of keys) or None. ``tag`` is unique to session and run, so that every update
     writes a value that no earlier update wrote. ``interval_us`` is the mean time between the due times of its
     operations (how they lie is the workload's ``pacing``), None for a session that works as fast as it can.
+    ``settings`` are what the run is made with: the session sets its own, before all that the work loop needs.
     """
 
     number: int
@@ -53,6 +56,7 @@ class SessionPlan:
     hotspot: tuple[int, int] | None
     tag: str
     interval_us: float | None = None
+    settings: Sequence[Change] = ()
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,9 @@ class Session(Protocol):
 
     def plans(self) -> Mapping[str, str]:
         """Return the plan of each statement of the work loop; SlobError when one is not single-block index access."""
+
+    def settings(self) -> Mapping[str, str]:
+        """Return the plan's settings after `prepare` as the server shows them; SlobError for another value."""
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         """Run the loop inside the server until the order's end. SlobError when the session is lost."""
@@ -284,13 +291,14 @@ class Replicated(Protocol):
 class Engine(Protocol):
     """One database server as a target of loads and runs.
 
-    ``server_pid`` is the server's main process on this host as the user names it, for servers whose process can't be
-    found from here. ``data`` are the test data. ``replication`` is None for a database whose instances share one copy
-    of the data: a cluster of them has nothing to wait for.
+    ``address`` is what the engine was made of, with the password. ``server_pid`` is the server's main process on this
+    host as the user names it, for servers whose process can't be found from here. ``data`` are the test data.
+    ``replication`` is None for a database whose instances share one copy of the data: no cluster waits for copies.
     """
 
     name: str
     target: str
+    address: Target
     server_pid: int | None
 
     @property
@@ -324,6 +332,9 @@ class Engine(Protocol):
 
     def ledger(self) -> LedgerTables | None:
         """Return the tables that prove what the server keeps; None for an engine that has none, and for a cluster."""
+
+    def known_settings(self) -> AbstractContextManager[KnownSettings]:
+        """Give the settings that a session can change on this server, during the block."""
 
     def exclusive(self, purpose: str) -> AbstractContextManager[Hold]:
         """Hold the target's lock: one load or run at a time. SlobError names the holder."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from openslob.disk import scratch_folder
 from openslob.errors import SlobError, UsageError
 from openslob.histogram import Histogram
 from openslob.units import MIB
@@ -206,8 +207,8 @@ class Sysbench:
     def ready(self, requests: Sequence[WorkloadRequest]) -> Iterator[Mapping[str, ReadyWorkload]]:
         """Make the tables in the database of the connection, whose place the caller makes and removes."""
         first, program = requests[0], require_sysbench(requests[0].name)
-        with tempfile.TemporaryDirectory(prefix="slob-sysbench-") as folder:
-            file = Path(folder) / "sysbench.conf"
+        with scratch_folder("sysbench") as folder:
+            file = folder / "sysbench.conf"
             file.touch(mode=0o600)
             options = {
                 "db-driver": self.driver,

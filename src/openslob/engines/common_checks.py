@@ -12,7 +12,6 @@ from openslob.workload import DataSpec, Workload
 
 # Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for other queries.
 OWN_CONNECTIONS = 5
-MORE_CONNECTIONS = "raise max_connections or use fewer sessions"
 # The server notices that the driver of a run has ended, and releases what it held: soon, not at once.
 LOCK_PATIENCE_S = 1.0
 
@@ -60,22 +59,20 @@ def bad_settings(bad: Iterable[BadSetting], facts: ServerFacts, by: str) -> Iter
             yield Finding(one.name, f"{one.name} is {one.value}: {one.why}", one.remedy, False, one.spoils, by)
 
 
-def _more_connections(_needed: int) -> str:
-    return MORE_CONNECTIONS
-
-
-def connections(
-    workload: Workload, free: int | None, remedy: Callable[[int], str] = _more_connections, by: str = ""
-) -> Iterator[Finding]:
+def connections(workload: Workload, free: int | None, remedy: Callable[[int], str], by: str = "") -> Iterator[Finding]:
     """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do, ``by`` says who may.
 
-    Yield nothing where their number is unknown (None).
+    ``remedy`` returns nothing where max_connections is what limits them. Yield nothing where their number is unknown
+    (None).
     """
-    needed = workload.total_sessions + OWN_CONNECTIONS
+    sessions = workload.total_sessions
+    needed = sessions + OWN_CONNECTIONS
     if free is not None and needed > free:
-        why = f"{workload.total_sessions} sessions need {needed} connections and {free} are free"
         what = remedy(needed)
-        yield Finding("connections", why, what, True, by="" if what == MORE_CONNECTIONS else by)
+        managed = f"for a managed server: slob server start NAME --max-sessions {sessions}"
+        general = f"raise max_connections ({managed}), or use fewer sessions"
+        why = f"{sessions:,} sessions need {needed:,} connections and {free:,} are free"
+        yield Finding("connections", why, what or general, True, by=by if what else "")
 
 
 def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from openslob.engines.base import Engine
 from openslob.engines.clients import ClientPrograms
-from openslob.engines.managed.base import Control, ManagedServer, ServerSpec
+from openslob.engines.managed.base import Control, ManagedCluster, ManagedServer, ReadySetting, ServerSpec
 from openslob.errors import SlobError, UsageError
 
 GROUP = "openslob.engines"
@@ -29,6 +29,9 @@ class ManagedServers(Protocol):
     def controls(self) -> Sequence[Control]:
         """Return the ways to run a server in which a crash loses acknowledged commits."""
 
+    def ready_settings(self) -> Sequence[ReadySetting]:
+        """Return the settings whose cost is worth to be known, with the loads on which each can matter."""
+
     def remembered(self, spec: ServerSpec) -> ManagedServer:
         """Return the server that was created by this specification, even if its programs are gone."""
 
@@ -46,6 +49,7 @@ class EngineEntry:
         embedded: Name of the managed server that is created on demand; None without one.
         extra: What pip installs with it the libraries that only this engine needs; None if openslob always has them.
         standbys: Whether a managed server can be a standby of another one.
+        clusters: Module with ``cluster(specs) -> ManagedCluster``; None if slob makes no clusters of this engine.
         clients: Module with the functions of `ClientPrograms`; None if no client program is known.
 
     """
@@ -57,6 +61,7 @@ class EngineEntry:
     extra: str | None = None
     clients: str | None = None
     standbys: bool = False
+    clusters: str | None = None
 
     def connect(self, url: str) -> Engine:
         """Return the engine for a target URL; nothing is connected yet. SlobError when its library is not installed."""
@@ -72,6 +77,12 @@ class EngineEntry:
     def client_programs(self) -> ClientPrograms | None:
         """Return what is known of the product's client programs; None if nothing is."""
         return cast(ClientPrograms, import_module(self.clients)) if self.clients else None
+
+    def cluster(self, specs: Sequence[ServerSpec]) -> ManagedCluster:
+        """Return a cluster of nodes to be made by these specifications. UsageError when slob makes none."""
+        if self.clusters is None:
+            raise UsageError(f"slob makes no clusters of {self.name} servers", "make one yourself and give its URLs")
+        return cast(ManagedCluster, import_module(self.clusters).cluster(specs))
 
     def managed_servers(self) -> ManagedServers:
         """Return the engine's managed servers. UsageError when it has none."""

@@ -67,7 +67,8 @@ class ServerFacts:
     server. ``instance`` is the one that this connection landed on, where a target may name a service of several;
     empty elsewhere. ``direct_io_remedy`` says how a server with buffered I/O is given direct I/O. ``experimental`` is
     why the engine's figures are not to be relied on yet, or empty. ``stand_in``: the server says that it is no
-    database.
+    database. ``started_at`` is when the server was started, by its clock, to the second; of a cluster all instances'.
+    Empty when it does not say.
     """
 
     product: str
@@ -86,6 +87,7 @@ class ServerFacts:
     instance: str = ""
     experimental: str = ""
     stand_in: bool = False
+    started_at: str = ""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Manifest:
     loaded_at: str
     blocks: Mapping[str, int]
     blocks_now: Mapping[str, int]
-    growth: int = 1
+    growth: float = 1
     slack_blocks: int = 0
     made_container: bool = False
     altered: Mapping[str, str] = field(default_factory=dict)

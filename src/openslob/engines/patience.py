@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, TimeoutError
 from contextlib import contextmanager
 from enum import Enum, auto
-from threading import Thread
+from threading import Thread, Timer
 from typing import Protocol, TypeVar
 
 from openslob.errors import SlobError, start_thread
@@ -26,6 +26,8 @@ ANSWER_S = 30.0
 # How often a long statement is asked after, over another connection, and what that may take: to connect and to ask.
 PROBE_EVERY_S = 10.0
 PROBE_S = 4
+# What a connection that nothing watches may take from its first statement until it is ready.
+OPENING_S = 10.0
 # What goes on when a stop is requested may take so long to finish; after the second request, all that is left.
 SOON_S = 1.0
 AT_ONCE_S = 0.5
@@ -229,6 +231,18 @@ def ask_probe(target: str, ask: Callable[[], str], is_full: Callable[[BaseExcept
         if is_full(error.__cause__):
             return ""
         raise
+
+
+@contextmanager
+def cut_when_late(cut: Callable[[], None], seconds: float = OPENING_S) -> Iterator[None]:
+    """Break a connection off when the block takes longer, as if it hangs: what waits for the server fails then."""
+    timer = Timer(seconds, cut)
+    timer.daemon = True
+    start_thread(timer)
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextmanager

@@ -8,14 +8,16 @@ from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from openslob import rehearsal
 from openslob.engines.base import Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.entry import DEFAULT_SERVER, GROUP, EngineEntry, ManagedServers
-from openslob.engines.managed.base import RUNNING, Control, ManagedServer, ServerSpec
+from openslob.engines.managed.base import RUNNING, Control, ManagedCluster, ManagedServer, ReadySetting, ServerSpec
 from openslob.engines.managed.state import ServerState, is_ours, names, spec_from
+from openslob.engines.settings import KnownSettings
 from openslob.errors import SlobError, UsageError
 from openslob.places import home
 from openslob.secrets import redact_url, require_target
@@ -86,6 +88,15 @@ def engine_for(url: str) -> Engine:
     return _load(scheme).connect(url)
 
 
+def engine_name(target: str) -> str:
+    """Return the name of the engine of a target; of a cluster, that of its first instance."""
+    first = instances(target)[0]
+    if "://" in first:
+        engine_for(first)
+        return _load(first.partition("://")[0]).name
+    return find_or_new(first).status().spec.engine
+
+
 def client_programs(url: str) -> ClientPrograms | None:
     """Return what is known of the client programs for a target URL; None for a cluster, or if nothing is."""
     require_target(url)
@@ -107,6 +118,11 @@ def managed(spec: ServerSpec) -> ManagedServer:
 def controls(engine: str) -> Sequence[Control]:
     """Return the ways to run a managed server of an engine in which a crash loses acknowledged commits."""
     return _servers_of(engine).controls()
+
+
+def ready_settings(engine: str) -> Sequence[ReadySetting]:
+    """Return the settings of an engine's managed servers of which `slob lab` knows the loads."""
+    return _servers_of(engine).ready_settings()
 
 
 def default_spec(name: str, engine: str | None = None) -> ServerSpec:
@@ -180,6 +196,16 @@ def standby_engines() -> list[str]:
     return [name for name in managed_engines() if _engines()[name].standbys]
 
 
+def cluster_engines() -> list[str]:
+    """Return the names of the engines of which slob makes clusters, the default one first."""
+    return [name for name in managed_engines() if _engines()[name].clusters]
+
+
+def cluster(specs: Sequence[ServerSpec]) -> ManagedCluster:
+    """Return a cluster of managed servers of one engine to be made by these specifications."""
+    return _engines()[specs[0].engine].cluster(specs)
+
+
 def default_engine() -> str:
     """Return the name of the engine of new servers; empty when no engine is installed."""
     return next(iter(managed_engines()), "")
@@ -235,6 +261,23 @@ def resolve(target: str, create: Creation | None = None) -> tuple[Engine, Manage
 def resolve_as_is(target: str) -> Engine:
     """Return the engine for a target as `resolve` does, but start nothing: UsageError for a server that is down."""
     return _resolve(target, _running)[0]
+
+
+@contextmanager
+def known_settings(target: str, made_with: Mapping[str, Any] | None = None) -> Iterator[KnownSettings]:
+    """Give the settings that can be changed on a target during the block, and how each takes effect.
+
+    Of a managed server, which is neither started nor changed, these are all that its programs have; ``made_with`` are
+    fields of its `ServerSpec` with which another server is made in its place, such as another ``version``. Of every
+    other target they are those that a session can change.
+    """
+    if "://" in target or len(instances(target)) > 1:
+        with resolve(target)[0].known_settings() as known:
+            yield known
+    else:
+        spec = replace(find_or_new(target).status().spec, **(made_with or {}))
+        with managed(spec).known_settings() as known:
+            yield known
 
 
 def _resolve(target: str, server_of: Callable[[str], tuple[ManagedServer, str]]) -> tuple[Engine, ManagedServer | None]:

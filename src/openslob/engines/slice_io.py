@@ -17,10 +17,11 @@ KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)  # by their numbers in slice
 NO_LIMIT = 2**62
 # One operation before all others. They are numbered from 0, so no other operation of the session writes its values.
 ONE_BEFORE_ALL = SliceRequest(first_op=-1, not_before_ns=0, until_ns=NO_LIMIT, max_ops=1)
-# On a host with two CPUs a session takes less than this to wake up and run its first operation.
-STEP_ASIDE_PER_SESSION_S = 1e-4
+# On a host with two CPUs a session takes less than half of this to wake up and run its first operation. On a host that
+# others load as well it takes longer; those who resume too early would keep the last ones waiting for a second.
+STEP_ASIDE_PER_SESSION_S = 2e-4
 # Servers sleep in whole milliseconds, or wake up late by about one.
-SHORTEST_SLEEP_S = 1e-3
+SHORTEST_PAUSE_S = 2e-3
 # A prime, so that sessions of runs with neighbouring seeds do not share seeds.
 _SEED_STEP = 7919
 
@@ -137,11 +138,17 @@ def slice_result(
     )
 
 
-def step_aside_s(plan: SessionPlan) -> float:
-    """Return how long a session pauses after its first operation, in s.
+def begin_together(workload: Workload) -> bool:
+    """Return whether so many sessions begin at the same moment that they must let each other.
 
-    The pause lets all sessions begin before one of them uses a whole time slice of a CPU. Sessions with due times do
-    not pause: they do not begin together, and their next operation would be late.
+    Sessions with due times do not begin together, and their next operation would be late.
     """
-    pause = plan.workload.total_sessions * STEP_ASIDE_PER_SESSION_S
-    return pause if plan.interval_us is None and pause >= SHORTEST_SLEEP_S else 0.0
+    return not workload.is_paced and workload.total_sessions * STEP_ASIDE_PER_SESSION_S >= SHORTEST_PAUSE_S
+
+
+def step_aside_s(plan: SessionPlan) -> float:
+    """Return how long a session pauses after its first operation, in s; 0 for no pause.
+
+    The pause lets all sessions begin before one of them uses a whole time slice of a CPU.
+    """
+    return plan.workload.total_sessions * STEP_ASIDE_PER_SESSION_S if begin_together(plan.workload) else 0.0

@@ -19,6 +19,8 @@ from prometheus_client.registry import Collector
 
 from openslob.analyze.curves.points import LATENCIES, SESSIONS, Run, latency_of, varying
 from openslob.metrics import METRICS
+from openslob.metrics.cost import CURRENCY
+from openslob.metrics.model import RunMetric
 from openslob.record.model import Figure, Holds, Verdict
 
 _PREFIX = "openslob_"
@@ -108,7 +110,7 @@ def _families(runs: Sequence[_Samples]) -> Iterator[Metric]:
         yield _family(
             metric.name,
             definition,
-            [(run.labels, float(value), run.at_s) for run, value in values if value is not None],
+            [(_of_figure(run, metric), float(value), run.at_s) for run, value in values if value is not None],
         )
     latency = [
         ({**run.labels, "kind": kind, "statistic": name.removesuffix("_us")}, value, run.at_s)
@@ -123,6 +125,11 @@ def _families(runs: Sequence[_Samples]) -> Iterator[Metric]:
         if verdict.verdict is not Holds.UNKNOWN
     ]
     yield _family("verdict_holds", "1: the verdict holds; 0: it fails. No sample where it is not known.", verdicts)
+
+
+def _of_figure(run: _Samples, metric: RunMetric) -> Labels:
+    """Return the labels of a figure: one that is in a currency has that, too."""
+    return {**run.labels, CURRENCY: run.figures[metric.name].unit} if metric.unit == CURRENCY else run.labels
 
 
 def _family(name: str, definition: str, samples: Sequence[Sample]) -> Metric:

@@ -18,6 +18,7 @@ from openslob.analyze.statistics import Estimate
 from openslob.errors import SlobError
 from openslob.method import OpKind
 from openslob.metrics import METRICS
+from openslob.metrics.cost import PRICE
 from openslob.record.model import Holds
 
 Row = dict[str, ParameterValue]
@@ -85,7 +86,8 @@ def _run_row(run: Run, names: Sequence[str]) -> Row:
         row.setdefault(name, figure.value if figure else None)
     row |= {f"{kind.value}_{name}": latency_of(record, kind.value, name) for name in LATENCIES for kind in OpKind}
     fails = [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
-    return {**row, "limit": _limit(run), "failed_verdicts": " ".join(fails)}
+    price = str(record.spec.get(PRICE) or "") or None
+    return {**row, "limit": _limit(run), "failed_verdicts": " ".join(fails), PRICE: price}
 
 
 def _point_row(point: Point, names: Sequence[str]) -> Row:
@@ -94,7 +96,7 @@ def _point_row(point: Point, names: Sequence[str]) -> Row:
     for name, estimate in _figures(point).items():
         row |= {name: estimate.mean, f"{name}{INTERVAL}": estimate.half_width}
     limit = point.limit.resource if point.limit else None
-    return {**row, "limit": limit, "failed_verdicts": " ".join(point.failed)}
+    return {**row, "limit": limit, "failed_verdicts": " ".join(point.failed), PRICE: point.price}
 
 
 def _figures(point: Point) -> Mapping[str, Estimate]:

@@ -18,6 +18,7 @@ from openslob.group import GroupUse
 from openslob.host.cgroup import CGROUP, COUNTERS, CPU_QUOTA
 from openslob.host.counters import CPU_NAMES, busy_name, open_host
 from openslob.host.device import DEVICE, DEVICE_NAMES, BlockDevice, devices_under, sum_of_devices
+from openslob.host.energy import ENERGY, ENERGY_NAMES, EnergyReader
 from openslob.host.limits import LimitsReader
 from openslob.host.model import FigureUnknownError, OsReading, Sample, text_of
 from openslob.host.process_clocks import ProcessClockSampler
@@ -70,7 +71,7 @@ def read_driver(peak: bool = True) -> Sample:
 
 
 class OsReader:
-    """Reads the counters of host, server, samplers, devices and driver, and limits; 300 sessions in a few milliseconds.
+    """Reads the counters of host, server, samplers, devices and driver, energy and limits; quick with 300 sessions.
 
     ``servers`` select the processes of the server, or of each server of a cluster. ``data_directories`` contain the
     data; the I/O of all devices under them is summed. Both are empty if unknown, for the reason ``why_unknown``.
@@ -102,6 +103,7 @@ class OsReader:
         except FigureUnknownError as error:
             self._why_no_device = str(error)
         self._limits = LimitsReader(servers, folders, self._why_no_device)
+        self._energy = EnergyReader()
 
     def read(self, full_scan: bool = True) -> OsReading:
         """Return a reading. Samples have the reasons of values that can't be read.
@@ -111,7 +113,7 @@ class OsReader:
         time_ns = time.monotonic_ns()
         host, memory, devices = self._host.cpu(), self._host.memory(), self._read_devices()
         server = self._read_server(host, full_scan)
-        ours, limits = {"driver": read_driver(full_scan)}, self._limits.read()
+        ours, limits = {"driver": read_driver(full_scan), ENERGY: self._energy.read(time_ns)}, self._limits.read()
         return OsReading(time_ns, {"host": host, "memory": memory, **devices, **server, **ours, **limits})
 
     def tasks(self) -> Tasks:
@@ -120,7 +122,7 @@ class OsReader:
 
     def close(self) -> None:
         """Close all files; a second call does nothing."""
-        for part in (self._host, *self._servers, *self._devices, self._limits):
+        for part in (self._host, *self._servers, *self._devices, self._limits, self._energy):
             part.close()
 
     def _read_devices(self) -> dict[str, Sample]:
@@ -167,7 +169,7 @@ class _Difference:
 
     def changes(self, source: str, names: Sequence[str], figure: str) -> list[float] | None:
         """Return the increases of ``names``; None, with a reason for ``figure``, if one is unknown."""
-        first, last = self._before.sources[source], self._after.sources[source]
+        first, last = (each.sources.get(source, Sample()) for each in (self._before, self._after))
         reason = _why_no_difference(first, last, names)
         if reason:
             self.unknown[figure] = reason
@@ -223,6 +225,7 @@ def difference(before: OsReading, after: OsReading) -> HostDelta:
         server_cores=None if server_cores is None else int(server_cores),
         server_read_bytes=interval.change("server", "server_read_bytes"),
         server_write_bytes=interval.change("server", "server_write_bytes"),
+        package_energy_j=interval.change(ENERGY, ENERGY_NAMES[0]),
         driver_cpu_s=interval.change("driver", "driver_cpu_s"),
         driver_peak_rss_bytes=interval.level(after, "driver", "driver_peak_rss_bytes", "driver_peak_rss_bytes"),
         device=_device_io(interval, after),

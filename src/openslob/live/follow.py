@@ -15,6 +15,7 @@ from openslob.live.sweep_view import SweepView
 from openslob.live.view import Progress, View
 from openslob.record import store
 from openslob.record.endurance import ENDURANCE_FILE
+from openslob.record.lab import LAB_FILE
 from openslob.record.model import RunRecord
 from openslob.record.repeated import REPEATED_FILE
 from openslob.record.store import RECORD_FILE, UNFINISHED, running_pid
@@ -55,8 +56,8 @@ def follow(folder: Path) -> Follower:
 
 
 def last_run(folder: Path) -> Path:
-    """Return the last run of an endurance run or of a repeated run, which has no view of its own; else the folder."""
-    if not any((folder / name).exists() for name in (ENDURANCE_FILE, REPEATED_FILE)):
+    """Return the last run of a record of several that has no view of its own (not of a sweep); else the folder."""
+    if not any((folder / name).exists() for name in (ENDURANCE_FILE, REPEATED_FILE, LAB_FILE)):
         return folder
     return max((each.parent for each in folder.glob(f"*/{RECORD_FILE}")), default=folder)
 

@@ -64,7 +64,7 @@ def _figure(metric: RunMetric, known: Mapping[str, float | None], rates: Rates) 
         value = rule.of_amounts({name: rate for name, rate in found.items() if rate is not None}, 1.0)
         if isinstance(rule, Composite) or any(type(each) not in rates for each in inputs):
             why = AT_END
-    return Figure(value=value, unit=metric.unit, why=None if value is not None else why)
+    return Figure.of(value, metric.unit, why)
 
 
 def _rates(tracks: Mapping[str, Track], rates_of: Callable[[Track, tuple[str, ...]], dict[str, float]]) -> Rates:

@@ -9,6 +9,7 @@ import numpy as np
 
 from openslob.analyze.causes import episodes
 from openslob.analyze.latencies import MIDDLES_US
+from openslob.analyze.level import find_cap
 from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.analyze.run_tables import BUSY_US, RunTables
 from openslob.analyze.steps import Steps
@@ -93,7 +94,8 @@ def slow_so_far(
 ) -> list[tuple[float, str]]:
     """Return when the load was slow up to ``end_s``, each with its end, cause and evidence."""
     trace = trace_of(tables, end_s, events, load_kind(record).publishes_late)
-    return [(each.begin_s, slow_text(each.end_s, each.cause, each.evidence)) for each in episodes(trace)]
+    found = episodes(trace, find_cap(trace))
+    return [(each.begin_s, slow_text(each.end_s, each.cause, each.evidence)) for each in found]
 
 
 def slow_text(end_s: float, cause: str, evidence: str) -> str:

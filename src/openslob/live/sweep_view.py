@@ -142,4 +142,4 @@ def _mean_latency(record: RunRecord) -> Figure:
     counts = {kind: figures.get("count") or 0 for kind, figures in record.latency.items()}
     kind = max(counts, key=lambda each: counts[each], default="")
     value = latency_of(record, kind, "mean_us") if counts.get(kind) else None
-    return Figure(value=value, unit="µs", why=None if value is not None else "there was no operation")
+    return Figure.of(value, "µs", "there was no operation")

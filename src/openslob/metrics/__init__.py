@@ -4,7 +4,7 @@
 """
 
 from openslob.metrics.model import Better, Metric, RunMetric
-from openslob.metrics.run_metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, summary
+from openslob.metrics.run_metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, priced, summary
 from openslob.metrics.storage_metrics import STORAGE_METRICS, storage_figure
 
 __all__ = [
@@ -12,10 +12,12 @@ __all__ = [
     "OBSERVED",
     "OF_OWN_LOAD",
     "PACED",
+    "PRICED",
     "STORAGE_METRICS",
     "Better",
     "Metric",
     "RunMetric",
+    "priced",
     "storage_figure",
     "summary",
 ]

@@ -30,15 +30,17 @@ from openslob.metrics.computation import (
     session_count,
     wake_up_late_us,
 )
+from openslob.metrics.cost import CURRENCY, PRICE, cost_at, cost_in, unit_in
 from openslob.metrics.model import Better, RunMetric, TimelinePanel
 from openslob.metrics.quantity import Quantity, load_seconds
-from openslob.record.model import Figure
-from openslob.units import MIB
+from openslob.record.model import Figure, RunRecord
+from openslob.units import MIB, Price
 
 NO_READS = "the engine made no read request"
 # A mean read time of 0 µs is impossible: the clock is too coarse.
 BELOW_CLOCK = "the engine's clock showed 0 µs for its reads"
 NO_CPU = "the server used no measurable CPU"
+NO_COMMITS = "nothing was committed"
 NO_SYNCS = "the log was not forced to storage"
 SYNCS_UNTIMED = "the engine does not time its log syncs, or its clock showed 0 µs"
 
@@ -132,8 +134,32 @@ METRICS: dict[str, RunMetric] = {
                   Composite(wake_up_late_us, ScheduleFact("wake_ups"))),
         RunMetric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was repeated.",
                   Amount(SessionSum("conflicts"))),
+        RunMetric("package_power_w", "Power of the processors", "W", _N, "Mean power of all processor packages of the server's host, by RAPL, for all that ran there; memory, devices and fans are not in it.",
+                  PerSecond(HostCounter("package_energy_j"))),
+        RunMetric("joules_per_million_reads", "Energy per 1M read requests", "J", _L, "Energy of all processor packages of the host for a million physical read requests.",
+                  Ratio(PerSecond(HostCounter("package_energy_j"), 1e6), PerSecond(EngineCounter("read_requests")), NO_READS)),
+        RunMetric("joules_per_million_commits", "Energy per 1M commits", "J", _L, "Energy of all processor packages of the host for a million commits of the work loop.",
+                  Ratio(PerSecond(HostCounter("package_energy_j"), 1e6), PerSecond(SessionSum("updates")), NO_COMMITS)),
     )
 }  # fmt: skip
+# What a million costs, by the rate at which they come.
+_COSTS = {
+    "cost_per_million_reads": ("pio_read_per_s", "read requests", "physical read requests"),
+    "cost_per_million_logical_reads": ("lio_per_s", "logical reads", "logical reads"),
+    "cost_per_million_commits": ("commits_per_s", "commits", "commits of the work loop"),
+}
+METRICS |= {
+    name: RunMetric(
+        name, f"Cost per 1M {what}", CURRENCY, _L,
+        f"The price of the server (PRICE) for the time in which it makes a million {counted}, at the rate of the run.",
+        Composite(cost_at(METRICS[rate].of), *METRICS[rate].computation.inputs),
+    )
+    for name, (rate, what, counted) in _COSTS.items()
+}  # fmt: skip
+# Figures that only runs of a server with a price have.
+PRICED = frozenset(_COSTS)
+# The rate that a cost is of, by which its interval within a run is known.
+RATE_OF = {name: rate for name, (rate, *_) in _COSTS.items()}
 # Figures that only runs at a given rate have.
 PACED = frozenset(
     name
@@ -158,7 +184,14 @@ def summary(measurement: Observed) -> Mapping[str, Figure]:
     """
     not_of_it = OBSERVED if isinstance(measurement, Measurement) else frozenset[str]()
     figures = ((name, metric) for name, metric in METRICS.items() if name not in not_of_it)
-    return {name: _figure(metric.of(measurement), metric.unit) for name, metric in figures}
+    return {name: _figure(metric.of(measurement), unit_in(measurement, metric.unit)) for name, metric in figures}
+
+
+def priced(record: RunRecord, price: Price) -> RunRecord:
+    """Return a record with its cost at this price, whatever it had: for a price that became known later."""
+    costs = {name: cost_in(record, price, rate) for name, rate in RATE_OF.items()} if record.summary else {}
+    spec = {**record.spec, PRICE: str(price)}
+    return record.model_copy(update={"spec": spec, "summary": {**record.summary, **costs}})
 
 
 def _figure(quantity: Quantity, unit: str) -> Figure:

@@ -21,7 +21,7 @@ from openslob.measurement import (
     WaitClass,
     Window,
 )
-from openslob.metrics import METRICS, OF_OWN_LOAD, cpu, quantity
+from openslob.metrics import METRICS, OF_OWN_LOAD, PRICED, cpu, quantity
 from openslob.metrics.quantity import Quantity
 from openslob.metrics.waits import CPU_EVENT, CPU_ROW, wait_class
 from openslob.record.model import Figure
@@ -130,7 +130,7 @@ class Interval:
 _FIGURES = {
     name: metric
     for name, metric in METRICS.items()
-    if name not in OF_OWN_LOAD and name not in ("client_cpu_per_s", "elapsed_s")
+    if name not in OF_OWN_LOAD | PRICED and name not in ("client_cpu_per_s", "elapsed_s")
 }
 # Why the device has no latency in an interval.
 NO_DEVICE_READS, NO_DEVICE_WRITES = "the device completed no read", "the device completed no write"

@@ -85,18 +85,24 @@ def remove(directory: Path, name: str) -> None:
     shutil.rmtree(get(directory, name).path)
 
 
+def left_out(found: Found) -> list[RunRecord]:
+    """Return the runs of a record that no baseline stores, because they are not complete. Sweeps keep all."""
+    return [] if found.kind is Kind.SWEEP else [run for run in _runs(found) if run.status is not Status.COMPLETE]
+
+
+def _runs(found: Found) -> list[RunRecord]:
+    if found.kind is Kind.RUN:
+        return [store.load(found.path)]
+    return [entry.record for entry in store.find(found.folder) if entry.record]
+
+
 def _documents(found: Found) -> list[tuple[str, Path]]:
     """Return the files of a run or a sweep, each with the folder that it has below the baseline."""
+    complete = [run.id for run in _runs(found) if run.status is Status.COMPLETE] if found.kind is not Kind.SWEEP else []
     if found.kind is Kind.RUN:
-        run = store.load(found.path)
-        return [(run.id, found.folder / RECORD_FILE)] if run.status is Status.COMPLETE else []
+        return [(run, found.folder / RECORD_FILE) for run in complete]
     if found.kind is not Kind.SWEEP:
-        parts = [entry.record for entry in store.find(found.folder) if entry.record]
-        return [
-            (f"{found.folder.name}/{run.id}", found.folder / run.id / RECORD_FILE)
-            for run in parts
-            if run.status is Status.COMPLETE
-        ]
+        return [(f"{found.folder.name}/{run}", found.folder / run / RECORD_FILE) for run in complete]
     sweep = load_sweep(found.path)
     runs = [point.run for point in sweep.points if point.run and (found.folder / point.run / RECORD_FILE).is_file()]
     files = [(f"{sweep.id}/{run}", found.folder / run / RECORD_FILE) for run in runs]

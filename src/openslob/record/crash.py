@@ -11,19 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from openslob.record.model import Figure, RecordModel, Status, Verdict
-from openslob.record.store import (
-    UNFINISHED,
-    DocumentFolder,
-    RecordEntry,
-    find_records,
-    read_document,
-)
+from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.store import UNFINISHED, DocumentFolder
 from openslob.record.versions import Format
 
 CRASH_VERSION = 1
@@ -90,7 +83,7 @@ class CrashControl(RecordModel):
     may_lose_nothing: Mapping[str, str] = Field(default_factory=dict)
 
 
-class CrashRecord(RecordModel):
+class CrashRecord(DocumentModel):
     """The request of a proof, the server, and each cycle.
 
     ``asked`` has the parameters of the command; ``server`` has facts: ``name``, ``product``, ``version``, ``settings``
@@ -119,8 +112,7 @@ class CrashRecord(RecordModel):
 
     def value(self, name: str) -> float | None:
         """Return a figure of the summary; None when it is not known."""
-        figure = self.summary.get(name)
-        return figure.value if figure else None
+        return value_of(self.summary, name)
 
 
 FORMAT = Format(CrashRecord, "the record of a proof of durability", "crash_version", CRASH_VERSION)
@@ -129,16 +121,9 @@ FORMAT = Format(CrashRecord, "the record of a proof of durability", "crash_versi
 class CrashFolder(DocumentFolder[CrashRecord]):
     """The folder of a proof while it is in progress."""
 
+    form = FORMAT
     file_name = CRASH_FILE
     unfinished: ClassVar = {"status": Status.FAILED, "errors": (UNFINISHED,)}
 
 
-def load(path: Path) -> CrashRecord:
-    """Read the record in a folder or in a `crash.json`. SlobError when there is none that can be read."""
-    file = path / CRASH_FILE if path.is_dir() else path
-    return FORMAT.parse(read_document(file), str(file))
-
-
-def find(results: Path) -> list[RecordEntry[CrashRecord]]:
-    """Return all proofs in ``results``, the oldest first; one that can't be read has a problem instead."""
-    return find_records(results, (f"*/{CRASH_FILE}",), load)
+load, find = CrashFolder.load, CrashFolder.find

@@ -18,19 +18,10 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from openslob.errors import SlobError
 from openslob.record import store
-from openslob.record.model import Figure, RecordModel, Status, Verdict
+from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
 from openslob.record.raw_csv import Event, last_slice_end_ns, window_facts
-from openslob.record.store import (
-    RECORD_FILE,
-    DocumentFolder,
-    RecordEntry,
-    find_records,
-    lock_marker,
-    read_document,
-    running_pid,
-)
+from openslob.record.store import RECORD_FILE, DocumentFolder, running_pid
 from openslob.record.versions import Format
 from openslob.units import NANOS
 
@@ -89,7 +80,7 @@ class Gap(RecordModel):
         return self.end_s - self.begin_s
 
 
-class EnduranceRecord(RecordModel):
+class EnduranceRecord(DocumentModel):
     """The request of an endurance run, its segments, and what they come to.
 
     ``planned_s`` is the time under load that was asked for. ``workload`` holds every parameter (`Workload.to_record`),
@@ -151,8 +142,7 @@ class EnduranceRecord(RecordModel):
 
     def value(self, name: str) -> float | None:
         """Return a figure of the summary; None when it is not known."""
-        figure = self.summary.get(name)
-        return figure.value if figure else None
+        return value_of(self.summary, name)
 
     def with_segment(self, segment: Segment) -> Self:
         """Return the record with this segment in place of the one with the same number, or appended."""
@@ -166,6 +156,7 @@ FORMAT = Format(EnduranceRecord, "the record of an endurance run", "endurance_ve
 class EnduranceFolder(DocumentFolder[EnduranceRecord]):
     """The folder of an endurance run while it is being made."""
 
+    form = FORMAT
     file_name = ENDURANCE_FILE
 
     def discard(self) -> None:
@@ -173,25 +164,16 @@ class EnduranceFolder(DocumentFolder[EnduranceRecord]):
         shutil.rmtree(self.path, ignore_errors=True)
 
     @classmethod
-    def resume(cls, path: Path) -> Self:
-        """Open the folder of an endurance run. SlobError when another process writes it."""
-        record = load(path)
-        if (pid := running_pid(path)) is not None:
-            raise SlobError(f"the endurance run {path.name} is running in process {pid}", "wait for it, or stop it")
-        return cls(path, lock_marker(path), record)
+    def load(cls, path: Path) -> EnduranceRecord:
+        """Read the record, with the time of a segment whose driver was killed as its raw files have it."""
+        record, folder = super().load(path), path if path.is_dir() else path.parent
+        for segment in record.segments:
+            if segment.state is SegmentState.RUNNING and running_pid(folder) is None:
+                record = record.with_segment(measured(folder, segment, SegmentState.KILLED, KILLED))
+        return record
 
 
-def load(path: Path) -> EnduranceRecord:
-    """Read the record in a folder or in an `endurance.json`. SlobError when there is none that can be read.
-
-    A segment whose driver was killed has the time that its raw files have.
-    """
-    file = path / ENDURANCE_FILE if path.is_dir() else path
-    record = FORMAT.parse(read_document(file), str(file))
-    for segment in record.segments:
-        if segment.state is SegmentState.RUNNING and running_pid(file.parent) is None:
-            record = record.with_segment(measured(file.parent, segment, SegmentState.KILLED, KILLED))
-    return record
+load, find = EnduranceFolder.load, EnduranceFolder.find
 
 
 def measured(folder: Path, segment: Segment, state: SegmentState, why: str = "") -> Segment:
@@ -228,8 +210,3 @@ def run_folder(folder: Path, segment: Segment) -> Path | None:
         return folder / segment.run
     named = sorted(folder.glob(f"*-{segment.run_name}/{RECORD_FILE}"))
     return named[-1].parent if named else None
-
-
-def find(results: Path) -> list[RecordEntry[EnduranceRecord]]:
-    """Return all endurance runs in ``results``, the oldest first; one that can't be read has a problem instead."""
-    return find_records(results, (f"*/{ENDURANCE_FILE}",), load)

@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from openslob.record import store
-from openslob.record.model import Figure, RecordModel, Status, Verdict
-from openslob.record.store import DocumentFolder, RecordEntry, cannot_write
+from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.store import DocumentFolder, cannot_write
 from openslob.record.versions import Format
 
 FAILOVER_VERSION = 1
@@ -53,8 +52,7 @@ class FailoverCycle(RecordModel):
 
     def value(self, name: str) -> float | None:
         """Return a figure; None when it is not known."""
-        figure = self.figures.get(name)
-        return figure.value if figure else None
+        return value_of(self.figures, name)
 
 
 class FollowStep(RecordModel):
@@ -72,7 +70,7 @@ class FollowStep(RecordModel):
     why: str = ""
 
 
-class FailoverRecord(RecordModel):
+class FailoverRecord(DocumentModel):
     """Everything about one test of failover, or of the rate that copies follow.
 
     ``asked`` is its parameters, ``servers`` what they are (product, version), ``roles`` who makes the outage and who
@@ -99,8 +97,7 @@ class FailoverRecord(RecordModel):
 
     def value(self, name: str) -> float | None:
         """Return a figure of the summary; None when it is not known."""
-        figure = self.summary.get(name)
-        return figure.value if figure else None
+        return value_of(self.summary, name)
 
 
 FORMAT = Format(FailoverRecord, "the record of a test of failover", "failover_version", FAILOVER_VERSION)
@@ -109,6 +106,7 @@ FORMAT = Format(FailoverRecord, "the record of a test of failover", "failover_ve
 class FailoverFolder(DocumentFolder[FailoverRecord]):
     """The folder of a test of failover while it is in progress."""
 
+    form = FORMAT
     file_name = FAILOVER_FILE
     unfinished: ClassVar = {"status": Status.FAILED, "errors": (UNFINISHED,)}
 
@@ -124,15 +122,7 @@ class FailoverFolder(DocumentFolder[FailoverRecord]):
             raise cannot_write(path, error) from error
 
 
-def load(path: Path) -> FailoverRecord:
-    """Read the record in a folder or in a `failover.json`. SlobError when there is none that can be read."""
-    file = path / FAILOVER_FILE if path.is_dir() else path
-    return FORMAT.parse(store.read_document(file), str(file))
-
-
-def find(results: Path) -> list[RecordEntry[FailoverRecord]]:
-    """Return every test of failover in ``results``, the oldest first; one that can't be read has a problem instead."""
-    return store.find_records(results, (f"*/{FAILOVER_FILE}",), load)
+load, find = FailoverFolder.load, FailoverFolder.find
 
 
 def rows_of(folder: Path, file: str) -> list[dict[str, str]]:

@@ -1,7 +1,7 @@
 """Records of every kind: which there are, and which of them a word means. All commands find records here.
 
-A whole record is a run, a raw measurement, or one that has runs: a sweep, an endurance run, a repeated run. Its runs
-are parts of a whole record, which only their paths and ids name.
+A whole record is a run, a raw measurement, or one that has runs: a sweep, an endurance run, a repeated run, a lab.
+Its runs are parts of a whole record, which only their paths and ids name.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from openslob.errors import SlobError, UsageError
-from openslob.record import crash, endurance, failover, repeated, storage, store, sweep
-from openslob.record.crash import CRASH_FILE
-from openslob.record.endurance import ENDURANCE_FILE
-from openslob.record.failover import FAILOVER_FILE
-from openslob.record.repeated import REPEATED_FILE
-from openslob.record.storage import CEILING, STORAGE_FILE
-from openslob.record.store import RECORD_FILE, SLICES, RecordEntry, say_nothing
-from openslob.record.sweep import SWEEP_FILE
+from openslob.record import store
+from openslob.record.crash import CrashFolder
+from openslob.record.endurance import EnduranceFolder
+from openslob.record.failover import FailoverFolder
+from openslob.record.lab import LabFolder
+from openslob.record.repeated import RepeatedFolder
+from openslob.record.storage import CEILING, StorageFolder
+from openslob.record.store import RECORD_FILE, SLICES, DocumentFolder, RecordEntry, say_nothing
+from openslob.record.sweep import SweepFolder
 
 LATEST = frozenset({"latest", "last"})
 _MOST_NAMED = 5
@@ -37,40 +38,46 @@ class Kind(StrEnum):
     REPEATED = "repeated run"
     FAILOVER = "test of failover"
     CRASH = "proof of durability"
+    LAB = "lab"
 
 
 @dataclass(frozen=True)
-class _Document:
-    """A kind of record that is one document: its file, what finds all of a folder, and the command that makes one.
+class Document:
+    """A kind of record that is one document: its folder, and the command that makes one.
 
     ``has_runs``: the folders of its runs are in its own folder.
     """
 
-    file: str
-    find: Callable[[Path], Sequence[RecordEntry[Any]]]
+    folder: type[DocumentFolder[Any]]
     maker: str
     has_runs: bool
 
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return self.folder.file_name
 
-_DOCUMENTS = {
-    Kind.SWEEP: _Document(SWEEP_FILE, sweep.find_sweeps, "slob sweep", has_runs=True),
-    Kind.STORAGE: _Document(STORAGE_FILE, storage.find, "slob raw calibrate", has_runs=False),
-    Kind.ENDURANCE: _Document(ENDURANCE_FILE, endurance.find, "slob endure", has_runs=True),
-    Kind.REPEATED: _Document(REPEATED_FILE, repeated.find, "slob watch --every", has_runs=True),
-    Kind.FAILOVER: _Document(FAILOVER_FILE, failover.find, "slob failover", has_runs=False),
-    Kind.CRASH: _Document(CRASH_FILE, crash.find, "slob crash", has_runs=False),
+
+DOCUMENTS = {
+    Kind.SWEEP: Document(SweepFolder, "slob sweep", has_runs=True),
+    Kind.STORAGE: Document(StorageFolder, "slob raw calibrate", has_runs=False),
+    Kind.ENDURANCE: Document(EnduranceFolder, "slob endure", has_runs=True),
+    Kind.REPEATED: Document(RepeatedFolder, "slob watch --every", has_runs=True),
+    Kind.FAILOVER: Document(FailoverFolder, "slob failover", has_runs=False),
+    Kind.CRASH: Document(CrashFolder, "slob crash", has_runs=False),
+    Kind.LAB: Document(LabFolder, "slob lab", has_runs=True),
 }
 ALL = frozenset(Kind)
 # What consists of runs.
-_WITH_RUNS = {document.file: kind for kind, document in _DOCUMENTS.items() if document.has_runs}
+_WITH_RUNS = {document.file: kind for kind, document in DOCUMENTS.items() if document.has_runs}
 # What has runs: these can be compared and exported.
 OF_RUNS = frozenset({Kind.RUN, *_WITH_RUNS.values()})
 _FILES = {
     RECORD_FILE: Kind.RUN,
-    **{document.file: kind for kind, document in _DOCUMENTS.items()},
+    **{document.file: kind for kind, document in DOCUMENTS.items()},
     SLICES: Kind.RUN,
 }
-_MAKERS = {Kind.RUN: "slob run", **{kind: document.maker for kind, document in _DOCUMENTS.items()}}
+_MAKERS = {Kind.RUN: "slob run", **{kind: document.maker for kind, document in DOCUMENTS.items()}}
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,7 @@ def has_records(folder: Path) -> bool:
 def every(results: Path) -> list[Listed]:
     """Return all records in ``results`` and the runs of those, the oldest first, with those that can't be read."""
     runs = [Listed(Kind.RUN, entry, _whole_of(entry.path)) for entry in store.find(results)]
-    others = [Listed(kind, entry) for kind, document in _DOCUMENTS.items() for entry in document.find(results)]
+    others = [Listed(kind, entry) for kind, document in DOCUMENTS.items() for entry in document.folder.find(results)]
     return sorted([*runs, *others], key=lambda each: store.age(each.entry))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -51,12 +51,30 @@ class RecordModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class DocumentModel(RecordModel):
+    """A record that is one JSON document in a folder of its own, whose name is its ``id``."""
+
+    if TYPE_CHECKING:  # each kind has the field at its own place
+        id: str
+
+
 class Figure(RecordModel):
     """A published number with its unit. ``value`` is None when it is not known, and ``why`` gives the reason then."""
 
     value: float | None
     unit: str
     why: str | None = None
+
+    @classmethod
+    def of(cls, value: float | None, unit: str, why: str) -> Self:
+        """Return a figure; ``why`` is the reason if its value is None, and is left out otherwise."""
+        return cls(value=value, unit=unit, why=why if value is None else None)
+
+
+def value_of(figures: Mapping[str, Figure], name: str) -> float | None:
+    """Return the value of a figure; None when it is not known."""
+    figure = figures.get(name)
+    return figure.value if figure else None
 
 
 class Verdict(RecordModel):
@@ -130,7 +148,7 @@ def reservations(experimental: str, stand_in: bool) -> tuple[str, ...]:
     return (*([no_database] if stand_in else []), *([f"Experimental: {experimental}."] if experimental else []))
 
 
-class RunRecord(RecordModel):
+class RunRecord(DocumentModel):
     """Everything about one run, without secrets.
 
     ``spec`` is `Workload.to_record`. That of an observation has ``command`` (the words of the observed command),
@@ -142,13 +160,15 @@ class RunRecord(RecordModel):
     ``_pct`` …). The report knows the following facts by name and shows every other one unchanged. ``environment``:
     ``local`` (whether the server is on this host), ``host`` (its name), ``host_cpu_s`` (CPU seconds of the window by
     kind of time), ``server_cpu_s`` (by kind of server process or thread), ``server_host_cpu_s`` (busy and idle, of a
-    server's host that can't be examined) and ``cpu_source`` (of which of these the engine is the source).
+    server's host that can't be examined) and ``cpu_source`` (of which of these the engine is the source). ``drivers``
+    has the fields of `DriverUse` of each driver that ran sessions, if the process that wrote the record did not.
     ``server_limits`` has the limits of the server's control group when the window began, by their names in ``os.csv``:
     ``cpu_quota`` in CPUs, ``read_limit`` and ``write_limit`` in requests per second, ``read_bytes_limit`` and
     ``write_bytes_limit``, ``memory_limit_bytes``; it is empty if there are none. ``engine``:
     ``product``, ``version``, ``target``, ``block_size``, ``cache_bytes``, ``data_bytes``, ``direct_io``, ``settings``,
     ``plans`` (text by statement), ``wait_latency`` (of the events whose waits the engine counts by duration, as
     ``latency`` but only as fine as the engine's buckets, each wait at the upper edge of its own) and, where they apply,
+    ``server_started_at`` (by the server's clock; runs of one start are more alike than those of several),
     ``attachments`` (files in the run's folder of reports that the server made), ``experimental`` (why the engine's
     figures are not to be relied on yet) and ``stand_in`` (the server is no database). Either may have ``unknown``,
     which maps a fact to the reason why it is not known.

@@ -11,21 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from pydantic import Field
 
-from openslob.errors import SlobError
-from openslob.record.model import Figure, RecordModel, Status, Verdict
-from openslob.record.store import (
-    DocumentFolder,
-    RecordEntry,
-    find_records,
-    lock_marker,
-    read_document,
-    running_pid,
-)
+from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format
 
 REPEATED_VERSION = 1
@@ -57,7 +48,7 @@ class RepeatedTime(RecordModel):
     why: str = ""
 
 
-class RepeatedRecord(RecordModel):
+class RepeatedRecord(DocumentModel):
     """The request of a repeated run and what became of each time.
 
     ``every_s`` is the time between two runs, ``planned`` the number of times; None: until it is stopped. ``first_s`` is
@@ -96,8 +87,7 @@ class RepeatedRecord(RecordModel):
 
     def value(self, name: str) -> float | None:
         """Return a figure of the summary; None when it is not known."""
-        figure = self.summary.get(name)
-        return figure.value if figure else None
+        return value_of(self.summary, name)
 
 
 FORMAT = Format(RepeatedRecord, "the record of a repeated run", "repeated_version", REPEATED_VERSION)
@@ -106,23 +96,8 @@ FORMAT = Format(RepeatedRecord, "the record of a repeated run", "repeated_versio
 class RepeatedFolder(DocumentFolder[RepeatedRecord]):
     """The folder of a repeated run while it is being made."""
 
+    form = FORMAT
     file_name = REPEATED_FILE
 
-    @classmethod
-    def resume(cls, path: Path) -> Self:
-        """Open the folder of a repeated run. SlobError when another process writes it."""
-        record = load(path)
-        if (pid := running_pid(path)) is not None:
-            raise SlobError(f"the repeated run {path.name} is running in process {pid}", "wait for it, or stop it")
-        return cls(path, lock_marker(path), record)
 
-
-def load(path: Path) -> RepeatedRecord:
-    """Read the record in a folder or in a `repeated.json`. SlobError when there is none that can be read."""
-    file = path / REPEATED_FILE if path.is_dir() else path
-    return FORMAT.parse(read_document(file), str(file))
-
-
-def find(results: Path) -> list[RecordEntry[RepeatedRecord]]:
-    """Return all repeated runs in ``results``, the oldest first; one that can't be read has a problem instead."""
-    return find_records(results, (f"*/{REPEATED_FILE}",), load)
+load, find = RepeatedFolder.load, RepeatedFolder.find

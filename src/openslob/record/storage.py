@@ -10,14 +10,12 @@ History of the format, newest first:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from openslob.record import store
-from openslob.record.model import Figure, RecordModel, Status, Verdict
-from openslob.record.store import UNFINISHED, DocumentFolder, RecordEntry
+from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.store import UNFINISHED, DocumentFolder
 from openslob.record.versions import Format
 
 STORAGE_VERSION = 1
@@ -60,11 +58,10 @@ class StorageStep(RecordModel):
 
     def value(self, name: str) -> float | None:
         """Return a figure of the step; None when it is not known."""
-        figure = self.figures.get(name)
-        return figure.value if figure else None
+        return value_of(self.figures, name)
 
 
-class StorageRecord(RecordModel):
+class StorageRecord(DocumentModel):
     """Everything about one raw measurement.
 
     ``tool`` is the command (``calibrate``, ``orion``, ``dd``, ``compare``) or ``ceiling``, which a run or a sweep
@@ -94,8 +91,7 @@ class StorageRecord(RecordModel):
 
     def value(self, name: str) -> float | None:
         """Return a figure of the summary; None when it is not known."""
-        figure = self.summary.get(name)
-        return figure.value if figure else None
+        return value_of(self.summary, name)
 
 
 FORMAT = Format(StorageRecord, "the record of a raw measurement", "storage_version", STORAGE_VERSION)
@@ -104,6 +100,7 @@ FORMAT = Format(StorageRecord, "the record of a raw measurement", "storage_versi
 class StorageFolder(DocumentFolder[StorageRecord]):
     """The folder of a raw measurement while it is in progress."""
 
+    form = FORMAT
     file_name = STORAGE_FILE
     unfinished: ClassVar = {"status": Status.FAILED, "errors": (UNFINISHED,)}
 
@@ -117,12 +114,4 @@ class StorageFolder(DocumentFolder[StorageRecord]):
         return self.record
 
 
-def load(path: Path) -> StorageRecord:
-    """Read the record in a folder or in a `storage.json`. SlobError when there is none that can be read."""
-    file = path / STORAGE_FILE if path.is_dir() else path
-    return FORMAT.parse(store.read_document(file), str(file))
-
-
-def find(results: Path) -> list[RecordEntry[StorageRecord]]:
-    """Return every raw measurement in ``results``, the oldest first; one that can't be read has a problem instead."""
-    return store.find_records(results, (f"*/{STORAGE_FILE}",), load)
+load, find = StorageFolder.load, StorageFolder.find

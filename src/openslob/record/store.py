@@ -18,16 +18,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import IO, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel
 
 from openslob.disk import open_regular, read_json, refuse_planted, write_atomically
 from openslob.errors import SlobError
-from openslob.record.model import RunRecord, Status
+from openslob.record.model import DocumentModel, RunRecord, Status
 from openslob.record.raw_csv import RawCsv
 from openslob.record.thinning import ThinnedCsv
-from openslob.record.versions import RESTORE, RUN
+from openslob.record.versions import RESTORE, RUN, Format
 from openslob.secrets import redact_document, redact_text
 
 RECORD_FILE = "run.json"
@@ -41,6 +41,7 @@ UNFINISHED = "the run did not finish: its driver ended before it could write the
 _PATTERNS = tuple(f"{folder}/{name}" for folder in ("*", "*/*") for name in (RECORD_FILE, SLICES))
 
 Record = TypeVar("Record", bound=BaseModel)
+Document = TypeVar("Document", bound=DocumentModel)
 
 
 def record_id(name: str, started_at: str) -> str:
@@ -149,40 +150,37 @@ class RunFolder:
         _save_document(self.path / RECORD_FILE, record.model_copy(update={"id": self.id}))
 
 
-class Document(Protocol):
-    """A record with an id: a model of `pydantic`."""
-
-    @property
-    def id(self) -> str:
-        """The name of the folder."""
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
-        """Return the record with some fields replaced."""
-
-    def model_dump(self, *, mode: str) -> dict[str, Any]:
-        """Return the fields as plain values."""
-
-
-AnyDocument = TypeVar("AnyDocument", bound=Document)
-
-
-class DocumentFolder(Generic[AnyDocument]):
+class DocumentFolder(Generic[Document]):
     """The folder of a record that is one JSON document, replaced as a whole. One process writes it.
 
-    A ``with`` block releases the folder at its end; the document stays as last saved. A kind of record sets
-    ``file_name``, and ``unfinished``: the fields by which a document whose driver ended too early says so.
+    A ``with`` block releases the folder at its end; the document stays as last saved. A kind of record sets its
+    ``form``, its ``file_name``, and ``unfinished``: the fields by which a document whose driver ended too early says
+    so.
     """
 
+    form: ClassVar[Format[Any]]
     file_name: ClassVar[str]
     unfinished: ClassVar[Mapping[str, object]] = {}
 
-    def __init__(self, path: Path, marker: IO[bytes], record: AnyDocument) -> None:
+    def __init__(self, path: Path, marker: IO[bytes], record: Document) -> None:
         self.path = path
         self.record = record
         self._marker = marker
 
     @classmethod
-    def begin(cls, results: Path, record: AnyDocument) -> Self:
+    def load(cls, path: Path) -> Document:
+        """Read the record in a folder, or in its file. SlobError when there is none that can be read."""
+        file = path / cls.file_name if path.is_dir() else path
+        record: Document = cls.form.parse(read_document(file), str(file))
+        return record
+
+    @classmethod
+    def find(cls, results: Path) -> list[RecordEntry[Document]]:
+        """Return all records of this kind, the oldest first; one that can't be read has a problem instead."""
+        return find_records(results, (f"*/{cls.file_name}",), cls.load)
+
+    @classmethod
+    def begin(cls, results: Path, record: Document) -> Self:
         """Create the folder ``results/<record.id>``, with ``-2`` and so on appended if taken, and write the record.
 
         This first document has the fields ``unfinished``.
@@ -192,7 +190,15 @@ class DocumentFolder(Generic[AnyDocument]):
         folder.save(record.model_copy(update={"id": path.name, **cls.unfinished}))
         return folder
 
-    def save(self, record: AnyDocument) -> None:
+    @classmethod
+    def resume(cls, path: Path) -> Self:
+        """Open the folder of a record that goes on. SlobError when another process writes it."""
+        record = cls.load(path)
+        if (pid := running_pid(path)) is not None:
+            raise SlobError(f"{path.name} is running in process {pid}", "wait for it to end, or stop it")
+        return cls(path, lock_marker(path), record)
+
+    def save(self, record: Document) -> None:
         """Replace the record on disk atomically."""
         _save_document(self.path / self.file_name, record)
         self.record = record
@@ -336,7 +342,7 @@ def _release(folder: Path, marker: IO[bytes]) -> None:
     marker.close()
 
 
-def _save_document(path: Path, record: Document) -> None:
+def _save_document(path: Path, record: DocumentModel) -> None:
     document = _only_json(redact_document(record.model_dump(mode="json")))
     save_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 

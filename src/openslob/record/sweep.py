@@ -5,6 +5,7 @@ a whole after every point, so that a sweep can be resumed after any crash; a poi
 pending then.
 
 History of the format, newest first:
+  2  settings of the server's own in ``server_grid``, with their ``effects``.
   1  first version.
 """
 
@@ -22,22 +23,18 @@ from pydantic import Field
 
 from openslob.errors import SlobError
 from openslob.record import store
-from openslob.record.model import RecordModel, Status
-from openslob.record.store import (
-    DocumentFolder,
-    RecordEntry,
-    find_records,
-    lock_marker,
-    read_document,
-    running_pid,
-)
+from openslob.record.model import DocumentModel, RecordModel, Status
+from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format, NewerVersionError
 from openslob.units import Extent
+from openslob.workload import Workload
 
-SWEEP_VERSION = 1
+SWEEP_VERSION = 2
 SWEEP_FILE = "sweep.json"
 
 _SIZES = ("cache_bytes", "block_size")
+# What of a managed server a sweep varies, by the name of `ServerSpec`'s field.
+_SERVER_PARAMETERS = (*_SIZES, "io", "huge_pages", "cpus", "version", "bin_dir")
 
 Value = bool | int | float | str | None
 Values = Mapping[str, Value]
@@ -47,7 +44,18 @@ def shown_parameter(name: str, value: Value) -> tuple[str, str]:
     """Return name and value as on the command line: ``cache`` and ``16M`` for 16,777,216 ``cache_bytes``."""
     if name in _SIZES and isinstance(value, int):
         return name.removesuffix("_bytes"), str(Extent(value, in_bytes=True))
-    return name, str(value)
+    return name, ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def is_setting(name: str) -> bool:
+    """Return whether a name is that of a setting of the server's own, and not of a parameter."""
+    return name not in Workload.model_fields and name not in _SERVER_PARAMETERS
+
+
+def in_words(name: str, value: Value) -> str:
+    """Return name and value in words; a setting as the server has it, ``io_method=sync``."""
+    shown, text = shown_parameter(name, value)
+    return f"{shown}={text}" if is_setting(name) else f"{shown.replace('_', ' ')} {text}"
 
 
 class PointState(StrEnum):
@@ -79,7 +87,7 @@ class SweepPoint(RecordModel):
     @property
     def label(self) -> str:
         """The point's values in words and, from the second on, the repeat."""
-        words = [f"{name.replace('_', ' ')} {value}" for name, value in self._shown()]
+        words = [in_words(name, value) for name, value in {**self.server, **self.values}.items()]
         return ", ".join(words or ["the only point"]) + (f", repeat {self.repeat}" if self.repeat > 1 else "")
 
     @property
@@ -113,7 +121,7 @@ class SearchRecord(RecordModel):
 _ANSWER = ("throughput", "sessions", "best", "latency_us", "why")
 
 
-class SweepRecord(RecordModel):
+class SweepRecord(DocumentModel):
     """The request of a sweep and the state of its points.
 
     ``workload`` holds every parameter (`Workload.to_record`), ``grid`` the values of the varied ones by field name,
@@ -122,6 +130,7 @@ class SweepRecord(RecordModel):
     ``steady_limit_s`` is the longest warm-up if the warm-up lasts until throughput is steady, else None. ``status`` is
     interrupted while a point is pending, and failed when a point failed or was skipped. ``against`` names the parameter
     of ``grid`` or ``server_grid`` whose two values are compared; ``figures`` names the metrics to show for every point.
+    ``effects`` says how those of ``server_grid`` take effect that are settings of the server's own, by their names.
     """
 
     sweep_version: int = SWEEP_VERSION
@@ -135,6 +144,7 @@ class SweepRecord(RecordModel):
     workload: Mapping[str, Any]
     grid: Mapping[str, tuple[Value, ...]]
     server_grid: Mapping[str, tuple[Value, ...]] = Field(default_factory=dict)
+    effects: Mapping[str, str] = Field(default_factory=dict)
     server: Mapping[str, Value] | None = None
     repeats: int = 1
     seed: int
@@ -206,27 +216,22 @@ class SweepRecord(RecordModel):
         )
 
 
-FORMAT = Format(SweepRecord, "the record of a sweep", "sweep_version", SWEEP_VERSION)
+def _add_effects(document: dict[str, Any]) -> dict[str, Any]:
+    # No sweep of version 1 varied settings of the server's own: the model's default, none, is right.
+    return document
+
+
+FORMAT = Format(SweepRecord, "the record of a sweep", "sweep_version", SWEEP_VERSION, {1: _add_effects})
 
 
 class SweepFolder(DocumentFolder[SweepRecord]):
     """The folder of a sweep while it is being executed."""
 
+    form = FORMAT
     file_name = SWEEP_FILE
 
-    @classmethod
-    def resume(cls, path: Path) -> Self:
-        """Open the folder of an unfinished sweep. SlobError when another process is executing it."""
-        record = load_sweep(path)
-        if (pid := running_pid(path)) is not None:
-            raise SlobError(f"the sweep {path.name} is running in process {pid}", "wait for it to end, or stop it")
-        return cls(path, lock_marker(path), record)
 
-
-def load_sweep(path: Path) -> SweepRecord:
-    """Read the record in a sweep's folder or in a `sweep.json`. SlobError when there is none that can be read."""
-    file = path / SWEEP_FILE if path.is_dir() else path
-    return FORMAT.parse(read_document(file), str(file))
+load_sweep, find_sweeps = SweepFolder.load, SweepFolder.find
 
 
 def lost_points(path: Path, record: SweepRecord) -> list[tuple[SweepPoint, str]]:
@@ -248,8 +253,3 @@ def lost_points(path: Path, record: SweepRecord) -> list[tuple[SweepPoint, str]]
         if why:
             lost.append((point, why))
     return lost
-
-
-def find_sweeps(results: Path) -> list[RecordEntry[SweepRecord]]:
-    """Return all sweeps in ``results``, the oldest first; one that can't be read has a problem instead of a record."""
-    return find_records(results, (f"*/{SWEEP_FILE}",), load_sweep)

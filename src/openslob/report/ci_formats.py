@@ -19,6 +19,7 @@ from openslob.report.comparison import (
 )
 from openslob.report.format import without_controls
 from openslob.report.gate_text import gate_sentence
+from openslob.report.runs_needed import runs_needed
 
 _SUITE = "slob compare"
 _CONDITIONS = "conditions are the same"
@@ -40,11 +41,12 @@ def markdown(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
     several, physical = len(comparison.pairs) > 1, reads_reached_device(comparison)
     lines += ["| figure | A | B | change | result |", "| --- | ---: | ---: | ---: | --- |"]
     for name, change in main_differences(comparison).items():
-        if change.pct is None and change.change is None:
+        if change.pct is None and change.change is None and change.unit_b is None:
             continue
         values = ("", "") if several else value_cells(change)
         cells = (figure_label(name, physical), *values, *change_cells(change)[:2])
         lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
+    lines += [line for text in runs_needed(comparison) for line in ("", _cell(text))]
     return "\n".join(lines) + "\n"
 
 

@@ -12,11 +12,15 @@ from openslob.analyze.ci_gate import GateCheck, GateResult
 from openslob.analyze.compare import Comparison, Mismatch, Pair
 from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import axes_for
-from openslob.analyze.statistics import DETECT_PCT, MOST_REPEATS, Basis, Difference, Outcome
+from openslob.analyze.differences import Difference, Outcome
+from openslob.analyze.intervals import MOST_RUNS
+from openslob.analyze.statistics import Basis
 from openslob.metrics import METRICS
+from openslob.metrics.run_metrics import RATE_OF
 from openslob.report.format import MISSING, number, pairs, quantity, shortened, table, warning_lines, wrapped
 from openslob.report.gate_text import gate_sentence
 from openslob.report.record_view import REACHED_DEVICE
+from openslob.report.runs_needed import footnote, runs_needed, way_out
 
 _MOST_POINTS_NAMED = 8
 _WIDEST_VALUE = 60
@@ -25,7 +29,6 @@ _WIDEST_SHOWN = 100
 # Larger changes are given as a multiple: often A is practically nothing, and a percentage of it is useless.
 MOST_PCT = 1000.0
 _CHANGE_HEAD = ("B against A", "difference", "runs*")
-_NEEDED = f"* Runs per side that would show a change of {DETECT_PCT:g} % at this spread."
 _IN_TABLE = {Outcome.NOT_SHOWN: "not shown", Outcome.NOT_ENOUGH: "no data"}
 _SHOWN = (Outcome.BETTER, Outcome.WORSE, Outcome.DIFFERENT)
 # Parts of the time per operation that make less of the difference, in percentage points, are one row.
@@ -35,12 +38,13 @@ _MAIN = (
     "transactions_per_s", "ops_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s", "engine_read_latency_us",
     "pio_write_per_s",
     "redo_mb_per_s", "commits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_left_pct",
+    *RATE_OF,
     "select_mean_us", "select_p50_us", "select_p99_us", "update_mean_us", "update_p50_us", "update_p99_us",
 )  # fmt: skip
 # Figures of the side-by-side tables.
 _SIDE_BY_SIDE = (
     "pio_read_per_s", "lio_per_s", "block_visits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu",
-    "host_cpu_left_pct", "engine_read_latency_us", "select_mean_us", "select_p99_us", "update_mean_us",
+    "host_cpu_left_pct", *RATE_OF, "engine_read_latency_us", "select_mean_us", "select_p99_us", "update_mean_us",
 )  # fmt: skip
 
 
@@ -72,6 +76,7 @@ def comparison_json(comparison: Comparison, checks: Sequence[GateCheck] = ()) ->
         "a": comparison.name_a,
         "b": comparison.name_b,
         "reservations": reservations(comparison),
+        "runs_needed": runs_needed(comparison),
         "loads": list(comparison.loads) if comparison.loads else None,
         "mismatches": [asdict(each) for each in comparison.mismatches],
         "conditions": [_check_json(each) for each in checks],
@@ -101,7 +106,7 @@ def _result(comparison: Comparison) -> str:
     counts = Counter(change.outcome for name, change in main_differences(comparison).items() if not _is_empty(change))
     judged = sum(counts[outcome] for outcome in (*_SHOWN, Outcome.NOT_SHOWN))
     if not judged:
-        return "Not enough data to compare B with A: repeat the runs at least three times on each side."
+        return f"Not enough data to compare B with A: {way_out(comparison)}."
     parts = [f"{outcome.value} in {counts[outcome]}" for outcome in _SHOWN if counts[outcome]]
     words = f"{', '.join(parts)} of {judged} figures" if parts else f"no difference is shown in any of {judged} figures"
     text = f"B against A: {words}"
@@ -160,8 +165,9 @@ def reservations(comparison: Comparison) -> list[str]:
 
 def _side(name: str, points: Sequence[Point]) -> str:
     runs = sum(len(point.record_ids) for point in points)
-    what = f"{runs} run{'' if runs == 1 else 's'}"
-    return f"{name} ({what} at {len(points)} points)" if len(points) > 1 else f"{name} ({what})"
+    what = f"{runs} run{'' if runs == 1 else 's'}" + (f" at {len(points)} points" if len(points) > 1 else "")
+    prices = dict.fromkeys(point.price for point in points if point.price)
+    return f"{name} ({', '.join([what, *(f'at {price}' for price in prices)])})"
 
 
 def _check_lines(checks: Sequence[GateCheck]) -> list[str]:
@@ -201,12 +207,13 @@ def _loads(comparison: Comparison) -> str:
 
 
 def _value_table(rows: Mapping[str, Difference], physical: bool, columns: int | None) -> list[str]:
-    head = ("figure", "A", "B", *_CHANGE_HEAD)
-    return table(
-        head,
-        [(figure_label(name, physical), *value_cells(change), *change_cells(change)) for name, change in rows.items()],
-        columns=columns,
-    )
+    last = None if any(_needed(change) for change in rows.values()) else -1
+    head = ("figure", "A", "B", *_CHANGE_HEAD[:last])
+    cells = [
+        (figure_label(name, physical), *value_cells(change), *change_cells(change)[:last])
+        for name, change in rows.items()
+    ]
+    return table(head, cells, columns=columns)
 
 
 def _mean_table(rows: Mapping[str, Difference], physical: bool, columns: int | None) -> list[str]:
@@ -259,6 +266,8 @@ def change_cells(difference: Difference) -> tuple[str, str, str]:
         (difference.change, difference.change_low, difference.change_high),
     )
     change = None if in_points else multiple(difference)
+    if difference.unit_b is not None:
+        return MISSING, "other currency", ""
     return (
         change or _interval(*(plain if in_points else percent), unit),
         _IN_TABLE.get(difference.outcome, difference.outcome.value),
@@ -285,12 +294,13 @@ def _interval(change: float | None, low: float | None, high: float | None, unit:
 def _needed(difference: Difference) -> str:
     if difference.repeats_needed is None or difference.outcome is not Outcome.NOT_SHOWN:
         return ""
-    return f"{MOST_REPEATS}+" if difference.repeats_needed == MOST_REPEATS else str(difference.repeats_needed)
+    return f"{MOST_RUNS}+" if difference.repeats_needed == MOST_RUNS else str(difference.repeats_needed)
 
 
 def value_cells(difference: Difference) -> tuple[str, str]:
     """Return both means with their unit."""
-    return figure_text(difference.a.mean, difference.unit), figure_text(difference.b.mean, difference.unit)
+    unit_b = difference.unit if difference.unit_b is None else difference.unit_b
+    return figure_text(difference.a.mean, difference.unit), figure_text(difference.b.mean, unit_b)
 
 
 def is_listed(name: str, difference: Difference) -> bool:
@@ -300,20 +310,23 @@ def is_listed(name: str, difference: Difference) -> bool:
 
 def _is_empty(difference: Difference) -> bool:
     """Return whether the figure is unknown, or 0 on both sides."""
-    return difference.outcome is Outcome.UNKNOWN or (difference.a.mean == 0 and difference.b.mean == 0)
+    is_unknown = difference.outcome is Outcome.UNKNOWN and difference.unit_b is None
+    return is_unknown or (difference.a.mean == 0 and difference.b.mean == 0)
+
+
+def _every_difference(comparison: Comparison) -> list[Difference]:
+    return [each for pair in comparison.pairs for each in pair.differences.values()]
 
 
 def _remarks(comparison: Comparison) -> list[str]:
     points = [point for pair in comparison.pairs for point in (pair.a, pair.b)]
     within = any(point.metrics["ops_per_s"].basis is Basis.WITHIN_RUN for point in points)
-    single = all(len(point.record_ids) < 2 for point in points) and len(comparison.pairs) == 1
-    needed = any(pair.differences[name].repeats_needed for pair in comparison.pairs for name in pair.differences)
     remarks = [
-        *([_NEEDED] if needed else []),
+        *([footnote(comparison)] if any(_needed(each) for each in _every_difference(comparison)) else []),
+        *runs_needed(comparison),
         *_fails(comparison),
         *([f"Only in A: {_named(comparison.only_a)}."] if comparison.only_a else []),
         *([f"Only in B: {_named(comparison.only_b)}."] if comparison.only_b else []),
-        *(["There is one run per side: how much runs differ from each other is not known."] if single else []),
         *(["± of a single run comes from the spread within it."] if within else []),
     ]
     return ["", *(line for text in remarks for line in wrapped(text))] if remarks else []
@@ -363,7 +376,8 @@ def _time_json(time: Breakdown | None) -> dict[str, Any] | None:
 def side_by_side_lines(comparison: Comparison, more_figures: Sequence[str] = (), width: int | None = None) -> list[str]:
     """Return a table for each point that both sides have; ``more_figures`` come before those that are always shown."""
     head = f"{comparison.name_b} against {comparison.name_a}: differences of means, ± half of the 95 % interval."
-    lines = wrapped(head[0].upper() + head[1:])
+    # The name of a setting stays as the server writes it.
+    lines = wrapped(head if "=" in head.split(maxsplit=1)[0] else head[0].upper() + head[1:])
     if comparison.mismatches:
         lines += ["Conditions that are not the same on both sides, too:", *mismatch_lines(comparison.mismatches)]
     for pair in comparison.pairs:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from openslob.analyze.curves.points import SET
 from openslob.analyze.load_kinds import load_kind
 from openslob.metrics import METRICS
 from openslob.record.model import RecordKind, RunRecord
@@ -70,6 +71,7 @@ _HOST_KNOWN = frozenset(
         "python",
         "unknown",
         "command",
+        "drivers",
     }
 )
 
@@ -120,7 +122,9 @@ def _tested(record: RunRecord) -> list[tuple[str, str]]:
     """Return the workload: sessions, data, operation, duration, and parameters that differ from their defaults."""
     rows = [("sessions", _sessions(record)), ("data", _data(record)), ("operation", _operation(record))]
     rows += [("duration", _duration(record))] if record.window else []
-    return [*rows, ("set", _changed(record) or "nothing; every parameter has its default")]
+    rows.append(("set", _changed(record) or "nothing; every parameter has its default"))
+    asked = ", ".join(f"{name}={setting}" for name, setting in (record.engine.get(SET) or {}).items())
+    return [*rows, *([("server with", f"{asked}, as asked for this run")] if asked else [])]
 
 
 def _observed(record: RunRecord) -> list[tuple[str, str]]:

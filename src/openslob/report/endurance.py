@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,31 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openslob.analyze import endurance, heat
-from openslob.analyze.causes import Episode, episodes
+from openslob.analyze.causes import SLOW, Episode, episodes
 from openslob.analyze.endurance import CHANGE_POINTS, GAP, WRITTEN, Drop, Level, joined
+from openslob.analyze.level import search
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.steady_snia import round_averages, snia_steady_state
 from openslob.analyze.steady_state import RatePoint
-from openslob.analyze.steps import STEPS_S
+from openslob.analyze.steps import step_s
 from openslob.analyze.trace import Mark, Trace, trace_of
 from openslob.analyze.verdicts.endurance import level_lasted, steady_by_snia, steady_course, time_covered
 from openslob.analyze.verdicts.environment import least_for
+from openslob.analyze.verdicts.level import cap_in_words, sustained
+from openslob.caps import Cap, CapSearch
 from openslob.histogram import BUCKETS, PERCENTILES, Histogram
 from openslob.record import store
 from openslob.record.endurance import EnduranceRecord, Segment
-from openslob.record.model import Figure
+from openslob.record.model import Figure, Holds
 from openslob.record.raw_csv import Event, event_rows, window_facts
 from openslob.report.tables import read_tables
 from openslob.units import NANOS, format_bytes
 
 # Series of the trace that the levels have, with the names that the record gives them.
-RATES = {"engine.read_requests": "reads_per_s", "engine.commits": "commits_per_s"}
+RATES = {"engine.read_requests": "reads_per_s", "commits": "commits_per_s"}
 # A time line with more marks would be longer than anybody reads; each kind is counted in another table.
 MOST_MARKS = 5000
-SLOW = "slow stretch"
+BURST, CAPPED = "burst", "cap"
 # The slow stretches that are kept, and the steps in which they are looked for: more would take minutes.
 MOST_EPISODES, MOST_STEPS_LOOKED_AT = 200, 3600
+# And those in which a cap is looked for: seconds, in a run of a working day.
+MOST_STEPS_SEARCHED = 30_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,16 @@ class Course:
     levels: Sequence[Level]
     drop: Drop | None
 
+    @cached_property
+    def caps(self) -> CapSearch:
+        """Whether a cap came into force in the time that is known."""
+        return replace(search(_coarse(self.trace, MOST_STEPS_SEARCHED)), seconds=self.known_s)
+
+    @property
+    def known_s(self) -> float:
+        """The time whose rate is known."""
+        return float(np.isfinite(self.trace.get("ops")).sum()) * self.trace.step_s
+
     def counts(self, edges_s: Sequence[float]) -> NDArray[np.int64]:
         """Return how many operations fell between each two neighbouring edges, by bucket of their latency."""
         found = np.zeros((len(edges_s) - 1, BUCKETS), dtype=np.int64)
@@ -78,8 +94,22 @@ def read_course(folder: Path, record: EnduranceRecord) -> Course | None:
     zero_s = measured[0].begin_s or 0.0
     parts = [_part(folder, each, (each.begin_s or 0.0) - zero_s) for each in measured]
     gaps = [Mark(gap.begin_s - zero_s, gap.end_s - zero_s, GAP, gap.why) for gap in record.gaps]
-    trace = joined([(part.begin_s, part.trace) for part in parts], gaps)
-    return Course(parts, trace, endurance.levels(trace, (*RATES, *WRITTEN)), endurance.lasting_drop(trace))
+    return course_of(parts, joined([(part.begin_s, part.trace) for part in parts], gaps))
+
+
+def course_of(parts: Sequence[Part], trace: Trace) -> Course:
+    """Return the course with its levels and its lasting drop."""
+    course = Course(parts, trace, endurance.levels(trace, (*RATES, *WRITTEN)), endurance.lasting_drop(trace))
+    if course.drop and course.drop.is_write_cliff and _is_capped(course.drop, course):
+        return replace(course, drop=replace(course.drop, is_write_cliff=False))
+    return course
+
+
+def _is_capped(drop: Drop, course: Course) -> bool:
+    """Return whether a cap came into force at a drop: behind the device that its host sees, it makes writes slower."""
+    within_s = 2 * course.trace.seconds / CHANGE_POINTS
+    cap = course.caps.cap
+    return cap is not None and any(begin - within_s <= drop.at_s <= end for begin, end in cap.held)
 
 
 def _part(folder: Path, segment: Segment, begin_s: float) -> Part:
@@ -135,18 +165,19 @@ def with_figures(folder: Path, record: EnduranceRecord) -> EnduranceRecord:
     """Return the record with the figures, verdicts and tables of what was measured so far."""
     course = read_course(folder, record)
     record = record.model_copy(update={"judged_segments": record.measured_segments})
+    failing = {"segment_verdicts": _failing(folder, record)}
     covered = time_covered(record.measured_s, record.planned_s, [gap.seconds for gap in record.gaps])
     if course is None:
-        return record.model_copy(update={"verdicts": (covered,), "summary": {}, "tables": {}})
-    trace, points = course.trace, _rate_points(course.trace)
-    known_s = float(np.isfinite(trace.get("ops")).sum()) * trace.step_s
+        return record.model_copy(update={"verdicts": (covered,), "summary": {}, "tables": failing})
+    trace, points, caps = course.trace, _rate_points(course.trace), course.caps
     snia = snia_steady_state(trace.get("ops"), trace.step_s)
-    slow = _slow_stretches(trace)
+    slow = _slow_stretches(trace, caps.cap)
     verdicts = (
         covered,
         steady_by_snia(snia),
         steady_course(points, trace.seconds),
-        level_lasted(course.drop, known_s),
+        level_lasted(course.drop, course.known_s),
+        sustained(caps, "operations/s"),
     )
     tables = {
         "levels": _level_rows(course),
@@ -154,23 +185,40 @@ def with_figures(folder: Path, record: EnduranceRecord) -> EnduranceRecord:
         "occurrences": tuple(asdict(each) for each in endurance.occurrences(trace)),
         "episodes": tuple(asdict(each) for each in slow),
         "marks": tuple(asdict(each) for each in _marks(course, slow)),
+        **failing,
         "snia_windows": tuple(asdict(each) | {"steady": each.is_steady} for each in snia.windows),
     }
     return record.model_copy(update={"verdicts": verdicts, "summary": _summary(course), "tables": tables})
 
 
-def _slow_stretches(trace: Trace) -> list[Episode]:
+def _failing(folder: Path, record: EnduranceRecord) -> tuple[Mapping[str, Any], ...]:
+    """Return the verdicts on single segments that fail, by segment; a killed one has none."""
+    return tuple(
+        {"segment": segment.number, "name": verdict.name, "why": verdict.why}
+        for segment in record.segments
+        if segment.run
+        for verdict in store.load(folder / segment.run).verdicts
+        if verdict.verdict is Holds.FAILS
+    )
+
+
+def _slow_stretches(trace: Trace, cap: Cap | None) -> list[Episode]:
     """Return the slow stretches that cost the most, in the order of time; of a long run, those of many seconds."""
-    step_s = max(trace.step_s, next(step for step in STEPS_S if trace.seconds / step <= MOST_STEPS_LOOKED_AT))
-    found = episodes(endurance.in_steps(trace, float(step_s)))
+    found = episodes(_coarse(trace, MOST_STEPS_LOOKED_AT), cap)
     worst = sorted(found, key=lambda each: -each.lost_ops)[:MOST_EPISODES]
     return sorted(worst, key=lambda each: each.begin_s)
+
+
+def _coarse(trace: Trace, most: int) -> Trace:
+    """Return the course in steps of which there are so many at most."""
+    return endurance.in_steps(trace, max(trace.step_s, float(step_s(trace.seconds, most))))
 
 
 def _marks(course: Course, slow: Sequence[Episode]) -> list[Mark]:
     """Return the time line, with what was found in it, in the order of time."""
     stretches = [Mark(each.begin_s, each.end_s, SLOW, f"{each.cause}: {each.evidence}") for each in slow]
-    marks = sorted([*course.trace.marks[: MOST_MARKS - 1], *stretches], key=lambda each: each.at_s)
+    known = [*course.trace.marks[: MOST_MARKS - 1], *stretches, *_of_cap(course.caps)]
+    marks = sorted(known, key=lambda each: each.at_s)
     drop = course.drop
     if drop is None:
         return marks
@@ -178,6 +226,21 @@ def _marks(course: Course, slow: Sequence[Episode]) -> list[Mark]:
     text = f"from {drop.before:,.0f} to {drop.after:,.0f} operations/s{written}"
     mark = Mark(drop.at_s, drop.at_s, "write cliff" if drop.is_write_cliff else "lasting drop", text)
     return sorted([*marks, mark], key=lambda each: each.at_s)
+
+
+def _of_cap(caps: CapSearch) -> Iterator[Mark]:
+    """Yield the bursts before a cap came into force, and the times in which it was."""
+    cap = caps.cap
+    if cap is None or cap.always:
+        return
+    since, text = 0.0, cap_in_words(cap)
+    for begin, end in cap.held[:MOST_MARKS]:
+        if begin > since:
+            rate = f"{cap.burst.ops_per_s:,.0f} operations/s, " if cap.burst else ""
+            yield Mark(since, begin, BURST, f"{rate}until {text[0].lower()}{text[1:]} came into force")
+        rate = f", {cap.sustained.ops_per_s:,.0f} operations/s" if cap.sustained else ""
+        yield Mark(begin, end, CAPPED, f"{text.removeprefix('A cap of ')}{rate}")
+        since = end
 
 
 def _rate_points(trace: Trace) -> list[RatePoint]:
@@ -220,14 +283,10 @@ def _summary(course: Course) -> dict[str, Figure]:
     change = None if not first or last is None else 100 * (last - first) / first
     short = "the run is too short to have two periods"
     return {
-        "ops_per_s": _figure(float(known.mean()) if len(known) else None, "1/s", "no operation was recorded"),
-        **{name: _figure(value, "µs", "too few operations") for name, value in percentiles(counts).items()},
-        "first_level_per_s": _figure(first, "1/s", short),
-        "last_level_per_s": _figure(last, "1/s", short),
-        "last_to_first_pct": _figure(change, "%", short),
-        "written_bytes": _figure(written, "B", "neither the device's nor the server's writes are known"),
+        "ops_per_s": Figure.of(float(known.mean()) if len(known) else None, "1/s", "no operation was recorded"),
+        **{name: Figure.of(value, "µs", "too few operations") for name, value in percentiles(counts).items()},
+        "first_level_per_s": Figure.of(first, "1/s", short),
+        "last_level_per_s": Figure.of(last, "1/s", short),
+        "last_to_first_pct": Figure.of(change, "%", short),
+        "written_bytes": Figure.of(written, "B", "neither the device's nor the server's writes are known"),
     }
-
-
-def _figure(value: float | None, unit: str, why: str) -> Figure:
-    return Figure(value=value, unit=unit, why=None if value is not None else why)

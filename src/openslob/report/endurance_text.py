@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from openslob.analyze.causes import SLOW
 from openslob.analyze.trace import COUNTED
 from openslob.record.endurance import ENDURANCE_FILE, EnduranceRecord
 from openslob.record.model import Status
@@ -32,7 +33,7 @@ from openslob.workload import Workload
 # Of more marks than this, only those of which every one matters are shown one by one.
 MOST_MARKS = 12
 # Kinds of which every one matters; of the others there are too many.
-SINGLE = ("gap", "burst", "write cliff", "lasting drop", "error")
+SINGLE = ("gap", "burst", "cap", "write cliff", "lasting drop", "error")
 
 
 def render_endurance(record: EnduranceRecord, folder: Path | None = None, columns: int | None = None) -> str:
@@ -41,6 +42,7 @@ def render_endurance(record: EnduranceRecord, folder: Path | None = None, column
         _title(record),
         wrapped(endurance_headline(record)),
         verdicts(record.verdicts),
+        _of_segments(record.tables.get("segment_verdicts", ())),
         _load(record),
         _levels(record.tables.get("levels", ()), columns),
         _plot(record.tables.get("levels", ()), columns),
@@ -87,11 +89,30 @@ def _title(record: EnduranceRecord) -> list[str]:
         *wrapped(f"Endurance run on {record.target}, {format_duration(record.planned_s)} planned"),
     ]
     if record.status is not Status.COMPLETE:
-        ends = [each.why for each in record.segments if each.why]
-        why = ends[-1] if ends else why_incomplete(record.status)
-        rest = f"{format_duration(record.left_s)} are left: slob endure --resume {record.id}"
-        lines += hanging(f"!! {record.status.upper()}: ", f"{why}; {rest}")
+        lines += hanging(f"!! {record.status.upper()}: ", endurance_end(record))
     return lines
+
+
+def endurance_end(record: EnduranceRecord) -> str:
+    """Return why an endurance run is not complete, and what to do."""
+    ends = [each.why for each in record.segments if each.why]
+    why = ends[-1] if ends else why_incomplete(record.status)
+    return f"{why}; {format_duration(record.left_s)} are left: slob endure --resume {record.id}"
+
+
+def _of_segments(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the verdicts on the runs of the segments that fail: in which, and why in the first."""
+    if not rows:
+        return []
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    width = max(map(len, names))
+    lines = []
+    for name in names:
+        of_name = [row for row in rows if row["name"] == name]
+        numbers = ", ".join(str(row["segment"]) for row in of_name)
+        where = f"segment{'s' if len(of_name) > 1 else ''} {numbers}: "
+        lines += hanging(f"{name.replace('_', ' '):<{width}}  ", f"{where}{of_name[0]['why']}")
+    return ["VERDICTS ON SEGMENTS THAT FAIL", *lines]
 
 
 def _load(record: EnduranceRecord) -> list[str]:
@@ -100,7 +121,7 @@ def _load(record: EnduranceRecord) -> list[str]:
         ("sessions", number(load.total_sessions)),
         ("updates", percent(load.update_pct)),
         ("work unit", f"{load.work_unit} blocks"),
-        ("data", f"{load.active_tables} tables of {load.scale}"),
+        ("data", f"{load.active_tables} table{'s' if load.active_tables > 1 else ''} of {load.scale}"),
         *([("rate", f"{number(load.target_ops or load.target_iops)} wanted")] if load.is_paced else []),
     ]
     return ["LOAD", *pairs(rows)]
@@ -134,11 +155,18 @@ def _plot(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
         return []
     unit_s, unit = (3600, "h") if rows[-1]["end_s"] >= 3 * 3600 else (60, "min")
     middle = [((row["begin_s"] + row["end_s"]) / 2 / unit_s, row) for row in rows]
+    # Nothing is drawn across a gap.
+    ends = {row["begin_s"] for row in rows} | {rows[-1]["end_s"]}
     lines = [
-        TextLine(name, [(at, row[column], "") for at, row in middle])
+        TextLine(name, [each for at, row in middle for each in _ended((at, row[column], ""), row["end_s"] in ends)])
         for name, column in (("5 % of the time below", "low_per_s"), ("mean", "ops_per_s"))
     ]
     return text_plot(lines, f"time ({unit})", "operations/s", min(columns or 80, 120), 10, number)
+
+
+def _ended(point: tuple[float, float, str], goes_on: bool) -> list[tuple[float, float, str] | None]:
+    """Return a point, with the end of the line behind it unless the line goes on."""
+    return [point] if goes_on else [point, None]
 
 
 def _shortfalls(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -208,16 +236,18 @@ def _time_line(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     left_out = len(rows) - len(shown)
     lines = [line for row in shown for line in hanging(f"{moment(row['at_s']):>11}  ", mark_text(row))]
-    return ["TIME LINE", *lines, *([f"  and {left_out:,} more, which --json has"] if left_out else [])]
+    return ["TIME LINE", *lines, *([f"  and {left_out:,} more, which `slob show --json` has"] if left_out else [])]
 
 
 def mark_text(row: Mapping[str, Any]) -> str:
     """Return a mark in words."""
     lasted = row["until_s"] - row["at_s"]
+    # The evidence of slow stretches has a section of its own.
+    text = row["text"].partition(":")[0] if row["kind"] == SLOW else row["text"]
     parts = [
         row["kind"],
         f" of {format_duration(lasted)}" if lasted >= 1 and row["kind"] not in COUNTED else "",
-        f": {row['text']}" * bool(row["text"]),
+        f": {text}" * bool(text),
     ]
     return "".join(parts)
 

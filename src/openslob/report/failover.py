@@ -174,7 +174,13 @@ def _lag(record: FailoverRecord, columns: int | None) -> list[str]:
         for cycle in record.cycles
         for row in cycle.copies
     ]
-    return ["LAG OF COPIES BEFORE THE OUTAGE", *table(head, rows, ends_in_text=True, columns=columns)] if rows else []
+    if not rows:
+        return []
+    title, reasons = "LAG OF COPIES BEFORE THE OUTAGE", {row[-1] for row in rows}
+    if len(reasons) > 1:
+        return [title, *table(head, rows, ends_in_text=True, columns=columns)]
+    shorter = table(head[:-1], [row[:-1] for row in rows], columns=columns)
+    return [title, *shorter, *(line for reason in reasons if reason for line in hanging(f"{MISSING}: ", reason))]
 
 
 def _lag_cells(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.histogram import PERCENTILES
 from openslob.metrics import METRICS
+from openslob.metrics.cost import price_of
 from openslob.record.model import InstanceRow, RunRecord, WaitRow
 from openslob.report.format import (
     INDENT,
@@ -37,6 +38,8 @@ LOG = (
     "redo_mb_per_s", "log_syncs_per_s", "log_write_per_s", "log_sync_latency_us", "log_wait_pct", "commits_per_s",
     "full_page_images_per_s", "full_page_image_mb_per_s",
 )  # fmt: skip
+COST = ("cost_per_million_reads", "cost_per_million_logical_reads", "cost_per_million_commits")
+ENERGY = ("package_power_w", "joules_per_million_reads", "joules_per_million_commits")
 PACING = ("target_ops_per_s", "ops_per_s", "ops_not_begun_pct", "backlog_s", "wake_up_late_us")
 EVENTS_SHOWN = 6
 _EVENT_WIDTH = 40
@@ -88,6 +91,16 @@ def efficiency(record: RunRecord) -> list[str]:
     if not record.summary:
         return []
     return ["EFFICIENCY", *_figures(record, EFFICIENCY)]
+
+
+def cost(record: RunRecord) -> list[str]:
+    """Return what reads and commits cost at the server's price, and the energy that they took, where it is known."""
+    price = price_of(record)
+    known = [name for name in (*COST, *ENERGY) if value(record, name) is not None]
+    if not record.summary or not (price or known):
+        return []
+    head = f"COST, at {price} and the rates of this run" if price else "ENERGY"
+    return [head, *(_figures(record, [*(COST if price else ()), *(name for name in known if name in ENERGY)]))]
 
 
 def pacing(record: RunRecord) -> list[str]:

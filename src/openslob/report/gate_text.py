@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from openslob.analyze.ci_gate import Condition, GateCheck, GateResult
-from openslob.analyze.statistics import Difference
+from openslob.analyze.differences import Difference
 from openslob.report.format import number
+
+# Smaller changes have no digit left with one decimal; changes that are smaller still are those of rounding.
+_SMALL, _NOTHING = 0.05, 1e-9
 
 
 def gate_sentence(check: GateCheck) -> str:
@@ -15,6 +18,15 @@ def gate_sentence(check: GateCheck) -> str:
     return f"{measured}; {check.why}" if check.why else measured
 
 
+def _digits(value: float, sign: str = "") -> str:
+    """Return a change with one decimal, or with more where it is small, such as a cost."""
+    if abs(value) < _NOTHING:
+        value = 0.0
+    if abs(value) >= _SMALL or not value:
+        return f"{value:{sign},.1f}"
+    return f"{'-' if value < 0 else sign}{number(abs(value))}"
+
+
 def _measured(condition: Condition, difference: Difference) -> str:
     """Return such as ``ops_per_s -51.6 ± 8.0 % (942 → 456), limit -10 %``."""
     change, low, high = difference.pct, difference.pct_low, difference.pct_high
@@ -22,8 +34,8 @@ def _measured(condition: Condition, difference: Difference) -> str:
     if not condition.percent:
         change, low, high = difference.change, difference.change_low, difference.change_high
         unit = "pt" if difference.unit == "%" else difference.unit
-    spread = "" if low is None or high is None else f" ± {(high - low) / 2:,.1f}"
+    spread = "" if low is None or high is None else f" ± {_digits((high - low) / 2)}"
     means = difference.a.mean, difference.b.mean
     values = "" if None in means else f" ({number(means[0])} → {number(means[1])})"
     bound = f"{condition.bound:+g}" if condition.bound else "0"
-    return f"{condition.figure} {change:+,.1f}{spread} {unit}{values}, limit {bound} {unit}".rstrip()
+    return f"{condition.figure} {_digits(change or 0.0, '+')}{spread} {unit}{values}, limit {bound} {unit}".rstrip()

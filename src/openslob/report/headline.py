@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openslob.analyze.load_kinds import is_paced, load_kind
+from openslob.metrics.cost import price_of
 from openslob.record.model import Holds, RecordKind, RunRecord, Status
 from openslob.report.format import micros, number, percent, seconds, shortened, size
 from openslob.report.record_view import (
@@ -13,6 +14,7 @@ from openslob.report.record_view import (
     RATE_REACHED,
     REACHED_DEVICE,
     caveats,
+    costs_in_words,
     outcome,
     reason,
     value,
@@ -45,10 +47,18 @@ def _of_run(record: RunRecord) -> str:
     parts = [
         f"{_who(record)}{_rate(record)}{_burst(record)}: {work}",
         *_latencies(record),
+        _cost(record),
         _cpu(record),
         _caveats(record),
     ]
     return "; ".join(filter(None, parts)) + "."
+
+
+def _cost(record: RunRecord) -> str:
+    """Return what a million reads and commits cost at the server's price; empty if there is none."""
+    price, share = price_of(record), _read_share(record)
+    costs = costs_in_words(lambda name: value(record, name), price, share is None or share < _READS_LEAD)
+    return f"{costs} at {price}" if costs else ""
 
 
 def _of_observation(record: RunRecord) -> str:
@@ -115,9 +125,7 @@ def _float(figure: object) -> float | None:
 
 
 def _main(record: RunRecord) -> str:
-    reads, logical = value(record, "pio_read_per_s"), value(record, "lio_per_s")
-    visits = value(record, "block_visits_per_s")
-    share = reads / visits if reads is not None and visits else None
+    logical, visits, share = value(record, "lio_per_s"), value(record, "block_visits_per_s"), _read_share(record)
     if share is not None and share >= _READS_LEAD:
         return f"{_reads(record)}{_mean_read(record)}{_of_ceiling(record)}{_per_cpu(record, 'iops_per_db_cpu')}"
     if logical is None:
@@ -126,6 +134,12 @@ def _main(record: RunRecord) -> str:
     text = f"{number(logical)} logical {_block(record)} reads/s"
     text += f"{' from the buffer cache' if straggling else ''}{_per_cpu(record, 'lio_per_db_cpu')}"
     return text if straggling or share is None else f"{text}, {_reads(record)}{_mean_read(record)}"
+
+
+def _read_share(record: RunRecord) -> float | None:
+    """Return the physical reads as a share of the block visits; None if either is unknown."""
+    reads, visits = value(record, "pio_read_per_s"), value(record, "block_visits_per_s")
+    return reads / visits if reads is not None and visits else None
 
 
 def _reads(record: RunRecord) -> str:

@@ -7,27 +7,29 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from openslob.analyze.verdicts.outcome import counted
 from openslob.record.crash import CrashRecord
 from openslob.record.endurance import EnduranceRecord
 from openslob.record.failover import FailoverRecord
 from openslob.record.finding import Kind, Listed
+from openslob.record.lab import LabRecord
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.record.repeated import RepeatedRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SweepRecord
 from openslob.report.folding import folded
-from openslob.report.format import INDENT, MISSING, micros, number, percent, wrapped
-from openslob.report.record_view import value
+from openslob.report.format import INDENT, MISSING, micros, number, percent, seconds, wrapped
+from openslob.report.record_view import p99_us, value
 from openslob.units import format_duration
 from openslob.workload import Workload
 
 RUNNING = "running"
 KINDS = {
     Kind.RUN: "run", Kind.SWEEP: "sweep", Kind.STORAGE: "raw", Kind.ENDURANCE: "endurance", Kind.REPEATED: "repeated",
-    Kind.FAILOVER: "failover", Kind.CRASH: "crash",
+    Kind.FAILOVER: "failover", Kind.CRASH: "crash", Kind.LAB: "lab",
 }  # fmt: skip
 # What a run is of the record that it is a part of.
-PARTS = {Kind.SWEEP: "point", Kind.ENDURANCE: "segment", Kind.REPEATED: "run"}
+PARTS = {Kind.SWEEP: "point", Kind.ENDURANCE: "segment", Kind.REPEATED: "run", Kind.LAB: "run"}
 UNREADABLE = "unreadable"
 
 HEAD = (
@@ -65,7 +67,7 @@ def overview(listed: Listed) -> dict[str, Any]:
 
 
 def _failed(
-    record: RunRecord | StorageRecord | EnduranceRecord | RepeatedRecord | FailoverRecord | CrashRecord,
+    record: RunRecord | StorageRecord | EnduranceRecord | RepeatedRecord | FailoverRecord | CrashRecord | LabRecord,
 ) -> list[str]:
     return [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
 
@@ -98,7 +100,7 @@ def _of_run(record: RunRecord) -> dict[str, Any]:
         "update_pct": record.spec.get("update_pct"),
         "ops_per_s": value(record, "ops_per_s"),
         "pio_read_per_s": value(record, "pio_read_per_s"),
-        "p99_us": _p99(record),
+        "p99_us": p99_us(record),
         "failed_verdicts": _failed(record),
     }
 
@@ -125,6 +127,7 @@ def _of_endurance(record: EnduranceRecord) -> dict[str, Any]:
 def _of_failover(record: FailoverRecord) -> dict[str, Any]:
     return {
         "sessions": record.asked.get("sessions"),
+        "update_pct": 100,
         "ops_per_s": record.value("follows_per_s")
         or next((each.value("level_before_per_s") for each in record.cycles), None),
         "outages": len(record.cycles),
@@ -144,6 +147,16 @@ def _of_repeated(record: RepeatedRecord) -> dict[str, Any]:
     }
 
 
+def _of_lab(record: LabRecord) -> dict[str, Any]:
+    sessions = sorted({Workload.model_validate(each.workload).total_sessions for each in record.loads})
+    return {
+        "sessions": sessions or None,
+        "arms": len(record.arms),
+        "settled": sum(result.settled for result in record.results),
+        "failed_verdicts": _failed(record),
+    }
+
+
 def _parameters(workload: Mapping[str, Any]) -> dict[str, Any]:
     load = Workload.model_validate(workload)
     return {"sessions": load.total_sessions, "update_pct": load.update_pct}
@@ -158,6 +171,7 @@ def _asked(record: SweepRecord, name: str) -> list[float] | None:
 _OF: Mapping[type, Callable[[Any], dict[str, Any]]] = {
     RunRecord: _of_run, StorageRecord: _of_storage, SweepRecord: _of_sweep, EnduranceRecord: _of_endurance,
     RepeatedRecord: _of_repeated, FailoverRecord: _of_failover, CrashRecord: _of_crash,
+    LabRecord: _of_lab,
 }  # fmt: skip
 
 
@@ -214,21 +228,33 @@ def _crashes(record: CrashRecord) -> str:
     return f"{len(record.cycles)} of {record.asked.get('cycles')} crashes{with_control}"
 
 
+def _outages(record: FailoverRecord) -> str:
+    if "follow_limit_s" in record.asked:
+        return f"copies follow {number(record.value('follows_per_s'))} commits/s"
+    longest = record.value("outage_max_s")
+    most = "" if longest is None else f", at most {seconds(longest)}"
+    return f"{len(record.cycles)} of {record.asked.get('cycles')} outages{most}"
+
+
 def _times(record: RepeatedRecord) -> str:
     counts = Counter(each.state.value for each in record.times)
     states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no run yet"
     return f"every {format_duration(record.every_s)}: {states}"
 
 
+def _settings(record: LabRecord) -> str:
+    wanted = sum(1 for _ in record.compared)
+    settled = sum(result.settled for result in record.results)
+    values = "1 value of a setting" if len(record.arms) == 1 else f"{len(record.arms)} values of settings"
+    return f"{values}: {settled} of {wanted} comparisons settled in {counted(record.rounds, 'round')}"
+
+
 # What a record of several runs consists of.
 _CONTENTS: Mapping[type, Callable[[Any], str]] = {
     SweepRecord: _points, EnduranceRecord: _so_far, RepeatedRecord: _times, CrashRecord: _crashes,
+    FailoverRecord: _outages,
+    LabRecord: _settings,
 }  # fmt: skip
-
-
-def _p99(record: RunRecord) -> float | None:
-    kinds = [figures for figures in record.latency.values() if figures.get("count")]
-    return max(kinds, key=lambda figures: figures["count"])["p99_us"] if kinds else None
 
 
 def render_demo_table(records: Sequence[RunRecord], columns: int | None = None) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from openslob.metrics import METRICS
+from openslob.metrics.cost import CURRENCY
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import quantity
+from openslob.units import Price
 
 REACHED_DEVICE = "reads_reached_device"
 RATE_REACHED = "rate_reached"
@@ -41,6 +43,12 @@ def value(record: RunRecord, name: str) -> float | None:
     return figure.value if figure else None
 
 
+def p99_us(record: RunRecord) -> float | None:
+    """Return the 99th percentile of the most frequent kind of operation; None if there was none."""
+    kinds = [latency for latency in record.latency.values() if latency.get("count")]
+    return max(kinds, key=lambda latency: latency["count"])["p99_us"] if kinds else None
+
+
 def caveats(failed: Collection[str]) -> str:
     """Return what a result must add if these verdicts fail; empty if it holds without any."""
     return ", ".join(text for name, text in _CAVEATS.items() if name in failed)
@@ -54,17 +62,30 @@ def reason(record: RunRecord, name: str) -> str:
 
 def shown(record: RunRecord, name: str) -> str:
     """Return a figure as text with its unit."""
-    return figure_text(name, value(record, name))
+    figure = record.summary.get(name)
+    return figure_text(name, figure.value if figure else None, figure.unit if figure else "")
 
 
-def figure_text(name: str, known: float | None) -> str:
-    """Return the value of a figure of the registry as text with its unit."""
-    metric = METRICS[name]
-    unit = "" if metric.unit == "1/s" else metric.unit
-    if metric.unit.endswith("/s"):
-        per_second = quantity(known, unit.removesuffix("/s"))
+def figure_text(name: str, known: float | None, currency: str = "") -> str:
+    """Return the value of a figure of the registry as text with its unit, which of a cost is a ``currency``."""
+    unit = METRICS[name].unit
+    if unit == CURRENCY:
+        return quantity(known, currency)
+    if unit.endswith("/s"):
+        per_second = quantity(known, unit.removesuffix("/s").removeprefix("1"))
         return per_second if known is None else f"{per_second}/s"
     return quantity(known, unit)
+
+
+def costs_in_words(figure: Callable[[str], float | None], price: Price | None, logical: bool) -> str:
+    """Return what a million reads and a million commits cost; ``logical``: the reads are those from the cache.
+
+    ``figure`` returns a figure by its name. The text is empty without a price.
+    """
+    reads = "cost_per_million_logical_reads" if logical else "cost_per_million_reads"
+    named = {reads: "logical reads" if logical else "reads", "cost_per_million_commits": "commits"}
+    known = [(amount, what) for name, what in named.items() if price and (amount := figure(name)) is not None]
+    return " and ".join(f"{quantity(amount, price.currency)} per million {what}" for amount, what in known if price)
 
 
 def outcome(record: RunRecord, name: str) -> Holds:

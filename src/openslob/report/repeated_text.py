@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +28,8 @@ from openslob.units import format_duration
 
 # Of more runs, those of each day, and those that were not made, are shown.
 MOST_RUNS = 40
+# From so many runs on there is one below the rate that 5 % are below.
+_MANY = 20
 _SHOWN = {"ops_per_s": ("operations/s", number), "p99_us": ("p99", micros)}
 
 
@@ -57,13 +60,24 @@ def repeated_headline(record: RepeatedRecord) -> str:
     if not runs:
         return f"No run was made yet; one is due every {every}."
     spread = record.value("ops_per_s_spread_pct")
+    rate = record.value("ops_per_s")
+    median_rate = "no rate is known" if rate is None else f"{number(rate)} operations/s in the median"
     sentences = [
-        f"{runs} run{'s' if runs > 1 else ''}, every {every}: {number(record.value('ops_per_s'))} operations/s in the "
-        f"median, p99 {micros(record.value('p99_us'))}."
+        f"{runs} run{'s' if runs > 1 else ''}, every {every}: {median_rate}, p99 {micros(record.value('p99_us'))}."
     ]
+    failing = Counter(name for each in record.done for name in each.failed_verdicts)
+    if failing:
+        often = ", ".join(f"{name.replace('_', ' ')} ({count})" for name, count in failing.most_common())
+        sentences.append(f"Verdicts that fail, with the number of runs: {often}.")
     if spread is not None:
-        low, high = (number(record.value(f"ops_per_s_{end}")) for end in ("low", "high"))
-        sentences.append(f"9 of 10 runs gave {low} to {high}/s; they spread by {percent(round(spread, 1))}.")
+        rates = sorted(rate for each in record.done if (rate := each.figures.get("ops_per_s")) is not None)
+        many = len(rates) >= _MANY
+        low = record.value("ops_per_s_low") if many else rates[0]
+        high = record.value("ops_per_s_high") if many else rates[-1]
+        sentences.append(
+            f"{'9 of 10 runs' if many else 'They'} gave {number(low)} to {number(high)}/s; they spread by "
+            f"{percent(round(spread, 1))}."
+        )
     for change in record.changes[:3]:
         sentences.append(
             f"{_name(change['figure']).capitalize()} changed by {change['change_pct']:+.1f} % from run "
@@ -82,11 +96,14 @@ def time_line(each: RepeatedTime) -> str:
     head = f"{moment(each.due_s)}  run {each.number}"
     if each.state is not TimeState.DONE:
         return f"{head}: {each.state.value}: {each.why}"
-    fails = f"; fails: {', '.join(name.replace('_', ' ') for name in each.failed_verdicts)}" * bool(
-        each.failed_verdicts
-    )
-    figures = each.figures
-    return f"{head}: {number(figures.get('ops_per_s'))} operations/s, p99 {micros(figures.get('p99_us'))}{fails}"
+    rates = f"{number(each.figures.get('ops_per_s'))} operations/s, p99 {micros(each.figures.get('p99_us'))}"
+    return f"{head}: {'; '.join(filter(None, (rates, _fails(each))))}"
+
+
+def _fails(each: RepeatedTime) -> str:
+    """Return the verdicts on a run that fail."""
+    names = ", ".join(name.replace("_", " ") for name in each.failed_verdicts)
+    return f"fails: {names}" if names else ""
 
 
 def _name(figure: str) -> str:
@@ -101,9 +118,13 @@ def _title(record: RepeatedRecord) -> list[str]:
         *wrapped(f"The same run on {record.target} every {format_duration(record.every_s)}{of}"),
     ]
     if record.status is not Status.COMPLETE:
-        rest = f"slob watch --resume {record.id} goes on"
-        lines += hanging(f"!! {record.status.upper()}: ", f"{why_incomplete(record.status)}; {rest}")
+        lines += hanging(f"!! {record.status.upper()}: ", repeated_end(record))
     return lines
+
+
+def repeated_end(record: RepeatedRecord) -> str:
+    """Return why a repeated run is not complete, and what to do."""
+    return f"{why_incomplete(record.status)}; slob watch --resume {record.id} goes on"
 
 
 def _spread(record: RepeatedRecord, columns: int | None) -> list[str]:
@@ -160,7 +181,7 @@ def _times(times: Sequence[RepeatedTime], columns: int | None) -> list[str]:
         (
             moment(each.due_s), str(each.number), number(each.figures.get("ops_per_s")),
             micros(each.figures.get("p99_us")), each.run or MISSING,
-            each.why if each.state is TimeState.DONE else f"{each.state.value}: {each.why}",
+            _fails(each) if each.state is TimeState.DONE else f"{each.state.value}: {each.why}",
         )
         for each in shown[:MOST_RUNS]
     ]  # fmt: skip

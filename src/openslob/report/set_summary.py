@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openslob.analyze.curves.points import ORDER, SESSIONS, ParameterValue, Point
-from openslob.analyze.curves.series import ONE_LINE, Exhausted, PointSet, Series
+from openslob.analyze.curves.series import ONE_LINE, Axes, Exhausted, PointSet, Series
 from openslob.analyze.load_kinds import LOAD
 from openslob.analyze.statistics import Estimate
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, shortened, size
-from openslob.report.record_view import REACHED_DEVICE, caveats, outcome, value
+from openslob.report.record_view import REACHED_DEVICE, caveats, costs_in_words, outcome, value
+from openslob.units import Price
 
 _WIDEST_FACT = 40
 # Below this share of block visits, a run's physical reads are ignored.
@@ -82,6 +83,7 @@ def _performance(series: Series, is_physical: bool) -> str:
         _p99(point),
         _per_cpu(series, point),
         _cpu(point),
+        f", {cost}" if (cost := cost_at(point, series.axes)) else "",
         f", {_where(series, point)}",
         f", {caveats(point.failed)}" if caveats(point.failed) else "",
     ]
@@ -108,6 +110,13 @@ def _p99(point: Point) -> str:
 def _per_cpu(series: Series, point: Point) -> str:
     reads = point.mean("lio_per_db_cpu" if series.axes.throughput.startswith("lio") else "iops_per_db_cpu")
     return "" if reads is None else f", {number(reads)} per DB CPU second,"
+
+
+def cost_at(point: Point, axes: Axes) -> str:
+    """Return what a million reads and commits cost at a point; empty without a price, or with several."""
+    price = Price.parse(point.price) if point.price else None
+    costs = costs_in_words(point.mean, price, axes.throughput.startswith("lio"))
+    return f"{costs} at {price}" if costs else ""
 
 
 def _cpu(point: Point) -> str:

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import SESSIONS, Point, Run
 from openslob.analyze.curves.series import RESPONSE_LATENCY, Axes, PointSet, Series, point_set
+from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
-from openslob.record.sweep import PointState, SweepRecord, Value, shown_parameter
+from openslob.record.sweep import PointState, SearchRecord, SweepRecord, Value, is_setting, shown_parameter
 from openslob.report.comparison import side_by_side_lines
 from openslob.report.folding import NO_BREAK, folded
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, warning_lines, wrapped
-from openslob.report.set_summary import figure_with_interval, limited_by, mismatch_text
+from openslob.report.set_summary import cost_at, figure_with_interval, limited_by, mismatch_text
 from openslob.report.slowest import of_single_blocks, slowest_section
 from openslob.units import format_duration
 
@@ -34,6 +35,8 @@ _COLUMNS = (
     "verdicts",
 )
 _TEXTS = (_COLUMNS.index("limit"), _COLUMNS.index("verdicts"))
+# What changes a setting of the server's own.
+_EFFECTS = {"session": "set in each session", "restart": "a restart each", "new server": "a new server each"}
 # Longest list of failed points; the rest are counted.
 _MOST_ERRORS = 10
 
@@ -43,7 +46,7 @@ def render_sweep(record: SweepRecord, runs: Sequence[Run], columns: int | None =
 
     Tables are at most ``columns`` wide, or as wide as they need to be.
     """
-    lines = [*warning_lines(all_reservations(run.record for run in runs)), *_search_result(record)]
+    lines = [*warning_lines(all_reservations(run.record for run in runs)), *_search_result(record, runs)]
     if runs:
         points = point_set(runs)
         for series in points.series:
@@ -58,10 +61,10 @@ def sweep_answer(record: SweepRecord, runs: Sequence[Run]) -> str:
     """Return the report in short: the result of a search or the knee of each series, and how the points ended."""
     points = point_set(runs) if runs else None
     shapes = [line for series in points.series for line in wrapped(_head(series, points))] if points else []
-    return "\n".join([*(_search_result(record) or shapes), *_point_states(record)])
+    return "\n".join([*(_search_result(record, runs) or shapes), *_point_states(record)])
 
 
-def _search_result(record: SweepRecord) -> list[str]:
+def _search_result(record: SweepRecord, runs: Sequence[Run]) -> list[str]:
     search = record.search
     if search is None or search.why is None:
         return []
@@ -72,9 +75,19 @@ def _search_result(record: SweepRecord) -> list[str]:
     sessions = f"{search.sessions} session{'s' if search.sessions != 1 else ''}"
     text = (
         f"The most under {limit}: {number(search.best)} {metric.label.lower()}/s with {sessions}, "
-        f"at {micros(search.latency_us)}; {search.why}."
+        f"at {micros(search.latency_us)}{_cost_of_best(search, runs)}; {search.why}."
     )
     return wrapped(text)
+
+
+def _cost_of_best(search: SearchRecord, runs: Sequence[Run]) -> str:
+    """Return what reads and commits cost at the latency limit; empty without a price."""
+    best = [run for run in runs if load_kind(run.record).sessions(run.record) == search.sessions]
+    if not best:
+        return ""
+    points = point_set(best)
+    costs = [cost for point in points.points if (cost := cost_at(point, points.axes))]
+    return f", {costs[0]}" if len(costs) == 1 else ""
 
 
 def _series_table(series: Series, points: PointSet, columns: int | None) -> list[str]:
@@ -128,6 +141,8 @@ def _shape(series: Series, axes: Axes) -> str:
     if knee is None:
         return f"no knee, {series.knee_result.why}." if series.knee_result.why else "no knee."
     text = f"knee at {knee.at}, {number(knee.mean(axes.throughput))}/s at {micros(knee.mean(axes.latency))}"
+    if cost := cost_at(knee, axes):
+        text += f", {cost}"
     if series.exhausted:
         text += f"; {limited_by(series.exhausted)}"
     return (
@@ -185,9 +200,10 @@ def _point_states(record: SweepRecord) -> list[str]:
     return lines + ([f"! and {len(bad) - _MOST_ERRORS} more"] if len(bad) > _MOST_ERRORS else [])
 
 
-def _varied(name: str, values: Sequence[Value]) -> tuple[str, str]:
+def _varied(name: str, values: Sequence[Value], effect: str) -> tuple[str, str]:
     shown = [shown_parameter(name, value) for value in values]
-    return shown[0][0].replace("_", " "), ", ".join(text for _, text in shown)
+    called = name if is_setting(name) else shown[0][0].replace("_", " ")
+    return called, ", ".join(text for _, text in shown) + (f" ({effect})" if effect else "")
 
 
 def render_plan(
@@ -198,7 +214,7 @@ def render_plan(
     free = "" if free_bytes is None else f", {size(free_bytes)} free"
     facts = [
         ("target", record.target),
-        *(_varied(name, values) for name, values in grid.items()),
+        *(_varied(name, values, _EFFECTS.get(record.effects.get(name, ""), "")) for name, values in grid.items()),
         ("repeats", str(record.repeats)),
         ("points", str(len(rows)) if rows else "chosen by the search as it runs"),
         ("time", f"about {format_duration(record.estimated_s or 0)}" if rows else "depends on the search"),

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from openslob.record.model import Holds, RunRecord, Status, Verdict
 from openslob.report.context import files, host, remarks, server, test, unknown
+from openslob.report.drivers import drivers
 from openslob.report.episodes import slow_stretches
 from openslob.report.figures import (
+    cost,
     efficiency,
     instances,
     latencies,
@@ -47,7 +49,9 @@ def render(record: RunRecord, folder: Path | None = None, columns: int | None = 
         log(record),
         pacing(record),
         instances(record, columns),
+        drivers(record, columns),
         efficiency(record),
+        cost(record),
         timed_events(record),
         latencies(record, columns),
         responses(record, columns),

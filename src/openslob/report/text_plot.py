@@ -134,12 +134,17 @@ def _put(field: list[list[str]], column: int, row: int, label: str) -> None:
 def _x_axis(x: Scale, gutter: int, columns: int) -> list[str]:
     axis, labels = list("─" * (columns - gutter - 1)), [" "] * columns
     for value in x.ticks(max(columns // _COLUMNS_A_TICK, 2)):
-        at, text = x.cell(value), number(value)
+        at, text = x.cell(value), _plain(number(value))
         begin = min(gutter + 1 + at - len(text) // 2, columns - len(text))
         if set(labels[max(begin - 1, 0) : begin + len(text) + 1]) == {" "}:
             axis[at] = "┬"
             labels[begin : begin + len(text)] = text
     return [f"{' ' * gutter}└{''.join(axis)}", "".join(labels).rstrip()]
+
+
+def _plain(text: str) -> str:
+    """Return a number without zeros at the end of its decimals: ticks are round."""
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def _legend(lines: Sequence[TextLine], columns: int) -> list[str]:

@@ -131,7 +131,9 @@ class WindowAccumulator:
         self._response = _Latencies()
         self._slowest = _Slowest()
         self._wake_ups = Histogram()
-        self._sessions = [_SessionAccumulator(plan) for plan in plans]
+        # Several drivers have a part of the sessions each.
+        self._by_number = {plan.number: _SessionAccumulator(plan) for plan in plans}
+        self._sessions = list(self._by_number.values())
 
     @property
     def latency(self) -> Mapping[OpKind, Histogram]:
@@ -155,7 +157,7 @@ class WindowAccumulator:
 
     def add(self, session: int, result: SliceResult) -> None:
         """Add one slice."""
-        self._sessions[session].add(result)
+        self._by_number[session].add(result)
         # A slice belongs to the second in which it ended; -1 because one that ends on a full second lies before it.
         second = (result.end_ns - 1 - self.begin_ns) // NANOS
         self._service.add(second, result.latency)

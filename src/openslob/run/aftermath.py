@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 
+from openslob.drivers import DriverUse
 from openslob.engines.base import Engine
+from openslob.engines.facts import InstanceFacts
 from openslob.errors import SlobError
 from openslob.host.sampler import WHY_UNATTRIBUTED
 from openslob.host.server_log import logs_of
-from openslob.measurement import HostDelta
-from openslob.run.readings import SeenLimits
+from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance
+from openslob.run.readings import SeenLimits, sum_of
 from openslob.run.record_builder import RecordBuilder
 from openslob.run.samplers import Samplers
 
@@ -47,10 +50,58 @@ def set_host_facts(builder: RecordBuilder, samplers: Samplers, limits: SeenLimit
     except SlobError as error:
         builder.notes.append(str(error))
     builder.environment["host_cpu_s"] = dict(host.cpu or {})
-    builder.set_fact("server_cpu_s", by_kind, host.unknown.get("server_cpu_s") or WHY_UNATTRIBUTED)
+    why = host.unknown.get("server_cpu_s") or host.unknown.get(EVERY_FIGURE) or WHY_UNATTRIBUTED
+    builder.set_fact("server_cpu_s", by_kind, why)
     builder.set_fact("server_limits", None if limits.why_unknown else dict(limits.first), limits.why_unknown)
     for at_s, what in limits.changes:
         builder.notes.append(f"the limits of the server's control group changed {at_s:.0f} s after the start: {what}")
+
+
+def note_drivers(builder: RecordBuilder, drivers: Sequence[DriverUse], errors: list[str]) -> None:
+    """Record what each of many drivers did; what is wrong with one, and was not said yet, is an error of the run."""
+    if not drivers:
+        return
+    builder.environment["drivers"] = [asdict(each) for each in drivers]
+    for each in drivers:
+        known = any(error.startswith(each.name) or f": {each.name}" in error for error in errors)
+        if each.lost and not known:
+            errors.append(f"{each.name} {each.lost}")
+        if each.left:
+            builder.notes.append(f"{each.name} has files that could not be fetched, on its host: {each.files}")
+        beyond = (each.ops_written or 0) - (each.ops or 0)
+        if each.lost and beyond > 0:
+            what = f"{beyond:,} operations in its files, {each.files}, which were not reported and do not count"
+            builder.notes.append(f"{each.name} has {what}")
+
+
+def with_drivers(host: HostDelta, drivers: Sequence[DriverUse]) -> HostDelta:
+    """Return the CPU and memory of this host with those of the drivers on it in the driver's."""
+    here = [each for each in drivers if each.here]
+    if not here:
+        return host
+    why = next((each.why_unknown for each in here if each.cpu_s is None), "")
+    cpu_s, peaks = [each.cpu_s for each in here], [each.peak_rss_bytes for each in here]
+    changed = replace(
+        host,
+        driver_cpu_s=sum_of([host.driver_cpu_s, *cpu_s]),
+        driver_peak_rss_bytes=sum_of([host.driver_peak_rss_bytes, *peaks]),
+    )
+    if why:
+        unknown = {name: f"that of one of the drivers: {why}" for name in ("driver_cpu_s", "driver_peak_rss_bytes")}
+        changed = replace(changed, unknown={**unknown, **host.unknown})
+    return changed
+
+
+def instances(
+    every: Sequence[InstanceFacts], counted: EngineDelta, landed: Mapping[int, str], lost: Collection[int]
+) -> list[Instance]:
+    """Return the instances of a cluster, with the sessions that landed on each and its part of what was counted."""
+    own = [[number for number, target in sorted(landed.items()) if target == facts.target] for facts in every]
+    deltas = counted.by_instance or [EngineDelta(unknown=counted.unknown)] * len(every)
+    return [
+        Instance(facts.target, facts.read_only, numbers, len(set(lost).intersection(numbers)), delta)
+        for facts, numbers, delta in zip(every, own, deltas, strict=True)
+    ]
 
 
 def end_sessions(engine: Engine, notes: list[str]) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from openslob.run.crew import Member
 from openslob.run.plan import SHORTEST_SLICE, Phase, slice_seconds
-from openslob.run.worker import Worker
 from openslob.units import NANOS
 
 # How long a session may take to end after a stop (an operation may wait for a lock), before its statement is cancelled.
@@ -21,21 +21,24 @@ LATE_PATIENCE_S = 2.0
 # was cut may take to notice.
 CUT_AFTER_S = 2.0
 LEAVE_AFTER_S = 1.0
+# How long it may take to ask the server to cancel, which takes a connection for each session.
+ASK_S = 5.0
 # How long after its planned end a phase is overdue. The last operation of a session begins before the end; storage that
 # fails over answers within half a minute, and what takes longer waits for something else.
 GRACE_S = 30.0
 
 
-def cancel(workers: Sequence[Worker]) -> None:
-    """Cancel what these sessions do; cut all of them off once the server takes no request."""
-    if not all(worker.cancel() for worker in workers):
-        cut(workers)
+def cancel(members: Sequence[Member]) -> None:
+    """Cancel what these sessions do; cut all of them off once the server takes no request, or is too slow with them."""
+    deadline = time.monotonic() + ASK_S
+    if not all(time.monotonic() < deadline and member.cancel() for member in members):
+        cut(members)
 
 
-def cut(workers: Sequence[Worker]) -> None:
+def cut(members: Sequence[Member]) -> None:
     """Cut these sessions off."""
-    for worker in workers:
-        worker.cut()
+    for member in members:
+        member.cut()
 
 
 class Ending:
@@ -61,7 +64,7 @@ class Ending:
         until = self._cancelled_at or time.monotonic()
         return 0.0 if self._asked_at is None else until - self._asked_at
 
-    def go_on(self, running: Sequence[Worker], patience_s: float, silent: Callable[[], bool]) -> None:
+    def go_on(self, running: Sequence[Member], patience_s: float, silent: Callable[[], bool]) -> None:
         """Take the next step, if it is time; sessions have ``patience_s`` between the first and the second.
 
         Once the server is ``silent``, they are cut off without asking.
@@ -90,6 +93,7 @@ class Deadline:
         self._phase = phase
         self._begun_at = self._heard_at = time.monotonic()
         self._begun_ns = time.time_ns() + clock_offset_ns
+        self._has_begun = False
         self._longest_slice_s = (1 + SHORTEST_SLICE) * slice_seconds(sessions)
 
     def heard(self) -> None:
@@ -100,15 +104,24 @@ class Deadline:
         """Return how many seconds are left; less than 0 when the phase is overdue."""
         end_at = self._begun_at + (self._phase.end_ns - self._begun_ns) / NANOS
         if self._phase.max_ops:
-            end_at = min(end_at, max(self._heard_at, self._lead_at()) + self._longest_slice_s)
+            end_at = min(end_at, max(self._heard_at, self._begins_at()) + self._longest_slice_s)
         return end_at + GRACE_S - time.monotonic()
 
     def late_s(self) -> float:
         """Return how long ago the phase should have ended."""
         return GRACE_S - self.left_s()
 
-    def _lead_at(self) -> float:
-        """Return when the phase begins."""
+    def begins_now(self) -> bool:
+        """Return once, the first time that it is asked after the phase has begun, whether it has."""
+        is_new = not self._has_begun and self.begins_in_s() <= 0
+        self._has_begun = self._has_begun or is_new
+        return is_new
+
+    def begins_in_s(self) -> float:
+        """Return how long it is until the phase begins; less than 0 once it has begun."""
+        return self._begins_at() - time.monotonic()
+
+    def _begins_at(self) -> float:
         return self._begun_at + (self._phase.begin_ns - self._begun_ns) / NANOS
 
     def complaint(self, missing: int, sessions: int) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from openslob.engines.base import SessionPlan
+from openslob.engines.settings import Change
 from openslob.method import phases_of
 from openslob.units import MIB, NANOS
 from openslob.workload import Pacing, Workload
@@ -14,6 +15,9 @@ from openslob.workload import Pacing, Workload
 SLICE_S = 1.0
 # The driver spends about half a millisecond of CPU on each slice. So many slices a second keep it below 1 % of a CPU.
 SLICES_PER_S = 8
+# A slice is not longer than this: the time line of a run has no finer points. That many sessions keep a server so busy
+# that more slices cost little beside it: with 1,000 they are 33 a second.
+LONGEST_SLICE_S = 30.0
 # A remainder shorter than this is added to the slice before it.
 SHORTEST_SLICE = 0.3
 LEAD_S = 0.06
@@ -25,8 +29,13 @@ def lead_seconds(sessions: int) -> float:
     return LEAD_S + LEAD_PER_SESSION_S * sessions
 
 
-def session_plans(workload: Workload, block_size: int, run_tag: str) -> list[SessionPlan]:
-    """Return the plan of each session; sessions go round-robin over the schemas. ``run_tag`` is unique to the run."""
+def session_plans(
+    workload: Workload, block_size: int, run_tag: str, settings: Sequence[Change] = ()
+) -> list[SessionPlan]:
+    """Return the plan of each session; sessions go round-robin over the schemas.
+
+    ``run_tag`` is unique to the run. ``settings`` are those of the server that the run is made with.
+    """
     scale = workload.scale.blocks(block_size)
     wanted = workload.ops_per_s_wanted(block_size)
     return [
@@ -46,6 +55,7 @@ def session_plans(workload: Workload, block_size: int, run_tag: str) -> list[Ses
             hotspot=_hotspot(workload, block_size),
             tag=f"{run_tag}.{number}",
             interval_us=None if wanted is None else workload.total_sessions / wanted * 1e6,
+            settings=tuple(settings),
         )
         for number in range(workload.total_sessions)
     ]
@@ -75,8 +85,8 @@ def first_due_ns(plan: SessionPlan, phase: Phase) -> int | None:
 
 
 def slice_seconds(sessions: int) -> float:
-    """Return the length of a slice: a second, or more when very many sessions would keep the driver busy."""
-    return max(SLICE_S, sessions / SLICES_PER_S)
+    """Return the length of a slice: a second, or more when many sessions would keep the driver busy."""
+    return min(max(SLICE_S, sessions / SLICES_PER_S), LONGEST_SLICE_S)
 
 
 def between_slices_s(sessions: int) -> float:

@@ -15,7 +15,7 @@ from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
 from openslob.host.page_cache import page_cache_limit
 from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta
-from openslob.metrics import METRICS, OBSERVED, PACED
+from openslob.metrics import METRICS, OBSERVED, PACED, PRICED
 from openslob.metrics.run_metrics import ENGINE_INPUTS
 from openslob.run.samplers import Samplers, SystemReading
 from openslob.run.server_reports import ServerReports
@@ -244,6 +244,7 @@ def preflight(
 def _figures_of(workload: Workload) -> list[str]:
     """Return the names of the figures that a run of this workload has, known or not."""
     left_out = OBSERVED if workload.is_paced else OBSERVED | PACED
+    left_out = left_out if workload.price else left_out | PRICED
     return [name for name in METRICS if name not in left_out]
 
 

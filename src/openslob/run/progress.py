@@ -42,7 +42,7 @@ class Progress:
     """Contents of the live line: phase, seconds done of how many, and rates over the last interval (None: unknown).
 
     ``wanted_per_s`` is the rate that was given, if one was. ``so_far`` allows rates over any other time.
-    ``blocks_done`` of ``blocks_total`` is the progress of sessions that load their own tables.
+    ``done`` of ``total`` in ``unit`` is the progress of sessions that connect, or that load their own tables.
     """
 
     phase: str
@@ -52,11 +52,34 @@ class Progress:
     server_cpu: float | None = None
     wanted_per_s: float | None = None
     so_far: Amounts | None = None
-    blocks_done: int | None = None
-    blocks_total: int = 0
+    done: int | None = None
+    total: int = 0
+    unit: str = "blocks"
 
 
 ProgressSink = Callable[[Progress], None]
+
+
+class Connecting:
+    """Shows how many of so many sessions are connected, once a second, and how much of their own tables is loaded."""
+
+    def __init__(self, show: ProgressSink, sessions: int = 0, blocks: int = 0) -> None:
+        self._show = show
+        self._sessions, self._blocks = sessions, blocks
+        self._loaded = 0
+        self._shown_at = time.monotonic()
+        show(Progress("connect"))
+
+    def loaded(self, blocks: int) -> None:
+        """Show that so many more blocks were loaded."""
+        self._loaded += blocks
+        self._show(Progress("sessions load their own tables", done=self._loaded, total=self._blocks))
+
+    def ready(self, sessions: int) -> None:
+        """Show that so many are connected; nothing while they load their own tables."""
+        if not self._loaded and time.monotonic() >= self._shown_at + 1:
+            self._shown_at = time.monotonic()
+            self._show(Progress("connect", done=sessions, total=self._sessions, unit="sessions"))
 
 
 def each_second(show: ProgressSink, phase: str, total_s: float, also: Callable[[], None]) -> Callable[[], None]:

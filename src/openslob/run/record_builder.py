@@ -48,6 +48,7 @@ class RecordBuilder:
             "target": engine.target,
             "block_size": facts.block_size,
             "cache_bytes": facts.cache_bytes,
+            **({"server_started_at": facts.started_at} if facts.started_at else {}),
             **({"data_bytes": data_bytes} if data_bytes is not None else {}),
             "direct_io": facts.direct_io,
             "connection": dict(facts.connection),

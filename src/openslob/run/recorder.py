@@ -39,7 +39,7 @@ class Recorder(ReadingsRecorder):
         self.accumulator = WindowAccumulator(plans, begin_ns)
         self._show = show
         self._total_s = total_s
-        self._slice_s = slice_seconds(len(plans))
+        self._slice_s = slice_seconds(plans[0].workload.total_sessions)
         self._lag_s = 2 * self._slice_s + 1
         # What was counted when progress was last shown, and the time before that.
         self._shown = self._shown_before = Amounts()

@@ -12,23 +12,26 @@ from functools import partial
 from pathlib import Path
 
 from openslob.analyze.curves.ceiling import ceiling_of, other_storage
+from openslob.analyze.curves.points import SET
 from openslob.analyze.other_sessions import ours_alone, shares_pct
+from openslob.drivers import DriverUse
 from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.engines.patience import ANSWER_S, Patience
+from openslob.engines.settings import Change
 from openslob.errors import SlobError, of_the_system
 from openslob.host.environment import environment
-from openslob.host.sampler import difference
 from openslob.interrupt import Interrupt
-from openslob.measurement import EVERY_FIGURE, EngineDelta, Instance, Measurement, Window
+from openslob.measurement import EVERY_FIGURE, Measurement, Window
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, UnsavedError
-from openslob.run.aftermath import data_after, end_sessions, explained, note_unfinished, set_host_facts
+from openslob.run import aftermath
 from openslob.run.course import Course
+from openslob.run.crew import Hire, local_crew
 from openslob.run.plan import Phase, between_slices_s, lead_seconds, session_plans
 from openslob.run.preflight import active_bytes, findings, is_cacheable, server_reports
-from openslob.run.progress import Progress, ProgressSink, each_second
+from openslob.run.progress import Connecting, Progress, ProgressSink, each_second
 from openslob.run.record_builder import RecordBuilder
 from openslob.run.recorder import Recorder
 from openslob.run.samplers import Samplers
@@ -51,7 +54,8 @@ class RunRequest:
     With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`WarmupMonitor`), WARMUP at the least and
     so many seconds at the most. ``ceiling`` is a raw measurement of the storage to compare the run with. ``consented``
     names the licensed capabilities of the server that the run may use. ``held`` is the target's lock, if the caller has
-    it already. ``goes_on``: an earlier run had the same load, so its data may have grown.
+    it already. ``goes_on``: an earlier run had the same load, so its data may have grown. ``hire`` makes its crew.
+    ``settings`` are settings of the server that the run is made with: its sessions set their own, and find the others.
     """
 
     workload: Workload
@@ -64,6 +68,8 @@ class RunRequest:
     consented: frozenset[str] = frozenset()
     held: Hold | None = None
     goes_on: bool = False
+    hire: Hire = local_crew
+    settings: Sequence[Change] = ()
 
 
 @dataclass(frozen=True)
@@ -120,8 +126,11 @@ class _Run:
             notes=request.notes,
             sources=request.sources,
         )
+        if request.settings:
+            self._builder.engine[SET] = {each.name: each.value for each in request.settings}
         self._show = Course(show, self._builder.notes)
         self._warmup_s = 0.0
+        self._drivers: Sequence[DriverUse] = ()
         self._reports = server_reports(engine, request.workload, request.consented, request.sources)
 
     def execute(self) -> FinishedRun:
@@ -137,7 +146,7 @@ class _Run:
 
     def _begin_and_measure(self, opened: ExitStack) -> tuple[RunFolder, Measurement]:
         """Check, begin the record, whose folder ``opened`` closes, and measure."""
-        folder, outer, log = None, self._request.held, explained(self._engine)
+        folder, outer, log = None, self._request.held, aftermath.explained(self._engine)
         try:
             with log as explain, outer.part() if outer else self._engine.exclusive("run") as held:
                 self._builder.notes.extend(held.restored)
@@ -171,11 +180,12 @@ class _Run:
         self._quiesce(state)
         self._require_not_stopped("before the start")
         held.require()
-        plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8])
-        session_pool = SessionPool(self._engine, plans, self._patience)
+        plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8], self._request.settings)
+        session_pool = SessionPool(self._engine, plans, self._patience, self._request.hire, folder.path)
         self._show.include(session_pool.errors)
         try:
             self._builder.engine["plans"] = self._connect_all(session_pool)
+            self._builder.engine["settings"] |= session_pool.settings
             samplers = Samplers(self._engine, len(plans), session_pool.post)
             try:
                 return self._warm_up_and_measure(folder, held, session_pool, samplers, plans)
@@ -184,7 +194,7 @@ class _Run:
         finally:
             session_pool.shutdown()
             self._allow_closing(session_pool)
-            end_sessions(self._engine, self._builder.notes)
+            aftermath.end_sessions(self._engine, self._builder.notes)
             # The end of the lock restores settings of the server.
             self._allow_closing(session_pool)
 
@@ -194,15 +204,9 @@ class _Run:
             self._patience.allow(CLOSING_S)
 
     def _connect_all(self, session_pool: SessionPool) -> Mapping[str, str]:
-        self._show(Progress("connect"))
-        total, done = self._workload.private_blocks(self._facts.block_size), 0
-
-        def loaded(blocks: int) -> None:
-            nonlocal done
-            done += blocks
-            self._show(Progress("sessions load their own tables", blocks_done=done, blocks_total=total))
-
-        plans = session_pool.connect_all(loaded, total * self._facts.block_size)
+        blocks = self._workload.private_blocks(self._facts.block_size)
+        shown = Connecting(self._show, self._workload.total_sessions, blocks)
+        plans = session_pool.connect_all(shown, blocks * self._facts.block_size)
         landed = Counter(session_pool.instances.values())
         if len(landed) > 1 and not self._facts.instances:
             found = ", ".join(f"{count} on {instance}" for instance, count in sorted(landed.items()))
@@ -244,9 +248,9 @@ class _Run:
         self._builder.environment["server_clock_offset_s"] = offset_ns / NANOS
         blocks_before = self._engine.data.table_blocks()
         if self._workload.warmup or self._request.steady_limit_s:
-            self._warm_up(held, session_pool, plans, self._begin_ns(offset_ns))
+            self._warm_up(held, session_pool, plans, self._begin_ns(offset_ns, session_pool.crew.lead_s))
         with self._reports.around(self._attach_to(folder), self._builder.notes, self._show, self._patience):
-            begin_ns = self._begin_ns(offset_ns, samplers.reading_s)
+            begin_ns = self._begin_ns(offset_ns, samplers.reading_s + session_pool.crew.lead_s)
             readings = self._window(folder, held, session_pool, samplers, plans, begin_ns, offset_ns)
         return ours_alone(self._measurement(readings, session_pool, samplers, blocks_before))
 
@@ -267,8 +271,8 @@ class _Run:
         if watch:
             self._builder.notes.append(watch.finding())
 
-    def _begin_ns(self, offset_ns: int, reading_s: float = 0.0) -> int:
-        lead_s = lead_seconds(self._workload.total_sessions) + reading_s
+    def _begin_ns(self, offset_ns: int, more_s: float) -> int:
+        lead_s = lead_seconds(self._workload.total_sessions) + more_s
         return time.time_ns() + offset_ns + int(lead_s * NANOS)
 
     def _end_ns(self, begin_ns: int) -> int:
@@ -324,6 +328,8 @@ class _Run:
         recorder.finish()
         if recorder.error:
             session_pool.fail(str(recorder.error))
+        self._drivers = session_pool.crew.collect()
+        aftermath.note_drivers(self._builder, self._drivers, session_pool.errors)
         self._builder.notes.extend(readings.notes)
         return readings
 
@@ -332,7 +338,7 @@ class _Run:
     ) -> Measurement:
         errors = list(dict.fromkeys([*session_pool.errors, *readings.errors]))
         unfinished_s = session_pool.unfinished_s
-        note_unfinished(self._builder.notes, unfinished_s.values())
+        aftermath.note_unfinished(self._builder.notes, unfinished_s.values())
         accumulator = readings.recorder.accumulator
         before, after = readings.before, readings.after
         if before is None or accumulator.load_begin_ns is None:
@@ -342,10 +348,11 @@ class _Run:
         )
         if not counter_seconds:
             self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
-        host = difference(before.os, (after or readings.last(before)).os)
-        set_host_facts(self._builder, samplers, readings.recorder.limits, host)
+        seen = readings.host(before, accumulator.load_end_ns - accumulator.load_begin_ns)
+        host = aftermath.with_drivers(seen, self._drivers)
+        aftermath.set_host_facts(self._builder, samplers, readings.recorder.limits, host)
         ceiling = self._request.ceiling
-        blocks_after, data_fault = data_after(self._engine, self._builder.notes) if after else (None, "")
+        blocks_after, data_fault = aftermath.data_after(self._engine, self._builder.notes) if after else (None, "")
         return Measurement(
             workload=self._workload,
             block_size=self._facts.block_size,
@@ -379,20 +386,10 @@ class _Run:
             interrupted=self._patience.interrupt.requested,
             response=accumulator.response,
             schedule=accumulator.schedule(self._end_ns(accumulator.begin_ns)),
-            instances=self._instances(counted, session_pool),
+            instances=aftermath.instances(self._facts.instances, counted, session_pool.instances, session_pool.lost),
             ceiling=ceiling_of(ceiling, self._facts.block_size) if ceiling else None,
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
             unfinished_s=tuple(unfinished_s.values()),
+            drivers=self._drivers,
             server_report=self._reports.read(len(self._facts.instances), self._builder.notes),
         )
-
-    def _instances(self, counted: EngineDelta, session_pool: SessionPool) -> list[Instance]:
-        """Return the instances of a cluster, with the sessions that landed on each and its part of what was counted."""
-        every = self._facts.instances
-        landed = session_pool.instances
-        own = [[number for number, target in sorted(landed.items()) if target == facts.target] for facts in every]
-        deltas = counted.by_instance or [EngineDelta(unknown=counted.unknown)] * len(every)
-        return [
-            Instance(facts.target, facts.read_only, numbers, len(session_pool.lost.intersection(numbers)), delta)
-            for facts, numbers, delta in zip(every, own, deltas, strict=True)
-        ]

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from openslob.engines.base import Activity, CounterReading, Engine, Scope
+from openslob.engines.base import Activity, CounterReading, Counters, Engine, Scope
 from openslob.engines.patience import StoppedError
 from openslob.errors import SlobError
 from openslob.host.model import OsReading
@@ -133,18 +133,24 @@ class Samplers:
 
     def server_clock_offset_ns(self) -> int:
         """Return the server's clock minus this host's, from the quickest of a few queries."""
-        took_ns, offset_ns = min(self._ask_clock() for _ in range(CLOCK_QUERIES))
+        took_ns, offset_ns = clock_offset_ns(self._counters)
         self.reading_s = took_ns / NANOS
         return offset_ns
-
-    def _ask_clock(self) -> tuple[int, int]:
-        before = time.time_ns()
-        server_ns = self._counters.read().server_ns
-        after = time.time_ns()
-        return after - before, server_ns - (before + after) // 2
 
     def close(self) -> None:
         """Close the sampling connections and files."""
         self._counters.close()
         self._waits.close()
         self._os.close()
+
+
+def clock_offset_ns(counters: Counters) -> tuple[int, int]:
+    """Return what the quickest of a few readings took, and the server's clock minus this host's by it."""
+    return min(_ask_clock(counters) for _ in range(CLOCK_QUERIES))
+
+
+def _ask_clock(counters: Counters) -> tuple[int, int]:
+    before = time.time_ns()
+    server_ns = counters.read().server_ns
+    after = time.time_ns()
+    return after - before, server_ns - (before + after) // 2

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event
 
 from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError
-from openslob.errors import SlobError, start_thread
+from openslob.errors import SlobError
+from openslob.run.crew import Hire, Member
 from openslob.run.ending import CUT_AFTER_S, LATE_PATIENCE_S, LEAVE_AFTER_S, PATIENCE_S, Deadline, Ending, cancel, cut
 from openslob.run.plan import Phase
+from openslob.run.progress import Connecting
 from openslob.run.samplers import SystemReading
-from openslob.run.worker import Loading, Lost, PhaseDone, Ready, Report, SliceDone, Worker
+from openslob.run.worker import Loading, Lost, PhaseDone, Ready, Report, SliceDone
 from openslob.units import MIB
 
 # How often the runner's thread takes messages and samples the waits.
@@ -37,12 +40,15 @@ def _nothing() -> None:
 
 
 class SessionPool:
-    """The session threads and the one queue through which everything is reported to the runner's thread.
+    """The sessions and the one queue through which everything is reported to the runner's thread.
 
-    Set ``clock_offset_ns``, the server's clock minus this host's, before a phase is run.
+    ``hire`` makes the crew that has the sessions; ``folder`` is the record's. Set ``clock_offset_ns``, the server's
+    clock minus this host's, before a phase is run.
     """
 
-    def __init__(self, engine: Engine, plans: Sequence[SessionPlan], patience: Patience) -> None:
+    def __init__(
+        self, engine: Engine, plans: Sequence[SessionPlan], patience: Patience, hire: Hire, folder: Path
+    ) -> None:
         self._queue: SimpleQueue[Message] = SimpleQueue()
         self._engine = engine
         self._patience = patience
@@ -53,12 +59,15 @@ class SessionPool:
         self.overdue = False
         self._late_s = 0.0
         self._signal = engine.open_stop()
-        self._workers = [Worker(engine, plan, self._queue.put, self._stopping) for plan in plans]
+        self.crew = hire(engine, plans, self._queue.put, self._stopping, folder)
+        self._members = self.crew.members
         self._present: set[int] = set()
         self.errors: list[str] = []
         self.lost: set[int] = set()
         # The instance that each session landed on, for sessions that report it.
         self.instances: dict[int, str] = {}
+        # The settings that the run is made with, as the server shows them to a session.
+        self.settings: dict[str, str] = {}
         # Sessions whose last slice was cancelled at a stop: not an error, but what they did in it is not counted. How
         # long its last operation had then run at least, in s.
         self.unfinished_s: dict[int, float] = {}
@@ -86,42 +95,43 @@ class SessionPool:
         """Put a message of a sampler into the runner's queue."""
         self._queue.put(message)
 
-    def connect_all(self, loaded: Callable[[int], None], private_bytes: int = 0) -> Mapping[str, str]:
+    def connect_all(self, shown: Connecting, private_bytes: int = 0) -> Mapping[str, str]:
         """Connect and prepare every session; return the plans. SlobError when one fails.
 
-        Sessions with data of their own load ``private_bytes`` together; ``loaded`` gets the blocks of every part.
+        Sessions with data of their own load ``private_bytes`` together.
         """
-        for worker in self._workers:
-            start_thread(worker)
+        self.crew.start()
         plans: dict[str, str] = {}
-        patience_s = CONNECT_PATIENCE_S + len(self._workers) / 10 + private_bytes / SLOWEST_LOAD_BYTES_PER_S
+        patience_s = CONNECT_PATIENCE_S + len(self._members) / 10 + private_bytes / SLOWEST_LOAD_BYTES_PER_S
         heard_at = time.monotonic()
-        while len(self._present) + len(self.errors) < len(self._workers):
+        while len(self._present) + len(self.errors) < len(self._members):
             for message in self._collect(PULSE_S, dawdle=False):
                 heard_at = time.monotonic()
                 if isinstance(message, Ready):
                     self._present.add(message.session)
                     plans.update(message.plans)
+                    self.settings.update(message.settings)
                     if message.instance is not None:
                         self.instances[message.session] = message.instance
                 elif isinstance(message, Loading):
-                    loaded(message.blocks)
+                    shown.loaded(message.blocks)
                 elif isinstance(message, Lost):
                     self.errors.append(message.why)
+            shown.ready(len(self._present))
             if self._interrupt.requested or self.errors or time.monotonic() > heard_at + patience_s:
                 break
         self._require_all()
         return plans
 
     def _require_all(self) -> None:
-        missing = len(self._workers) - len(self._present)
+        missing = len(self._members) - len(self._present)
         if not missing:
             return
         if self._interrupt.requested:
             why = "stopped before the start"
         else:
             why = self.errors[0] if self.errors else self._obstacle() or "they were not ready in time"
-        raise SlobError(f"{missing} of {len(self._workers)} sessions could not be connected: {why}")
+        raise SlobError(f"{missing} of {len(self._members)} sessions could not be connected: {why}")
 
     def run_phase(
         self,
@@ -135,10 +145,9 @@ class SessionPool:
         ``before`` is called once all sessions wait for its begin, ``pulse`` every `PULSE_S` until its end.
         """
         running = set(self._present)
-        deadline = Deadline(phase, self.clock_offset_ns, len(self._workers))
+        deadline = Deadline(phase, self.clock_offset_ns, len(self._members))
         self._patience.allow(deadline.left_s())
-        for worker in self._workers:
-            worker.give(phase)
+        self.crew.give(phase, deadline.begins_in_s())
         before()
         next_pulse = time.monotonic()
         while running and not self._end.left:
@@ -155,9 +164,11 @@ class SessionPool:
                 if isinstance(message, SliceDone):
                     deadline.heard()
             self._patience.allow(deadline.left_s())
+            if deadline.begins_now() and (late := self.crew.late()):
+                self.fail(late)
             if running and deadline.left_s() < 0 and not self.overdue:
                 self._late_s = deadline.late_s()
-                self._give_up(deadline.complaint(len(running), len(self._workers)), running)
+                self._give_up(deadline.complaint(len(running), len(self._members)), running)
             if self._stopping():
                 self._end.go_on(self._those(running), self._patience_s(), lambda: self.silent)
         self._leave(running)
@@ -204,8 +215,8 @@ class SessionPool:
         self.unfinished_s.update(dict.fromkeys(running, self._ran_on_s))
         self._present -= running
 
-    def _those(self, numbers: set[int]) -> list[Worker]:
-        return [worker for worker in self._workers if worker.number in numbers]
+    def _those(self, numbers: set[int]) -> list[Member]:
+        return [member for member in self._members if member.number in numbers]
 
     def _patience_s(self) -> float:
         """Return how long sessions may take to end after they were asked to."""
@@ -215,6 +226,7 @@ class SessionPool:
 
     def _tell_to_stop(self) -> None:
         self._patience.allow(self._patience_s() or LEAVE_AFTER_S)
+        self.crew.stop()
         try:
             self._signal.request()
         except StoppedError:
@@ -252,18 +264,18 @@ class SessionPool:
         """End all sessions; wait for their threads, but not for one whose server no longer answers."""
         self._ending.set()
         self._signal.close()
-        for worker in self._workers:
-            worker.give(None)
+        self.crew.give(None)
         steps = ((None, CUT_AFTER_S), (cancel, CUT_AFTER_S), (cut, LEAVE_AFTER_S))
         for step, seconds in steps[2:] if self.silent or self._end.left else steps:
-            alive = [worker for worker in self._workers if worker.is_alive()]
+            alive = [member for member in self._members if member.is_alive()]
             if step:
                 step(alive)
             _join(alive, min(seconds, LEAVE_AFTER_S) if self._interrupt.now.is_set() else seconds)
+        self.crew.close()
 
 
-def _join(workers: Sequence[Worker], seconds: float) -> None:
+def _join(members: Sequence[Member], seconds: float) -> None:
     """Wait for threads to end, so many seconds at the most for all."""
     deadline = time.monotonic() + seconds
-    for worker in workers:
-        worker.join(max(0.0, deadline - time.monotonic()))
+    for member in members:
+        member.join(max(0.0, deadline - time.monotonic()))

@@ -7,7 +7,8 @@ from typing import Generic, TypeVar
 
 from openslob.engines.patience import StoppedError
 from openslob.errors import SlobError
-from openslob.measurement import EngineDelta
+from openslob.host.sampler import difference
+from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta
 from openslob.run.readings import ReadingsRecorder
 from openslob.run.samplers import Samplers, SystemReading
 from openslob.units import NANOS
@@ -15,6 +16,8 @@ from openslob.units import NANOS
 # A busy host reads both clocks within this time of each other; a clock that is slewed gains less than a thousandth.
 CLOCK_SET_S = 0.25
 CLOCK_SET_SHARE = 0.01
+# A host that was read later than this share of the load after its begin did not see what its figures are shares of.
+LATE_SHARE = 0.01
 # The counters are read before the window begins, by this share of its length and by READ_AHEAD_MOST_S at most: the
 # counters' window is then about as long as the load's. READ_AHEAD_LEAST_S is what a reading takes on a busy host; it
 # takes longer with more sessions and instances. Where a reading takes long, so many times as long.
@@ -108,6 +111,18 @@ class WindowReadings(Generic[AnyRecorder]):
         self.stopped = self.stopped or isinstance(error, StoppedError)
         if not self.stopped and str(error) not in self.errors:
             self.errors.append(str(error))
+
+    def host(self, before: SystemReading, load_ns: int) -> HostDelta:
+        """Return what the host counted during the load, which lasted so long.
+
+        Every figure is unknown when the first reading came late: the CPU of a moment at the end is not the load's.
+        """
+        host = difference(before.os, (self.after or self.last(before)).os)
+        late_s = load_ns / NANOS - host.seconds
+        if self.after is None or late_s <= LATE_SHARE * load_ns / NANOS:
+            return host
+        why = f"the host was first read {late_s:.1f} s after the load had begun: it was too busy"
+        return HostDelta(0.0, host.cores, unknown={EVERY_FIGURE: why})
 
     def last(self, default: SystemReading) -> SystemReading:
         """Return the last periodic reading, for a window without a closing one."""

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import SimpleQueue
-from threading import Thread
+from threading import Semaphore, Thread
 
 from openslob.engines.base import Engine, Session, SessionPlan, SliceRequest, SliceResult
 from openslob.errors import SlobError, of_the_system
 from openslob.run.plan import Phase, first_due_ns
 from openslob.workload import BlockPath
+
+# So many sessions of a crew connect at the same time. A server's queue of new connections may not take a thousand, and
+# those that did not begin need not be ended when the run is stopped.
+CONNECT_AT_ONCE = 32
+# Open files: for each session its connection and what is read of its process, and for everything else.
+FILES_A_SESSION = 4
+MORE_FILES = 256
+
+
+def allow_files(sessions: int) -> None:
+    """Let this process open the files of so many sessions, up to the limit that it may give itself.
+
+    Shells give 1,024 as a rule. Where that is the most, the system's error says what to do.
+    """
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = MORE_FILES + FILES_A_SESSION * sessions
+    if most != resource.RLIM_INFINITY:
+        needed = min(needed, most)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
 
 
 @dataclass(frozen=True)
@@ -23,7 +44,7 @@ class Loading:
 
 @dataclass(frozen=True)
 class Ready:
-    """The session is connected and prepared. ``plans`` is filled in by session 0 only.
+    """The session is connected and prepared. ``plans`` and ``settings`` are filled in by session 0 only.
 
     ``instance`` is the one that it landed on, if it reports that.
     """
@@ -32,6 +53,7 @@ class Ready:
     backend: int
     plans: dict[str, str]
     instance: str | None
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,16 +85,25 @@ Report = Loading | Ready | SliceDone | PhaseDone | Lost
 
 
 class Worker(Thread):
-    """Runs one session. It exchanges messages with the runner through two queues; ``stopping`` says when to end."""
+    """Runs one session. It exchanges messages with the runner through two queues; ``stopping`` says when to end.
+
+    ``gate`` is common to the sessions of a crew; those that connect or prepare pass through it.
+    """
 
     def __init__(
-        self, engine: Engine, plan: SessionPlan, report: Callable[[Report], None], stopping: Callable[[], bool]
+        self,
+        engine: Engine,
+        plan: SessionPlan,
+        report: Callable[[Report], None],
+        stopping: Callable[[], bool],
+        gate: Semaphore | None = None,
     ) -> None:
         super().__init__(name=f"session-{plan.number}", daemon=True)
         self._engine = engine
         self._plan = plan
         self._report = report
         self._stopping = stopping
+        self._gate = gate or Semaphore()
         self._phases: SimpleQueue[Phase | None] = SimpleQueue()
         self._session: Session | None = None
         self._next_op = 0
@@ -98,7 +129,10 @@ class Worker(Thread):
     def run(self) -> None:
         """Connect, run the phases that are given, and close."""
         try:
-            self._session = self._engine.open_session(self._plan)
+            with self._gate:
+                if self._stopping():
+                    return
+                self._session = self._engine.open_session(self._plan)
             if not self._stopping():
                 self._serve(self._session)
         except SlobError as error:
@@ -116,9 +150,14 @@ class Worker(Thread):
     def _serve(self, session: Session) -> None:
         if self._plan.workload.block_path is BlockPath.LOCAL:
             session.load_private_tables(self._wrote)
-        session.prepare()
+        with self._gate:
+            if self._stopping():
+                return
+            session.prepare()
         plans = dict(session.plans()) if self.number == 0 else {}
-        self._report(Ready(self.number, session.backend_id(), plans, session.instance()))
+        settings = dict(session.settings()) if self._plan.settings else {}
+        known = settings if self.number == 0 else {}
+        self._report(Ready(self.number, session.backend_id(), plans, session.instance(), known))
         while (phase := self._phases.get()) is not None:
             self._run_phase(session, phase)
             self._report(PhaseDone(self.number))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
+from openslob.disk import scratch_folder
 from openslob.errors import SlobError
 from openslob.storage import process
 from openslob.storage.job import Job, job_file
@@ -58,7 +58,7 @@ class Fio:
         ``sample`` is called at short intervals meanwhile. Raises MeasurementStoppedError when stopped, and SlobError
         with fio's message if fio fails.
         """
-        with tempfile.TemporaryDirectory(prefix="slob-fio-") as folder:
+        with scratch_folder("fio") as folder:
             return parse(self._output(jobs, folder, sample))
 
     def measure(self, job: Job) -> JobResult:
@@ -70,9 +70,9 @@ class Fio:
 
         Each copy runs as a separate job, because copies of one job would write to the same log.
         """
-        with tempfile.TemporaryDirectory(prefix="slob-fio-") as folder:
+        with scratch_folder("fio") as folder:
             self._output([_logged(job, ios, number) for number in range(job.copies)], folder)
-            texts = [path.read_text(encoding="utf-8") for path in Path(folder).glob(f"{_IOLOG}-*")]
+            texts = [path.read_text(encoding="utf-8") for path in folder.glob(f"{_IOLOG}-*")]
         offsets: dict[str, list[int]] = defaultdict(list)
         for line in "".join(texts).splitlines():
             name, offset = _request(line)
@@ -80,7 +80,7 @@ class Fio:
                 offsets[name].append(offset)
         return offsets
 
-    def _output(self, jobs: Sequence[Job], folder: str, sample: Callable[[], None] = do_nothing) -> str:
+    def _output(self, jobs: Sequence[Job], folder: Path, sample: Callable[[], None] = do_nothing) -> str:
         argv = [str(self.program), "--output-format=json+", "-"]
         done = process.run(argv, self.stop, text=job_file(jobs), folder=folder, sample=sample)
         if done.code == 0:

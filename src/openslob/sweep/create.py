@@ -13,8 +13,10 @@ from openslob.errors import UsageError
 from openslob.record.model import Status
 from openslob.record.store import record_id
 from openslob.record.sweep import SearchRecord, SweepRecord, Value, find_sweeps
-from openslob.sweep.plan import notices, points, with_estimates
+from openslob.sweep.plan import notices, points, started_with, with_estimates
+from openslob.sweep.ready_settings import ready_settings
 from openslob.sweep.servers import described
+from openslob.sweep.settings import NO_SETTINGS, SettingsGrid, giving_way
 from openslob.sweep.sizing import ServerMemory, expected_failures, with_enough_data
 from openslob.units import iso
 
@@ -31,7 +33,8 @@ def ready_names() -> list[str]:
 def ready_sweep(name: str) -> SweepFile:
     """Read the ready-made sweep of this name. UsageError when there is none."""
     if name not in ready_names():
-        raise UsageError(f"there is no ready-made sweep {name!r}", f"choose one of {', '.join(ready_names())}")
+        every = sorted({*ready_names(), *ready_settings()})
+        raise UsageError(f"there is no ready-made sweep {name!r}", f"choose one of {', '.join(every)}")
     return read_sweep_file(_READY_FOLDER / f"{name}.toml")
 
 
@@ -47,19 +50,22 @@ def new_sweep(
     figures: tuple[str, ...] = (),
     memory: ServerMemory | None = None,
     data_per_cache: int | None = None,
+    settings: SettingsGrid = NO_SETTINGS,
 ) -> SweepRecord:
     """Return the record of a sweep with all its points pending; a search begins without points.
 
     ``target`` must not contain a password. ``servers`` holds the values of server parameters by the name of
     `ServerSpec`'s field. ``memory`` is that of the target, None when it is not known; with ``data_per_cache`` the data
-    are at least so many times the cache, unless SCALE is given. UsageError for a combination that can't be run.
+    are at least so many times the cache, unless SCALE is given. ``settings`` are the server's own. UsageError for a
+    combination that can't be run.
     """
     repeats = rehearsal.repeats(repeats)
     grid = with_enough_data(grid, servers, memory, data_per_cache) if data_per_cache else grid
+    grid, varied = giving_way(grid, settings), {**servers, **settings.values}
     if search:
-        _require_one_series(grid, servers)
+        _require_one_series(grid, varied)
     if against:
-        _require_two_values(against, {**servers, **grid.values})
+        _require_two_values(against, {**varied, **grid.values})
     started_at, seed = iso(time.time_ns()), grid.workload.seed
     record = SweepRecord(
         id=record_id(name, started_at),
@@ -69,15 +75,16 @@ def new_sweep(
         target=target,
         workload=grid.workload.to_record(),
         grid=grid.values,
-        server_grid=servers,
-        server=described(target) if servers else None,
+        server_grid=varied,
+        effects=settings.effects,
+        server=described(target) if started_with(varied, settings.effects) else None,
         repeats=repeats,
         seed=seed,
         steady_limit_s=steady_limit_s,
         search=search,
         against=against,
         figures=figures,
-        points=() if search else points(grid.values, servers, repeats, seed),
+        points=() if search else points(grid.values, varied, repeats, seed, settings.effects, against),
     )
     planned = with_estimates(record)
     return planned.model_copy(update={"notes": (*grid.notices, *notices(planned), *expected_failures(planned, memory))})

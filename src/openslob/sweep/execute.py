@@ -22,10 +22,11 @@ from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import PointState, SweepFolder, SweepPoint, Values
 from openslob.run import loading, runner
+from openslob.run.crew import Hire, local_crew
 from openslob.run.progress import ProgressSink
-from openslob.sweep.plan import data_of, estimates, workload_of
+from openslob.sweep.plan import data_of, estimates, started_with, workload_of
 from openslob.sweep.search import run_search
-from openslob.sweep.servers import SweepServers
+from openslob.sweep.servers import SweepServers, changes_of
 from openslob.sweep.time_left import TimeLeft
 
 
@@ -48,7 +49,7 @@ class _PreparationError(SlobError):
 
 @dataclass(frozen=True)
 class _PreparedServer:
-    """A server that runs with these settings, its lock, and the raw measurement of its storage, if there is one.
+    """A server that runs with these settings for a repeat, its lock, and the raw measurement of its storage, if any.
 
     Of a managed server, which may be restarted, each run and load takes the lock; nobody else can use it meanwhile.
     """
@@ -56,6 +57,7 @@ class _PreparedServer:
     engine: Engine
     server: ManagedServer | None
     values: Values
+    repeat: int
     held: Hold | None
     ceiling: StorageRecord | None = None
 
@@ -77,8 +79,10 @@ class Execution:
         ceiling: Callable[[Engine], StorageRecord | None] = no_ceiling,
         server_pid: int | None = None,
         consented: frozenset[str] = frozenset(),
+        hire: Hire = local_crew,
     ) -> None:
         self._folder = folder
+        self._hire = hire
         self._ceiling = ceiling
         self._interrupt = interrupt
         self._view = view
@@ -125,8 +129,9 @@ class Execution:
         """Start the point's server, load its data, and return both. _PreparationError when that fails."""
         prepared = self._prepared
         try:
-            if prepared is None or prepared.values != point.server:
-                prepared = self._prepared = self._start(point.server)
+            wanted = self._started(point)
+            if prepared is None or prepared.values != wanted or (wanted and prepared.repeat != point.repeat):
+                prepared = self._prepared = self._start(wanted, point.repeat, again=prepared is not None)
             self._watch(prepared.engine)
             workload = workload_of(self._folder.record, point)
             # Existing data are kept; but updates may have made them grow so much that they must be loaded again.
@@ -140,10 +145,10 @@ class Execution:
         except SlobError as error:
             raise _PreparationError(str(error)) from error
 
-    def _start(self, values: Values) -> _PreparedServer:
-        engine, server = self._servers.start(values)
+    def _start(self, values: Values, repeat: int, again: bool) -> _PreparedServer:
+        engine, server = self._servers.start(values, again)
         self._watch(engine)
-        return _PreparedServer(engine, server, values, None if server else self._servers.lock(engine))
+        return _PreparedServer(engine, server, values, repeat, None if server else self._servers.lock(engine))
 
     def _watch(self, engine: Engine) -> None:
         """Give the engine the limits that waits have outside of runs."""
@@ -164,6 +169,8 @@ class Execution:
             ceiling=prepared.ceiling,
             consented=self._consented,
             held=prepared.held,
+            settings=changes_of(point.server, record.effects),
+            hire=self._hire,
         )
         try:
             with self._view.running(self._heading(point), self._left_s(point)) as show:
@@ -193,6 +200,9 @@ class Execution:
             return None
         return self._time_left.of(pending) - self._time_left.of_preparation(self._planned[point.number])
 
+    def _started(self, point: SweepPoint) -> Values:
+        return started_with(point.server, self._folder.record.effects)
+
     def _skip_block(self, point: SweepPoint, why: str) -> None:
         """Mark every pending point as skipped that needs the same server settings and data as ``point``."""
         record = self._folder.record
@@ -200,7 +210,7 @@ class Execution:
         same = [
             each.model_copy(update={"state": PointState.SKIPPED, "error": why})
             for each in record.pending
-            if each.server == point.server and data_of(workload_of(record, each)) == data
+            if self._started(each) == self._started(point) and data_of(workload_of(record, each)) == data
         ]
         self._view.notify(f"{len(same)} points are skipped: {why}")
         self._save(same)

@@ -11,16 +11,21 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from openslob.engines.settings import Effect
 from openslob.errors import UsageError
 from openslob.record.sweep import SweepPoint, SweepRecord, Value, Values
 from openslob.sweep.time_left import Estimate
 from openslob.units import MIB
 from openslob.workload import Workload
 
+Effects = Mapping[str, str]
+_NONE: Effects = MappingProxyType({})
+_T = TypeVar("_T")
 # Parameters that decide what is on disk (`Workload.data`).
 DATA_PARAMETERS = ("schemas", "scale", "scan_table_sz", "obfuscate_columns")
 # Fields of a server that a restart can't change: each value needs a server of its own.
@@ -40,33 +45,71 @@ RECORD_BYTES = (60_000, 25_000, 150)
 
 
 def points(
-    grid: Mapping[str, Sequence[Value]], server_grid: Mapping[str, Sequence[Value]], repeats: int, seed: int
+    grid: Mapping[str, Sequence[Value]],
+    server_grid: Mapping[str, Sequence[Value]],
+    repeats: int,
+    seed: int,
+    effects: Effects = _NONE,
+    against: str | None = None,
 ) -> tuple[SweepPoint, ...]:
     """Return every combination ``repeats`` times, in the order to run them. The same seed gives the same order.
 
     Server settings change least often, those that need a server of their own least of all; then the data. The order of
     the data is reversed with each setting, so that the data of the last point before a restart are those of the first
-    point after it.
+    point after it. Settings that sessions set for themselves change like all other parameters, and so do those of
+    `changes_in_rounds`, as slowly as possible within a round. ``effects`` and ``against`` are as in `SweepRecord`.
     """
     found: list[SweepPoint] = []
-    for at, (server, data) in enumerate(_blocks(grid, server_grid)):
-        others = _combinations({name: values for name, values in grid.items() if name not in DATA_PARAMETERS})
-        for repeat in range(1, repeats + 1):
-            random.Random(f"{seed}/{at}/{repeat}").shuffle(others)
-            for other in others:
-                values = {name: {**data, **other}[name] for name in grid}
-                found.append(SweepPoint(number=len(found) + 1, values=values, server=server, repeat=repeat))
+    free = {name: values for name, values in grid.items() if name not in DATA_PARAMETERS}
+    free |= {name: values for name, values in server_grid.items() if effects.get(name) == Effect.SESSION}
+    in_rounds = changes_in_rounds(server_grid, effects, repeats, against)
+    for server, data, others, repeat in _rounds(grid, server_grid, free, repeats, seed, effects, in_rounds):
+        for other in others:
+            every = {**server, **data, **other}
+            values, of_server = ({name: every[name] for name in names} for names in (grid, server_grid))
+            found.append(SweepPoint(number=len(found) + 1, values=values, server=of_server, repeat=repeat))
     return tuple(found)
 
 
-def _blocks(
-    grid: Mapping[str, Sequence[Value]], server_grid: Mapping[str, Sequence[Value]]
-) -> Iterator[tuple[Values, Values]]:
-    slowest_first = sorted(server_grid, key=lambda name: name not in MADE_WITH)
-    data = _combinations({name: values for name, values in grid.items() if name in DATA_PARAMETERS})
-    for server in _combinations({name: server_grid[name] for name in slowest_first}):
+def changes_in_rounds(
+    server_grid: Mapping[str, Sequence[Value]], effects: Effects, repeats: int, against: str | None
+) -> bool:
+    """Return whether what a server is restarted with changes within the rounds, and not after all of them.
+
+    It does if a setting of the server's own varies, or values of its are compared: each round starts the server anyway,
+    and a drift must not look like an effect.
+    """
+    varied = [name for name, values in started_with(server_grid, effects).items() if len(values) > 1]
+    return repeats > 1 and any(name in effects or name == against for name in varied)
+
+
+def _rounds(
+    grid: Mapping[str, Sequence[Value]],
+    server_grid: Mapping[str, Sequence[Value]],
+    free: Mapping[str, Sequence[Value]],
+    repeats: int,
+    seed: int,
+    effects: Effects,
+    in_rounds: bool,
+) -> Iterator[tuple[Values, Values, Sequence[Values], int]]:
+    """Yield the server, the data and the other values, in shuffled order, of all points of a round, and its number."""
+    started = started_with(server_grid, effects)
+    made = made_with(started, effects)
+    rest = {name: values for name, values in started.items() if name not in made}
+    servers = _combinations(made if in_rounds else {**made, **rest})
+    restarts = _combinations(rest if in_rounds else {})
+    data, at = _combinations({name: values for name, values in grid.items() if name in DATA_PARAMETERS}), 0
+    for server in servers:
         for each in data:
-            yield server, each
+            others = _combinations(free)
+            for repeat in range(1, repeats + 1):
+                order = random.Random(f"{seed}/{at}/{repeat}")
+                if in_rounds:
+                    order.shuffle(restarts)
+                for restart in restarts:
+                    order.shuffle(others)
+                    yield {**server, **restart}, each, list(others), repeat
+            at += 1
         data.reverse()
 
 
@@ -94,9 +137,15 @@ def workload_of(record: SweepRecord, point: SweepPoint) -> Workload:
         raise UsageError(f"{point.label}: {why}", "leave this combination out of the grid") from None
 
 
-def made_with(server: Values) -> dict[str, Value]:
+def made_with(server: Mapping[str, _T], effects: Effects = _NONE) -> dict[str, _T]:
     """Return the server values that a restart can't change."""
-    return {name: value for name, value in server.items() if name in MADE_WITH}
+    fixed = {*MADE_WITH, *(name for name, effect in effects.items() if effect == Effect.NEW_SERVER)}
+    return {name: value for name, value in server.items() if name in fixed}
+
+
+def started_with(server: Mapping[str, _T], effects: Effects) -> dict[str, _T]:
+    """Return the server values that a server is started with: all but those that sessions set for themselves."""
+    return {name: value for name, value in server.items() if effects.get(name) != Effect.SESSION}
 
 
 def data_of(workload: Workload) -> tuple[object, ...]:
@@ -127,7 +176,7 @@ def has_data_of_first_point(record: SweepRecord, loaded: Mapping[str, str]) -> b
     ``loaded`` are the parameters of data by name; empty if nothing is loaded. A sweep of server settings starts its
     servers.
     """
-    if record.server_grid or not record.pending or not loaded:
+    if started_with(record.server_grid, record.effects) or not record.pending or not loaded:
         return False
     return data_of(Workload.model_validate(loaded)) == data_of(workload_of(record, record.pending[0]))
 
@@ -135,15 +184,22 @@ def has_data_of_first_point(record: SweepRecord, loaded: Mapping[str, str]) -> b
 def steps(record: SweepRecord, *, is_ready: bool = False) -> list[Step]:
     """Return the pending points in their order, each with its preparation.
 
-    The first point is assumed to need a server and data, unless both are ready for it.
+    A sweep that starts its servers starts them again for each repeat: runs of one start do not show how much starts
+    differ, and so no difference between settings. The first point is assumed to need a server and data, unless both are
+    ready for it.
     """
     planned: list[Step] = []
     for point in record.pending:
         before, workload = planned[-1] if planned else None, workload_of(record, point)
-        other = before is None or made_with(point.server) != made_with(before.point.server)
-        restarted = before is None or point.server != before.point.server
+        made, started = made_with(point.server, record.effects), started_with(point.server, record.effects)
+        other = before is None or made != made_with(before.point.server, record.effects)
+        restarted = (
+            before is None
+            or started != started_with(before.point.server, record.effects)
+            or (bool(started) and point.repeat != before.point.repeat)
+        )
         loaded = other or before is None or data_of(workload) != data_of(before.workload)
-        planned.append(Step(point, workload, other and bool(made_with(point.server)), restarted, loaded))
+        planned.append(Step(point, workload, other and bool(made), restarted, loaded))
     if is_ready and planned:
         planned[0] = replace(planned[0], made=False, restarted=False, loaded=False)
     return planned

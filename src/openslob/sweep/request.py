@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from openslob.analyze.curves.series import latency_figure, parse_latency_us
@@ -12,9 +12,11 @@ from openslob.config.layers import Layer
 from openslob.errors import UsageError
 from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, Value, lost_points
 from openslob.secrets import Target
-from openslob.sweep.create import new_sweep, ready_sweep
-from openslob.sweep.plan import MADE_WITH
+from openslob.sweep.create import new_sweep, ready_names, ready_sweep
+from openslob.sweep.plan import made_with
+from openslob.sweep.ready_settings import of_setting, ready_settings, refuse_impossible
 from openslob.sweep.servers import server_grid
+from openslob.sweep.settings import SettingsGrid, asked, unasked
 from openslob.sweep.sizing import ServerMemory
 
 Texts = Mapping[str, Sequence[str]]
@@ -36,11 +38,23 @@ class SweepRequest:
     repeats: int | None = None
     until_steady: float | None = None
     search: SearchRecord | None = None
+    settings: Texts = field(default_factory=dict)
+
+    def has_own_servers(self, settings: SettingsGrid) -> bool:
+        """Return whether the sweep varies what servers are made with, so that it makes servers of its own."""
+        return bool(made_with({**self._servers, **settings.values}, settings.effects))
 
     @property
-    def has_own_servers(self) -> bool:
-        """Whether the sweep varies what servers are made with, so that it makes servers of its own."""
-        return any(name in MADE_WITH for name in server_grid({**self.file.server, **self.servers}))
+    def _servers(self) -> Mapping[str, tuple[Value, ...]]:
+        return server_grid({**self.file.server, **self.servers})
+
+    def asked_settings(self, target: Target) -> SettingsGrid:
+        """Ask the target's servers for the settings of the sweep, and try the values. UsageError if it can't be run."""
+        return asked(target.reveal(), self._settings, self._servers)
+
+    @property
+    def _settings(self) -> Texts:
+        return {**self.file.settings, **self.settings}
 
     def record(
         self,
@@ -49,14 +63,18 @@ class SweepRequest:
         environment: Mapping[str, str],
         loaded: Layer | None = None,
         memory: ServerMemory | None = None,
+        settings: SettingsGrid | None = None,
     ) -> SweepRecord:
         """Return the record of the sweep, with all its points pending. UsageError if it can't be run.
 
-        ``loaded`` are the parameters of the data that the target has (`loaded_layer`), ``memory`` is its memory.
-        Nothing is connected: without both, a request is examined before any server is asked or started.
+        ``loaded`` are the parameters of the data that the target has (`loaded_layer`), ``memory`` is its memory,
+        ``settings`` what `asked_settings` returned. Nothing is connected: without them, a request is examined before
+        any server is asked or started.
         """
-        servers = server_grid({**self.file.server, **self.servers})
+        servers = self._servers
+        settings = settings or unasked(self._settings)
         found = resolve_grid({**self.file.grid, **self.texts}, config, environment, loaded)
+        found = replace(found, notices=(*self.file.notices, *found.notices))
         return new_sweep(
             self.name,
             target.shown,
@@ -65,10 +83,11 @@ class SweepRequest:
             self.repeats or self.file.repeats or 1,
             self.until_steady,
             self.search,
-            self._compared({**servers, **found.values}),
+            self._compared({**servers, **settings.values, **found.values}),
             self.file.figures,
             memory,
             self.file.data_per_cache,
+            settings,
         )
 
     def _compared(self, varied: Mapping[str, tuple[Value, ...]]) -> str | None:
@@ -90,11 +109,25 @@ def search_for(under: str, at: str, most: int) -> SearchRecord:
         raise UsageError(f"--find-max-iops-under: {error.what}", error.remedy) from None
 
 
-def sweep_file(grid: Path | None, ready: str | None) -> SweepFile:
-    """Return the sweep file of a path, or a ready-made one; an empty one if there is neither. UsageError for both."""
+def sweep_file(
+    grid: Path | None, ready: str | None, target: Target | None = None, settings: Collection[str] = ()
+) -> SweepFile:
+    """Return the sweep file of a path, or a ready-made one; an empty one if there is neither. UsageError for both.
+
+    A ready-made sweep of a setting has the values that the ``target`` takes, unless it is among ``settings``, which the
+    user gives.
+    """
     if grid and ready:
         raise UsageError("--grid and --ready each name a sweep file", "give one of them")
-    return ready_sweep(ready) if ready else read_sweep_file(grid) if grid else SweepFile()
+    if not ready:
+        return read_sweep_file(grid) if grid else SweepFile()
+    address = target.reveal() if target else ""
+    if ready in ready_settings() and ready not in ready_names():
+        return of_setting(address, ready, settings)
+    file = ready_sweep(ready)
+    if address:
+        refuse_impossible(address, ready)
+    return file
 
 
 def resume(path: Path, failures_too: bool, tell: Callable[[str], None]) -> SweepFolder:

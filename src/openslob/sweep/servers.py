@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import starmap
 from pathlib import Path
@@ -20,9 +20,10 @@ from openslob import rehearsal
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
+from openslob.engines.settings import Change, Effect
 from openslob.errors import UsageError
-from openslob.record.sweep import SweepRecord, Value, Values, shown_parameter
-from openslob.sweep.plan import MADE_WITH, made_with
+from openslob.record.sweep import SweepRecord, Value, Values, in_words
+from openslob.sweep.plan import made_with
 from openslob.units import parse_bytes
 
 ALL_CPUS = "all"
@@ -48,11 +49,19 @@ def _cache(text: str) -> int:
     return rehearsal.amount(parse_bytes(text), rehearsal.LEAST_CACHE)
 
 
+def parse_switch(text: str) -> bool:
+    """Return whether a text means on. ValueError for one that means neither on nor off."""
+    if text.lower() not in ("on", "off", "true", "false"):
+        raise ValueError(f"{text!r} is neither on nor off")
+    return text.lower() in ("on", "true")
+
+
 SERVER_PARAMETERS: Mapping[str, ServerParameter] = {
     each.name: each
     for each in (
         ServerParameter("cache", "cache_bytes", _cache, "Sizes of the cache, such as 64M,1G."),
         ServerParameter("io", "io", str, "direct, buffered or both."),
+        ServerParameter("huge_pages", "huge_pages", parse_switch, "Huge pages for the cache: on, off or both."),
         ServerParameter("cpus", "cpus", str, "CPUs of the whole server: such as 0 or 0-3 or all."),
         ServerParameter("version", "version", str, "Major versions; each gets a server of its own."),
         ServerParameter("bin_dir", "bin_dir", str, "Directories of programs; each gets a server of its own."),
@@ -88,8 +97,34 @@ def described(target: str) -> dict[str, Value]:
 
 def require_target(record: SweepRecord) -> None:
     """Raise UsageError unless the sweep's target is there, or the sweep makes servers of its own in its place."""
-    if not any(name in MADE_WITH for name in record.server_grid):
+    if not made_with(record.server_grid, record.effects):
         registry.require_there(record.target)
+
+
+def changes_of(values: Values, effects: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return the settings of the server's own among a point's values, with how each takes effect."""
+    return tuple(Change(name, str(values[name]), Effect(effects[name])) for name in values if name in effects)
+
+
+@contextmanager
+def target_with(target: str, changes: Sequence[Change], notify: Callable[[str], None]) -> Iterator[Engine]:
+    """Give the engine of a target for a run with these settings.
+
+    A managed server is restarted with those that need it, and is as it was at the end of the block; if this process is
+    killed, the next command that uses it restarts it so. SlobError when another process uses it.
+    """
+    restarting = [f"{each.name}={each.value}" for each in changes if each.effect is Effect.RESTART]
+    if not restarting:
+        yield registry.resolve(target)[0]
+        return
+    with registry.claim(target, "run"):
+        before = registry.require_server(target).status().spec
+        notify(f"restarting {target} with {', '.join(restarting)}; afterwards it is restarted as it was")
+        try:
+            status = registry.managed(before.with_settings(changes)).start(for_now=True)
+            yield registry.engine_for(status.url)
+        finally:
+            registry.managed(before).start()
 
 
 class SweepServers:
@@ -101,10 +136,11 @@ class SweepServers:
         self._target = target
         self._server_pid = server_pid
         self._sweep_id = record.id
+        self._effects = record.effects
         self._before = None if record.server is None else _spec(record.server)
         self._notify = notify
         self._own_names = {
-            self._own_name(made_with(point.server)) for point in record.points if made_with(point.server)
+            self._own_name(fixed) for point in record.points if (fixed := made_with(point.server, record.effects))
         }
         self._target_exists = registry.find(target) is not None if self._before else False
         self._changed = False
@@ -118,20 +154,25 @@ class SweepServers:
         for name in (self._target, *sorted(self._own_names)):
             self._claims.enter_context(registry.claim(name, "sweep"))
 
-    def start(self, values: Values) -> tuple[Engine, ManagedServer | None]:
-        """Start the server with these settings, or restart it with them. SlobError when that fails."""
+    def start(self, values: Values, again: bool = False) -> tuple[Engine, ManagedServer | None]:
+        """Start the server with these settings, or restart it with them. SlobError when that fails.
+
+        ``again``: restart it even if it runs with them.
+        """
         if self._before is None:
             engine, server = registry.resolve(self._target)
             engine.server_pid = self._server_pid
             return engine, server
         spec = self._spec_with(self._before, values)
         self._remove_own(keep=spec.name)
-        self._notify(f"server {spec.name}: {', '.join(map(' '.join, starmap(shown_parameter, values.items())))}")
+        self._notify(f"server {spec.name}: {', '.join(starmap(in_words, values.items()))}")
         if spec.name == self._before.name:
             self._changed = True
         else:
             self._stop_target()
         server = registry.managed(spec)
+        if again:
+            server.stop()
         return registry.engine_for(server.start().url), server
 
     def lock(self, engine: Engine) -> Hold:
@@ -152,21 +193,24 @@ class SweepServers:
 
     def _spec_with(self, before: ServerSpec, values: Values) -> ServerSpec:
         """Return the specification of the server for these settings: the target's, or one of the sweep's own."""
-        given: dict[str, Any] = dict(values)
+        given: dict[str, Any] = {name: value for name, value in values.items() if name not in self._effects}
+        changes = changes_of(values, self._effects)
         if given.get("cpus") == ALL_CPUS:
             given["cpus"] = None
         if given.get("bin_dir"):
             given["bin_dir"] = Path(given["bin_dir"])
-        fixed = made_with(given)
-        # A target that does not exist is not created for some of the values only: it would be left behind.
-        if (self._target_exists or not fixed) and all(getattr(before, name) == value for name, value in fixed.items()):
-            return replace(before, **given)
+        fixed, own = made_with(given), made_with(values, self._effects)
+        # A target that does not exist is not created for some of the values only: it would be left behind. Nor is it
+        # known what settings it was made with.
+        as_target = all(getattr(before, name) == value for name, value in fixed.items()) and own == fixed
+        if not own or (self._target_exists and as_target):
+            return replace(before, **given).with_settings(changes)
         if "version" in fixed:
             # The target's own bin_dir holds the programs of its version only.
             given.setdefault("bin_dir", None)
-        name = self._own_name(made_with(values))
+        name = self._own_name(own)
         data_dir = before.data_dir.with_name(f"{before.data_dir.name}-{name}") if before.data_dir else None
-        return replace(before, **given, name=name, data_dir=data_dir)
+        return replace(before, **given, name=name, data_dir=data_dir).with_settings(changes)
 
     def _stop_target(self) -> None:
         target = registry.find(self._target)

@@ -9,7 +9,8 @@ import pytest
 
 from factories.tables import table
 from openslob.analyze.causes import Cause, episodes
-from openslob.analyze.slow_steps import BLOCK, slow_steps, stretches
+from openslob.analyze.slow_steps import BLOCK, slow_steps
+from openslob.analyze.steps import stretches
 from openslob.analyze.trace import Mark, Trace
 from openslob.caps import Cap
 
@@ -25,7 +26,8 @@ USUAL = {
     "cgroup.cpu_throttled": 0.0, "pressure.memory": 0.0,
 }  # fmt: skip
 SLOWER = {"ops": 100.0}
-IDLE = {"server.cpu": 0.1, "host.busy": 0.3, "device.reads": 900.0, "device.read_ms": 180.0, "device.busy_ms": 70.0}
+IDLE = {"server.cpu": 0.1, "host.busy": 0.3, "device.reads": 900.0, "device.read_ms": 180.0, "device.busy_ms": 70.0,
+        "device.read_bytes": 7.2e6}  # fmt: skip
 
 
 def course(changes: dict[str, float], at: slice = AT, marks=(), noise=0.03, **usual: float) -> Trace:
@@ -59,7 +61,17 @@ def only(trace: Trace):
         (Cause.IO_CAP, SLOWER | {"volume.iops_exceeded": 0.8}, (), "than the volume's IOPS allow, for 0.8 s of each"),
         (Cause.STALL, SLOWER | IDLE | {"device.reads": 12.0, "device.read_ms": 1008.0}, (), "reads took 84 ms instead"),
         (Cause.STALL, SLOWER | IDLE | {"device.reads": 0.0, "device.writes": 0.0, "device.busy_ms": 1000.0,
-                                       "device.read_ms": 0.0, "device.write_ms": 0.0}, (), "completed 0 a second"),
+                                       "device.read_bytes": 0.0, "device.read_ms": 0.0, "device.write_ms": 0.0}, (),
+         "completed 0 a second"),
+        # A device that stops soon after a checkpoint began has not stopped because of the pages that are logged whole.
+        (Cause.STALL, SLOWER | IDLE | {"device.reads": 12.0, "device.read_ms": 1008.0, "engine.full_page_images": 3e3},
+         [Mark(25.0, 26.0, "checkpoint")], "reads took 84 ms instead"),
+        # One that writes much in few requests has work to do.
+        (Cause.CHECKPOINT, SLOWER | IDLE | {"device.reads": 500.0, "device.read_ms": 42e3, "device.write_bytes": 150e6},
+         [Mark(29.0, 30.0, "checkpoint")], "150 MB a second were written"),
+        # A limit far above what was done held nothing back.
+        (Cause.STALL, SLOWER | IDLE | {"device.reads": 12.0, "device.read_ms": 1008.0, "cgroup.read_limit": 7e3}, (),
+         "reads took 84 ms instead"),
         (Cause.LOCK, SLOWER | IDLE | {"waits.lock": 7.5, "waits.data_io": 0.3, "waits.cpu": 0.2, "waits.log": 0.0}, (),
          "94 % of the sessions waited for locks"),
         (Cause.MEMORY, SLOWER | {"pressure.memory": 0.4}, (), "waited for memory 40 % of the time, usually 0 %"),
@@ -71,11 +83,19 @@ def only(trace: Trace):
          "a sync of the log took 38.9 ms instead of 1.21 ms"),
         (Cause.OTHERS_CPU, {"ops": 400.0, "server.cpu": 0.4, "host.busy": 2.0}, (), "other programs used 1.5 CPUs"),
         (Cause.OTHERS_CPU, {"ops": 400.0, "server.cpu": 0.4, "host.steal": 0.9}, (), "the hypervisor took 0.9 CPUs"),
+        (Cause.OTHERS_IO, {"ops": 400.0, "device.read_bytes": 250e6, "device.reads": 10e3, "device.read_ms": 20e3,
+                           "server.read_bytes": 29e6}, (), "from its device 221 MB a second, and a read took 2 ms"),
+        (Cause.OTHERS_IO, {"ops": 400.0, "device.write_bytes": 150e6, "device.read_ms": 20e3}, (),
+         "wrote to its device 148 MB a second, and a read took 2.33 ms"),
+        # Others who read, while requests take no longer, are no cause.
+        (Cause.UNKNOWN, {"ops": 400.0, "device.read_bytes": 250e6}, (), "nothing recorded"),
         (Cause.MAINTENANCE, {"ops": 400.0, "server.read_bytes": 300e6}, [Mark(31.0, 32.0, "maintenance")], "300 MB a"),
         (Cause.UNKNOWN, SLOWER, (), "nothing recorded explains it: server's CPUs 0.99"),
         # A checkpoint that wrote nothing more is no cause, and no more is a quota that never held anything back.
         (Cause.UNKNOWN, SLOWER | {"cgroup.cpu_quota": 1.0}, [Mark(29.0, 30.0, "checkpoint")], "nothing recorded"),
         (Cause.UNKNOWN, SLOWER | {"cgroup.read_limit": 9500.0}, (), "nothing recorded"),
+        # That a few sessions waited for a lock does not explain the loss of nine tenths.
+        (Cause.UNKNOWN, SLOWER | {"waits.lock": 1.5}, (), "nothing recorded"),
     ],
 )  # fmt: skip
 def test_a_cause_is_named_by_its_evidence(cause, changes, marks, says):
@@ -102,7 +122,7 @@ def test_a_flat_rate_is_a_limit_that_nobody_tells():
 
 
 def test_higher_latency_at_a_given_rate_is_an_episode_too():
-    late = {"latency.p50_us": 9000.0, "device.read_ms": 90_000.0, "device.reads": 4000.0}
+    late = {"latency.p50_us": 9000.0, "device.read_ms": 90_000.0, "device.reads": 4000.0, "device.read_bytes": 32e6}
     found = only(course(late, **{"latency.p50_us": 800.0}))
     assert (found.cause, found.lost_ops) == (Cause.STALL, pytest.approx(0, abs=200))
 
@@ -139,10 +159,34 @@ def test_a_short_load_and_one_without_operations_have_no_episodes():
     assert episodes(Trace(0, 1.0, {})) == []
 
 
+def test_what_the_server_wrote_before_is_not_written_by_others_when_it_reaches_the_device():
+    trace = course({"ops": 400.0, "device.write_bytes": 150e6, "device.read_ms": 20e3})
+    trace.series["server.write_bytes"][10:30] = 25e6
+    assert only(trace).cause is Cause.UNKNOWN
+
+
+def test_what_nearly_stops_a_load_that_something_else_slows_down_has_a_stretch_of_its_own():
+    hog = {"ops": 600.0, "server.cpu": 0.5, "host.busy": 2.0, "waits.lock": 0.0}
+    trace = course(hog, slice(15, 45))
+    lock = {"ops": 20.0, "waits.lock": 7.5, "waits.data_io": 0.3, "waits.cpu": 0.2, "server.cpu": 0.05}
+    for name, value in lock.items():
+        trace.series[name][28:31] = value
+    found = episodes(trace)
+    spans = [(each.begin_s, each.end_s, each.cause) for each in found]
+    assert spans == [(15, 28, Cause.OTHERS_CPU), (28, 31, Cause.LOCK), (31, 45, Cause.OTHERS_CPU)]
+    assert sum(each.lost_ops for each in found) == pytest.approx(27 * 400 + 3 * 980, rel=0.05)
+    for name, value in hog.items():
+        trace.series[name][28:31] = value * (0.1 if name == "ops" else 1)
+    trace.series["waits.lock"][:] = 0.0
+    assert only(trace).cause is Cause.OTHERS_CPU
+
+
 def test_stretches_join_over_one_step():
     slow = np.zeros(12, bool)
     slow[[1, 2, 4, 7, 8]] = True
-    assert stretches(slow) == [(1, 5), (7, 9)]
+    assert stretches(slow, 1) == [(1, 5), (7, 9)]
+    assert stretches(slow) == [(1, 3), (4, 5), (7, 9)]
+    assert stretches(np.zeros(3, bool), 1) == []
 
 
 def test_nothing_but_the_throughput_was_recorded():

@@ -91,6 +91,29 @@ def test_what_is_slow_for_other_reasons_under_a_cap_does_not_hide_it():
     assert found.cap == pytest.approx(3000, rel=0.01)
 
 
+def test_a_bucket_that_spends_what_a_slow_device_left_in_it_is_one_cap():
+    reads = rates((8000, 20), (-3000, 25))
+    reads[22:24], reads[24] = 1200, 6500
+    reads[33:35], reads[35:37] = 900, 5000
+    found = find_cap(trace(reads))
+    assert found.held == [(pytest.approx(20, abs=0.5), 45.0)]
+    assert found.cap == pytest.approx(3000, rel=0.01)
+
+
+def test_a_cap_that_is_lifted_after_a_dip_does_not_hold_on_until_the_dip_is_made_up_for():
+    reads = rates((8000, 20), (-3000, 15), (8000, 15))
+    reads[28:31] = 900
+    assert find_cap(trace(reads)).lifted_at_s == pytest.approx(35, abs=0.5)
+
+
+def test_in_long_steps_a_lower_level_is_even_without_a_cap():
+    lower, capped = (trace(rates((8000, 200), (5000, 300), spread=0.05)), trace(rates((8000, 200), (-5000, 300))))
+    lower.series["server.read_bytes"][200:] = 5000 * BLOCK * noise(300, 0.02)
+    assert find_cap(Trace(0, 10.0, lower.series)) is None
+    found = find_cap(Trace(0, 10.0, capped.series))
+    assert (found.dry_at_s, found.cap) == (pytest.approx(2000, abs=10), pytest.approx(5000, rel=0.01))
+
+
 @table(
     ("what", "series"),
     [

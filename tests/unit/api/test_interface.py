@@ -48,9 +48,9 @@ def test_the_types_of_parameters_are_up_to_date():
 
 def test_importing_the_package_imports_nothing_else():
     loaded = python("import sys, openslob; print(*sorted(name for name in sys.modules if name.count('.') < 2))")
-    # Two parts of the package have the names of functions, and consist of a docstring.
+    # Some parts of the package have the names of functions, and consist of a docstring.
     assert [name for name in loaded.split() if name.startswith("openslob.")] == [
-        *("openslob._version", "openslob.run", "openslob.sweep")
+        *("openslob._version", "openslob.endure", "openslob.lab", "openslob.run", "openslob.sweep")
     ]
     assert "pydantic" not in loaded
 
@@ -70,7 +70,7 @@ def test_every_public_name_is_there_and_described():
 
 
 def test_a_part_of_the_package_with_the_name_of_a_function_is_that_function():
-    for name in ("run", "sweep"):
+    for name in ("endure", "run", "sweep"):
         part = getattr(openslob, name)
         assert isinstance(part, types.ModuleType)
         assert inspect.signature(part) == inspect.signature(getattr(functions, name))
@@ -79,13 +79,13 @@ def test_a_part_of_the_package_with_the_name_of_a_function_is_that_function():
         openslob.run(target="no-such", sessions=2)
 
 
-@pytest.mark.parametrize("name", ["load", "run", "check"])
+@pytest.mark.parametrize("name", ["load", "run", "check", "endure", "repeat"])
 def test_editors_see_every_parameter(name):
     for function in (getattr(targets.Target, name), getattr(openslob, name, targets.Target.check)):
         assert set(parameters()) <= set(inspect.signature(function).parameters)
 
 
-@pytest.mark.parametrize("name", ["load", "run", "sweep"])
+@pytest.mark.parametrize("name", ["load", "run", "sweep", "endure", "repeat"])
 def test_a_function_takes_what_the_method_takes(name):
     method, function = (inspect.signature(getattr(each, name)).parameters for each in (targets.Target, functions))
     assert [each for each in function if each not in ("target", "path")] == [each for each in method if each != "self"]
@@ -111,6 +111,11 @@ def test_sweeps_have_the_options_of_the_command():
         "engine",
         "ask_password",
         "profile",
+        # Of the target; Dask's own configuration has its files.
+        "drivers",
+        "tls_ca_file",
+        "tls_cert",
+        "tls_key",
     }
     assert options - left_out <= set(inspect.signature(targets.Target.sweep).parameters)
 

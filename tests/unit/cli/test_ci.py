@@ -9,6 +9,7 @@ from factories.records import Made, buffered, physical
 from factories.running import slob
 from openslob.analyze.ci_gate import parse_condition, parse_thresholds
 from openslob.errors import UsageError
+from openslob.record.model import Status
 from openslob.record.store import RunFolder
 
 WORSE = "ops_per_s < -5%"
@@ -81,8 +82,8 @@ def test_a_gate_that_can_not_tell_says_so_and_does_not_pass(results):
     assert junit(done)[f"not {WORSE}"] == ["error"]
     line = done.stderr.strip()
     assert line == (
-        "slob: Can't tell whether ops_per_s < -5%: each side has one run; make 5 of each side (--repeats 5). "
-        "Measured: ops_per_s -20.0 % (902 → 722), limit -5 %"
+        "slob: Can't tell whether ops_per_s < -5%: each side has one run; make 5 of each side, each after a restart of "
+        "the server. Measured: ops_per_s -20.0 % (902 → 722), limit -5 %"
     )
 
 
@@ -250,6 +251,39 @@ def test_an_unknown_figure_names_the_likely_one(name, likely):
     with pytest.raises(UsageError, match=f"did you mean .*{likely}"):
         parse_condition(f"{name} < -5%")
     parse_condition(f"{likely} < -5%")
+
+
+def test_a_baseline_of_several_runs_shows_the_spread_of_single_ones_and_how_many_are_needed(results, tmp_path):
+    place = ("--dir", tmp_path / "kept")
+    saved = slob("baseline", "save", "main", "before", "--results", results, *place, "--see", "2%")
+    advice = "equal runs differ by 0.3 % in operations/s; to see a change of 2 % takes 3 runs per side"
+    assert advice in " ".join(saved.stdout.split())
+    assert "a change of 5 % takes 2 runs" in " ".join(slob("baseline", "show", "main", *place).stdout.split())
+    alone = slob("baseline", "save", "one", "one", "--results", results, *place)
+    assert "is not known (one run): make 5" in " ".join(alone.stdout.split())
+    gate = ("one", "other", "--fail-if", WORSE, "--see", "1")
+    for spread in ("main", "before"):
+        decided = compare(results, *gate, "--spread", spread, *place)
+        assert decided.returncode == 3
+        assert "Can't tell" not in decided.stderr
+        text = " ".join(decided.stdout.split())
+        assert f"How much starts of the server differ is that of {spread}." in text
+        assert "To see a change of 1 % in operations/s takes" in text
+    assert "Can't tell" in compare(results, *gate).stderr
+    assert "is that of main" in compare(results, *gate, "--spread", "main", *place, "--format", "markdown").stdout
+    assert compare(results, *gate[:2], "--see", "0").returncode == 2
+
+
+def test_a_baseline_tells_which_runs_are_not_in_it(tmp_path):
+    for at, status in enumerate([Status.COMPLETE, Status.INTERRUPTED]):
+        record = physical(Made(), name="both", record_id=f"20260301-1200{at:02}-both").model_copy(
+            update={"status": status}
+        )
+        with RunFolder.begin(tmp_path, record) as folder:
+            folder.finish(record)
+    saved = slob("baseline", "save", "main", "both", "--results", tmp_path, "--dir", tmp_path / "kept")
+    assert saved.stdout.startswith("stored 1 run as baseline main")
+    assert "slob: 20260301-120001-both (interrupted) is not complete and was left out" in saved.stderr
 
 
 def test_baselines(results, tmp_path):

@@ -80,7 +80,14 @@ def test_a_switch_can_be_turned_off_against_a_file(tmp_path):
 def test_every_parameter_has_a_working_flag():
     for one in parameters().values():
         SEEN.clear()
-        call("run", *([one.flag] if one.is_switch else [one.flag, one.default or {"mode": "pio"}.get(one.name, "3")]))
+        call(
+            "run",
+            *(
+                [one.flag]
+                if one.is_switch
+                else [one.flag, one.default or {"mode": "pio", "price": "3/month"}.get(one.name, "3")]
+            ),
+        )
         assert SEEN[0].sources[one.name] == "flag"
 
 

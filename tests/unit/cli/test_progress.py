@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from factories.tables import table
+from openslob.cli import progress as progress_module
 from openslob.cli.output import OUTPUT
 from openslob.cli.progress import LiveLine, LoadView, screen
 from openslob.engines.facts import LoadProgress
@@ -101,7 +102,8 @@ def test_the_bar_of_80_columns():
     [
         (Progress("check"), "check"),
         (Progress("window", 12, 0), "window  12 s"),
-        (Progress("sessions load their own tables", blocks_done=5, blocks_total=10), "5 of 10 blocks"),
+        (Progress("sessions load their own tables", done=5, total=10), "5 of 10 blocks"),
+        (Progress("connect", done=400, total=1000, unit="sessions"), "400 of 1,000 sessions"),
     ],
 )
 def test_a_phase_without_a_planned_length_has_no_bar(progress, line):
@@ -124,6 +126,18 @@ def test_elsewhere_a_line_is_printed_when_the_phase_changes(monkeypatch):
         live(progress)
     live.clear()
     assert stderr.getvalue() == f"warm-up\nwindow 3 of 10 s · {SHOWN}\n"
+
+
+@table(("total_s", "at_least_s"), [(5, 10), (3600, 10), (8 * 3600, 60), (24 * 3600, 300), (0, 10), (10 * 86400, 1800)])
+def test_elsewhere_long_phases_have_few_lines(monkeypatch, total_s, at_least_s):
+    stderr = not_a_terminal(monkeypatch)
+    now = [0.0]
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
+    live = LiveLine()
+    for at_s in range(0, 3 * at_least_s, 5):
+        now[0] = 1e6 + at_s
+        live(Progress("window", at_s, total_s))
+    assert stderr.getvalue().count("window") == 3
 
 
 def test_the_time_left_of_the_whole_is_in_its_heading(monkeypatch):

@@ -15,7 +15,7 @@ from openslob.durability.failover.follow import bounds, judge, next_rate
 from openslob.durability.failover.follow import summary as search_summary
 from openslob.durability.failover.journal import IN_DOUBT, Journal, Look
 from openslob.durability.failover.lag import Beats, LagSample
-from openslob.durability.failover.outage import Gap, Offset, back_ns, longest_gap
+from openslob.durability.failover.outage import Gap, Offset, back_ns, kept, longest_gap
 from openslob.durability.failover.sessions import Client, Plan, Retry
 from openslob.durability.failover.verdicts import summary, verdicts
 from openslob.engines.ledger import Entry, LedgerContents
@@ -132,6 +132,17 @@ def test_both_clocks_find_the_outage_whatever_the_server_s_clock_says():
     assert abs(cycle.value("clocks_differ_ms")) <= told + 0.001
     assert cycle.value("outage_kept_s") == pytest.approx(cycle.value("outage_s"))
     assert cycle.value("reconnect_s") == pytest.approx(cycle.value("outage_s") - 0.05, abs=cycle.value("outage_s"))
+
+
+def test_commits_have_the_time_of_the_driver_s_clock_whatever_the_servers_clocks_say():
+    wall, ahead = 10**18, 7 * NANOS
+    journal = Journal(0)
+    journal.add(1, 50, 100, 0, 90 + wall + 30)
+    journal.add(2, 150, IN_DOUBT, 0, 0)
+    journal.add(3, 200, 300, 1, 290 + wall + ahead)
+    # The first server's clock is ahead by less than the error of that, so that it agrees.
+    acked, done = kept([journal], [[0, 2]], {0: Offset(30, 500), 1: Offset(ahead, 1000)}, wall)
+    assert (acked.tolist(), done.tolist()) == ([100, 300], [120, 290])
 
 
 def test_without_an_outage_nothing_is_claimed():

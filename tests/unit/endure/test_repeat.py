@@ -122,5 +122,5 @@ def test_without_an_end_a_stop_is_the_end(world, tmp_path):
 
 
 def test_runs_that_take_longer_than_the_time_between_them_are_refused():
-    with pytest.raises(UsageError, match="takes about 1 min 5 s, and one is due every 1 min 0 s"):
+    with pytest.raises(UsageError, match="takes about 1 min 5 s, and one is due every 1 min;"):
         new_record("often", "t", Workload(run_time=60, warmup=2), EVERY_S, 3, {})

@@ -8,7 +8,7 @@ import pytest
 
 from factories.tables import table
 from openslob.engines import common_checks
-from openslob.engines.common_checks import data, require_own_storage
+from openslob.engines.common_checks import connections, data, require_own_storage
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.errors import SlobError
 from openslob.workload import DataSpec, Workload
@@ -59,3 +59,22 @@ def test_too_little_data_is_one_finding_with_both_cures():
     )
     (scan,) = data(Workload(schemas=8, scale="512", scan_pct=5, scan_table_sz="200"), facts, state)
     assert scan.remedy.endswith("`slob load --schemas 8 --scale 512 --scan-table-sz 200`")
+
+
+@table(
+    ("free", "limit", "by", "says"),
+    [
+        (1005, "", "", None),
+        (None, "", "", None),
+        (1004, "", "", "slob server start NAME --max-sessions 1000"),
+        (1004, "ALTER ROLE x CONNECTION LIMIT 1005", "a superuser", "ALTER ROLE x CONNECTION LIMIT 1005"),
+    ],
+)
+def test_too_few_connections_are_told_with_what_limits_them(free, limit, by, says):
+    asked = []
+    found = list(
+        connections(Workload(sessions=1000), free, lambda needed: asked.append(needed) or limit, "a superuser")
+    )
+    assert [(says in each.remedy, each.by, each.blocking) for each in found] == ([(True, by, True)] if says else [])
+    assert [each.why for each in found] == ["1,000 sessions need 1,005 connections and 1,004 are free"] * len(found)
+    assert asked == [1005] * len(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from threading import Event
 
@@ -19,6 +20,7 @@ from openslob.engines.patience import (
     StoppedError,
     Watch,
     Work,
+    cut_when_late,
 )
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
@@ -201,3 +203,18 @@ def test_a_line_that_differs_in_how_long_it_lasts_is_not_repeated():
     for text in (LOCKED, f"{LOCKED} (idle for 4 s)", f"{LOCKED} (idle for 14 s)", LOCKED):
         patience.tell_once(text)
     assert said == [LOCKED, f"{LOCKED} (idle for 4 s)", LOCKED]
+
+
+def test_a_connection_that_is_not_ready_in_time_is_broken_off():
+    broken = Event()
+    with cut_when_late(broken.set, seconds=0.01):
+        assert broken.wait(60)
+
+
+def test_a_connection_that_is_ready_is_left_alone():
+    broken = Event()
+    with cut_when_late(broken.set, seconds=600):
+        (timer,) = (each for each in threading.enumerate() if isinstance(each, threading.Timer))
+    timer.join(60)
+    assert not timer.is_alive()
+    assert not broken.is_set()

@@ -13,8 +13,8 @@ def plan(**parameters):
 
 
 def test_sessions_that_begin_together_step_aside_and_those_with_due_times_do_not():
-    assert step_aside_s(plan(sessions=100)) == 0.01
+    assert step_aside_s(plan(sessions=100)) == 0.02
     assert step_aside_s(plan(sessions=2)) == 0
     for arguments in (postgresql.slice_parameters, lambda each: mysql.slice_parameters(each, Names())):
-        assert arguments(plan(sessions=100))["step_aside"] == 0.01
+        assert arguments(plan(sessions=100))["step_aside"] == 0.02
         assert arguments(plan(sessions=100, target_ops=1000))["step_aside"] == 0

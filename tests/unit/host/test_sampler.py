@@ -27,6 +27,7 @@ BEFORE = OsReading(
         "server": Sample(SERVER, "process 10, started at tick 5"),
         "cpus": Sample({"server_cpus_busy_s": 20.0}, "the server on CPUs 0, 1"),
         "sampler": Sample({"sampler_cpu_s": 0.5}, "sessions 11"),
+        "energy": Sample({"package_energy_j": 10.0}, "energy counters"),
         "driver": Sample({"driver_cpu_s": 1.0, "driver_peak_rss_bytes": 5e7}, "process 1"),
     },
 )
@@ -39,6 +40,7 @@ AFTER = OsReading(
         "server": Sample({**SERVER, "server_cpu_s": 5.5, "server_read_bytes": 24576}, "process 10, started at tick 5"),
         "cpus": Sample({"server_cpus_busy_s": 22.75}, "the server on CPUs 0, 1"),
         "sampler": Sample({"sampler_cpu_s": 0.75}, "sessions 11"),
+        "energy": Sample({"package_energy_j": 85.0}, "energy counters"),
         "driver": Sample({"driver_cpu_s": 1.25, "driver_peak_rss_bytes": 6e7}, "process 1"),
     },
 )
@@ -57,7 +59,7 @@ def test_everything_known():
     assert (delta.seconds, delta.cores, delta.server_cores) == (1.5, 2, 2)
     assert delta.cpu == {"user": 2.0, "system": 0.5, "idle": 1.0, "steal": 0.25}
     assert (delta.server_cpu_s, delta.sampler_cpu_s, delta.driver_cpu_s) == (2.5, 0.25, 0.25)
-    assert delta.server_cpus_busy_s == 2.75
+    assert (delta.server_cpus_busy_s, delta.package_energy_j) == (2.75, 75.0)
     assert (delta.server_read_bytes, delta.server_write_bytes) == (16384, 0)
     assert (delta.page_cache_bytes_before, delta.page_cache_bytes_after) == (1000, 3000)
     assert (delta.memory_available_bytes, delta.driver_peak_rss_bytes) == (7000, 6e7)

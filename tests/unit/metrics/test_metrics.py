@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from factories import measurements
 from factories.tables import table
 from openslob.measurement import EngineDelta, HostDelta
-from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, summary
+from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
 from openslob.metrics.computation import NO_COMMAND, NO_RATE, EngineCounter
 from openslob.metrics.quantity import NOT_LOCAL, NOT_OUR_LOAD, Quantity
 from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
@@ -60,13 +60,24 @@ EXPECTED = {
     "conflicts_total": 0,
     "transactions_per_s": 210,
     "client_cpu_per_s": 0.1,
+    "package_power_w": 100,
+    "joules_per_million_reads": 6250,
+    "joules_per_million_commits": 500_000,
+    "cost_per_million_reads": 0.015625,
+    "cost_per_million_logical_reads": 0.25 / 48,
+    "cost_per_million_commits": 1.25,
 }
+# 657 a month of 730 hours are 0.00025 a second.
+PRICED_LOAD = measurements.workload(price="657 EUR/month")
 TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
 TOTALS |= {"start_skew_ms"}
 NOT_RATES = TOTALS | PACED | {"engine_read_latency_us", "driver_cpu_pct_of_db", "log_sync_latency_us", "log_wait_pct"}
 HOST_FIGURES = {name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver"))} | {
     "iops_per_db_cpu",
     "lio_per_db_cpu",
+    "package_power_w",
+    "joules_per_million_reads",
+    "joules_per_million_commits",
 }
 amounts = st.one_of(st.none(), st.floats(0, 1e15))
 
@@ -77,16 +88,17 @@ def test_every_figure_of_the_registry_is_computed_and_no_other():
 
 @table("name", sorted(set(EXPECTED) - OBSERVED))
 def test_figures_of_a_run_calculated_by_hand(name):
-    figure = summary(measurements.measurement(schedule=measurements.schedule()))[name]
+    figure = summary(measurements.measurement(workload=PRICED_LOAD, schedule=measurements.schedule()))[name]
     assert figure.value == pytest.approx(EXPECTED[name])
-    assert figure.unit == METRICS[name].unit
+    assert figure.unit == ("EUR" if name in PRICED else METRICS[name].unit)
     assert figure.why is None
 
 
 @table("counter_seconds", [61.0, 90.0, 59.0, 0.0])
 def test_no_rate_when_the_counters_span_another_window_but_totals_stay(counter_seconds):
     window = measurements.window(counter_seconds=counter_seconds)
-    figures = summary(measurements.measurement(window=window, schedule=measurements.schedule()))
+    run = measurements.measurement(workload=PRICED_LOAD, window=window, schedule=measurements.schedule())
+    figures = summary(run)
     for name, figure in figures.items():
         if name in NOT_RATES:
             assert figure.value == pytest.approx(EXPECTED[name])
@@ -102,7 +114,7 @@ def test_rates_are_told_when_the_windows_differ_by_less_than_a_percent(counter_s
 
 
 def test_host_counters_over_another_window_take_away_the_hosts_rates_only():
-    figures = summary(measurements.measurement(host=measurements.host(seconds=66.0)))
+    figures = summary(measurements.measurement(workload=PRICED_LOAD, host=measurements.host(seconds=66.0)))
     missing = {name for name, figure in figures.items() if figure.value is None} - PACED
     assert missing == HOST_FIGURES - {"driver_cpu_pct_of_db"}
 
@@ -251,7 +263,10 @@ def test_a_run_without_operations_has_no_window():
 
 LOST = [
     *[("engine", field) for field in sorted(ENGINE_INPUTS)],
-    *[("host", field) for field in ("server_cpu_s", "driver_cpu_s", "cpu", "device", "server_read_bytes")],
+    *[
+        ("host", field)
+        for field in ("server_cpu_s", "driver_cpu_s", "cpu", "device", "server_read_bytes", "package_energy_j")
+    ],
 ]
 
 
@@ -259,7 +274,9 @@ LOST = [
 def test_what_figures_declare_as_inputs_is_what_they_need(part, field):
     """Pre-flight asks the declared inputs, the summary reads the numbers: both must give the same reason."""
     lost = replace(getattr(measurements, part)(), **{field: None}, unknown={field: f"no {field}"})
-    measurement = measurements.measurement(**{part: lost}, waits={}, schedule=measurements.schedule())
+    measurement = measurements.measurement(
+        **{part: lost}, waits={}, schedule=measurements.schedule(), workload=PRICED_LOAD
+    )
     figures = summary(measurement)
     assert {name: metric.why_unknown(measurement) for name, metric in METRICS.items() if name not in OBSERVED} == {
         name: figure.why or "" for name, figure in figures.items()
@@ -364,6 +381,6 @@ def test_figures_of_a_load_that_is_not_ours_are_those_that_need_no_operation():
     # 1,000 sessions were seen at work in 200 samples.
     assert known == {name: pytest.approx({**EXPECTED, "db_time_per_s": 5.0}[name]) for name in known}
     missing = {name: figure.why for name, figure in figures.items() if figure.value is None}
-    assert set(missing) == OF_OWN_LOAD
+    assert set(missing) == OF_OWN_LOAD | PRICED
     assert summary(measurements.observed(host=measurements.host()))["client_cpu_per_s"].why == NO_COMMAND
-    assert {why for name, why in missing.items() if name not in PACED} == {NOT_OUR_LOAD}
+    assert {why for name, why in missing.items() if name not in PACED | PRICED} == {NOT_OUR_LOAD}

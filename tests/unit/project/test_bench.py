@@ -16,6 +16,7 @@ BENCH = ROOT / "bench"
 sys.path.insert(0, str(BENCH))
 
 from common import Bar  # noqa: E402
+from cpu_profile import REST, parts_of, stacks_of  # noqa: E402
 from untimed import TIMING, DriftError, UntimedNames, untimed_slice, without_timing  # noqa: E402
 
 
@@ -45,9 +46,33 @@ def test_timing_that_is_not_known_is_noticed(real: str, added: str) -> None:
         without_timing(real.replace("op := op + 1;", f"op := op + 1; {added}"))
 
 
+def test_a_sample_of_the_profile_belongs_to_the_innermost_part_that_it_is_in() -> None:
+    printed = """postgres
+            ffff1 __libc_pread
+            ffff2 StartReadBuffer.isra.0
+            ffff3 standard_ExecutorRun
+            ffff4 exec_stmts
+
+postgres
+            ffff3 standard_ExecutorRun
+
+postgres
+            ffff5 AllocSetAlloc
+            ffff3 standard_ExecutorStart
+            ffff4 exec_stmts
+"""
+    stacks = list(stacks_of(printed.splitlines()))
+    assert [len(stack) for stack in stacks] == [4, 1, 3]
+    assert dict(parts_of(stacks)) == {
+        "reads of the device: kernel, driver, hypervisor": 1,
+        "executor: start and end": 1,
+    }
+    assert REST not in parts_of(stacks)
+
+
 def test_every_script_is_explained() -> None:
     explained = (BENCH / "README.md").read_text(encoding="utf-8")
-    helpers = {"common.py", "foreign.py", "peers.py"}
+    helpers = {"common.py", "foreign.py", "limits.py", "peers.py"}
     scripts = {path.name for path in BENCH.glob("*.py")} - helpers
     assert {name for name in scripts if f"]({name})" in explained} == scripts
 

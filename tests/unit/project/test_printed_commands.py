@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 import typer
@@ -17,10 +18,13 @@ from openslob.cli.raw_orion import spelled
 from openslob.config.grid import split
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve
+from openslob.engines.settings import parse_settings
+from openslob.lab.plan import ready_names as ready_settings
 from openslob.sweep.create import ready_names
 
 CLI = typer.main.get_command(app)
-COMMANDS = list(printed())
+# Found when a test asks for them: that takes seconds, and each worker imports this file.
+COMMANDS = cache(lambda: list(printed()))
 VERDICT_NAMES = [verdict.__name__ for verdict in VERDICTS]
 
 
@@ -35,7 +39,7 @@ def known(names):
 VALUES = {
     "fail_if": parse_condition,
     "require": known(VERDICT_NAMES),
-    "ready": known([*ready_names(), "list"]),
+    "ready": known([*ready_names(), *ready_settings(), "list"]),
     "find_max_iops_under": parse_latency_us,
     "against": lambda value: known(parameters())(value.replace("-", "_")),
 }
@@ -60,7 +64,10 @@ def parse(printed_command: Printed):
     if {"--help", "-h", "--version"} & set(rest) or hasattr(command, "commands"):
         return
     context = command.make_context("slob", rest, resilient_parsing=not printed_command.whole)
+    settings = parse_settings(context.params["settings"] or ()) if command.name == "sweep" else {}
     for name, value in context.params.items():
+        if name == "against" and value in settings:
+            continue
         for one in value if isinstance(value, list | tuple) else [value]:
             if one is not None and name in VALUES:
                 VALUES[name](one)
@@ -107,7 +114,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def test_the_printed_commands_are_found():
-    places = {re.sub(r":\d+$", "", one.place) for one in COMMANDS}
+    places = {re.sub(r":\d+$", "", one.place) for one in COMMANDS()}
     assert {"README.md", "docs/sweep.md", "src/openslob/cli/demo.py", "src/openslob/cli/run.py"} <= places
 
 

@@ -14,19 +14,18 @@ import pytest
 
 from factories.paths import FIXTURES
 from factories.running import slob
-from openslob.record import endurance, repeated, storage, store, sweep
+from openslob.record import finding, store, sweep
 from openslob.record.versions import RUN, Format
 
 RECORDS = FIXTURES / "records"
 RUNS = sorted(path.parent for path in RECORDS.glob("v*/*/run.json"))
 SWEEPS = sorted(path.parent for path in RECORDS.glob("sweep-v*/*/sweep.json"))
 STORAGE = sorted(path.parent for path in RECORDS.glob("storage-v*/*/storage.json"))
-FORMATS: dict[str, Any] = {
-    "v": (RUN, "run.json"),
-    "sweep-v": (sweep.FORMAT, "sweep.json"),
-    "storage-v": (storage.FORMAT, "storage.json"),
-    "endurance-v": (endurance.FORMAT, "endurance.json"),
-    "repeated-v": (repeated.FORMAT, "repeated.json"),
+# Those of runs over hours and days are without their runs.
+ALONE = sorted(path.parent for name in ("endurance", "repeated") for path in RECORDS.glob(f"{name}-v*/*/{name}.json"))
+DURABILITY = sorted(path.parent for name in ("crash", "failover") for path in RECORDS.glob(f"{name}-v*/*/{name}.json"))
+FORMATS: dict[str, Any] = {"v": (RUN, "run.json")} | {
+    f"{each.file.removesuffix('.json')}-v": (each.folder.form, each.file) for each in finding.DOCUMENTS.values()
 }
 # Records that programs wrote; those called "constructed" were written by hand and leave out what has a default.
 PRESENT = [
@@ -58,14 +57,14 @@ def test_a_record_of_the_present_version_has_exactly_the_fields_of_the_model(for
     assert form.parse(document, str(file)).model_dump(mode="json") == document
 
 
-@pytest.mark.parametrize("folder", [*RUNS, *STORAGE], ids=identity)
+@pytest.mark.parametrize("folder", [*RUNS, *STORAGE, *ALONE, *DURABILITY], ids=identity)
 def test_a_record_is_shown(folder: Path) -> None:
     done = slob("show", folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) > 10
 
 
-@pytest.mark.parametrize("folder", [*RUNS, *SWEEPS, *STORAGE], ids=identity)
+@pytest.mark.parametrize("folder", [*RUNS, *SWEEPS, *STORAGE, *DURABILITY], ids=identity)
 def test_a_record_becomes_a_page(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = slob("report", folder, "--output", page)

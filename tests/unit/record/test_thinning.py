@@ -54,7 +54,7 @@ def write(raw: RawCsv, seed: int = 1, reset_at: int = 0) -> None:
             ops = int(random.integers(1, 50))
             raw.slice(session, second, start_ns=start, end_ns=ends[session], first_op_ns=start,
                       counts=SliceCounts(ops=ops, selects=ops, rows_read=3 * ops),
-                      latency={OpKind.SELECT: histogram(ops, 1000 + second)}, due_ns=end + 5)  # fmt: skip
+                      latency={OpKind.SELECT: histogram(ops, 1000 + 37 * second % 101)}, due_ns=end + 5)  # fmt: skip
         for look in range(10):
             waiting = {"CPU": look % 3, "IO:Read": 2} if look else {}
             raw.waits(begin - OFFSET_NS + look * NANOS // 10 + 50_000_000, waiting)
@@ -87,6 +87,7 @@ def test_figures_are_those_of_all_rows(tmp_path_factory: pytest.TempPathFactory,
     for name in COUNTERS:
         assert (thin.work.value(name)).sum() == pytest.approx(full.work.value(name).sum())
     assert thin.engine.value("commits").sum() == full.engine.value("commits").sum()
+    assert longest(path / "thin") == longest(path / "full")
     # What is not known of one interval is not known of its step.
     assert np.isnan(thin.engine.value("log_syncs")).sum() == 1
     assert np.nansum(thin.engine.value("log_syncs")) == np.nansum(full.engine.value("log_syncs")) - 2 * (STEP - 1)
@@ -118,6 +119,19 @@ def by_unit(entries: tuple[np.ndarray, ...], seconds: int) -> dict[tuple[int, in
     for unit, bucket, count in np.array(entries).T.tolist():
         key = unit // seconds, bucket
         found[key] = found.get(key, 0) + count
+    return found
+
+
+def longest(folder: Path) -> dict[tuple[int, int], float]:
+    """Return the longest operation of each session in each step."""
+    columns, rows = raw_table(folder, "slices.csv")
+    found: dict[tuple[int, int], float] = {}
+    for row in rows:
+        each = dict(zip(columns, row, strict=True))
+        begin_s = (each["start_ns"] - BEGIN_NS) / NANOS
+        step = next(step for since, step in reversed(STEPS) if begin_s >= since)
+        key = each["session"], int(begin_s // step) * step
+        found[key] = max(found.get(key, 0.0), each["max_us"])
     return found
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from factories.records import Made, interrupted, physical, remote
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
-from openslob.analyze.statistics import Outcome
+from openslob.analyze.differences import Outcome
 from openslob.cli.check import _unknown
 from openslob.record.model import RunRecord, Status
 from openslob.report.comparison import main_differences, render_comparison

@@ -36,7 +36,7 @@ def record(*cycles, control=None, status=Status.COMPLETE):
 def test_a_clean_proof_says_how_much_it_proves():
     text = " ".join(render_crash(record(CLEAN)).split())
     assert "Database 1: 1,200 commits were acknowledged before 1 crash, and all of them are there." in text
-    assert "that more than 95 % of such crashes lose one is ruled out (95 %)" in text
+    assert "So at most 95 % of such crashes lose one (with 95 % confidence" in text
     assert "settings sync = on" in text
     assert "NOT CLEAN" not in text
 
@@ -69,7 +69,7 @@ def test_each_kind_of_crash_is_ruled_out_by_its_own_number_and_empty_cycles_are_
     ]
     keeps = analysis.verdicts(cycles, None)[0]
     assert keeps.figures["ruled_out_pct"] == pytest.approx(analysis.ruled_out_pct(10))
-    assert "of the crashes of either kind lose one" in keeps.why
+    assert "of the crashes of each kind lose one" in keeps.why
     assert "power failure" not in keeps.why
     killed = [cycle.model_copy(update={"kind": CrashKind.KILL, "acked": 9 * (cycle.number < 5)}) for cycle in cycles]
     keeps = analysis.verdicts(killed, None)[0]

@@ -9,13 +9,16 @@ import pytest
 from factories.endured import FIRST_S, GAP_S, SECOND_S, endured
 from factories.live import OPS
 from factories.running import slob
+from openslob.analyze.causes import SLOW
+from openslob.analyze.trace import Trace
 from openslob.live.follow import FollowedRun, follow
-from openslob.record import endurance
-from openslob.record.model import Holds
+from openslob.record import endurance, store
+from openslob.record.model import Holds, Verdict
+from openslob.report import endurance as report_endurance
 from openslob.report.charts.endurance import endurance_pictures
 from openslob.report.charts.picture import chart
-from openslob.report.endurance import read_course, with_figures
-from openslob.report.endurance_text import moment, render_endurance
+from openslob.report.endurance import course_of, read_course, with_figures
+from openslob.report.endurance_text import mark_text, moment, render_endurance
 
 SESSIONS = 8
 
@@ -66,19 +69,70 @@ def test_the_figures_include_all_that_was_measured(record):
     verdicts = {each.name: each.verdict for each in record.verdicts}
     assert verdicts == {
         "time_covered": Holds.FAILS, "steady_by_snia": Holds.HOLDS, "steady_course": Holds.HOLDS,
-        "level_lasted": Holds.UNKNOWN,
+        "level_lasted": Holds.UNKNOWN, "level_sustained": Holds.HOLDS,
     }  # fmt: skip
+    # The gap is no part of the time in which no cap came into force.
+    assert "within 70 s" in record.verdicts[-1].why
+
+
+def test_a_cap_over_the_whole_run_is_in_the_time_line_and_no_write_cliff(record, folder, monkeypatch):
+    random, seconds = np.random.default_rng(5), 600
+    reads = np.where(np.arange(seconds) < 200, 8000, 3000) * (1 + 0.05 * random.standard_normal(seconds))
+    reads[200:] = 3000 * (1 + 0.002 * random.standard_normal(400))
+    series = {
+        "ops": reads / 8, "device.reads": reads, "server.read_bytes": 8192 * reads, "waits.data_io": np.full(600, 7.5),
+        "waits.log": np.zeros(600), "device.writes": np.full(600, 50.0),
+        "device.write_ms": np.where(np.arange(600) < 200, 10.0, 90.0),
+    }  # fmt: skip
+    course = course_of((), Trace(0, 1.0, series))
+    unknown = {name: np.full(600, np.nan) for name in ("device.reads", "server.read_bytes")}
+    assert course_of((), Trace(0, 1.0, series | unknown)).drop.is_write_cliff
+    assert course.drop.at_s == pytest.approx(200, abs=8)
+    assert not course.drop.is_write_cliff
+    monkeypatch.setattr(report_endurance, "read_course", lambda *_: course)
+    capped = with_figures(folder, record)
+    marks = {row["kind"]: row for row in capped.tables["marks"]}
+    assert (marks["burst"]["at_s"], marks["burst"]["until_s"]) == (0, pytest.approx(200, abs=1))
+    assert "operations/s, until a cap of 3,001 IOPS on reads came into force" in marks["burst"]["text"]
+    assert (marks["cap"]["until_s"], marks["cap"]["text"]) == (600, "3,001 IOPS on reads, 375 operations/s")
+    assert "lasting drop" in marks
+    assert capped.verdicts[-1].figures["cap"] == pytest.approx(3000, rel=0.01)
+    assert capped.verdicts[-1].verdict is Holds.FAILS
+    assert "burst of 3 min" in render_endurance(capped)
 
 
 def test_the_text_says_what_is_left_and_where_the_gap_is(record, folder):
     text = " ".join(render_endurance(record, folder).split())
     assert "the driver was killed; 30 s are left: slob endure --resume 20260301-120000-endure" in text
     assert "70 s of" not in text
-    assert "1 min 10 s of 1 min 40 s were measured, with 1 gap of 1 min 0 s" in text
-    assert "0:00:40 gap of 1 min 0 s: it was stopped" in text
+    plot = render_endurance(record, folder).partition("operations/s\n")[2].splitlines()[0]
+    assert ".x" in plot, "a line between levels"
+    assert " " * 20 in plot.strip(" │"), "and none across the gap"
+    assert text.count("0.5 1 1.5 2") == 1
+    assert "1 min 10 s of 1 min 40 s were measured, with 1 gap of 1 min" in text
+    assert "0:00:40 gap of 1 min: it was stopped" in text
     for width in (80, 120, 200):
         tables = render_endurance(record, folder, width).splitlines()
         assert max(len(line) for line in tables if not line.startswith("record:")) <= width
+
+
+def test_commits_are_those_of_the_load(record):
+    """Not the transactions of the whole server, of which each operation that reads is one, too."""
+    assert [row["commits_per_s"] for row in record.tables["levels"]] == pytest.approx([SESSIONS * OPS / 5] * 7)
+
+
+def test_verdicts_on_segments_that_fail_are_told(tmp_path):
+    folder = endured(tmp_path)
+    (path,) = folder.glob("*segment-1/run.json")
+    noisy = Verdict(name="quiet_machine", verdict=Holds.FAILS, why="The machine is noisy.")
+    path.write_text(store.load(path).model_copy(update={"verdicts": (noisy,)}).model_dump_json())
+    text = render_endurance(with_figures(folder, endurance.load(folder)))
+    assert "VERDICTS ON SEGMENTS THAT FAIL\n  quiet machine  segment 1: The machine is noisy." in text
+
+
+def test_evidence_of_slow_stretches_is_told_once():
+    row = {"kind": SLOW, "text": "lock: sessions waited for locks", "at_s": 1.0, "until_s": 5.0}
+    assert mark_text(row) == "slow stretch of 4 s: lock"
 
 
 def test_every_picture_is_valid(course, record):
@@ -96,6 +150,7 @@ def test_commands_know_the_record(folder, tmp_path):
     page = tmp_path / "page.html"
     assert slob("report", "latest", *on, "-o", str(page)).returncode == 0
     assert "The run over time" in page.read_text()
+    assert "the driver was killed; 30 s are left" in page.read_text().partition("<h2>Report</h2>")[0]
 
 
 def test_the_live_view_is_that_of_the_last_segment(folder):

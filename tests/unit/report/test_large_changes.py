@@ -8,7 +8,8 @@ from factories.records import Made, physical
 from factories.tables import table
 from openslob.analyze.compare import Comparison, Mismatch, compare
 from openslob.analyze.curves.points import Run
-from openslob.analyze.statistics import Basis, Estimate, difference
+from openslob.analyze.differences import difference
+from openslob.analyze.statistics import Basis, Estimate
 from openslob.metrics import Better
 from openslob.record.model import RunRecord
 from openslob.report.charts.comparing import changes

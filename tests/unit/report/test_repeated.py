@@ -36,12 +36,30 @@ def test_runs_that_differ_by_chance_alone_are_predictable():
     assert record.value("ops_per_s_spread_pct") == pytest.approx(2, abs=1)
 
 
+def test_few_runs_are_not_said_to_be_nine_of_ten():
+    few, many = repeated_record((5000, 3)), repeated_record((5000, 40))
+    rates = sorted(each.figures["ops_per_s"] for each in few.times)
+    assert f"They gave {rates[0]:,.0f} to {rates[-1]:,.0f}/s" in repeated_headline(few)
+    assert "9 of 10 runs gave" in repeated_headline(many)
+    for record, unit in ((few, "min"), (many, "h")):
+        assert f"time since the first run ({unit})" in str(chart(repeated_picture(record)).to_dict(validate=False))
+
+
+def test_verdicts_on_runs_that_fail_are_told():
+    record = repeated_record((5000, 3))
+    times = tuple(each.model_copy(update={"failed_verdicts": ("quiet_machine",)}) for each in record.times)
+    text = render_repeated(record.model_copy(update={"times": times}))
+    assert "Verdicts that fail, with the number of runs: quiet machine (3)." in " ".join(text.split())
+    assert text.count("fails: quiet machine") == 3
+
+
 def test_rates_that_are_not_known_say_nothing_of_predictability():
     record = repeated_record((5000, 8))
     unknown = tuple(each.model_copy(update={"figures": {"p99_us": 1.0}}) for each in record.times)
     found = with_findings(record.model_copy(update={"times": unknown}))
     assert {each.name: each.verdict for each in found.verdicts}["predictable"] is Holds.UNKNOWN
-    assert found.summary["ops_per_s"].why
+    assert found.summary["ops_per_s"].why == "no run has one"
+    assert "no rate is known" in repeated_headline(found)
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])

@@ -19,14 +19,16 @@ from factories.paths import GOLDEN
 from factories.records import Made, buffered, cached, failed, interrupted, physical, remote, unpublished
 from factories.tables import table
 from openslob.cli import app
-from openslob.metrics import METRICS, OBSERVED
+from openslob.metrics import METRICS, OBSERVED, priced
 from openslob.record import finding
 from openslob.record.model import Figure, Holds, RunRecord, Verdict, WaitRow
 from openslob.record.store import RunFolder
 from openslob.report import format as shape
+from openslob.report.format import number
 from openslob.report.headline import headline
 from openslob.report.listing import overview
 from openslob.report.text import render
+from openslob.units import Price
 
 NAMES = ("physical", "cached", "buffered", "interrupted", "unpublished", "remote", "failed")
 
@@ -114,11 +116,27 @@ def test_failing_verdicts_come_first_and_in_capitals() -> None:
 
 def test_every_missing_figure_has_its_reason_below() -> None:
     record = physical()
-    record = record.model_copy(update={"spec": {**record.spec, "target_ops": 100.0}})
+    record = record.model_copy(update={"spec": {**record.spec, "target_ops": 100.0, "price": "9 EUR/hour"}})
     summary = {name: Figure(value=None, unit=METRICS[name].unit, why=f"because {name}") for name in METRICS}
     text = " ".join(render(record.model_copy(update={"summary": summary})).split())
     for name in set(METRICS) - OBSERVED:
         assert f"because {name}: " in text
+
+
+def test_a_price_gives_what_reads_and_commits_cost_in_its_currency() -> None:
+    record = physical(Made(update_pct=10))
+    assert "COST" not in render(record)
+    text = render(priced(record, Price.parse("73 EUR/month")))
+    reads, commits = record.summary["pio_read_per_s"].value, record.summary["commits_per_s"].value
+    assert reads is not None
+    assert commits is not None
+    per_s = 73e6 / (730 * 3600)
+    assert "COST, at 73 EUR/month and the rates of this run" in text
+    assert f"Cost per 1M read requests {number(per_s / reads)} EUR" in " ".join(text.split())
+    costs = f"{number(per_s / reads)} EUR per million reads and {number(per_s / commits)} EUR per million commits"
+    assert f"; {costs} at 73 EUR/month; " in " ".join(text.split())
+    # A figure without a price has no reason among those that are not known: it was not asked for.
+    assert "--price" not in render(record)
 
 
 def test_the_server_s_cpu_is_shown_by_kind_or_the_reason_why_not() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from openslob.run import ending
-from openslob.run.ending import CUT_AFTER_S, GRACE_S, LEAVE_AFTER_S, PATIENCE_S, Deadline, Ending
+from openslob.run.ending import ASK_S, CUT_AFTER_S, GRACE_S, LEAVE_AFTER_S, PATIENCE_S, Deadline, Ending, cancel
 from openslob.run.plan import Phase
 from openslob.units import NANOS
 
@@ -123,3 +123,16 @@ def test_a_silent_server_is_not_asked_to_cancel(clock):
     worker = Worker()
     steps(clock, [worker], PATIENCE_S, 0.1, silent=True)
     assert worker.done == ["cut"]
+
+
+def test_a_server_that_is_slow_to_take_requests_does_not_keep_a_thousand_sessions_from_their_end(clock):
+    class Slow(Worker):
+        def cancel(self):
+            clock.go(ASK_S / 2)
+            return super().cancel()
+
+    workers = [Slow() for _ in range(1000)]
+    begun = clock.now
+    cancel(workers)
+    assert clock.now - begun == ASK_S
+    assert [worker.done for worker in workers] == [["cancel", "cut"]] * 2 + [["cut"]] * 998

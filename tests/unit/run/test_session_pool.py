@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from threading import Barrier, Event
+from pathlib import Path
+from threading import Barrier, Event, Lock
 
 import pytest
 
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
-from openslob.run import ending
+from openslob.run import crew, ending
 from openslob.run import session_pool as crew_module
+from openslob.run.crew import local_crew
 from openslob.run.plan import Phase, session_plans
+from openslob.run.progress import Connecting
 from openslob.run.session_pool import SessionPool
 from openslob.workload import Workload
 
@@ -99,16 +102,17 @@ def impatient(monkeypatch):
 
 def crew_of(engine, path="local", interrupt=None):
     workload = Workload(schemas=1, sessions=len(engine.steps), block_path=path)
-    return SessionPool(engine, session_plans(workload, 8192, "t"), Patience(interrupt or Interrupt()))
+    plans = session_plans(workload, 8192, "t")
+    return SessionPool(engine, plans, Patience(interrupt or Interrupt()), local_crew, Path())
 
 
 def brought_up(engine, **how):
-    session_pool, blocks = crew_of(engine, **how), []
+    session_pool, seen = crew_of(engine, **how), []
     try:
-        plans = session_pool.connect_all(blocks.append)
+        plans = session_pool.connect_all(Connecting(seen.append))
     finally:
         session_pool.shutdown()
-    return plans, sum(blocks)
+    return plans, seen[-1].done or 0
 
 
 def test_a_load_may_take_longer_than_patience_as_long_as_it_gets_on():
@@ -124,7 +128,7 @@ def test_a_load_may_take_longer_than_patience_as_long_as_it_gets_on():
 def test_sessions_say_where_they_landed():
     session_pool = crew_of(Engine([[], [], []]))
     try:
-        session_pool.connect_all(lambda _: None)
+        session_pool.connect_all(Connecting(lambda _: None))
     finally:
         session_pool.shutdown()
     assert session_pool.instances == {0: "instance 0", 1: "instance 1", 2: "instance 0"}
@@ -141,7 +145,7 @@ def test_patience_grows_with_what_is_to_be_loaded():
     engine = Engine([[0.01, 1.0]])
     session_pool = crew_of(engine)
     try:
-        session_pool.connect_all(lambda _: None, private_bytes=20 * crew_module.SLOWEST_LOAD_BYTES_PER_S)
+        session_pool.connect_all(Connecting(lambda _: None), private_bytes=20 * crew_module.SLOWEST_LOAD_BYTES_PER_S)
     finally:
         session_pool.shutdown()
     assert engine.prepared == [0]
@@ -176,7 +180,7 @@ def test_an_operation_that_goes_on_after_a_stop_is_cancelled_and_has_run_at_leas
     session_pool = crew_of(engine, interrupt=engine.interrupt)
     begun = time.monotonic()
     try:
-        session_pool.connect_all(lambda _: None)
+        session_pool.connect_all(Connecting(lambda _: None))
         session_pool.run_phase(Phase("window", 0, 2**62))
     finally:
         session_pool.shutdown()
@@ -191,9 +195,50 @@ def test_an_operation_that_goes_on_after_the_planned_end_has_run_since_then(monk
     monkeypatch.setattr(crew_module, "LATE_PATIENCE_S", 0.1)
     session_pool = crew_of(Engine([[]], all_run=Barrier(1)))
     try:
-        session_pool.connect_all(lambda _: None)
+        session_pool.connect_all(Connecting(lambda _: None))
         session_pool.run_phase(Phase("window", time.time_ns(), time.time_ns() + 100_000_000))
     finally:
         session_pool.shutdown()
     assert session_pool.errors[0].startswith("1 of 1 sessions did not end within")
     assert session_pool.unfinished_s[0] >= 0.4
+
+
+class Door(Engine):
+    """Opens sessions slowly, and counts how many are being opened at the same time."""
+
+    def __init__(self, steps):
+        super().__init__(steps)
+        self.inside, self.most, self.opened = 0, 0, []
+        self.lock = Lock()
+
+    def open_session(self, plan):
+        with self.lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        time.sleep(0.05)
+        with self.lock:
+            self.inside -= 1
+            self.opened.append(plan.number)
+        return super().open_session(plan)
+
+
+def test_a_few_sessions_at_a_time_are_connected(monkeypatch):
+    monkeypatch.setattr(crew, "CONNECT_AT_ONCE", 3)
+    engine = Door([[] for _ in range(9)])
+    brought_up(engine, path="shared")
+    assert sorted(engine.opened) == list(range(9))
+    assert engine.most <= 3
+
+
+def test_a_stop_leaves_alone_the_sessions_that_were_not_opened_yet(monkeypatch):
+    monkeypatch.setattr(crew, "CONNECT_AT_ONCE", 2)
+    interrupt = Interrupt()
+    engine = Door([[] for _ in range(100)])
+    session_pool = crew_of(engine, path="shared", interrupt=interrupt)
+    stop = Connecting(lambda _: None)
+    stop.ready = lambda count: interrupt.request() if count else None
+    with pytest.raises(SlobError, match="of 100 sessions could not be connected: stopped before the start"):
+        session_pool.connect_all(stop)
+    session_pool.shutdown()
+    assert len(engine.opened) < 50
+    assert sorted(engine.closed) == sorted(engine.opened)

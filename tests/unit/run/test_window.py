@@ -208,6 +208,22 @@ def test_no_rate_of_counters_that_were_first_read_after_the_load_had_begun(late_
     assert ("after the load had begun" in counted.unknown.get("*", "")) != framed
 
 
+@table(("late_s", "ended", "known"), [(0.2, True, True), (0.3, True, False), (19, True, False), (19, False, True)])
+def test_what_a_host_did_is_unknown_when_it_was_first_read_late(recorder, late_s, ended, known):
+    window, load_s = WindowReadings(recorder), 25
+    before = reading(0, 0)
+    later = reading(20, 500)
+    later = replace(later, os=replace(later.os, time_ns=before.os.time_ns + round((load_s - late_s) * NANOS)))
+    if ended:
+        window.after = later
+    else:  # there is no closing reading: of a run that was broken off the figures are those until then
+        recorder.reading(later)
+    host = window.host(before, load_s * NANOS)
+    assert (host.driver_cpu_s is not None) == known
+    assert (host.seconds > 0) == known
+    assert ("after the load had begun" in host.unknown.get("*", "")) != known
+
+
 class Differing:
     engine_delta = staticmethod(between)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from resource import RLIM_INFINITY
 
+from factories.tables import table
 from openslob.counts import SliceCounts
 from openslob.engines.base import SliceRequest, SliceResult
+from openslob.run import worker as worker_module
 from openslob.run.plan import Phase, session_plans
-from openslob.run.worker import Lost, SliceDone, Worker
+from openslob.run.worker import Lost, SliceDone, Worker, allow_files
 from openslob.units import NANOS
 from openslob.workload import Workload
 
@@ -86,3 +89,21 @@ def test_a_limit_of_operations_is_that_of_the_phase():
     requests, reports = worked([WARM_UP, limited])
     assert [request.max_ops for request in requests] == [0, 0, 17, 10, 3]
     assert sum(report.result.counts.ops for report in reports[2:]) == 17
+
+
+@table(
+    ("soft", "most", "becomes"),
+    [
+        (1024, 4096, 4096),  # what 1,000 sessions need is more than it may have
+        (1024, 524288, 4256),
+        (1024, RLIM_INFINITY, 4256),
+        (20000, 20000, None),
+        (RLIM_INFINITY, RLIM_INFINITY, None),
+    ],
+)
+def test_a_thousand_sessions_may_open_their_files_though_the_shell_allows_1024(monkeypatch, soft, most, becomes):
+    given = []
+    monkeypatch.setattr(worker_module.resource, "getrlimit", lambda _: (soft, most))
+    monkeypatch.setattr(worker_module.resource, "setrlimit", lambda _, limits: given.append(limits))
+    allow_files(1000)
+    assert given == ([] if becomes is None else [(becomes, most)])

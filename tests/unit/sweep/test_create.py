@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -25,6 +26,7 @@ from openslob.report.html.pages import page_for
 from openslob.report.sweep_text import render_sweep
 from openslob.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of
+from openslob.sweep.ready_settings import ready_settings
 from openslob.sweep.servers import server_grid
 from openslob.units import MIB
 from openslob.workload import BlockPath, Workload
@@ -97,7 +99,7 @@ def test_what_each_is_about():
 
 
 def test_no_other_name_is_taken():
-    with pytest.raises(UsageError, match="there is no ready-made sweep 'petal'; choose one of block-size, local-path"):
+    with pytest.raises(UsageError, match="there is no ready-made sweep 'petal'; choose one of block-size, checksums"):
         ready_sweep("petal")
 
 
@@ -132,8 +134,9 @@ def invoke(tmp_path, *arguments):
 
 def test_they_are_listed(tmp_path):
     plain = invoke(tmp_path, "--ready", "list").stdout
-    assert all(f"  {name}" in plain for name in ready_names())
-    assert set(json.loads(invoke(tmp_path, "--ready", "list", "--json").stdout)) == set(ready_names())
+    every = {*ready_names(), *ready_settings()}
+    assert all(f"  {name}" in plain for name in every)
+    assert set(json.loads(invoke(tmp_path, "--ready", "list", "--json").stdout)) == every
 
 
 def test_flags_are_stronger_than_the_file(tmp_path):
@@ -166,8 +169,9 @@ def test_the_difference_is_that_of_the_second_value_to_the_first():
     assert (found.name_a, found.name_b) == ("block path shared", "block path local")
     reads = found.answer("pio_read_per_s")
     assert reads.pct == pytest.approx(20)
-    # Welch: standard deviation 100 on both sides, three runs each, t(0.975, 4) = 2.776.
-    assert reads.change_high - reads.change == pytest.approx(2.776 * 100 * (2 / 3) ** 0.5, rel=1e-3)
+    # Of the logarithm: relative spreads of 100 / 20,000 and 100 / 24,000, three runs each; t of 3.87 degrees is 2.81.
+    half = 2.81 * math.hypot(1 / 200, 1 / 240) / 3**0.5
+    assert reads.change_high - reads.change == pytest.approx(24_000 * math.expm1(half), rel=2e-3)
     assert found.mismatches == ()
 
 
@@ -191,7 +195,7 @@ def test_the_tape_shows_both_sides_and_the_difference_with_its_interval():
     lines = side_by_side_lines(compare_values(runs(), ComparedValues("block_path", "shared", "local")))
     assert lines[0].startswith("Block path local against block path shared")
     (reads,) = [line.split() for line in lines if "hysical read requests" in line]
-    assert reads[3:] == ["20,000/s", "24,000/s", "+20.0", "±", "1.1", "%", "better"]
+    assert reads[3:] == ["20,000/s", "24,000/s", "+20.0", "±", "1.3", "%", "better"]
     assert max(map(len, lines)) <= 105
 
 
@@ -199,7 +203,7 @@ def test_a_sweep_s_text_has_its_figures_and_its_comparison():
     text = render_sweep(asked("block_path", ("redo_mb_per_s",)), runs())
     assert "Redo, MB/s" in text
     assert "Block path local against block path shared" in text
-    assert "+20.0 ± 1.1 %  better" in text
+    assert "+20.0 ± 1.3 %  better" in text
     without = render_sweep(asked(), runs())
     assert "against" not in without
     assert "Redo" not in without
@@ -220,7 +224,7 @@ def test_the_report_of_such_a_sweep_holds_them_against_each_other(tmp_path):
     assert page.pictures[0].name == "changes"
     (both,) = [section for section in page.sections if section.title == "Both sides"]
     assert both.table.head[2:4] == ("block path shared", "block path local")
-    assert any(row[2:5] == ("20,000/s", "24,000/s", "+20.0 ± 1.1 %") for row in both.table.rows)
+    assert any(row[2:5] == ("20,000/s", "24,000/s", "+20.0 ± 1.3 %") for row in both.table.rows)
     assert page_for([("s", found.runs)], found.runs, found.folders, ()).pictures[0].name != "changes"
 
 

@@ -26,7 +26,7 @@ from openslob.record.sweep import (
     load_sweep,
 )
 from openslob.run.runner import FinishedRun
-from openslob.sweep import execute
+from openslob.sweep import execute, plan
 from openslob.sweep.create import new_sweep, unfinished_like
 from openslob.sweep.plan import POINT_OVERHEAD_S, sessions_at_most
 from openslob.workload import Workload
@@ -115,7 +115,7 @@ def world(monkeypatch):
     made = World()
     monkeypatch.setattr(execute.runner, "run", made.run)
     monkeypatch.setattr(execute.loading, "load", made.load)
-    monkeypatch.setattr(execute.SweepServers, "start", lambda self, values: (Engine(), None))
+    monkeypatch.setattr(execute.SweepServers, "start", lambda self, values, again: (Engine(), None))
     return made
 
 
@@ -154,6 +154,19 @@ def test_every_point_is_run_once_in_its_order_on_data_loaded_once_under_one_lock
     assert world.loaded == ["256M"]
     assert len({p.run for p in record.points}) == 6
     assert all((folder.path / p.run / "run.json").is_file() for p in record.points)
+
+
+@table(("servers", "starts"), [({"cache": (1 << 26, 1 << 27)}, [False, True, True, True]), ({}, [False])])
+def test_each_round_of_a_sweep_of_server_settings_has_a_start_of_its_own(tmp_path, world, monkeypatch, servers, starts):
+    seen = []
+    monkeypatch.setattr(execute, "started_with", lambda server, effects: dict(server))
+    monkeypatch.setattr(
+        execute.SweepServers, "start", lambda self, values, again: (seen.append(again), (Engine(), None))[1]
+    )
+    record = asked({"sessions": (1, 2)}, repeats=2)
+    record = record.model_copy(update={"points": plan.points({"sessions": (1, 2)}, servers, 2, 1)})
+    go(SweepFolder.begin(tmp_path, record), world)
+    assert seen == starts
 
 
 def test_data_are_loaded_once_for_each_size(tmp_path, world):

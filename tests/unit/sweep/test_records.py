@@ -34,7 +34,7 @@ def test_records_of_sweeps_are_found_by_path_name_and_beginning(tmp_path):
     [
         ("{", "damaged"),
         ("{}", "not the record of a sweep"),
-        ('{"sweep_version": 99}', "reads up to 1"),
+        ('{"sweep_version": 99}', "reads up to 2"),
         ('{"sweep_version": 1}', "damaged at 'id'"),
     ],
 )

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, PRICED
+from openslob.metrics.cost import PRICE
+from openslob.metrics.run_metrics import RATE_OF
 from openslob.record.model import Holds, RunRecord, Status, all_reservations
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
@@ -23,8 +25,12 @@ _FACTS = (
     "environment.data.mount_options", "environment.data.device",
 )  # fmt: skip
 
+# The number of processes that the sessions were dealt over.
+_DRIVERS = "environment.drivers"
 # Runs with fewer sessions than schemas visit fewer tables: within a series of session counts that is expected.
 _VARIES_IN_SERIES = frozenset({"engine.data_bytes"})
+
+_SEVERAL_PRICES = Estimate(None, why="the runs have different prices")
 
 ParameterValue = str | int | float | bool | None
 Parameters = Mapping[str, ParameterValue]
@@ -33,12 +39,16 @@ Parameters = Mapping[str, ParameterValue]
 SESSIONS = "sessions"
 ORDER = "order"
 RATES = {"target_ops": "{:,g} ops/s requested", "target_iops": "{:,g} block visits/s requested"}
-# Repeats differ by their seed; the degree of parallel loading does not change the loaded data, and the server's own
-# snapshots are taken outside the window.
+# Repeats differ by their seed; the degree of parallel loading does not change the loaded data, the server's own
+# snapshots are taken outside the window, and a price changes nothing but the figures of cost.
 _NOT_PARAMETERS = frozenset(
-    {"seed", "load_parallel_degree", "threads_per_schema", "database_statistics_type", SESSIONS}
+    {"seed", "load_parallel_degree", "threads_per_schema", "database_statistics_type", PRICE, SESSIONS}
 )
+# The settings of the server that a run was made with on purpose, in `RunRecord.engine`.
+SET = "set"
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
+# Parameters that are of no workload and no server.
+OTHERS = frozenset({*_ENGINE_FACTS, "instances", "host", LOAD, "seconds", "series"})
 SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
 # Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.
 RESPONSE_PREFIX = "response_"
@@ -65,11 +75,14 @@ def facts(records: Sequence[RunRecord]) -> dict[str, set[ParameterValue]]:
     """Return every fact that affects the figures, with its values in these runs."""
     values: dict[str, set[ParameterValue]] = {}
     for record in records:
+        # They distinguish points, as parameters do.
+        on_purpose = {f"engine.settings.{name}" for name in record.engine.get(SET) or ()}
         for name, value in _flat(
             "", record.model_dump(mode="json", include={"openslob_version", "engine", "environment"})
         ):
-            if any(name == fact or name.startswith(f"{fact}.") for fact in _FACTS):
+            if name not in on_purpose and any(name == fact or name.startswith(f"{fact}.") for fact in _FACTS):
                 values.setdefault(name, set()).add(value)
+        values.setdefault(_DRIVERS, set()).add(len(record.environment.get("drivers") or ()) or 1)
     return values
 
 
@@ -125,7 +138,7 @@ class Point:
     ``record_ids`` are the repeats behind the means; ``left_out`` maps the id of each run that failed or was interrupted
     to the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are the
     verdicts that hold in every repeat. ``along`` is the parameter that series run along: the sessions, or a rate.
-    ``reservations`` are those of the repeats' records.
+    ``reservations`` are those of the repeats' records, ``price`` the one that they have, if it is the same.
     """
 
     sessions: int
@@ -139,6 +152,7 @@ class Point:
     held: frozenset[str] = frozenset()
     along: str = SESSIONS
     reservations: tuple[str, ...] = ()
+    price: str | None = None
 
     @property
     def step(self) -> float:
@@ -188,12 +202,14 @@ def parameters_of(record: RunRecord) -> dict[str, ParameterValue]:
     kind = load_kind(record)
     asked = {name: value for name, value in kind.parameters(record).items() if name not in _NOT_PARAMETERS}
     engine = {name: record.engine.get(name) for name in _ENGINE_FACTS}
+    settings = record.engine.get(SET) or {}
     # A run on a cluster is no repeat of a run with as many sessions on a single server.
     instances = {"instances": max(1, len(record.instances))}
     return {
         SESSIONS: kind.sessions(record) or None,
         **asked,
         **engine,
+        **settings,
         **instances,
         "host": record.environment.get("host"),
     }
@@ -216,17 +232,20 @@ def points(runs: Sequence[Run]) -> list[Point]:
 def _point(runs: Sequence[Run]) -> Point:
     good = [run for run in runs if run.record.status is Status.COMPLETE]
     kinds = dict.fromkeys(kind for run in good for kind, row in run.record.latency.items() if row.get("count"))
+    prices = {run.record.spec.get(PRICE) for run in good}
+    several = PRICED if len(prices) > 1 else frozenset()
     return Point(
         sessions=load_kind(runs[0].record).sessions(runs[0].record),
         parameters=runs[0].parameters,
         record_ids=tuple(run.record.id for run in good),
         left_out={run.record.id: _reason(run.record) for run in runs if run not in good},
-        metrics={name: _metric(good, name) for name in METRICS},
+        metrics={name: _SEVERAL_PRICES if name in several else _metric(good, name) for name in METRICS},
         latency={kind: {name: _latency(good, kind, name) for name in LATENCIES} for kind in kinds},
         failed=_failed(runs),
         limit=_limit([run.record for run in good]),
         held=_held([run.record for run in good]),
         reservations=all_reservations(run.record for run in runs),
+        price=next(iter(prices)) if len(prices) == 1 else None,
     )
 
 
@@ -236,17 +255,28 @@ def _reason(record: RunRecord) -> str:
 
 def _metric(runs: Sequence[Run], name: str) -> Estimate:
     figures = [run.record.summary.get(name) for run in runs]
-    values = [figure.value for figure in figures if figure and figure.value is not None]
-    estimate = of_repeats(values)
-    if not values:
+    estimate = _of_runs(runs, [None if figure is None else figure.value for figure in figures])
+    if estimate.mean is None:
         return Estimate(None, why=next((figure.why for figure in figures if figure and figure.why), estimate.why))
-    return _within(estimate, runs[0].timeline.get(name, ()))
+    # A cost is a price divided by a rate, and as steady.
+    return _within(estimate, runs[0].timeline.get(RATE_OF.get(name, name), ()))
 
 
 def _latency(runs: Sequence[Run], kind: str, name: str) -> Estimate:
-    values = [latency_of(run.record, kind, name) for run in runs]
     series = runs[0].timeline.get(f"{kind}_{name}", ())
-    return _within(of_repeats([value for value in values if value is not None]), series)
+    return _within(_of_runs(runs, [latency_of(run.record, kind, name) for run in runs]), series)
+
+
+def _of_runs(runs: Sequence[Run], values: Sequence[float | None]) -> Estimate:
+    """Return the mean of the runs whose value is known."""
+    known = [(value, start_of(run.record)) for run, value in zip(runs, values, strict=True) if value is not None]
+    return of_repeats([value for value, _ in known], [start for _, start in known])
+
+
+def start_of(record: RunRecord) -> str:
+    """Return what tells the start of the server in which a run was made from all others; empty if it is not known."""
+    started_at = record.engine.get("server_started_at")
+    return f"{record.engine.get('target')} {started_at}" if started_at else ""
 
 
 def latency_of(record: RunRecord, kind: str, name: str) -> float | None:
@@ -266,7 +296,7 @@ def _within(estimate: Estimate, series: Sequence[float]) -> Estimate:
         return replace(
             estimate, why=f"{estimate.why}, and it is too short or too unsteady to give an interval by itself"
         )
-    return Estimate(estimate.mean, share * abs(estimate.mean), 1, None, Basis.WITHIN_RUN)
+    return replace(estimate, half_width=share * abs(estimate.mean), basis=Basis.WITHIN_RUN, why="")
 
 
 def _failed(runs: Sequence[Run]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from openslob.analyze.curves.knee import CurvePoint, KneeResult, find_knee
 from openslob.analyze.curves.points import (
     ORDER,
+    OTHERS,
     RATES,
     SESSIONS,
     ConditionMismatch,
@@ -23,6 +24,7 @@ from openslob.analyze.curves.points import (
 )  # fmt: skip
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.errors import UsageError
+from openslob.record.sweep import is_setting
 from openslob.units import format_bytes
 
 # From this share of block visits on, a set of runs is about physical reads and not about the cache.
@@ -223,7 +225,7 @@ def _parameter_text(name: str, value: ParameterValue) -> str:
         return _TEXTS[name].format(format_bytes(value) if isinstance(value, int) and value >= 1024 else value)
     if isinstance(value, bool):
         return f"{name.replace('_', ' ')} {'on' if value else 'off'}"
-    return f"{name.replace('_', ' ')} {value}"
+    return f"{name}={value}" if is_setting(name) and name not in OTHERS else f"{name.replace('_', ' ')} {value}"
 
 
 def parse_latency_us(text: str) -> float:

@@ -22,7 +22,7 @@ from openslob.units import format_bytes, format_duration
 LEAST_SHARE = 0.999
 # The part of the run that must be steady at its end.
 STEADY_SHARE = 0.5
-NAMES = ("time_covered", "steady_by_snia", "steady_course", "level_lasted")
+NAMES = ("time_covered", "steady_by_snia", "steady_course", "level_lasted", "level_sustained")
 
 
 def time_covered(measured_s: float, planned_s: float, gaps_s: Sequence[float]) -> Verdict:

@@ -14,13 +14,14 @@ from openslob.analyze.steady_state import (
     steady_since,
 )
 from openslob.analyze.verdicts.outcome import count, counted, fails, holds, holds_or_fails, unknown, unknown_because
+from openslob.drivers import DriverUse
 from openslob.histogram import PERCENTILES, Histogram
 from openslob.measurement import Measurement, Observed
 from openslob.method import BLOCK_TOLERANCE, OpKind
 from openslob.metrics import METRICS
 from openslob.metrics.cpu import of_processes
 from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct, total
-from openslob.record.model import Verdict
+from openslob.record.model import Holds, Verdict
 
 # CPU that the driver takes on the server's host is missing in the figures; 2 % is within the spread between runs.
 MAX_DRIVER_PCT = 2.0
@@ -38,8 +39,55 @@ REQUIRED_PERCENTILE = 0.99
 MAX_OTHERS_PCT = 10.0
 
 
+# One CPU runs all sessions of a driver in turn: those that wait for it begin their slices late.
+MAX_OWN_CPU_PCT = 25.0
+# A host on which others leave less does not run a driver when it must.
+MAX_DRIVER_HOST_PCT = 90.0
+
+
 def driver_quiet(measurement: Observed) -> Verdict:
-    """Judge whether the load driver's CPU was small compared with the server's. The cost of sampling is reported too.
+    """Judge whether the load driver's CPU was small compared with the server's, and of several also each by itself.
+
+    Drivers on the server's host take CPU from it together. Each driver's process must have CPU left, and so must its
+    host, unless that is the server's, which is judged by other verdicts.
+    """
+    together = _driver_quiet(measurement)
+    if not isinstance(measurement, Measurement) or not measurement.drivers:
+        return together
+    judged = [(each, _own(each, measurement.local)) for each in measurement.drivers]
+    figures = {f"driver_{each.number}_cpu_pct": each.cpu_pct for each, _ in judged}
+    busy = [f"{each.name} {what}" for each, (so, what) in judged if so is Holds.FAILS]
+    unseen = [f"{each.name} {what}" for each, (so, what) in judged if so is Holds.UNKNOWN]
+    most = max((each.cpu_pct or 0.0 for each, _ in judged), default=0.0)
+    if busy:
+        why = f"{'; '.join(busy)}. {together.why}"
+        return fails("driver_quiet", why, **together.figures, **figures)
+    if unseen or together.verdict is Holds.UNKNOWN:
+        why = f"{together.why} {'; '.join(unseen)}{'.' if unseen else ''}".strip()
+        return unknown("driver_quiet", why, **together.figures, **figures)
+    own = f"Of {len(judged)} drivers the busiest used {most:.1f} % of one CPU ({MAX_OWN_CPU_PCT:g} % is allowed)."
+    return holds_or_fails(
+        "driver_quiet", together.verdict is Holds.HOLDS, f"{together.why} {own}", **together.figures, **figures
+    )
+
+
+def _own(driver: DriverUse, server_is_here: bool) -> tuple[Holds, str]:
+    """Return whether a driver had CPU left, and what it used."""
+    if driver.lost:
+        return Holds.UNKNOWN, driver.lost
+    if driver.cpu_pct is None:
+        return Holds.UNKNOWN, f"did not say what it used: {driver.why_unknown or 'nothing came'}"
+    if driver.cpu_pct > MAX_OWN_CPU_PCT:
+        return Holds.FAILS, f"used {driver.cpu_pct:.0f} % of one CPU ({MAX_OWN_CPU_PCT:g} % is allowed)"
+    if (driver.host_busy_pct or 0.0) > MAX_DRIVER_HOST_PCT and not (driver.here and server_is_here):
+        return Holds.FAILS, (
+            f"ran on a host whose CPUs were {driver.host_busy_pct:.0f} % busy ({MAX_DRIVER_HOST_PCT:g} % is allowed)"
+        )
+    return Holds.HOLDS, ""
+
+
+def _driver_quiet(measurement: Observed) -> Verdict:
+    """Judge the load driver's CPU, as a share of the server's. The cost of sampling is reported too.
 
     At a given rate, or under a load that is not ours, the server may be nearly idle: then the driver's CPU is compared
     with the host's as well. The CPU of an observed command is part of that load, and told apart.

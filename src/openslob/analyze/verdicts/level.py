@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from openslob.analyze.verdicts.outcome import Shown, count, fails, holds, unknown
-from openslob.caps import Cap, Level
+from openslob.caps import Cap, CapSearch, Level
 from openslob.measurement import Measurement, Observed
 from openslob.record.model import Verdict
-from openslob.units import MIB
+from openslob.units import MIB, format_duration
 
 NAME = "level_sustained"
+# From here on a time is shown in minutes and hours.
+MINUTES_FROM_S = 180.0
 _OF = {"read": " on reads", "write": " on writes", "both": " on reads and writes", "": ""}
 _IN_BUCKET = {"IOPS": "requests", "MB/s": "MB", "CPUs": "s of CPU"}
 
 
 def level_sustained(measurement: Observed) -> Verdict | None:
-    """Judge whether the throughput is one that lasts: no cap came into force, or was lifted, within the load.
+    """Judge whether the throughput is one that lasts, as `sustained` does; None if the course was not searched."""
+    unit = "ops/s" if isinstance(measurement, Measurement) else "transactions/s"
+    return None if measurement.caps is None else sustained(measurement.caps, unit)
+
+
+def sustained(found: CapSearch, unit: str) -> Verdict:
+    """Judge whether no cap came into force, or was lifted, within a load whose rates are in ``unit``.
 
     A cap that was in force all the time makes a level that lasts, and is named. The verdict is unknown where the load
     was too short for a cap to show, or its course is not known.
     """
-    found = measurement.caps
-    if found is None:
-        return None
     if found.why_unknown:
         return unknown(NAME, f"Can't be determined: {found.why_unknown}.", seconds=found.seconds)
     if found.cap is None:
-        why = f"No cap came into force within {found.seconds:.0f} s. A bucket that lasts longer would not have shown."
+        why = (
+            f"No cap came into force within {_time(found.seconds, 0)}. A bucket that lasts longer would not have shown."
+        )
         return holds(NAME, why, seconds=found.seconds)
     figures = _figures(found.seconds, found.cap)
     if found.cap.always:
         return holds(
             NAME, f"{cap_in_words(found.cap)} was in force all the time: the level is that of the cap.", **figures
         )
-    unit = "ops/s" if isinstance(measurement, Measurement) else "transactions/s"
     return fails(NAME, f"{_course(found.cap, unit)}. {_bucket(found.cap)}{_evidence(found.cap)}.", **figures)
 
 
@@ -52,10 +58,10 @@ def _course(cap: Cap, unit: str) -> str:
     under = f"{_of(cap.sustained, unit)} under a{cap_in_words(cap)[1:]}"
     free, held_s = _of(cap.burst, unit), sum(end - begin for begin, end in cap.held)
     if cap.dry_at_s is None:
-        return f"Held back for the first {held_s:.1f} s: {under}, then {free}"
-    lifted = "" if cap.lifted_at_s is None else f", until it was lifted at {cap.lifted_at_s:.1f} s"
-    times = "" if len(cap.held) == 1 else f", {len(cap.held)} times, for {held_s:.0f} s in all"
-    return f"Burst: {free} for the first {cap.dry_at_s:.1f} s, then {under}{times}{lifted}"
+        return f"Held back for the first {_time(held_s)}: {under}, then {free}"
+    lifted = "" if cap.lifted_at_s is None else f", until it was lifted at {_time(cap.lifted_at_s)}"
+    times = "" if len(cap.held) == 1 else f", {len(cap.held)} times, for {_time(held_s)} in all"
+    return f"Burst: {free} for the first {_time(cap.dry_at_s)}, then {under}{times}{lifted}"
 
 
 def _of(level: Level | None, unit: str) -> str:
@@ -74,6 +80,11 @@ def _bucket(cap: Cap) -> str:
 def _evidence(cap: Cap) -> str:
     text = "; ".join(cap.evidence)
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def _time(seconds: float, digits: int = 1) -> str:
+    """Return a time in words; of some minutes no parts of a second."""
+    return f"{seconds:.{digits}f} s" if seconds < MINUTES_FROM_S else format_duration(round(seconds))
 
 
 def _amount(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -87,10 +88,16 @@ class Crew:
         self.plan.stop.set()
         until = time.monotonic() + _ENDING_S
         late = [client for client in self.clients if not client.join(max(0.0, until - time.monotonic()))]
-        for client in late:
-            client.cut()
-        if not all([client.join(_ENDING_S * 4) for client in late]):
-            raise SlobError("sessions do not end, although they were cut off", "end this program by a second Ctrl-C")
+        until = time.monotonic() + _ENDING_S * 4
+        while late:
+            # One may just be about to ask another server.
+            for client in late:
+                client.cut()
+            late = [client for client in late if not client.join(_WATCH_S)]
+            if late and time.monotonic() > until:
+                raise SlobError(
+                    "sessions do not end, although they were cut off", "end this program by a second Ctrl-C"
+                )
 
     def close(self) -> None:
         """Close all connections."""
@@ -112,9 +119,9 @@ class Crew:
             session.close()
         return self.tables[number].contents()
 
-    def writer(self) -> int:
-        """Return the number of a server that takes writes. SlobError when there is none."""
-        refused = SlobError("no server takes writes")
+    def writers(self) -> list[int]:
+        """Return the servers that take writes, that of most sessions first. SlobError when there is none."""
+        found, refused = [], SlobError("no server takes writes")
         for number in self.plan.order(0, None):
             try:
                 session = self.tables[number].open_session(0)
@@ -126,10 +133,20 @@ class Crew:
             except SlobError as error:
                 refused = error
             else:
-                return number
+                found.append(number)
             finally:
                 session.close()
-        raise refused
+        if not found:
+            raise refused
+        ends = Counter(client.journal.targets[-1] for client in self.clients if len(client.journal))
+        return sorted(found, key=lambda number: -ends[number])
+
+    def divided(self, writers: Sequence[int]) -> list[str]:
+        """Return the problem that servers take writes of which one should follow the other; none in a cluster."""
+        if self.plan.spread or len(writers) < 2:
+            return []
+        names = " and ".join(self.names[number] for number in writers)
+        return [f"{names} take writes, each for itself (split brain): what one has the other lacks"]
 
 
 @contextmanager
@@ -150,7 +167,8 @@ def crew(request: Request, servers: Servers, interrupt: Interrupt) -> Iterator[C
 
         def remove() -> None:
             with suppress(SlobError):
-                tables[found.writer() if found else 0].drop()
+                for number in found.writers() if found else [0]:
+                    tables[number].drop()
 
         stack.callback(remove)
         tables[0].heartbeat(0)
@@ -266,7 +284,7 @@ class Conduct:
         times: tuple[int, int, int | None, int | None],
     ) -> None:  # fmt: skip
         calm_ns, end_ns, cause_ns, taken_ns = times
-        after = team.writer()
+        after, *others = team.writers()
         seen = Observed(
             journals=[client.journal for client in team.clients],
             contents=team.server_of(after),
@@ -281,6 +299,7 @@ class Conduct:
         gap = outage_of(seen).driver
         calm = [each for each in sampler.samples if each.at_ns < min(calm_ns, gap.begin_ns if gap else calm_ns)]
         cycle = figures_of(seen, number, team.names[0], team.names[after], lag_of_copies(calm, team.names))
+        cycle = cycle.model_copy(update={"problems": (*team.divided([after, *others]), *cycle.problems)})
         folder.add_rows(COMMITS_FILE, COMMITS, commits_rows(seen.journals, seen.begin_ns, seen.end_ns, number))
         folder.add_rows(LAG_FILE, LAG, lag_rows(sampler.samples, team.began_ns, number, team.names))
         folder.update(cycles=(*folder.record.cycles, cycle))

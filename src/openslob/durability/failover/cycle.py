@@ -234,12 +234,12 @@ def _length(gap: Gap | None) -> Figure:
 
 
 def _seconds(value: float | None, why: str) -> Figure:
-    return Figure(value=value, unit="s", why=None if value is not None else why)
+    return Figure.of(value, "s", why)
 
 
 def _ms(value: float | None) -> Figure:
-    return Figure(value=value, unit="ms", why=None if value is not None else NO_OUTAGE)
+    return Figure.of(value, "ms", NO_OUTAGE)
 
 
 def _rate(value: float | None) -> Figure:
-    return Figure(value=value, unit="1/s", why=None if value is not None else "nothing was measured")
+    return Figure.of(value, "1/s", "nothing was measured")

@@ -6,20 +6,22 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from string import ascii_lowercase
 from typing import Protocol
 
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
-from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.engines.managed.base import ManagedCluster, ManagedServer, ServerSpec
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
 from openslob.units import MIB
 
 PURPOSE = "failover"
 # Servers that are made for a test: their cache holds the tables, so that commits are what is measured.
-NAMES = ("failover-a", "failover-b")
+_NODE = "failover-{}"
+NAMES = (_NODE.format("a"), _NODE.format("b"))
 _CACHE_BYTES, _LOG_BYTES = 64 * MIB, 128 * MIB
 # How often it is looked whether the user's command has ended, or the test was stopped.
 _POLL_S = 0.05
@@ -64,6 +66,7 @@ class ManagedPair:
 
     def __init__(self, primary: ManagedServer, standby: ManagedServer) -> None:
         self._primary, self._standby = primary, standby
+        self._waits = False
         self.roles: Mapping[str, str] = {
             "cause": "all processes of the primary killed at one moment (SIGKILL)",
             "take_over": "promotion of the standby by slob",
@@ -97,7 +100,56 @@ class ManagedPair:
 
     def synchronous(self, on: bool) -> None:
         """Let commits of the primary wait for the standby, or no longer."""
+        self._waits = on or self._waits
         self._primary.await_copies(on)
+
+    def release(self) -> None:
+        """Let commits wait for no standby any more, if this test let them: the next standby may be gone for long."""
+        if self._waits:
+            with suppress(SlobError):  # it may be down
+                self.synchronous(False)
+
+
+class ManagedNodes:
+    """The nodes of a managed cluster, each of which takes writes. One is killed, others go on. Implements `Servers`."""
+
+    spread = True
+    makes_outage = True
+
+    def __init__(self, cluster: ManagedCluster) -> None:
+        self._cluster = cluster
+        self._nodes = list(cluster.nodes)
+        self.roles: Mapping[str, str] = {
+            "cause": "all processes of a node killed at one moment (SIGKILL)",
+            "take_over": "the other nodes, by themselves",
+        }
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names, that of the node first that is killed next."""
+        return [node.name for node in self._nodes]
+
+    def engines(self) -> list[Engine]:
+        """Return the engines of all nodes."""
+        return [registry.engine_for(node.status().url) for node in self._nodes]
+
+    def cause(self) -> None:
+        """Kill a node."""
+        self._nodes[0].kill()
+
+    def take_over(self) -> int:
+        """Wait until one of the others goes on without it."""
+        return self._cluster.await_others(self._nodes[0].name)
+
+    def mend(self) -> None:
+        """Make the killed node again; the next one is killed then."""
+        self._cluster.mend()
+        self._nodes = [*self._nodes[1:], self._nodes[0]]
+
+    def synchronous(self, on: bool) -> None:
+        """Refuse: the commits of a cluster always wait for its nodes."""
+        if on:
+            raise UsageError("commits of a cluster wait for its other nodes in any case", "leave out --synchronous")
 
 
 class ForeignServers:
@@ -209,13 +261,7 @@ def fresh_pair(engine: str, tell: Callable[[str], None]) -> Iterator[ManagedPair
             f"slob makes no standbys of {engine} servers (but of {known})",
             "replicate servers of your own, and name them by URL: --target URL,URL --on-outage COMMAND",
         )
-    with ExitStack() as stack:
-        for name in NAMES:
-            stack.enter_context(registry.claim(name, PURPOSE))
-        # The standby is destroyed before its primary: whichever it is by then, each must be found by its name.
-        _destroy()
-        stack.callback(_destroy)
-        tell(f"creating the servers {' and '.join(NAMES)}, which are destroyed afterwards")
+    with _made(NAMES, tell):
         primary = registry.managed(_spec(NAMES[0], engine))
         primary.start()
         standby = registry.managed(replace(_spec(NAMES[1], engine), standby_of=primary.name))
@@ -223,34 +269,69 @@ def fresh_pair(engine: str, tell: Callable[[str], None]) -> Iterator[ManagedPair
         yield ManagedPair(primary, standby)
 
 
+@contextmanager
+def fresh_cluster(engine: str, nodes: int, tell: Callable[[str], None]) -> Iterator[ManagedNodes]:
+    """Create a cluster for the block, and destroy it at its end, as `fresh_pair` does a pair."""
+    if engine not in registry.cluster_engines():
+        known = ", ".join(registry.cluster_engines())
+        raise UsageError(f"slob makes no clusters of {engine} servers", f"it makes those of {known}, by --engine")
+    names = [_NODE.format(letter) for letter in ascii_lowercase[:nodes]]
+    with _made(names, tell):
+        cluster = registry.cluster([_spec(name, engine) for name in names])
+        cluster.start()
+        yield ManagedNodes(cluster)
+
+
+@contextmanager
+def _made(names: Sequence[str], tell: Callable[[str], None]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(registry.claim(name, PURPOSE))
+        # A standby is destroyed before its primary: whichever it is by then, each must be found by its name.
+        _destroy(names)
+        stack.callback(_destroy, names)
+        tell(f"creating the servers {', '.join(names)}, which are destroyed afterwards")
+        yield
+
+
 def _spec(name: str, engine: str) -> ServerSpec:
     spec = registry.default_spec(name, engine)
     return replace(spec, cache_bytes=_CACHE_BYTES, log_bytes=_LOG_BYTES, made_for=PURPOSE)
 
 
-def _destroy() -> None:
-    found = [server for name in NAMES if (server := registry.find(name))]
+def _destroy(names: Sequence[str]) -> None:
+    found = [server for name in names if (server := registry.find(name))]
+    # A test that was killed may have made more.
+    others = [each for each in registry.every_server() if not isinstance(each, SlobError) and each.name not in names]
+    found += [each for each in others if each.status().spec.made_for == PURPOSE]
     for server in sorted(found, key=lambda each: each.status().spec.standby_of is None):
         registry.remove_left(server.name, PURPOSE)
+
+
+def pair_of(names: Sequence[str]) -> tuple[ManagedServer, ManagedServer]:
+    """Return the primary and the standby that the names are of, in any order. UsageError if they are no such pair."""
+    servers = [registry.require_server(name) for name in names]
+    if len(servers) != 2:
+        raise UsageError(f"{', '.join(names)}: a failover has one primary and one standby", "name two managed servers")
+    primary, standby = sorted(servers, key=lambda server: server.status().spec.standby_of is not None)
+    if standby.status().spec.standby_of != primary.name:
+        why = f"neither of {' and '.join(names)} is a standby of the other"
+        raise UsageError(why, f"slob server start {names[1]} --standby-of {names[0]} creates one")
+    return primary, standby
 
 
 @contextmanager
 def named_pair(names: Sequence[str]) -> Iterator[ManagedPair]:
     """Use a managed server and its standby, by name, for the block. UsageError if they are no such pair."""
-    servers = [registry.require_server(name) for name in names]
-    if len(servers) != 2:
-        raise UsageError(f"{', '.join(names)}: a failover has one primary and one standby", "name two managed servers")
-    servers.sort(key=lambda server: server.status().spec.standby_of is not None)
-    primary, standby = servers
-    if standby.status().spec.standby_of != primary.name:
-        why = f"neither of {' and '.join(names)} is a standby of the other"
-        raise UsageError(why, f"slob server start {names[1]} --standby-of {names[0]} creates one")
+    primary, standby = pair_of(names)
     with ExitStack() as stack:
         for name in sorted(names):
             stack.enter_context(registry.claim(name, PURPOSE))
-        for server in servers:
+        for server in (primary, standby):
             server.start()
-        yield ManagedPair(primary, standby)
+        pair = ManagedPair(primary, standby)
+        stack.callback(pair.release)
+        yield pair
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from threading import Event, Lock, Thread
@@ -76,7 +78,9 @@ class Client:
 
     def __init__(self, number: int, plan: Plan) -> None:
         self.journal = Journal(number)
-        self.waits_since: float | None = None
+        # The connection whose answer is waited for, and since when.
+        self._asked: LedgerSession | None = None
+        self._since = 0.0
         self._plan = plan
         self._session: LedgerSession | None = None
         # Connections to servers that take no writes yet: a copy that is promoted does soon.
@@ -98,13 +102,14 @@ class Client:
 
     def cut_if_late(self) -> None:
         """Break the connection off if its answer is overdue: the session then tries the other servers."""
-        since, session = self.waits_since, self._session
-        if since is not None and session is not None and time.monotonic() > since + self._plan.answer_s:
-            session.cut()
+        asked = self._asked
+        if asked is not None and time.monotonic() > self._since + self._plan.answer_s:
+            asked.cut()
 
     def cut(self) -> None:
-        """Break all connections off."""
-        for session in (*self._waiting.values(), *([self._session] if self._session else [])):
+        """Break all connections off, one to a server that is asked whether it takes writes, too."""
+        asked, own = self._asked, self._session
+        for session in (*self._waiting.copy().values(), *(each for each in (asked, own) if each)):
             session.cut()
 
     def join(self, seconds: float) -> bool:
@@ -118,6 +123,16 @@ class Client:
             session.close()
         self._session = None
         self._waiting.clear()
+
+    @contextmanager
+    def _asking(self, session: LedgerSession) -> Iterator[None]:
+        """Wait for answers of a connection in the block, each no longer than the plan says."""
+        self._since = time.monotonic()
+        self._asked = session
+        try:
+            yield
+        finally:
+            self._asked = None
 
     def _work(self) -> None:
         number = 1
@@ -149,18 +164,17 @@ class Client:
 
     def _operate(self, session: LedgerSession, number: int) -> int:
         """Send an operation; return the number of the next one."""
-        self.waits_since = time.monotonic()
         sent = time.monotonic_ns()
         try:
-            session.commit(number, key_of(number, self._plan.rows))
+            with self._asking(session):
+                session.commit(number, key_of(number, self._plan.rows))
+                acked = time.monotonic_ns()
         except SlobError as error:
-            self.waits_since = None
             self.journal.add(number, sent, IN_DOUBT, self._target, 0)
             found = self._reconnect(error)
             asked = self._plan.retry is Retry.ASK and found is not None
             return number + 1 if asked and found and found.number >= number else number
-        self.journal.add(number, sent, time.monotonic_ns(), self._target, session.done_ns)
-        self.waits_since = None
+        self.journal.add(number, sent, acked, self._target, session.done_ns)
         return number + 1
 
     def _reconnect(self, error: SlobError) -> Entry | None:
@@ -190,9 +204,10 @@ class Client:
     def _try(self, target: int, tables: LedgerTables) -> bool:
         session = self._waiting.pop(target, None) or tables.open_session(self.journal.session)
         try:
-            if target not in self._plan.offsets:
-                self._plan.compare_clocks(target, session)
-            entry = session.last()
+            with self._asking(session):
+                if target not in self._plan.offsets:
+                    self._plan.compare_clocks(target, session)
+                entry = session.last()
         except TakesNoWritesError:
             self._waiting[target] = session
             raise

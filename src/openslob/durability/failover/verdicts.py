@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from openslob.analyze.verdicts.outcome import fails, holds, holds_or_fails, unknown
 from openslob.durability.failover.outage import LEVEL_SHARE, MEAN_OVER_S
 from openslob.record.failover import FailoverCycle
-from openslob.record.model import Figure, Holds, Verdict
+from openslob.record.model import Figure, Verdict
 from openslob.report.format import number
 
 # The clocks of driver and servers should find outages of the same length.
@@ -34,12 +35,9 @@ def summary(cycles: Sequence[FailoverCycle]) -> dict[str, Figure]:
         )
         stem = name.removesuffix("_s")
         for suffix, of in (("median", median), ("max", max)):
-            figures[f"{stem}_{suffix}_s"] = Figure(
-                value=of(values) if values else None, unit="s", why=None if values else why
-            )
+            figures[f"{stem}_{suffix}_s"] = Figure.of(of(values) if values else None, "s", why)
     differ = [abs(value) for cycle in cycles if (value := cycle.value("clocks_differ_ms")) is not None]
-    nothing = None if differ else "no outage was seen"
-    figures["clocks_differ_max_ms"] = Figure(value=max(differ, default=None), unit="ms", why=nothing)
+    figures["clocks_differ_max_ms"] = Figure.of(max(differ, default=None), "ms", "no outage was seen")
     counted = {name: float(sum(cycle.accounts.get(name, 0) for cycle in cycles)) for name in _COUNTED}
     return figures | {name: Figure(value=value, unit="") for name, value in counted.items()}
 
@@ -57,9 +55,9 @@ def _accounted(cycles: Sequence[FailoverCycle]) -> Verdict:
     figures = {"sent": float(sent), "problems": float(len(problems))}
     if problems:
         more = f" ({len(problems) - 1} more)" if len(problems) > 1 else ""
-        return _verdict("operations_accounted", Holds.FAILS, f"{problems[0]}{more}", figures)
+        return fails("operations_accounted", f"{problems[0]}{more}", **figures)
     why = f"what the servers have follows from the {number(sent)} operations that were sent, to the last one"
-    return _verdict("operations_accounted", Holds.HOLDS, why, figures)
+    return holds("operations_accounted", why, **figures)
 
 
 def _none_lost(cycles: Sequence[FailoverCycle], synchronous: bool) -> Verdict:
@@ -68,41 +66,39 @@ def _none_lost(cycles: Sequence[FailoverCycle], synchronous: bool) -> Verdict:
     acked = lost + sum(cycle.accounts.get("acked_there", 0) for cycle in cycles)
     figures = {"acked": float(acked), "lost": float(lost)}
     if any(cycle.problems for cycle in cycles):
-        return _verdict(name, Holds.UNKNOWN, "not all operations are accounted for", figures)
+        return unknown(name, "not all operations are accounted for", **figures)
     if all(cycle.value("outage_s") is None for cycle in cycles):
-        return _verdict(name, Holds.UNKNOWN, "there was no outage", figures)
+        return unknown(name, "there was no outage", **figures)
     if not lost:
-        return _verdict(
-            name, Holds.HOLDS, f"all {number(acked)} acknowledged operations are on the server that took over", figures
-        )
+        return holds(name, f"all {number(acked)} acknowledged operations are on the server that took over", **figures)
     span = max(cycle.value("lost_over_s") or 0.0 for cycle in cycles)
     how = "although commits waited for a copy" if synchronous else "commits did not wait for a copy (--synchronous)"
     gone = f"{number(lost)} of {number(acked)} acknowledged operations are gone"
     why = f"{gone}, of the last {span * 1e3:.0f} ms before an outage: {how}"
-    return _verdict(name, Holds.FAILS, why, figures)
+    return fails(name, why, **figures)
 
 
 def _back(cycles: Sequence[FailoverCycle]) -> Verdict:
     name = "back_to_level"
     seen = [cycle for cycle in cycles if cycle.value("outage_s") is not None]
     if not seen:
-        return _verdict(name, Holds.UNKNOWN, "there was no outage", {})
+        return unknown(name, "there was no outage")
     late = [cycle for cycle in seen if cycle.value("back_s") is None]
     figures = {"outages": float(len(seen)), "not_back": float(len(late))}
     if late:
         figure = late[0].figures["back_s"]
-        return _verdict(name, Holds.FAILS, f"cycle {late[0].number}: {figure.why}", figures)
+        return fails(name, f"cycle {late[0].number}: {figure.why}", **figures)
     longest = max(cycle.value("back_s") or 0.0 for cycle in seen)
     level = f"{_SHARE} of the level before, as a mean over {MEAN_OVER_S:g} s"
     why = f"{level}, at the latest {longest:.2f} s after the last acknowledgement"
-    return _verdict(name, Holds.HOLDS, why, {**figures, "back_max_s": longest})
+    return holds(name, why, **figures, back_max_s=longest)
 
 
 def _clocks(cycles: Sequence[FailoverCycle]) -> Verdict:
     name = "clocks_agree"
     known = [cycle for cycle in cycles if cycle.value("clocks_differ_ms") is not None]
     if not known:
-        return _verdict(name, Holds.UNKNOWN, "no outage was seen by both clocks", {})
+        return unknown(name, "no outage was seen by both clocks")
     worst = max(known, key=lambda cycle: abs(cycle.value("clocks_differ_ms") or 0.0))
     differ, before, after = (worst.value(each) or 0.0 for each in ("clocks_differ_ms", "before_ms", "after_ms"))
     figures: dict[str, float | str | None] = {"differ_ms": differ, "before_ms": before, "after_ms": after}
@@ -111,9 +107,4 @@ def _clocks(cycles: Sequence[FailoverCycle]) -> Verdict:
         f"{worst.number} the acknowledgement of the last commit before it took {before:.1f} ms, that of the first one "
         f"after it {after:.1f} ms"
     )
-    holds = abs(differ) <= CLOCKS_AGREE_MS
-    return _verdict(name, Holds.HOLDS if holds else Holds.FAILS, said, figures)
-
-
-def _verdict(name: str, holds: Holds, why: str, figures: Mapping[str, float | str | None]) -> Verdict:
-    return Verdict(name=name, verdict=holds, why=why, figures=figures)
+    return holds_or_fails(name, abs(differ) <= CLOCKS_AGREE_MS, said, **figures)

@@ -30,7 +30,9 @@ from openslob.engines.facts import (
 )
 from openslob.engines.patience import Patience
 from openslob.engines.proofs import Proving
+from openslob.engines.settings import KnownSettings
 from openslob.errors import SlobError, UsageError
+from openslob.secrets import Target
 from openslob.workload import DataSpec, StatisticsType, Workload
 
 # An instance that made no progress for so long does not replicate.
@@ -55,6 +57,7 @@ class ClusterEngine:
             raise UsageError(f"{twice} is given twice", "name each instance once")
         self.name = products[0]
         self.target = ",".join(targets)
+        self.address = Target.parse(",".join(instance.address.reveal() for instance in instances))
         self.instances = instances
         self._targets = targets
         self._clocks = Clocks(len(instances))
@@ -103,7 +106,7 @@ class ClusterEngine:
         for name in ("product", "version", "block_size", "tablespace", "cluster_id"):
             self._require_same(name, [str(getattr(facts, name)) for facts in every])
         self._require_distinct([facts.instance for facts in every])
-        direct = [facts.direct_io for facts in every]
+        direct, started = [facts.direct_io for facts in every], [facts.started_at for facts in every]
         names = dict.fromkeys(name for facts in every for name in facts.settings)
         return replace(
             every[0],
@@ -113,6 +116,7 @@ class ClusterEngine:
             direct_io=None if None in direct else all(direct),
             instance="",
             read_only=all(facts.read_only for facts in every),
+            started_at=", ".join(started) if all(started) else "",
             instances=tuple(
                 InstanceFacts(target, facts.read_only) for target, facts in zip(self._targets, every, strict=True)
             ),
@@ -206,6 +210,12 @@ class ClusterEngine:
 
     def ledger(self) -> None:
         """Return None: each instance is a target of its own for a proof of what it keeps."""
+
+    @contextmanager
+    def known_settings(self) -> Iterator[KnownSettings]:
+        """Give the settings of the first instance; sessions of all of them set the values."""
+        with self.instances[0].known_settings() as known:
+            yield known
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:

@@ -46,6 +46,11 @@ class ClusterSession:
         with named(self._target):
             return self._session.plans()
 
+    def settings(self) -> Mapping[str, str]:
+        """Return the values of the plan's settings on its instance."""
+        with named(self._target):
+            return self._session.settings()
+
     def run_slice(self, order: SliceRequest) -> SliceResult:
         """Run a slice on the instance."""
         with named(self._target):

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from openslob.disk import scratch_folder
 from openslob.errors import SlobError
 
 SYSTEM_USER = "openslob"
@@ -72,6 +73,15 @@ class Account:
         if self.switched:
             with _opened(directory) as descriptor:
                 os.fchown(descriptor, self.uid, self.gid)
+
+    @contextmanager
+    def scratch(self, purpose: str) -> Iterator[Path]:
+        """Provide an empty directory of this account's for the block."""
+        with scratch_folder(purpose) as folder:
+            folder.chmod(0o711)
+            place = folder / "server"
+            self.make_private(place)
+            yield place
 
     def share(self, path: Path, mode: int) -> None:
         """Let this account read a file that this process's user keeps owning."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
+
+from openslob.engines.settings import Change, Effect, KnownSettings, lines
 
 # State of a server that takes connections, or soon will.
 RUNNING = "running"
@@ -19,8 +21,10 @@ class ServerSpec:
     ``engine`` is the name of its `EngineEntry`; an empty ``version`` is that of the programs found.
     ``io`` is ``direct`` or ``buffered``; ``cpus`` is an affinity list such as ``0`` or ``0-3``, or None for all.
     ``standby_of`` names the managed server that this one is a read-only copy of, by replication. ``settings`` are more
-    of the server's own settings, ``NAME=VALUE`` in a line each, which come after those that slob makes. ``made_for`` is
-    the command that made it for itself and destroys it; empty: it is the user's.
+    of the server's own settings, ``NAME=VALUE`` in a line each, which come after those that slob makes;
+    ``made_settings`` are those that its data are made with. ``made_for`` is the command that made it for itself and
+    destroys it; empty: it is the user's. ``port`` is where standbys connect to on this host, of a product whose
+    standbys can't use a socket; None: the server listens on no network.
     """
 
     engine: str
@@ -38,6 +42,17 @@ class ServerSpec:
     standby_of: str | None = None
     settings: str = ""
     made_for: str = ""
+    made_settings: str = ""
+    port: int | None = None
+
+    def with_settings(self, changes: Collection[Change]) -> ServerSpec:
+        """Return the specification with these settings after its own; those of sessions are not the server's."""
+        of = {effect: {each.name: each.value for each in changes if each.effect is effect} for effect in Effect}
+        settings, made = (
+            "\n".join(filter(None, (before, lines(of[effect]))))
+            for before, effect in ((self.settings, Effect.RESTART), (self.made_settings, Effect.NEW_SERVER))
+        )
+        return replace(self, settings=settings, made_settings=made)
 
 
 @dataclass(frozen=True)
@@ -70,13 +85,34 @@ class Control:
     cut: str = ""
 
 
+@dataclass(frozen=True)
+class ReadySetting:
+    """A setting of which `slob lab` knows on which loads it can matter.
+
+    ``setting`` is one of the server's own, or a parameter of managed servers. Without ``values``, every other value
+    than the present one is tried. ``loads`` are those on which it can matter, by their names in `openslob.lab.loads`;
+    ``controls`` those on which it must show nothing. ``why_not`` says why it can't be compared on any server.
+    """
+
+    name: str
+    setting: str
+    about: str
+    loads: tuple[str, ...]
+    controls: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    why_not: str = ""
+
+
 class ManagedServer(Protocol):
     """A server that slob makes, starts, stops and destroys; it is found again by name after a crash."""
 
     name: str
 
-    def start(self) -> ServerStatus:
-        """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for."""
+    def start(self, *, for_now: bool = False) -> ServerStatus:
+        """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for.
+
+        ``for_now``: the server is there, and keeps the specification that it has: its next start is by that again.
+        """
 
     def stop(self) -> ServerStatus:
         """Stop it cleanly; nothing to do if it is down."""
@@ -102,5 +138,25 @@ class ManagedServer(Protocol):
     def await_copies(self, on: bool) -> None:
         """Let commits wait, until the server's end at the most, for a standby to have them, or no longer."""
 
+    def known_settings(self) -> AbstractContextManager[KnownSettings]:
+        """Give the settings of such servers during the block. It is neither asked nor changed, nor need it exist."""
+
     def bulk_loading(self) -> AbstractContextManager[None]:
         """Run the server in its configuration for loads during the block, and as specified afterwards."""
+
+
+class ManagedCluster(Protocol):
+    """Servers that slob makes of which each takes writes, and has what the others have acknowledged."""
+
+    @property
+    def nodes(self) -> Sequence[ManagedServer]:
+        """Return the servers."""
+
+    def start(self) -> None:
+        """Make all of them, and start them as one cluster."""
+
+    def await_others(self, name: str) -> int:
+        """Wait until one of the others takes writes without this one; return when, in ns of the monotonic clock."""
+
+    def mend(self) -> None:
+        """Make those that were killed again, and start all as one cluster."""

@@ -64,10 +64,10 @@ class ConfigLine:
     why: str = ""
 
 
-def more_settings(spec: ServerSpec) -> list[ConfigLine]:
-    """Return the lines of `ServerSpec.settings`. UsageError for one that is not ``NAME=VALUE``."""
+def more_settings(texts: str) -> list[ConfigLine]:
+    """Return the lines of `ServerSpec.settings` or ``made_settings``. UsageError for one that is not ``NAME=VALUE``."""
     lines = []
-    for text in spec.settings.splitlines():
+    for text in texts.splitlines():
         name, equals, value = text.partition("=")
         if not equals or not _SETTING.fullmatch(name):
             raise UsageError(f"{text!r} is not a setting", "write NAME=VALUE")
@@ -96,7 +96,8 @@ def check_layout(spec: ServerSpec) -> None:
         raise UsageError(f"--max-sessions {spec.max_sessions} is too small", "give at least 1")
     check_cpus(spec.cpus)
     check_path(spec.data_dir)
-    more_settings(spec)
+    more_settings(spec.settings)
+    more_settings(spec.made_settings)
     if spec.huge_pages:
         check_allowed()
 

@@ -37,7 +37,7 @@ from openslob.errors import SlobError, UsageError
 
 _UNFINISHED = "data.new-"
 # What a restart can't change once there are data.
-_FIXED = ("version", "bin_dir", "block_size", "data_dir", "standby_of")
+_FIXED = ("version", "bin_dir", "block_size", "data_dir", "standby_of", "made_settings")
 
 
 class Programs(Protocol):
@@ -59,6 +59,7 @@ class LocalServer(ABC, Generic[P]):
         self.name = spec.name
         self._found: P | None = None
         self._note = ""
+        self._for_now = False
         self._home = server_state.ServerState(spec.name)
         self.layout = ServerFiles(self._home.path, self._place_of(spec), socket_name)
 
@@ -135,11 +136,13 @@ class LocalServer(ABC, Generic[P]):
 
     # The life cycle.
 
-    def start(self) -> ServerStatus:
+    def start(self, *, for_now: bool = False) -> ServerStatus:
         """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for.
 
-        SlobError if something must be done and another process uses the server.
+        SlobError if something must be done and another process uses the server. ``for_now``: it is there, and whoever
+        starts it next, even after a crash of this process, finds the specification that it has now.
         """
+        self._for_now = for_now
         self.check_spec()
         check_socket_path(self.layout)
         with self._home.locked("starting"):
@@ -228,7 +231,13 @@ class LocalServer(ABC, Generic[P]):
         if wanted != self._config_on_disk() or not self.is_ready():
             with self._home.claimed("start"):
                 self._restart(wanted, programs, account)
-        self._home.write(self.spec)
+        self._home.write(self._lasting_spec)
+
+    @property
+    def _lasting_spec(self) -> ServerSpec:
+        """The specification that the next start goes by."""
+        state = self._home.read() if self._for_now else None
+        return server_state.spec_from(state) if state else self.spec
 
     def _restart(self, config: str, programs: P, account: Account) -> None:
         """Stop it if it runs, and start it with this configuration."""
@@ -347,7 +356,7 @@ class LocalServer(ABC, Generic[P]):
     def _take_huge_pages(self, programs: P, account: Account) -> None:
         needed = self.huge_pages_needed(programs, account)
         added = {"added": resources.reserve(needed), "boot": resources.boot_id()}
-        self._home.write(self.spec, huge_pages=added)
+        self._home.write(self._lasting_spec, huge_pages=added)
 
     def _return_huge_pages(self) -> None:
         state = self._home.read()

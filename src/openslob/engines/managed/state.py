@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -42,6 +44,8 @@ _LOCK_POLL_S = 0.05
 LOADING = "loading"
 # Other processes that remove an empty directory at the very moment are few.
 _DIRECTORY_TRIES = 5
+_PORTS = range(20_000, 32_000)
+_PORT_TRIES = 100
 
 
 def check_name(name: str) -> None:
@@ -68,6 +72,35 @@ def specifications() -> Iterator[ServerSpec]:
         with suppress(SlobError):
             if state := ServerState(name).read():
                 yield spec_from(state)
+
+
+def primary_of(spec: ServerSpec) -> ServerSpec:
+    """Return the server that a standby follows. UsageError unless it is one of this engine and no standby itself."""
+    servers = [each for each in specifications() if each.engine == spec.engine and each.name != spec.name]
+    others = {each.name: each for each in servers if not each.standby_of}
+    if spec.standby_of not in others:
+        there = ", ".join(others) or "none"
+        raise UsageError(f"there is no {spec.engine} server {spec.standby_of} to be a standby of", f"known are {there}")
+    return others[spec.standby_of]
+
+
+def is_followed(name: str) -> bool:
+    """Return whether a managed server has a standby."""
+    return any(each.standby_of == name for each in specifications())
+
+
+def free_port() -> int:
+    """Return a port on this host that nobody uses, now or when a managed server that is down comes back.
+
+    Those from which the kernel takes ports of connections lie above.
+    """
+    taken = {each.port for each in specifications()}
+    for _ in range(_PORT_TRIES):
+        port = _PORTS[secrets.randbelow(len(_PORTS))]
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            if port not in taken:
+                return port
+    raise SlobError("no free port was found on this host", f"ports {_PORTS[0]} to {_PORTS[-1]} are tried")
 
 
 class ServerState:

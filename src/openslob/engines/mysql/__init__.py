@@ -8,4 +8,6 @@ ENTRY = EngineEntry(
     servers=f"{__name__}.server",
     clients=f"{__name__}.clients",
     embedded="embedded-mariadb",
+    standbys=True,
+    clusters=f"{__name__}.galera",
 )

@@ -32,6 +32,7 @@ from openslob.engines.mysql.connection import (
 from openslob.engines.mysql.counters import MysqlCounters
 from openslob.engines.mysql.errors import is_full, reported
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
+from openslob.engines.mysql.known_settings import SessionSettings
 from openslob.engines.mysql.ledger import MysqlLedger
 from openslob.engines.mysql.location import PROXY, is_proxied, locate, require_direct, transport
 from openslob.engines.mysql.names import Names
@@ -47,6 +48,7 @@ from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_o
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.slice_io import schemas_at_work
 from openslob.errors import SlobError
+from openslob.secrets import Target
 from openslob.workload import DataSpec, StatisticsType, Workload
 
 SESSIONS = "run/%"
@@ -80,6 +82,7 @@ class MysqlEngine:
 
     def __init__(self, url: str) -> None:
         self.params = parse(url)
+        self.address = Target.parse(url)
         self.names = Names(self.params.database)
         self.target = self.params.shown
         self.patience = Patience()
@@ -138,7 +141,8 @@ class MysqlEngine:
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
                 reported(f"{self.target} does not answer"),
             ):
-                return obstacle(connection, self._opened.copy())
+                # Sessions that other drivers opened are ours too.
+                return obstacle(connection, {**connection_registry.purposes(connection, self.names), **self._opened})
 
         return ask_probe(self.target, ask, is_full)
 
@@ -159,12 +163,15 @@ class MysqlEngine:
             settings = query(connection, statement("facts", "settings"))
             replication = _named(query(connection, statement("facts", "replication")))
             connected = int(query(connection, statement("facts", "connected"))[0]["Value"])
+            is_mariadb = "MariaDB" in identity["version"]
+            status = "information_schema.global_status" if is_mariadb else "performance_schema.global_status"
+            started = query(connection, statement("facts", "started", status=status))
             reached_by = {"transport": transport(connection)} | ({"pooler": PROXY} if is_proxied(connection) else {})
         # This query itself holds a connection that will be free again.
         free = identity["max_connections"] - connected + 1
         named = _named(settings)
         return ServerFacts(
-            product="MariaDB" if "MariaDB" in identity["version"] else "MySQL",
+            product="MariaDB" if is_mariadb else "MySQL",
             version=identity["version"].partition("-")[0],
             block_size=identity["block_size"],
             cache_bytes=identity["cache_bytes"],
@@ -176,6 +183,7 @@ class MysqlEngine:
             direct_io_remedy=_DIRECT_IO_REMEDY,
             # Without Galera no other server is known to hold the same data.
             cluster_id=replication.get("wsrep_cluster_state_uuid", "") or self.target,
+            started_at=started[0]["started_at"] if started else "",
         )
 
     def location(self) -> ServerLocation:
@@ -200,6 +208,12 @@ class MysqlEngine:
     def ledger(self) -> MysqlLedger:
         """Return the tables of the proof. A session of a server that is away fails soon."""
         return MysqlLedger(self.params, self.names, self.open)
+
+    @contextmanager
+    def known_settings(self) -> Iterator[SessionSettings]:
+        """Give the settings that a session can change."""
+        with self.querying(f"{self.target} can't be asked for its settings") as connection:
+            yield SessionSettings(connection)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pymysql
@@ -151,7 +151,20 @@ def _waited(act: Callable[[], int], watch: Watch) -> int:
 
 
 class DirectConnection(_Base):
-    """A connection of PyMySQL, which forgets to close a Unix socket on which no server listens."""
+    """A connection of PyMySQL, which forgets to close a Unix socket on which no server listens.
+
+    It shares what TLS needs unless the target has files for it: PyMySQL reads all certificates of the system for
+    each connection, and does not use them then. That was most of a driver's CPU when a thousand sessions connected.
+    """
+
+    _plain_tls: ClassVar[Any] = None
+
+    def _create_ssl_ctx(self, sslp: Any) -> Any:  # noqa: ANN401
+        if sslp:
+            return super()._create_ssl_ctx(sslp)  # type: ignore[misc]
+        if DirectConnection._plain_tls is None:
+            DirectConnection._plain_tls = super()._create_ssl_ctx(sslp)  # type: ignore[misc]
+        return DirectConnection._plain_tls
 
     def connect(self, sock: socket.socket | None = None) -> None:
         """Connect. pymysql.Error when that fails."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import pymysql
 from pymysql.constants import ER
 
-from openslob.engines.mysql.connection import Connection, Row, query, statement
+from openslob.engines.mysql.connection import Connection, Row, is_on, query, statement
 from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import Names
 
@@ -17,23 +17,48 @@ _DENIED = (ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR)
 
 
 def make(connection: Connection, names: Names) -> None:
-    """Create the table if it does not exist, and delete connections that have ended."""
-    _query(connection, names, "create")
-    _query(connection, names, "forget")
+    """Create the table if it does not exist, and delete connections that have ended.
+
+    A server that takes no writes gets it from its primary.
+    """
+    if not is_on(connection, "read_only"):
+        _query(connection, names, "create")
+    with _on_this_server(connection):
+        _query(connection, names, "forget")
 
 
 def enter(connection: Connection, names: Names, purpose: str) -> None:
     """Record the purpose of a connection."""
-    _query(connection, names, "enter", purpose=purpose)
+    with _on_this_server(connection):
+        _query(connection, names, "enter", purpose=purpose)
+
+
+@contextmanager
+def _on_this_server(connection: Connection) -> Iterator[None]:
+    """Keep changes in the block out of the binary log, where the user may: other servers' connections are others.
+
+    A copy that logs a change of its own may not be able to go on with those of its primary.
+    """
+    try:
+        query(connection, statement("connection_registry", "not_logged"))
+    except pymysql.Error as error:
+        if code_of(error) != ER.SPECIFIC_ACCESS_DENIED_ERROR:
+            raise
+        yield
+        return
+    try:
+        yield
+    finally:
+        query(connection, statement("connection_registry", "logged"))
 
 
 @contextmanager
 def if_there_is_one() -> Iterator[None]:
-    """Ignore that the table does not exist, or that this user may not use it: so it is before the first load."""
+    """Ignore that there is no table yet, as before the first load, or that this user or this copy may not write it."""
     try:
         yield
     except pymysql.Error as error:
-        if code_of(error) not in (*_MISSING, *_DENIED):
+        if code_of(error) not in (*_MISSING, *_DENIED, ER.OPTION_PREVENTS_STATEMENT):
             raise
 
 
@@ -47,6 +72,24 @@ def sessions(connection: Connection, names: Names, pattern: str) -> Sequence[int
             return []
         raise
     return [row["connection"] for row in rows]
+
+
+def purposes(connection: Connection, names: Names) -> Mapping[int, str]:
+    """Return the purpose of every open connection of ours, by its number: those of other drivers of a run as well.
+
+    Nothing while somebody keeps the table locked: who asks this must not wait for it.
+    """
+    try:
+        _query(connection, names, "impatient")
+        rows = _query(connection, names, "sessions", purpose="%")
+    except pymysql.Error:
+        return {}
+    return {row["connection"]: _in_words(row["purpose"]) for row in rows}
+
+
+def _in_words(purpose: str) -> str:
+    """Return the purpose of a connection as messages name it: that of a session ends with the session's number."""
+    return f"session {purpose.rpartition('.')[2]}" if purpose.startswith("run/") else purpose
 
 
 def purpose_of(connection: Connection, names: Names, number: int) -> str | None:

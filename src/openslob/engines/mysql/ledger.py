@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 import pymysql
 from pymysql.constants import CLIENT
@@ -23,7 +24,7 @@ from openslob.engines.mysql.connection import (
 )
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
-from openslob.engines.patience import PROBE_S, closed_on_failure
+from openslob.engines.patience import PROBE_S, closed_on_failure, cut_when_late
 from openslob.errors import SlobError
 
 # What the connections are for, as the server shows it.
@@ -72,7 +73,8 @@ class MysqlLedger:
     def open_session(self, session: int) -> MysqlLedgerSession:
         """Connect a session."""
         connection = open_connection(self._params, f"{PURPOSE}/{session}")
-        with closed_on_failure(connection), reported(f"session {session} can't be opened"):
+        failure = f"session {session} can't be opened"
+        with closed_on_failure(connection), reported(failure), cut_when_late(partial(cut_off, connection)):
             override_defaults(connection)
             query(connection, statement("ledger", "clock_is_utc"))
             parts: dict[str, object] = {**self._names, "repeats": _repeats(connection), "session": session}

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pymysql
 from pymysql.constants import ER
 
+from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user
-from openslob.engines.managed.base import Control, ServerSpec
+from openslob.engines.managed.base import Control, ReadySetting, ServerSpec
+from openslob.engines.managed.layout import more_settings
 from openslob.engines.managed.processes import ServerProcesses, became_ready
 from openslob.engines.managed.resources import page_bytes
 from openslob.engines.managed.server import LocalServer
+from openslob.engines.mysql import known_settings, standby
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import Installation, find_installation, usable_installation
 from openslob.engines.mysql.connection import DirectConnection
-from openslob.errors import UsageError
+from openslob.engines.mysql.ready_settings import READY_SETTINGS
+from openslob.engines.settings import KnownSettings
+from openslob.errors import SlobError
 from openslob.units import MIB
 
 ENGINE = "mariadb"
@@ -30,9 +36,6 @@ _ANSWER_TIMEOUT_S = 10
 _EMPTY_BYTES = 100 * MIB
 # Log buffers (2 × 16 MB), the system tables' cache, and the cache's last extent of 8 MB take huge pages as well.
 _MORE_HUGE_BYTES = 48 * MIB
-_NO_COPIES = f"slob makes no standbys of {ENGINE} servers"
-_INSTEAD = "replicate servers of your own, and name them by URL"
-
 
 # The log would be flushed once a second, and a crash just after that loses nothing.
 _RARELY = "innodb_flush_log_at_timeout=60"
@@ -69,9 +72,18 @@ def controls() -> Sequence[Control]:
     return CONTROLS
 
 
+def ready_settings() -> Sequence[ReadySetting]:
+    """Return the settings whose cost is worth to be known."""
+    return READY_SETTINGS
+
+
 def managed(spec: ServerSpec) -> MariaServer:
     """Return the server of this name, to be run as specified. Nothing is changed yet."""
-    if spec.bin_dir or not spec.version:
+    if spec.standby_of:
+        primary = server_state.primary_of(spec)
+        spec = replace(spec, version=primary.version, bin_dir=primary.bin_dir, block_size=primary.block_size)
+        spec = replace(spec, port=spec.port or server_state.free_port())
+    elif spec.bin_dir or not spec.version:
         spec = replace(spec, version=find_installation(spec.bin_dir).version())
     return MariaServer(spec)
 
@@ -79,6 +91,10 @@ def managed(spec: ServerSpec) -> MariaServer:
 def remembered(spec: ServerSpec) -> MariaServer:
     """Return the server that was created by this specification, even if its programs are gone."""
     return MariaServer(spec)
+
+
+def _primary(spec: ServerSpec) -> MariaServer:
+    return MariaServer(server_state.primary_of(spec))
 
 
 class MariaServer(LocalServer[Installation]):
@@ -100,9 +116,11 @@ class MariaServer(LocalServer[Installation]):
 
     def check_spec(self) -> None:
         """Raise UsageError for the first value that MariaDB can't be run with on this host."""
-        if self.spec.standby_of:
-            raise UsageError(_NO_COPIES, _INSTEAD)
         config.check_spec(self.spec)
+
+    def known_settings(self) -> AbstractContextManager[KnownSettings]:
+        """Give the settings of an empty server of the same programs, during the block."""
+        return known_settings.of_managed(self.spec, config.settings(self.spec, self.layout, bulk=False))
 
     def is_ready(self) -> bool:
         """Return whether it runs and accepts our connection, or would if it had a free one."""
@@ -122,11 +140,29 @@ class MariaServer(LocalServer[Installation]):
         return usable_installation(self.spec, account)
 
     def bytes_at_first(self) -> int:
-        """Return the size of an empty server with its log, which has its full size from the beginning."""
+        """Return the size of an empty server with its log, which has its full size from the beginning, or of a copy."""
+        if self.spec.standby_of:
+            return _primary(self.spec).status().bytes_on_disk
         return _EMPTY_BYTES + self.spec.log_bytes
 
     def initialise(self, data: Path, programs: Installation, account: Account) -> None:
-        """Create the system tables; this fixes the block size."""
+        """Create the system tables, which fixes the block size; or copy the files of a primary."""
+        if self.spec.standby_of:
+            self._copy_primary(data, account)
+        else:
+            self._make_system_tables(data, programs, account)
+
+    def _copy_primary(self, data: Path, account: Account) -> None:
+        """Copy the files of the primary, which is stopped meanwhile; afterwards it runs with a log for standbys."""
+        primary = _primary(self.spec)
+        primary.stop()
+        try:
+            self.check_done(account.run(["cp", "-a", f"{primary.layout.data}/.", data]), f"copying {primary.name}")
+        finally:
+            port = primary.spec.port or server_state.free_port()
+            MariaServer(replace(primary.spec, port=port)).start()
+
+    def _make_system_tables(self, data: Path, programs: Installation, account: Account) -> None:
         owner = f"--auth-root-socket-user={current_user()}"
         options = ["--skip-test-db", "--skip-name-resolve", "--auth-root-authentication-method=socket", owner]
         storage = [f"--innodb-page-size={self.spec.block_size}", f"--innodb-log-file-size={self.spec.log_bytes}"]
@@ -139,7 +175,8 @@ class MariaServer(LocalServer[Installation]):
             # server's working directory is its data directory; the installer would split a name with blanks.
             "--tmpdir=.",
         ]
-        self.check_done(account.run([*command, *options, *storage]), "mariadb-install-db")
+        made = [f"--{each.name}={each.value}" for each in more_settings(self.spec.made_settings)]
+        self.check_done(account.run([*command, *options, *storage, *made]), "mariadb-install-db")
 
     def config_text(self, programs: Installation, bulk: bool) -> str:
         """Return the only option file that the server reads."""
@@ -147,21 +184,51 @@ class MariaServer(LocalServer[Installation]):
 
     def other_files(self, account: Account) -> Mapping[Path, str]:
         """Return the files that say who may connect."""
-        return {config.init_file(self.layout): config.init_text({current_user(), account.name})}
+        users, standby = {current_user(), account.name}, self.spec.standby_of is not None
+        return {config.init_file(self.layout): config.init_text(users, standby)}
 
     def launch(self, programs: Installation, account: Account) -> str | None:
         """Start its program as an independent process and wait until it accepts connections."""
         pid = account.launch([programs.server, f"--defaults-file={self.layout.config}"], self.layout.log)
-        return None if became_ready(self.is_ready, pid, _START_TIMEOUT_S) else ""
+        if not became_ready(self.is_ready, pid, _START_TIMEOUT_S):
+            return ""
+        if self.spec.standby_of and not standby.follows(self.url):
+            try:
+                primary = _primary(self.spec)
+                standby.follow(self.url, self.spec, primary.url, primary.spec)
+            except SlobError:
+                self.processes.stop(at_once=True)  # the next start tries again
+                raise
+        return None
+
+    def destroy(self) -> None:
+        """Remove the server; let the primary of a standby go, so that it keeps no log for it."""
+        super().destroy()
+        primary = next((each for each in server_state.specifications() if each.name == self.spec.standby_of), None)
+        if primary:
+            MariaServer(primary).lose_standby(self.name)
+
+    def lose_standby(self, name: str) -> None:
+        """Forget a standby that is gone; after the last one the server's next start is one without a log for them."""
+        last = not server_state.is_followed(self.name)
+        if self.is_ready():
+            standby.let_go(self.url, name, last)
+        if last:
+            with self._home.locked("changing"):
+                self._home.write(replace(self.spec, port=None))
 
     def end_replication(self) -> None:
-        """Not reached: no server is a standby."""
-        raise UsageError(_NO_COPIES, _INSTEAD)
+        """Promote the server."""
+        standby.promote(self.url, self.name)
 
     def await_copies(self, on: bool) -> None:
-        """Raise UsageError: there are no standbys to wait for."""
-        if on:
-            raise UsageError(_NO_COPIES, _INSTEAD)
+        """Switch semi-synchronous replication, of all standbys, on or off."""
+        copies = [MariaServer(each) for each in server_state.specifications() if each.standby_of == self.name]
+        standby.await_copies(self.url, self.name, on, {each.name: each.url for each in copies if each.is_ready()})
+
+    def bulk_loading(self) -> AbstractContextManager[None]:
+        """Configure the server for a load; not one with standbys, which would have to be copied again."""
+        return nullcontext() if server_state.is_followed(self.name) else super().bulk_loading()
 
     def huge_pages_needed(self, _programs: Installation, _account: Account) -> int:
         """Return the number for the cache and what is allocated with it, which the server can't compute beforehand."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from urllib.parse import quote
+from zlib import crc32
 
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import (
@@ -43,6 +44,8 @@ _UNSAFE_IN_DATA = "\\"
 # tmpdir is a list of directories.
 _LIST_SEPARATOR = ":"
 _SYSTEM_TABLES_CACHE = 8 * MIB
+# The binary log of a server with standbys: a file of it, and for how long one is kept that no standby reads.
+_BINARY_LOG_FILE, _BINARY_LOG_S = 128 * MIB, 600
 # Pages written per second in the background: usually, and at most. The default, 200, is meant for one rotating disk;
 # with it, sessions must write pages themselves before they can read.
 _IO_CAPACITY = (2000, 20000)
@@ -61,15 +64,20 @@ def init_file(layout: ServerFiles) -> Path:
     return layout.base / "init.sql"
 
 
-def init_text(users: set[str]) -> str:
-    """Return statements that create our database and let only these users of the operating system in, by socket."""
-    lines = [f"CREATE DATABASE IF NOT EXISTS `{DATABASE}`;"]
+def init_text(users: set[str], standby: bool) -> str:
+    """Return statements that create our database and let only these users of the operating system in, by socket.
+
+    A standby takes no writes from then on. That is no line of the configuration, so that a promotion needs no restart.
+    """
+    lines = ["SET SESSION sql_log_bin = OFF;"]  # each server has its own users
+    lines += [f"CREATE DATABASE IF NOT EXISTS `{DATABASE}`;"]
     for user in sorted(users):
         name = "`" + user.replace("`", "``") + "`@localhost"
         lines += [
             f"CREATE USER IF NOT EXISTS {name} IDENTIFIED VIA unix_socket;",
             f"GRANT ALL PRIVILEGES ON *.* TO {name} WITH GRANT OPTION;",
         ]
+    lines += ["SET GLOBAL read_only = ON;"] if standby else []
     return "\n".join(lines) + "\n"
 
 
@@ -95,8 +103,17 @@ def check_spec(spec: ServerSpec) -> None:
 
 def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:
     """Return all settings that we make; others keep their defaults. ``bulk``: during a load."""
-    ours = [*_access(spec, layout), *_storage(spec), *_durability(bulk), *_behaviour(), *_instruments()]
-    return [*ours, *more_settings(spec)]
+    ours = [
+        *_access(spec, layout), *_storage(spec), *_durability(bulk), *_replication(spec), *_behaviour(), *_instruments()
+    ]  # fmt: skip
+    return [*ours, *more_settings(spec.made_settings), *more_settings(spec.settings)]
+
+
+# How slob reaches the server: a setting of the user's among these would cut it off.
+ACCESS = frozenset(
+    {"datadir", "pid_file", "socket", "tmpdir", "skip_networking", "init_file", "port", "bind_address", "log_error"}
+    | {"basedir", "user", "skip_log_bin"}
+)
 
 
 def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:
@@ -107,7 +124,6 @@ def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:
         ConfigLine(
             "tmpdir", str(layout.run), "a server that starts removes temporary tables of other servers from /tmp"
         ),
-        ConfigLine("skip_networking", "ON", "the socket only, nothing on the network"),
         ConfigLine("init_file", str(init_file(layout)), "who may connect"),
         ConfigLine("max_connections", str(spec.max_sessions + _MORE_CONNECTIONS), "sessions, samplers and loaders"),
     ]
@@ -140,7 +156,31 @@ def _durability(bulk: bool) -> list[ConfigLine]:
     return [
         ConfigLine("innodb_flush_log_at_trx_commit", "0" if bulk else "1", why or "a commit is on disk"),
         ConfigLine("innodb_doublewrite", "OFF" if bulk else "ON", why or "as in real life"),
-        ConfigLine("skip_log_bin", "", "the engine's own log is what is measured"),
+    ]
+
+
+def _replication(spec: ServerSpec) -> list[ConfigLine]:
+    """Return what a server and its standbys need, the same on both, so that they can change their roles."""
+    if spec.port is None:
+        return [
+            ConfigLine("skip_networking", "ON", "the socket only, nothing on the network"),
+            ConfigLine("skip_log_bin", "", "the engine's own log is what is measured"),
+        ]
+    return [
+        ConfigLine("bind_address", "127.0.0.1", "replication can't use the socket"),
+        ConfigLine("port", str(spec.port)),
+        ConfigLine("server_id", str(crc32(spec.name.encode()) or 1)),
+        ConfigLine("log_bin", "slob-bin"),
+        ConfigLine("relay_log", "slob-relay"),
+        ConfigLine("log_slave_updates", "ON", "a promoted standby has the whole log"),
+        ConfigLine("binlog_format", "ROW"),
+        ConfigLine("sync_binlog", "1", "a commit is on disk"),
+        ConfigLine("max_binlog_size", str(_BINARY_LOG_FILE)),
+        ConfigLine("binlog_expire_logs_seconds", str(_BINARY_LOG_S), "a standby that is down can't fill the disk"),
+        ConfigLine("gtid_strict_mode", "ON", "a standby that has changes of its own stops"),
+        ConfigLine("slave_parallel_threads", "4", "a standby commits as its primary does, several at once"),
+        ConfigLine("rpl_semi_sync_slave_enabled", "ON", "it takes part if its primary asks for that"),
+        ConfigLine("rpl_semi_sync_master_wait_point", "AFTER_SYNC", "nobody sees a commit that only the primary has"),
     ]
 
 

@@ -22,6 +22,7 @@ from openslob.engines.mysql.connection import (
     thread_id,
 )
 from openslob.engines.mysql.errors import code_of, reported
+from openslob.engines.mysql.known_settings import set_in_session, shown
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.slice_procedure import (
     CALL_PARAMETERS,
@@ -30,6 +31,7 @@ from openslob.engines.mysql.slice_procedure import (
     slice_parameters,
     to_result,
 )
+from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, no_result, session_seed, shares_by_kind
 from openslob.engines.sql import read_statements
 
@@ -57,6 +59,7 @@ class MysqlSession:
         self._call = self._compose_call({})
         self._paced = plan.interval_us is not None
         self._resume_us = 0
+        self._set: dict[str, str] = {}
 
     def _compose_call(self, changed: Mapping[str, object]) -> str:
         """Return the CALL, with the parameters that stay the same written into its text.
@@ -74,6 +77,8 @@ class MysqlSession:
         """Set the session up, run one operation of each kind to fill caches, then set the seed."""
         with reported(f"session {self._plan.number} was lost"):
             statements = read_statements(PACKAGE, "session")
+            for change in of_sessions(self._plan.settings):
+                self._set[change.name] = set_in_session(self._connection, change.name, change.value)
             for name in ("unlimited", "patience", "clock", "isolation", "plan", "mode"):
                 query(self._connection, statements[name])
             self._run_calls_once()
@@ -94,6 +99,11 @@ class MysqlSession:
         with reported(f"session {self._plan.number} was lost"):
             value_bytes = self._parameters["value_bytes"]
             return explain(self._connection, self._names, self._plan.schema, self._plan.workload, value_bytes)
+
+    def settings(self) -> dict[str, str]:
+        """Return the values of the plan's settings."""
+        with reported(f"session {self._plan.number} was lost"):
+            return shown(self._connection, self._plan.settings, self._set)
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         """Run one slice: one CALL, or more when the server aborted it."""

@@ -13,6 +13,7 @@ from openslob.engines.oracle import checks, loader, manifest, obstacle, quiesce,
 from openslob.engines.oracle.connection import Connection, open_connection, parse
 from openslob.engines.oracle.counters import OracleCounters
 from openslob.engines.oracle.errors import is_full, reported
+from openslob.engines.oracle.known_settings import SessionSettings
 from openslob.engines.oracle.landing import Landing
 from openslob.engines.oracle.local_path import require_shared
 from openslob.engines.oracle.location import locate
@@ -26,6 +27,7 @@ from openslob.engines.oracle.waits import OracleWaits
 from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.proofs import Proving
+from openslob.secrets import Target
 from openslob.workload import DataSpec, StatisticsType, Workload
 
 # Until a database has passed tests/contract.
@@ -55,6 +57,7 @@ class OracleEngine:
 
     def __init__(self, url: str) -> None:
         self.params = parse(url)
+        self.address = Target.parse(url)
         self.target = self.params.shown
         self.patience = Patience()
         self.server_pid: int | None = None
@@ -133,6 +136,12 @@ class OracleEngine:
 
     def ledger(self) -> None:
         """Return None: no server of this product was crashed for a test yet."""
+
+    @contextmanager
+    def known_settings(self) -> Iterator[SessionSettings]:
+        """Give the parameters that a session can change."""
+        with self.querying(f"{self.target} can't be asked for its parameters") as connection:
+            yield SessionSettings(connection)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:

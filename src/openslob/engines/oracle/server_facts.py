@@ -62,6 +62,7 @@ def read_facts(connection: Connection, params: ConnectionParams) -> ServerFacts:
         direct_io_remedy=DIRECT_IO_REMEDY,
         instance=str(identity.get("instance_name") or ""),
         stand_in=_STAND_IN in product.lower(),
+        started_at=str(survey.row("instance").get("startup_time") or "").replace(" ", "T"),
     )
 
 

@@ -12,6 +12,7 @@ import oracledb
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle.connection import PACKAGE, Connection, outputs, query
 from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.known_settings import set_in_session, shown
 from openslob.engines.oracle.local_path import require_shared
 from openslob.engines.oracle.slice_procedure import (
     KEPT,
@@ -24,6 +25,7 @@ from openslob.engines.oracle.slice_procedure import (
     to_result,
 )
 from openslob.engines.oracle.versions import ADAPTIVE_PLANS
+from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, shares_by_kind
 from openslob.engines.sql import read_statements
 from openslob.workload import CommitMode
@@ -66,6 +68,7 @@ class OracleSession:
         self._returned = {name: self._variable(name) for name in RESULTS}
         self._kept: dict[str, Any] = {}
         self._instance: str | None = None
+        self._set: dict[str, str] = {}
         self._begin_again()
 
     def _variable(self, name: str) -> oracledb.Var:
@@ -85,6 +88,8 @@ class OracleSession:
         """Set the session up, run one operation of each kind to build cursors and caches, then set the seed."""
         with self._guard():
             statements = read_statements(PACKAGE, "session")
+            for change in of_sessions(self._plan.settings):
+                self._set[change.name] = set_in_session(self._connection, change.name, change.value)
             for name in settings(self._connection.version, self._plan.workload.commit_mode):
                 query(self._connection, statements[name])
             if outputs(self._connection, statements["is_cluster"], {"clustered": int})["clustered"]:
@@ -97,6 +102,11 @@ class OracleSession:
         """Return the plans of the loop's statements, under this session's settings."""
         with self._guard():
             return explain(self._connection, self._plan.schema, self._plan.workload)
+
+    def settings(self) -> dict[str, str]:
+        """Return the values of the plan's settings."""
+        with self._guard():
+            return shown(self._connection, self._plan.settings, self._set)
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         """Run one slice: one call."""

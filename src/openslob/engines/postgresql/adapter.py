@@ -34,6 +34,7 @@ from openslob.engines.postgresql.connection import (
 )
 from openslob.engines.postgresql.counters import PostgresCounters
 from openslob.engines.postgresql.errors import is_full, reported
+from openslob.engines.postgresql.known_settings import SessionSettings
 from openslob.engines.postgresql.ledger import PostgresLedger
 from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
@@ -47,7 +48,7 @@ from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.slice_io import schemas_at_work
 from openslob.engines.sql import read_sql, read_statements
 from openslob.errors import SlobError, UsageError
-from openslob.secrets import redact_url, require_target
+from openslob.secrets import Target, redact_url
 from openslob.workload import DataSpec, StatisticsType, Workload
 
 APPLICATION = "slob"
@@ -98,8 +99,7 @@ class PostgresEngine:
     name = "postgresql"
 
     def __init__(self, url: str) -> None:
-        require_target(url)
-        self._url = url
+        self.address = Target.parse(url)
         self._patience = Patience()
         self._own_work = OwnWork()
         self.server_pid: int | None = None
@@ -126,11 +126,11 @@ class PostgresEngine:
         return connection
 
     def _connect(self, purpose: str, timeout_s: int | None = None) -> PatientConnection:
-        given = conninfo.conninfo_to_dict(self._url)
+        given = conninfo.conninfo_to_dict(self.address.reveal())
         kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
         with reported(f"can't connect to {self.target}"):
             connection = PatientConnection.connect(
-                self._url,
+                self.address.reveal(),
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",
                 connect_timeout=timeout_s or CONNECT_TIMEOUT_S,
@@ -181,7 +181,7 @@ class PostgresEngine:
 
     def facts(self) -> ServerFacts:
         """Return version, sizes, settings and free connections."""
-        version, number, block_size, cache_bytes = self.query("identity")[0]
+        version, number, block_size, cache_bytes, started_at = self.query("identity")[0]
         settings = dict(self.query("settings"))
         standby, cluster = self.query("copies")[0]
         return ServerFacts(
@@ -197,6 +197,7 @@ class PostgresEngine:
             read_only=standby,
             cluster_id=cluster,
             direct_io_remedy=checks.direct_io_remedy(number),
+            started_at=started_at,
         )
 
     def _connection_facts(self) -> dict[str, str]:
@@ -228,6 +229,12 @@ class PostgresEngine:
     def ledger(self) -> PostgresLedger:
         """Return the tables of the proof. A session of a server that is away fails soon."""
         return PostgresLedger(self.target, self.names, self.open, lambda purpose: self._connect(purpose, PROBE_S))
+
+    @contextmanager
+    def known_settings(self) -> Iterator[SessionSettings]:
+        """Give the settings that a session can change."""
+        with self.open("query") as connection, reported(f"{self.target} can't be asked for its settings"):
+            yield SessionSettings(connection)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:

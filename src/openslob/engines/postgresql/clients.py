@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,6 +15,7 @@ from typing import Any
 import psycopg
 from psycopg import conninfo, sql
 
+from openslob.disk import scratch_folder
 from openslob.engines.clients import (
     SYSBENCH_WORKLOADS,
     TABLES,
@@ -99,9 +99,9 @@ def ready(url: str, requests: Sequence[WorkloadRequest], keep: bool) -> Iterator
 @contextmanager
 def selects(url: str, request: WorkloadRequest, schemas: int, keys: int) -> Iterator[ReadyWorkload]:
     """Select one row by a random key, of a table drawn for each transaction, with prepared statements."""
-    with tempfile.TemporaryDirectory(prefix="slob-pgbench-") as folder:
-        scripts = [part for script in _scripts(schemas, keys, Path(folder)) for part in ("-f", str(script))]
-        yield _of_pgbench(_find_pgbench(request), scripts, request, environment(url), Path(folder))
+    with scratch_folder("pgbench") as folder:
+        scripts = [part for script in _scripts(schemas, keys, folder) for part in ("-f", str(script))]
+        yield _of_pgbench(_find_pgbench(request), scripts, request, environment(url), folder)
 
 
 def _scripts(schemas: int, keys: int, folder: Path) -> Iterator[Path]:
@@ -120,9 +120,9 @@ def _pgbench(requests: Sequence[WorkloadRequest], variables: Mapping[str, str]) 
     first = requests[0]
     found = _find_pgbench(first)
     run_program([found[0], "-i", "-q", "-s", str(first.scale)], variables, first.stopped, first.limit_s)
-    with tempfile.TemporaryDirectory(prefix="slob-pgbench-") as folder:
+    with scratch_folder("pgbench") as folder:
         yield {
-            each.name: _of_pgbench(found, [f"--builtin={_BUILTIN[each.name]}"], each, variables, Path(folder))
+            each.name: _of_pgbench(found, [f"--builtin={_BUILTIN[each.name]}"], each, variables, folder)
             for each in requests
         }
 

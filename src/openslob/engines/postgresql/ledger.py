@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -11,6 +12,7 @@ from psycopg import sql
 from psycopg.abc import Query
 
 from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
+from openslob.engines.patience import cut_when_late
 from openslob.engines.postgresql.connection import Connection, cut_off, set_unlimited, statement
 from openslob.engines.postgresql.errors import explain_error, reported
 from openslob.engines.postgresql.manifest import make_schema, remove_empty_schema
@@ -65,7 +67,7 @@ class PostgresLedger:
         """Connect a session."""
         connection = self._open_unwatched(f"{PURPOSE}/{session}")
         try:
-            with reported(f"session {session} can't be opened"):
+            with reported(f"session {session} can't be opened"), cut_when_late(partial(cut_off, connection)):
                 set_unlimited(connection)
                 parts = {**self._identifiers, "repeats": _repeats(connection), "session": sql.Literal(session)}
         except BaseException:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import psycopg
 
 from openslob.engines.copies import CopyReading, LogPosition
-from openslob.engines.postgresql.connection import PACKAGE, Connection
+from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
+from openslob.engines.postgresql.connection import PACKAGE, Connection, PatientConnection
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
@@ -63,10 +64,21 @@ def _at(offset: int | None) -> LogPosition | None:
     return None if offset is None else LogPosition(offset)
 
 
+@contextmanager
+def _administrator(url: str, failure: str) -> Iterator[Connection]:
+    """Open a connection for the block on which no statement is waited for without end: the server may hang."""
+    with reported(failure), PatientConnection.connect(url, autocommit=True, connect_timeout=PROBE_S) as connection:
+        connection.watch = Watch(Patience(), Work.SHORT, str)
+        try:
+            yield connection
+        except NoAnswerError as error:
+            raise SlobError(f"{failure}: {error.what}", error.remedy) from error
+
+
 def promote(url: str, name: str) -> None:
     """Let a standby apply what it has got of the log and take writes from then on. SlobError if it does not."""
     text = read_statements(PACKAGE, "replication")
-    with reported(f"{name} can't be promoted"), psycopg.connect(url, autocommit=True) as connection:
+    with _administrator(url, f"{name} can't be promoted") as connection:
         connection.execute(text["promote"])
         deadline = time.monotonic() + _PROMOTION_S
         while _value(connection, text["in_recovery"]):
@@ -75,10 +87,16 @@ def promote(url: str, name: str) -> None:
             time.sleep(_POLL_S)
 
 
+def forget(url: str, name: str, slot: str) -> None:
+    """Remove a standby's slot from its primary, if it has the slot: it need not keep the log any more."""
+    with _administrator(url, f"the slot of {name} can't be removed") as connection:
+        connection.execute(read_statements(PACKAGE, "replication")["forget"], {"slot": slot})
+
+
 def await_copies(url: str, name: str, on: bool) -> None:
     """Let commits wait until a standby has them on its disk, or no longer. SlobError if no standby is attached."""
     text = read_statements(PACKAGE, "replication")
-    with reported(f"the replication of {name} can't be set"), psycopg.connect(url, autocommit=True) as connection:
+    with _administrator(url, f"the replication of {name} can't be set") as connection:
         connection.execute(text["wait" if on else "go_on"])
         connection.execute(text["reload"])
         deadline = time.monotonic() + _ATTACHED_S

@@ -11,13 +11,15 @@ from subprocess import TimeoutExpired
 
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user, server_account
-from openslob.engines.managed.base import Control, ServerSpec, ServerStatus
-from openslob.engines.managed.layout import check_path
+from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, ServerStatus
+from openslob.engines.managed.layout import check_path, more_settings
 from openslob.engines.managed.processes import ServerProcesses, became_ready
 from openslob.engines.managed.server import LocalServer
-from openslob.engines.postgresql import replication, server_config
+from openslob.engines.postgresql import known_settings, replication, server_config
 from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
+from openslob.engines.postgresql.ready_settings import READY_SETTINGS
+from openslob.engines.settings import KnownSettings
 from openslob.errors import SlobError, UsageError
 from openslob.units import MIB
 
@@ -61,11 +63,16 @@ def controls() -> Sequence[Control]:
     return CONTROLS
 
 
+def ready_settings() -> Sequence[ReadySetting]:
+    """Return the settings whose cost is worth to be known."""
+    return READY_SETTINGS
+
+
 def managed(spec: ServerSpec) -> PostgresServer:
     """Return the server of this name, to be run as specified. Nothing is changed yet."""
     if spec.standby_of:
-        primary = _primary(spec)
-        spec = replace(spec, version=primary.spec.version, bin_dir=primary.spec.bin_dir)
+        primary = server_state.primary_of(spec)
+        spec = replace(spec, version=primary.version, bin_dir=primary.bin_dir)
     if spec.bin_dir:
         spec = replace(spec, version=str(major(find_installation(spec).version())))
     return PostgresServer(spec)
@@ -76,18 +83,8 @@ def remembered(spec: ServerSpec) -> PostgresServer:
     return PostgresServer(spec)
 
 
-def _servers() -> list[ServerSpec]:
-    """Return the managed servers of this engine, as they were last specified."""
-    return [spec for spec in server_state.specifications() if spec.engine == ENGINE]
-
-
 def _primary(spec: ServerSpec) -> PostgresServer:
-    """Return the server that a standby follows. UsageError unless it is one of this engine and no standby itself."""
-    others = {each.name: each for each in _servers() if each.name != spec.name and not each.standby_of}
-    if spec.standby_of not in others:
-        there = ", ".join(others) or "none"
-        raise UsageError(f"there is no {ENGINE} server {spec.standby_of} to be a standby of", f"known are {there}")
-    return PostgresServer(others[spec.standby_of])
+    return PostgresServer(server_state.primary_of(spec))
 
 
 class PostgresServer(LocalServer[Installation]):
@@ -113,17 +110,25 @@ class PostgresServer(LocalServer[Installation]):
         """Its socket and the socket's lock."""
         return [self.layout.socket, self.layout.socket.with_name(f"{config.SOCKET}.lock")]
 
-    def start(self) -> ServerStatus:
+    def start(self, *, for_now: bool = False) -> ServerStatus:
         """Start the server; start the primary of a new standby first, to copy it."""
         if self.spec.standby_of and not self.layout.data.exists():
             _primary(self.spec).start()
-        return super().start()
+        return super().start(for_now=for_now)
 
     def destroy(self) -> None:
-        """Remove the server; remove the slot of a standby, so that its primary no longer keeps log for it."""
+        """Remove the server; let the primary of a standby keep no log for it, and wait for none that is not there."""
         super().destroy()
-        if any(each.name == self.spec.standby_of for each in _servers()):
-            server_config.forget(_primary(self.spec).status(), self.name)
+        if any(each.name == self.spec.standby_of for each in server_state.specifications()):
+            primary = _primary(self.spec)
+            primary.forget(self.name)
+            if primary.status().pid and not server_state.is_followed(primary.name):
+                primary.await_copies(False)
+
+    def forget(self, name: str) -> None:
+        """Keep no log for a standby any more, if this server runs."""
+        if self.status().pid:
+            replication.forget(self.url, name, config.slot_of(name))
 
     def end_replication(self) -> None:
         """Promote the server."""
@@ -148,12 +153,15 @@ class PostgresServer(LocalServer[Installation]):
 
     def bulk_loading(self) -> AbstractContextManager[None]:
         """Configure the server for a load; not one with standbys, which could not follow a load without log."""
-        followed = any(each.standby_of == self.name for each in _servers())
-        return nullcontext() if followed else super().bulk_loading()
+        return nullcontext() if server_state.is_followed(self.name) else super().bulk_loading()
 
     def check_spec(self) -> None:
         """Raise UsageError for the first value that PostgreSQL can't be run with on this host."""
         config.check_spec(self.spec)
+
+    def known_settings(self) -> AbstractContextManager[KnownSettings]:
+        """Give the settings of an empty server of the same programs, during the block."""
+        return known_settings.of_managed(self.spec, config.settings(self.spec, self.layout, bulk=False))
 
     def is_ready(self) -> bool:
         """Return whether it runs and accepts connections, as it says in postmaster.pid."""
@@ -182,7 +190,9 @@ class PostgresServer(LocalServer[Installation]):
 
     def _make_cluster(self, data: Path, programs: Installation, account: Account) -> None:
         options = ["--username", config.ROLE, "--auth", "peer", "--encoding", "UTF8", "--locale", "C.UTF-8"]
-        self.check_done(account.run([programs.program("initdb"), "--pgdata", data, *options]), "initdb")
+        wanted = {each.name: each.value for each in more_settings(self.spec.made_settings)}
+        made = known_settings.initdb_options(programs, account, wanted)
+        self.check_done(account.run([programs.program("initdb"), "--pgdata", data, *options, *made]), "initdb")
         single: list[str | Path] = [programs.program("postgres"), "--single", "-D", data]
         make = account.run([*single, "-c", "exit_on_error=on", "postgres"], text=f"CREATE DATABASE {config.DATABASE}\n")
         self.check_done(make, "making the database")
@@ -193,7 +203,7 @@ class PostgresServer(LocalServer[Installation]):
             raise UsageError(
                 f"a standby needs the --max-sessions of its primary: {primary.spec.max_sessions}", "give as many"
             )
-        server_config.forget(primary.status(), self.name)
+        primary.forget(self.name)
         command = server_config.copy_command(programs.program("pg_basebackup"), primary.layout, data, self.name)
         self.check_done(account.run(command), f"copying {primary.name}")
 

@@ -10,9 +10,7 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-import psycopg
-
-from openslob.engines.managed.base import ServerSpec, ServerStatus
+from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import (
     ConfigLine,
     ServerFiles,
@@ -22,7 +20,6 @@ from openslob.engines.managed.layout import (
     more_settings,
 )
 from openslob.engines.postgresql.binaries import major
-from openslob.engines.postgresql.errors import reported
 from openslob.errors import UsageError
 from openslob.places import home
 from openslob.units import KIB, MIB, format_bytes
@@ -39,6 +36,7 @@ _CACHE_MIN = 1 * MIB
 _DIRECT_IO_SINCE = 16
 _HUGE_PAGE_COUNT_SINCE = 15
 _LOG_TIMING_SINCE = 14
+_WAL_SUMMARY_SINCE = 17
 # A load writes its tables without WAL where it can; the rest of the WAL should not force checkpoints.
 _BULK_LOG_FACTOR = 4
 # Marks of errors in the output of the server and its programs, and marks of lines that only report the end after it.
@@ -88,7 +86,15 @@ def check_spec(spec: ServerSpec) -> None:
 
 def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:
     """Return all settings that we make; others keep their defaults. ``bulk``: during a load."""
-    return [*_access(spec, layout), *_storage(spec, bulk), *_behaviour(spec), *more_settings(spec)]
+    ours = [*_access(spec, layout), *_storage(spec, bulk), *_behaviour(spec), *more_settings(spec.settings)]
+    return [*ours, *(_without_log(spec) if bulk else [])]
+
+
+# How slob reaches the server: a setting of the user's among these would cut it off.
+ACCESS = frozenset(
+    {"listen_addresses", "unix_socket_directories", "unix_socket_permissions", "port", "hba_file", "ident_file"}
+    | {"data_directory", "config_file", "external_pid_file"}
+)
 
 
 def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:
@@ -121,7 +127,7 @@ def _storage(spec: ServerSpec, bulk: bool) -> list[ConfigLine]:
             "max_slot_wal_keep_size", f"{log_mib}MB", "a standby that is down for a long time can't fill the disk"
         ),
         ConfigLine("checkpoint_timeout", "30min", "no checkpoint by time within a usual run; those by WAL stay"),
-        ConfigLine("wal_level", "minimal" if bulk else "replica", "minimal: a new table is loaded without WAL"),
+        ConfigLine("wal_level", "replica"),
         ConfigLine("fsync", "on"),
         ConfigLine("full_page_writes", "on"),
         ConfigLine("synchronous_commit", "on"),
@@ -129,9 +135,19 @@ def _storage(spec: ServerSpec, bulk: bool) -> list[ConfigLine]:
     if major(spec.version) >= _DIRECT_IO_SINCE:
         why = "8 KB direct writes one by one make a load several times slower" if bulk else "reads reach the device"
         lines.append(ConfigLine("debug_io_direct", "data" if direct else "", why))
-    if bulk:
-        lines.append(ConfigLine("max_wal_senders", "0", "wal_level=minimal demands it"))
     return lines
+
+
+def _without_log(spec: ServerSpec) -> list[ConfigLine]:
+    """Return what lets a new table be loaded without WAL, whatever else the server runs with."""
+    why = "wal_level=minimal demands it"
+    summary = [ConfigLine("summarize_wal", "off", why)] if major(spec.version) >= _WAL_SUMMARY_SINCE else []
+    return [
+        ConfigLine("wal_level", "minimal", "a new table is loaded without WAL"),
+        ConfigLine("max_wal_senders", "0", why),
+        ConfigLine("archive_mode", "off", why),
+        *summary,
+    ]
 
 
 def _behaviour(spec: ServerSpec) -> list[ConfigLine]:
@@ -192,17 +208,6 @@ def copy_command(program: Path, primary: ServerFiles, data: Path, name: str) -> 
     connection = f"host={_quoted(str(primary.run))} port={PORT} user={ROLE}"
     options: list[str | Path] = ["--write-recovery-conf", "--create-slot", "--slot", slot_of(name)]
     return [program, "--pgdata", data, "--dbname", connection, "--checkpoint", "fast", *options, "--no-password"]
-
-
-def forget(primary: ServerStatus, name: str) -> None:
-    """Remove a standby's slot from its primary, if it runs and has the slot: it need not keep the log any more."""
-    if not primary.pid:
-        return
-    with reported(f"the slot of {name} can't be removed"), psycopg.connect(primary.url, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s AND NOT active",
-            (slot_of(name),),
-        )
 
 
 def include(configuration: Path, ours: Path) -> None:

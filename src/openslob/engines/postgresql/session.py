@@ -12,6 +12,7 @@ from psycopg import sql
 from openslob.engines.base import CANCEL_S, SessionPlan, SliceRequest, SliceResult
 from openslob.engines.postgresql.connection import backend_pid, cut_off
 from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.known_settings import set_in_session, shown
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.local_path import load_private_tables
 from openslob.engines.postgresql.names import Names
@@ -23,6 +24,7 @@ from openslob.engines.postgresql.slice_procedure import (
     slice_parameters,
     to_result,
 )
+from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, no_result, session_seed, shares_by_kind
 from openslob.engines.sql import read_sql
 from openslob.workload import CommitMode
@@ -45,6 +47,7 @@ class PostgresSession:
         self._parameters = slice_parameters(plan)
         self._call = self._compose_call({})
         self._resume_us = 0
+        self._set: dict[str, str] = {}
 
     def _compose_call(self, changed: Mapping[str, int]) -> PlainStatement:
         """Return the CALL, with the parameters that stay the same written into its text.
@@ -69,6 +72,8 @@ class PostgresSession:
     def prepare(self) -> None:
         """Set the session up, run one operation of each kind to build plans and caches, then set the seed."""
         with self._guard():
+            for change in of_sessions(self._plan.settings):
+                self._set[change.name] = set_in_session(self._connection, change.name, change.value)
             self._connection.execute(read_sql(PACKAGE, "session"))
             commit = _COMMIT_SETTING.get(self._plan.workload.commit_mode)
             if commit:
@@ -83,6 +88,11 @@ class PostgresSession:
         """Return the generic plans of the loop's statements, under this session's settings."""
         with self._guard():
             return explain(self._connection, self._names, self._plan.schema, self._plan.workload)
+
+    def settings(self) -> dict[str, str]:
+        """Return the values of the plan's settings."""
+        with self._guard():
+            return shown(self._connection, self._plan.settings, self._set) if self._plan.settings else {}
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         """Run one slice: one CALL."""

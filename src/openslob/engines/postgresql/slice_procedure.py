@@ -19,6 +19,7 @@ from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.page_layout import column_bytes
 from openslob.engines.slice_io import (
     KINDS,
+    begin_together,
     explained_kinds,
     loop_parameters,
     plan_refused,
@@ -68,7 +69,7 @@ _NUMBERS = [name for name in CALL_RESULTS if name not in _ARRAYS]
 
 def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed:
     """Return the statement that creates the slice procedure of one schema for this workload."""
-    paced = workload.is_paced
+    paced, together = workload.is_paced, begin_together(workload)
     return _part("slice", "procedure").format(
         procedure=names.procedure(schema),
         nap=names.nap(),
@@ -76,6 +77,8 @@ def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed
         buckets_a_kind=sql.Literal(BUCKETS_A_KIND),
         last_bucket=sql.Literal(BUCKETS - 1),
         bucket=_BUCKET,
+        common_start=_part("slice", "common_start") if together else sql.SQL(""),
+        step_aside=_part("slice", "step_aside") if together else sql.SQL(""),
         paced_wait=_paced("wait", names) if paced else sql.SQL(""),
         paced_respond=_paced("respond", names) if paced else sql.SQL(""),
         **{kind.value: _in_loop(kind, names, schema, workload) for kind in KINDS},

@@ -83,7 +83,7 @@ def _figures(now: Mapping[str, Figure]) -> list[list[Any]]:
 
 
 def _text(name: str, figure: Figure) -> str:
-    return figure_text(name, figure.value) if name in METRICS else quantity(figure.value, figure.unit)
+    return figure_text(name, figure.value, figure.unit) if name in METRICS else quantity(figure.value, figure.unit)
 
 
 def _verdicts(verdicts: Sequence[Verdict], progress: Progress) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from openslob.analyze.compare import Comparison
-from openslob.analyze.statistics import Difference, Outcome
+from openslob.analyze.differences import Difference, Outcome
 from openslob.histogram import bucket_of
 from openslob.metrics import METRICS, Better
 from openslob.record.model import RunRecord

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from openslob.analyze.causes import SLOW
 from openslob.analyze.endurance import GAP
 from openslob.analyze.steps import MOST_STEPS, step_s
 from openslob.analyze.trace import COUNTED
@@ -16,13 +17,12 @@ from openslob.report.charts.heat import FREQUENCY, HEIGHT, INTENSITY, heat_panel
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS, log_scale, time_axis
 from openslob.report.charts.tips import Tip, with_tips
-from openslob.report.endurance import SLOW, Course, course_steps, percentiles
-from openslob.report.format import seconds
+from openslob.report.endurance import Course, course_steps, percentiles
 
 Row = dict[str, Any]
 OPERATIONS = "operation"
 # Kinds of marks that are drawn as a line through the picture: each of them matters.
-LINES = ("write cliff", "lasting drop", "burst", "error")
+LINES = ("write cliff", "lasting drop", "cap", "error")
 _KIND_HEIGHT = 26
 # A mark is at least so wide, as a share of the picture: what took a second would not be seen among hours.
 _LEAST_SHARE = 0.002
@@ -60,10 +60,11 @@ def _timeline(course: Course, marks: Sequence[Mapping[str, Any]], length: float)
     return Picture(
         name="endurance",
         title="The run over time",
-        description=f"Over {seconds(length)}: {', '.join(shown)}.",
+        description=f"Over {time_panels.length_text(length)}: {', '.join(shown)}.",
         panels=tuple(shown.values()),
         notes=(
-            "Light: from the rate that 5 % of the step's time was below to the one that 5 % was above; dark: the mean.",
+            "A line is the mean of a step; the band behind it goes from the rate that 5 % of its time was below to the "
+            "one that 5 % was above.",
             *(_texts(lines)),
         ),
         heights=dict(enumerate(heights)),
@@ -144,7 +145,7 @@ def _heat(course: Course, length: float) -> Picture | None:
     return Picture(
         name="endurance-latency",
         title="Latency over time",
-        description=f"Maps of latency over {seconds(length)}: what was frequent, and what took the time.",
+        description=f"Latency over {time_panels.length_text(length)}: what was frequent, and what took the time.",
         panels=panels,
         notes=("The line is the mean of each step. Nothing is drawn in gaps.",),
         heights=dict.fromkeys(range(len(panels)), HEIGHT),

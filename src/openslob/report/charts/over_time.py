@@ -53,37 +53,58 @@ def evenly_counted(intervals: Sequence[EngineInterval], even_s: tuple[float, flo
 
 
 def engine_rates(intervals: Sequence[EngineInterval], panel: TimelinePanel) -> list[Row]:
-    """Return the rates of the engine's counters that this panel draws; none where a counter is not known."""
+    """Return the rates of the engine's counters that this panel draws; none where a counter is not known.
+
+    Of a step of several intervals also the lowest and the highest rate of one.
+    """
     metrics = _drawn(panel, EngineCounter)
     group = math.ceil(len(intervals) / MOST_STEPS) or 1
-    rows = []
+    rows: list[Row] = []
     for first in range(0, len(intervals), group):
         part = intervals[first : first + group]
         span = (part[0].begin_s, part[-1].end_s)
-        known = set.intersection(*(set(interval.amounts) for interval in part))
-        amounts = {name: sum(interval.amounts[name] for interval in part) for name in known}
-        seconds = sum(interval.end_s - interval.begin_s for interval in part)
-        rows += [
-            _at(span, figure=metric.name, value=value)
-            for metric in metrics
-            if (value := metric.computation.of_amounts(amounts, seconds)) is not None
-        ]
+        rows += _step_rows(span, metrics, [(each.amounts, each.end_s - each.begin_s) for each in part])
     return rows
 
 
 def device_rates(readings: Sequence[HostReading], panel: TimelinePanel) -> list[Row]:
-    """Return the rates of the device's counters that this panel draws; none where a counter fell, which is a reset."""
+    """Return the rates of the device's counters that this panel draws; none where a counter fell, which is a reset.
+
+    Of a step of several readings also the lowest and the highest rate between two of them.
+    """
     metrics = _drawn(panel, DeviceCounter)
-    rows = []
-    for before, after in _spans(readings):
-        grown = {each.field: _grown(before, after, f"device.dev_{each.field}") for each in _inputs(metrics)}
-        amounts = {field: amount for field, amount in grown.items() if amount is not None and amount >= 0}
-        rows += [
-            _at((before.at_s, after.at_s), figure=metric.name, value=value)
-            for metric in metrics
-            if (value := metric.computation.of_amounts(amounts, after.at_s - before.at_s)) is not None
+    rows: list[Row] = []
+    for first, last in pairwise(_step_edges(readings)):
+        step = readings[first : last + 1]
+        parts = [
+            (_device_amounts(before, after, metrics), after.at_s - before.at_s)
+            for before, after in pairwise(step)
+            if after.at_s > before.at_s
         ]
+        rows += _step_rows((step[0].at_s, step[-1].at_s), metrics, parts)
     return rows
+
+
+def _device_amounts(before: HostReading, after: HostReading, metrics: Sequence[RunMetric]) -> dict[str, float]:
+    grown = {each.field: _grown(before, after, f"device.dev_{each.field}") for each in _inputs(metrics)}
+    return {field: amount for field, amount in grown.items() if amount is not None and amount >= 0}
+
+
+def _step_rows(
+    span: tuple[float, float], metrics: Sequence[RunMetric], parts: Sequence[tuple[Mapping[str, float], float]]
+) -> Iterator[Row]:
+    """Yield the rates of a step, which consists of ``parts``: amounts by name, each with its seconds."""
+    if not parts:
+        return
+    known = set.intersection(*(set(amounts) for amounts, _ in parts))
+    whole = {name: sum(amounts[name] for amounts, _ in parts) for name in known}, sum(seconds for _, seconds in parts)
+    for metric in metrics:
+        value = metric.computation.of_amounts(*whole)
+        if value is None:
+            continue
+        each = [rate for part in parts if (rate := metric.computation.of_amounts(*part)) is not None]
+        ends = {"low": min(each), "high": max(each)} if len(parts) > 1 else {}
+        yield _at(span, figure=metric.name, value=value, **ends)
 
 
 def _drawn(panel: TimelinePanel, kind: type[Input]) -> list[RunMetric]:
@@ -222,11 +243,22 @@ def _spans(readings: Sequence[HostReading]) -> Iterator[tuple[HostReading, HostR
 
     A last reading that follows too soon replaces the one before it.
     """
-    group = math.ceil(len(readings) / MOST_STEPS) or 1
-    kept = [*readings[:-1:group], *readings[-1:]]
-    if len(kept) > 2 and kept[-1].at_s - kept[-2].at_s < SLIVER * (kept[-2].at_s - kept[-3].at_s):
-        del kept[-2]
+    kept = (readings[edge] for edge in _step_edges(readings))
     return ((before, after) for before, after in pairwise(kept) if after.at_s > before.at_s)
+
+
+def _step_edges(readings: Sequence[HostReading]) -> list[int]:
+    """Return where the steps of a picture begin and end among the readings.
+
+    A short remainder at the end belongs to the last step.
+    """
+    group = math.ceil(len(readings) / MOST_STEPS) or 1
+    edges = [*range(0, len(readings) - 1, group), len(readings) - 1]
+    if len(edges) > 2:
+        before, last, end = (readings[edge].at_s for edge in edges[-3:])
+        if end - last < SLIVER * (last - before):
+            del edges[-2]
+    return edges
 
 
 def _grown(before: HostReading, after: HostReading, counter: str) -> float | None:

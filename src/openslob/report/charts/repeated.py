@@ -12,19 +12,19 @@ from openslob.report.charts.colours import BANDS, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
-from openslob.report.format import seconds
 from openslob.report.repeated_text import moment
+from openslob.units import format_duration
 
 Row = dict[str, Any]
 _TITLES = {"ops_per_s": "operations/s", "p99_us": "p99 (µs)"}
-_DAY_S = 86_400.0
-# From so many days on, the axis has days instead of hours.
-_DAYS = 3
+# Units of the axis, each with the least length in it for which it is used.
+_UNITS = ((86_400.0, "d", 3), (3600.0, "h", 3), (60.0, "min", 3), (1.0, "s", 0))
 
 
 def repeated_picture(record: RepeatedRecord) -> Picture | None:
     """Return each figure of the runs over time; None before there was a run."""
-    unit_s, unit = (_DAY_S, "d") if len(record.times) * record.every_s >= _DAYS * _DAY_S else (3600.0, "h")
+    length_s = len(record.times) * record.every_s
+    unit_s, unit = next((unit_s, unit) for unit_s, unit, least in _UNITS if length_s >= least * unit_s)
     drawn = [panel for name in _TITLES if (panel := _panel(record, name, unit_s, unit)) is not None]
     if not drawn:
         return None
@@ -32,7 +32,7 @@ def repeated_picture(record: RepeatedRecord) -> Picture | None:
     return Picture(
         name="repeated",
         title="The runs over time",
-        description=f"Figures of {len(record.done)} runs, one every {seconds(record.every_s)}.",
+        description=f"Figures of {len(record.done)} runs, one every {format_duration(record.every_s)}.",
         panels=tuple(drawn),
         notes=(
             "A dot is a run; the line is the median between two change points.",

@@ -57,16 +57,25 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
     return Picture(
         name="timeline",
         title=f"The {record.kind} over time",
-        description=f"Over {seconds(length)} of load: {', '.join(shown)}. {_read_range(requests)}",
+        description=f"Over {time_panels.length_text(length)} of load: {', '.join(shown)}. {_read_range(requests)}",
         panels=tuple(shown.values()),
         notes=(
             *_NOTES[record.kind](raw),
+            *_steps_note([*requests, *sizes]),
             *(("Shaded: stretches in which the load was slow, with their causes.",) if slow else ()),
             *((f"Not recorded over time: {', '.join(missing)}.",) if missing else ()),
             *slice_notes(raw),
         ),
         heights=dict.fromkeys(range(len(shown)), PANEL_HEIGHT),
     )
+
+
+def _steps_note(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return what a point of a rate is, where it stands for more than one reading."""
+    longest = max((row["to_s"] - row["from_s"] for row in rows if "low" in row), default=None)
+    if longest is None:
+        return ()
+    return (f"Rates are means of up to {seconds(longest)}; bands: from the lowest to the highest rate within.",)
 
 
 def _notes_of_run(raw: RunSeries) -> tuple[str, ...]:
@@ -155,7 +164,8 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
 def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, length: float) -> Panel:
     drawn = time_panels.rate_rows(rows, names)
     series = list(dict.fromkeys(row["series"] for row in drawn))
-    return time_panels.rates(pick_name, alt.InlineData(values=drawn), series, title, (0, length))
+    spread = any("low" in row for row in drawn)
+    return time_panels.rates(pick_name, alt.InlineData(values=drawn), series, title, (0, length), spread)
 
 
 def _bands(kind: str, rows: list[Row], length: float) -> Panel:

@@ -23,12 +23,16 @@ from openslob.report.charts.theme import (
     shaped,
 )
 from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.format import seconds
+from openslob.units import format_duration
 
 Row = dict[str, Any]
 Data = alt.InlineData | alt.NamedData
 End = float | alt.ExprRef
 Ends = tuple[End, End]
 PANEL_HEIGHT = 190
+# Of bands behind lines: two that lie on each other are seen.
+_SPREAD_OPACITY = 0.2
 # From this length on, the axis of time has hours or days.
 LONG_S, MOST_TICKS = 7200, 12
 # What a page sends while it is shown: rows, the ends of the time, and of an axis of latencies.
@@ -58,6 +62,11 @@ def time_axis(field: str, ends: Ends) -> alt.X:
     return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
 
 
+def length_text(length: float) -> str:
+    """Return the length of a load in words."""
+    return seconds(length) if length < LONG_S else format_duration(length)
+
+
 def _ticks(length: float, unit_s: int) -> list[float]:
     """Return the ticks of an axis of hours or days, in seconds: round numbers of the unit."""
     step = next((each for each in (0.5, 1, 2, 3, 4, 6, 8, 12, 24) if length / each <= MOST_TICKS), length / MOST_TICKS)
@@ -82,8 +91,8 @@ def rate_rows(rows: Sequence[Row], names: FigureNames) -> list[Row]:
     return [row | {"series": names.label(row["figure"]), "middle_s": (row["from_s"] + row["to_s"]) / 2} for row in rows]
 
 
-def rates(pick_name: str, data: Data, series: Sequence[str], title: str, ends: Ends) -> Panel:
-    """Return a line for each series, of `rate_rows`."""
+def rates(pick_name: str, data: Data, series: Sequence[str], title: str, ends: Ends, spread: bool = False) -> Panel:
+    """Return a line for each series, of `rate_rows`; with ``spread``, behind it the lowest and highest of each step."""
     pick = legend_selection("series", pick_name)
     base = alt.Chart(data).encode(
         x=time_axis("middle_s", ends),
@@ -94,7 +103,25 @@ def rates(pick_name: str, data: Data, series: Sequence[str], title: str, ends: E
     lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("series", series))
     tips = (Tip("series", "figure"), Tip("middle_s", "at (s)"), Tip("value", title))
     dots = base.mark_point(size=28, filled=True).encode(shape=shaped("series", series))
-    return alt.layer(lines, with_tips(dots, *tips)).add_params(pick)
+    drawn = [lines, with_tips(dots, *tips)]
+    if spread:
+        band = (
+            alt.Chart(data)
+            .transform_filter("isValid(datum.low)")
+            .mark_rect()
+            .encode(
+                x=time_axis("from_s", ends),
+                x2=alt.X2("to_s:Q"),
+                y=alt.Y("low:Q"),
+                y2=alt.Y2("high:Q"),
+                color=coloured("series", series),
+                opacity=alt.OpacityValue(_SPREAD_OPACITY),
+            )
+            .transform_filter(pick)
+        )
+        # The legend has the symbols of the lines: the first layer would make them as pale as the bands.
+        drawn.append(with_tips(band, *tips, Tip("low", "lowest"), Tip("high", "highest")))
+    return alt.layer(*drawn).add_params(pick)
 
 
 def bands_known(rows: Sequence[Row]) -> list[str]:

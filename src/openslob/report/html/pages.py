@@ -12,10 +12,13 @@ from openslob.analyze.compare import ComparedValues, Comparison, compare, compar
 from openslob.analyze.curves.external_points import ExternalPoint, external_point_set, is_one_platform
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet
+from openslob.analyze.history import History
 from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.verdicts.outcome import counted
 from openslob.errors import UsageError
 from openslob.record.crash import CrashRecord
 from openslob.record.endurance import EnduranceRecord
+from openslob.record.lab import LabRecord
 from openslob.record.model import RunRecord, Status
 from openslob.record.repeated import RepeatedRecord
 from openslob.record.storage import StorageRecord
@@ -23,15 +26,19 @@ from openslob.report import context, figures
 from openslob.report.charts.colours import Theme
 from openslob.report.charts.crash import crash_pictures
 from openslob.report.charts.endurance import endurance_pictures
+from openslob.report.charts.history import history_picture
+from openslob.report.charts.lab import lab_pictures
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import DataTable, Picture, draw
 from openslob.report.charts.repeated import repeated_picture
 from openslob.report.charts.theme import FigureNames
 from openslob.report.crash import crash_headline, render_crash
+from openslob.report.drivers import drivers
 from openslob.report.endurance import read_course
-from openslob.report.endurance_text import endurance_headline, render_endurance
+from openslob.report.endurance_text import endurance_end, endurance_headline, render_endurance
 from openslob.report.episodes import slow_stretches
 from openslob.report.headline import headline
+from openslob.report.history import change_sentence, render_histories
 from openslob.report.html.page import (
     Page,
     PageSection,
@@ -44,18 +51,20 @@ from openslob.report.html.page import (
     verdicts_of_all,
 )
 from openslob.report.html.set_page import set_page, slowest_table
+from openslob.report.lab import lab_answers, render_lab
 from openslob.report.pictures import pictures_of_run, pictures_of_storage
 from openslob.report.record_view import label, reason, shown, value, why_incomplete
-from openslob.report.repeated_text import render_repeated, repeated_headline
+from openslob.report.repeated_text import render_repeated, repeated_end, repeated_headline
 from openslob.report.set_summary import set_summary_lines
 from openslob.report.storage import render_storage, storage_headline, what_it_is
 from openslob.units import format_duration
 
-_AnyRecord = RunRecord | StorageRecord | EnduranceRecord | RepeatedRecord | CrashRecord
+_AnyRecord = RunRecord | StorageRecord | EnduranceRecord | RepeatedRecord | CrashRecord | LabRecord
 # Files that the points of AWR reports can be drawn into.
 PICTURE_FORMATS = (".html", ".svg", ".png")
 _RUN_SECTIONS = (
-    figures.load_profile, figures.log, figures.pacing, figures.instances, figures.efficiency, figures.timed_events,
+    figures.load_profile, figures.log, figures.pacing, figures.instances, drivers, figures.efficiency,
+    figures.cost, figures.timed_events,
     figures.latencies, figures.responses, slow_stretches, figures.object_io,
     context.test, context.host, context.server, context.remarks,
 )  # fmt: skip
@@ -144,7 +153,7 @@ def endurance_page(record: EnduranceRecord, folder: Path) -> Page:
     return Page(
         title=f"{record.name}: {format_duration(record.measured_s)} on {record.target}",
         about=f"Endurance run {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "endurance run"),))),
+        banners=tuple(filter(None, (_incomplete(record, "endurance run", endurance_end(record)),))),
         answers=(endurance_headline(record),),
         verdicts=verdict_rows(record.verdicts),
         pictures=pictures,
@@ -158,11 +167,24 @@ def repeated_page(record: RepeatedRecord) -> Page:
     return Page(
         title=f"{record.name}: the same run every {format_duration(record.every_s)} on {record.target}",
         about=f"Repeated run {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "repeated run"),))),
+        banners=tuple(filter(None, (_incomplete(record, "repeated run", repeated_end(record)),))),
         answers=(repeated_headline(record),),
         verdicts=verdict_rows(record.verdicts),
         pictures=(picture,) if picture else (),
         sections=(PageSection("Report", text=render_repeated(record)),),
+    )
+
+
+def lab_page(record: LabRecord) -> Page:
+    """Return the page of a lab: what each setting does, verdicts, the ratios with their intervals, the text report."""
+    return Page(
+        title=f"{record.name}: what settings cost on {record.product or record.target}",
+        about=f"Lab {record.id}, started {_start(record)} UTC.",
+        banners=tuple(filter(None, (_incomplete(record, "lab"),))),
+        answers=lab_answers(record),
+        verdicts=verdict_rows(record.verdicts),
+        pictures=lab_pictures(record),
+        sections=(PageSection("Report", text=render_lab(record)),),
     )
 
 
@@ -211,11 +233,11 @@ def _start(record: _AnyRecord) -> str:
     return record.started_at.replace("T", " ").removesuffix("Z")
 
 
-def _incomplete(record: _AnyRecord, what: str) -> str:
-    """Return the banner of a record that is not complete; empty for a complete one."""
+def _incomplete(record: _AnyRecord, what: str, end: str = "") -> str:
+    """Return the banner of a record that is not complete, with ``end`` if it says why; empty for a complete one."""
     if record.status is Status.COMPLETE:
         return ""
-    why = record.errors[0] if record.errors else why_incomplete(record.status)
+    why = end or (record.errors[0] if record.errors else why_incomplete(record.status))
     return f"This {what} is {record.status.value}: {why}"
 
 
@@ -223,6 +245,24 @@ def check_format(path: Path) -> None:
     """Raise UsageError unless `draw_external_points` can write a file with the suffix of ``path``."""
     if path.suffix.lower() not in PICTURE_FORMATS:
         raise UsageError(f"{path}: a picture is one of {', '.join(PICTURE_FORMATS)}")
+
+
+def draw_history(found: Sequence[History], suffix: str, theme: Theme = Theme.LIGHT) -> bytes:
+    """Draw the runs of histories over time, in one of `PICTURE_FORMATS`; a page has their text, too."""
+    picture = history_picture(found)
+    if suffix != ".html":
+        return draw(picture, suffix, theme)
+    answers = tuple(change_sentence(change) for each in found for change in each.changes)
+    page = Page(
+        title=picture.title,
+        about=f"All runs: {sum(len(each.runs) for each in found)}, of {counted(len(found), 'load')}.",
+        banners=(),
+        answers=answers or ("No figure has a change point.",),
+        verdicts=(),
+        pictures=(picture,),
+        sections=(PageSection("Runs", text=render_histories(found)),),
+    )
+    return render_page(page).encode()
 
 
 def draw_external_points(

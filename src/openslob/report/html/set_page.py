@@ -22,6 +22,7 @@ from openslob.report.headline import headline
 from openslob.report.html.page import Page, PageSection, definitions, in_words, text_section, verdicts_of_all
 from openslob.report.pictures import MOST_SIDE_BY_SIDE, measured, names_for, pictures_of_runs, point_sets
 from openslob.report.record_view import shown
+from openslob.report.runs_needed import runs_needed
 from openslob.report.set_summary import axis_text, figure_with_interval, mismatch_text, set_summary_lines
 from openslob.report.slowest import SLICE_NOTE, cells_of, slowest_of, title_of
 
@@ -54,7 +55,7 @@ def set_page(
         about=_about(records, sets),
         banners=(*_banners(records, problems), *_mixed_conditions(runs, ceilings)),
         answers=(
-            *([summary(comparison)] if comparison else []),
+            *([" ".join([summary(comparison), *runs_needed(comparison)])] if comparison else []),
             *(answer for points in sets for answer in set_summary_lines(points, names.physical)),
         ),
         verdicts=verdicts_of_all([(_run_text(record), record.verdicts) for record in records]),

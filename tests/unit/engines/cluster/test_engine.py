@@ -25,6 +25,7 @@ from openslob.errors import SlobError, UsageError
 from openslob.measurement import EngineDelta, Instance
 from openslob.process_selector import ProcessTree
 from openslob.run.plan import session_plans
+from openslob.secrets import Target
 from openslob.units import NANOS
 from openslob.workload import DataSpec, StatisticsType, Workload
 
@@ -46,6 +47,7 @@ class Made:
         self._facts = replace(FACTS, **facts)
         self.loaded = DataState(SPEC, True, "now", {1: 100})
         self.data = self.replication = self
+        self.address = Target.parse(f"postgresql://{target}/made")
         self.orders, self.closed = [], 0
 
     def __getattr__(self, name):

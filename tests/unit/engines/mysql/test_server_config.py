@@ -43,6 +43,21 @@ def spec() -> ServerSpec:
     return default_spec("x")
 
 
+def test_a_server_with_a_standby_listens_on_this_host_alone_and_logs_what_the_standby_needs(spec: ServerSpec):
+    values, alone = as_values(replace(spec, port=20_001)), as_values(spec)
+    assert {
+        "bind_address": "127.0.0.1",
+        "port": "20001",
+        "binlog_format": "ROW",
+        "sync_binlog": "1",
+    }.items() <= values.items()
+    assert "skip_networking" not in values
+    assert "skip_log_bin" in alone
+    assert values["server_id"] != as_values(replace(spec, name="y", port=20_001))["server_id"]
+    # A standby has the same, so that a promotion restarts nothing.
+    assert as_values(replace(spec, port=20_001, standby_of="y")) == values
+
+
 def test_settings_follow_the_specification(spec: ServerSpec):
     asked = replace(spec, cache_bytes=48 * MIB, log_bytes=512 * MIB, max_sessions=300, block_size=32 * KIB)
     values = as_values(asked)
@@ -109,8 +124,11 @@ def test_the_least_cache_of_each_block_size(spec: ServerSpec, kilobytes: int, me
 
 
 def test_who_may_connect():
-    text = init_text({"root", "o`dd"})
+    text = init_text({"root", "o`dd"}, standby=False)
+    assert "read_only" not in text
+    assert init_text({"root"}, standby=True).endswith("SET GLOBAL read_only = ON;\n")
     assert text.splitlines() == [
+        "SET SESSION sql_log_bin = OFF;",
         "CREATE DATABASE IF NOT EXISTS `slob`;",
         "CREATE USER IF NOT EXISTS `o``dd`@localhost IDENTIFIED VIA unix_socket;",
         "GRANT ALL PRIVILEGES ON *.* TO `o``dd`@localhost WITH GRANT OPTION;",

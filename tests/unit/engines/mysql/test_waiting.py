@@ -3,13 +3,13 @@
 import socket
 from threading import Thread
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pymysql
 import pytest
 
 from factories.tables import table
-from openslob.engines.mysql import adapter, connection
+from openslob.engines.mysql import adapter, connection, connection_registry
 from openslob.engines.mysql.connection import PatientConnection, limited, open_connection, parse
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.obstacle import describe
@@ -112,6 +112,17 @@ METADATA = "Waiting for table metadata lock"
 )
 def test_who_is_named(rows, waits, said):
     assert describe(rows, waits, {1: "session 0", 2: "stop"}) == said
+
+
+def test_sessions_of_other_drivers_are_ours(monkeypatch):
+    rows = [{"connection": 1, "purpose": "run/5f0c1d2e.12"}, {"connection": 2, "purpose": "stop"}]
+    monkeypatch.setattr(connection_registry, "_query", lambda *_, **__: rows)
+    assert connection_registry.purposes(None, None) == {1: "session 12", 2: "stop"}
+
+
+def test_a_table_of_connections_that_somebody_has_locked_is_done_without(monkeypatch):
+    monkeypatch.setattr(connection_registry, "_query", Mock(side_effect=pymysql.OperationalError(1205, "timeout")))
+    assert connection_registry.purposes(None, None) == {}
 
 
 def asked(monkeypatch, *said):

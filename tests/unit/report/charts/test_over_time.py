@@ -54,6 +54,21 @@ def test_a_long_run_is_merged_and_not_sampled() -> None:
     assert sum(row["value"] * (row["to_s"] - row["from_s"]) for row in rows) == pytest.approx(sum(range(1000)))
 
 
+def test_steps_of_several_intervals_have_their_lowest_and_highest_rate() -> None:
+    intervals = [
+        run_series.EngineInterval(at, at + 1.0, {"read_requests": 500.0 if at == 7 else 100.0}) for at in range(600)
+    ]
+    first, second, *_ = over_time.engine_rates(intervals, TimelinePanel.REQUESTS)
+    assert (second["value"], second["low"], second["high"]) == pytest.approx((180, 100, 500))
+    assert (first["low"], first["high"]) == (100, 100)
+    readings = [
+        run_series.HostReading(at, {"device.dev_reads": 100.0 * at + (400 if at > 7 else 0)}) for at in range(601)
+    ]
+    rows = over_time.device_rates(readings, TimelinePanel.REQUESTS)
+    spread = [(row["low"], row["high"]) for row in rows if row["figure"] == "dev_read_per_s"]
+    assert sum(high == pytest.approx(500) for _, high in spread) == 1
+
+
 def test_only_intervals_in_which_counting_kept_pace_are_drawn() -> None:
     # Five sessions' slices of five seconds: in the first and the last of them the engine counts less than was done.
     intervals = [run_series.EngineInterval(at, at + 1.0, {"read_requests": 1.0}) for at in range(20)]

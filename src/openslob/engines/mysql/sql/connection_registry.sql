@@ -9,6 +9,12 @@ CREATE TABLE IF NOT EXISTS {roster} (
     purpose    VARCHAR(200) CHARACTER SET ascii COLLATE ascii_bin NOT NULL
 ) ENGINE = MEMORY
 
+-- name: not_logged
+SET SESSION sql_log_bin = OFF
+
+-- name: logged
+SET SESSION sql_log_bin = ON
+
 -- name: enter
 REPLACE INTO {roster} (connection, purpose) VALUES (CONNECTION_ID(), %(purpose)s)
 
@@ -20,6 +26,9 @@ DELETE FROM {roster} WHERE connection NOT IN (SELECT id FROM information_schema.
 -- Result: connection, purpose of the work loop's sessions.
 SELECT r.connection, r.purpose FROM {roster} r JOIN information_schema.processlist p ON p.id = r.connection
 WHERE r.purpose LIKE %(purpose)s
+
+-- name: impatient
+SET SESSION lock_wait_timeout = 1
 
 -- name: purpose
 SELECT purpose FROM {roster} WHERE connection = %(connection)s

@@ -26,6 +26,12 @@ SHOW GLOBAL VARIABLES WHERE Variable_name IN (
 -- Result: Variable_name, Value: connections of all users.
 SHOW GLOBAL STATUS WHERE Variable_name = 'Threads_connected'
 
+-- name: started
+-- Placeholder: status, the view of global status. Result: when the server was started, in UTC, to the second. The uptime
+-- counts up to the moment of the statement that asks for it, so that each gives the same.
+SELECT DATE_FORMAT(UTC_TIMESTAMP() - INTERVAL variable_value SECOND, '%Y-%m-%dT%H:%i:%sZ') AS started_at
+FROM {status} WHERE variable_name = 'UPTIME'
+
 -- name: replication
 -- Result: Variable_name, Value, of a Galera cluster's instance: which cluster, and its last transaction committed here.
 SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_state_uuid', 'wsrep_last_committed')

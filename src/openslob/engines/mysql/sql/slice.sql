@@ -196,6 +196,13 @@ slice: BEGIN
             END IF;
         END IF;
 
+        IF waited THEN
+            -- With more sessions than CPUs the first to run would keep the others waiting for its whole time slice,
+            -- and what is done after its operation would be done hundreds of times before the last one begins.
+            DO SLEEP(step_aside);
+            SET waited = FALSE;
+        END IF;
+
         -- A clock that was set back within an operation gives 0, the bucket below its resolution.
         SET us = GREATEST(now_us - t0, 0);
         IF interval_us > 0 THEN
@@ -219,11 +226,6 @@ slice: BEGIN
                 LEAVE work;
             END IF;
             SET look_us = now_us + look_every_us;
-        END IF;
-        IF waited THEN
-            -- With more sessions than CPUs the first to run would keep the others waiting for its whole time slice.
-            DO SLEEP(step_aside);
-            SET waited = FALSE;
         END IF;
         IF think_every > 0 AND (op - 1 + think_phase) % think_every = 0 THEN
             SET resume_us = now_us + FLOOR(1e6 * (think_min + RAND() * (think_max - think_min)));

@@ -2,11 +2,12 @@
 -- Versions: PostgreSQL 13 and later.
 
 -- name: identity
--- Result: product version text, numeric version int, block size int, cache bytes bigint.
+-- Result: product version text, numeric version int, block size int, cache bytes bigint; when the server was started.
 SELECT current_setting('server_version') AS version,
        current_setting('server_version_num')::int AS number,
        current_setting('block_size')::int AS block_size,
-       pg_size_bytes(current_setting('shared_buffers')) AS cache_bytes
+       pg_size_bytes(current_setting('shared_buffers')) AS cache_bytes,
+       to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS started_at
 
 -- name: copies
 -- Result: whether the server is a standby; the identifier that a primary and its standbys share.

@@ -4,6 +4,9 @@
 -- Returns at once; the server ends its recovery afterwards.
 SELECT pg_promote(false)
 
+-- name: forget
+SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %(slot)s AND NOT active
+
 -- name: in_recovery
 -- Result: whether the server is a standby still.
 SELECT pg_is_in_recovery() AS standby

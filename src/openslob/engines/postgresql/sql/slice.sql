@@ -10,7 +10,10 @@
 -- These three statements are put into the loop and, for the recorded plan, into `prepare`: the plan is that of the loop.
 -- Placeholders: table; key, rows, the first key and the number of keys; into, an INTO clause in the loop; assignments, the
 -- SET list of an update.
-SELECT count(c2) {into} FROM {table} WHERE custid >= {key} AND custid < {key} + {rows}
+-- OFFSET 0 makes the scan return c2 alone. Without it the server describes all 20 columns and copies the first row whole,
+-- twice, for each SELECT.
+SELECT count(c2) {into}
+  FROM (SELECT c2 FROM {table} WHERE custid >= {key} AND custid < {key} + {rows} OFFSET 0) AS visited
 
 -- name: update
 UPDATE {table} SET {assignments} WHERE custid >= {key} AND custid < {key} + {rows}
@@ -28,12 +31,33 @@ EXPLAIN (COSTS OFF) EXECUTE slob_plan (1, 64, NULL)
 -- name: deallocate
 DEALLOCATE slob_plan
 
+-- name: common_start
+-- Together with step_aside in the loop where many sessions begin together, and only then. Each of hundreds of sessions
+-- that wake up at once keeps a CPU from the others until it pauses. So everything that can be done before is done before
+-- the wait, also what a transaction does when it comes to an expression for the first time, and everything else after the
+-- pause.
+            IF waits THEN
+                PERFORM pg_sleep(date_part('epoch', began_at - clock_timestamp()));
+                began_at := clock_timestamp();
+                look_at := began_at + look_every;
+                waits := false;
+                waited := true;
+            END IF;
+
+-- name: step_aside
+-- With more sessions than CPUs the first to run would keep the others waiting for its whole time slice.
+        IF waited THEN
+            PERFORM pg_sleep(step_aside);
+            waited := false;
+        END IF;
+
 -- name: procedure
 -- One call is one slice: it runs operations until its end time or operation limit, with a COMMIT after every update, and
 -- returns what it did. The procedure is made once per schema and workload.
 -- Placeholders: procedure, nap (nap.sql), identifiers; select, update, scan, the statements above on the session's own
--- tables; select_hot, update_hot, scan_hot, the same on schema 1's tables; paced_wait, paced_respond (paced.sql), empty
--- when the workload has no rate; histograms, their number; bucket, the bucket number of `us` (histogram.py), and
+-- tables; select_hot, update_hot, scan_hot, the same on schema 1's tables; common_start, step_aside, the parts above,
+-- empty unless many sessions begin together; paced_wait, paced_respond (paced.sql), empty when the workload has no
+-- rate; histograms, their number; bucket, the bucket number of `us` (histogram.py), and
 -- last_bucket; buckets_a_kind.
 -- Parameters: see the comments beside them. Times are µs since the epoch by the server's clock.
 -- Result:   one row of the INOUT parameters.
@@ -88,9 +112,7 @@ DECLARE
     special        CONSTANT boolean := hotspot_every > 0 OR hot_schema_every > 0 OR think_every > 0;
     op_limit       CONSTANT bigint := first_op + max_ops;
     op             bigint := first_op;
-    updates_before CONSTANT bigint := (update_phase + first_op) * update_pct / 100 - update_phase * update_pct / 100;
-    update_quota   bigint := (update_phase + first_op) * update_pct % 100;
-    scan_quota     bigint := (scan_phase + first_op - updates_before) * scan_pct % 100;
+    updates        bigint := (update_phase + first_op) * update_pct / 100 - update_phase * update_pct / 100;
     histograms     CONSTANT int := {histograms};
     counts         int[] := array_fill(0, ARRAY[histograms * buckets_a_kind], ARRAY[0]);
     kind           int;
@@ -107,21 +129,33 @@ DECLARE
     began_at       timestamptz := greatest(to_timestamp(not_before_us / 1e6::float8), resume_at);
     ended_at       timestamptz;
     look_at        timestamptz;
+    waits          boolean := false;
     waited         boolean := false;
     stopping       boolean := false;
     first_due      CONSTANT timestamptz := to_timestamp(due_ns / 1e9::float8);
     since_first    float8 := 0;    -- µs
     due_at         timestamptz;
     t0             timestamptz;
-    us             float8;
+    us             float8;         -- 0 if the clock was set back within the operation
+    select_us      float8 := 0;    -- sums and maxima: a variable of its own costs less than an element of an array
+    update_us      float8 := 0;
+    scan_us        float8 := 0;
+    slowest_select float8 := 0;
+    slowest_update float8 := 0;
+    slowest_scan   float8 := 0;
 BEGIN
     ops := 0; rows_read := 0; rows_updated := 0; rows_scanned := 0;
     sum_us := array_fill(0, ARRAY[histograms]); max_us := sum_us;
     IF began_at > clock_timestamp() THEN
-        PERFORM pg_sleep(date_part('epoch', least(began_at, until) - clock_timestamp()));
-        waited := step_aside > 0;
+        -- Of a common start, the loop waits for the begin. A sleep that the slice before cut short is none.
+        waits := step_aside > 0 AND resume_us < not_before_us AND began_at < until;
+        IF NOT waits THEN
+            PERFORM pg_sleep(date_part('epoch', least(began_at, until) - clock_timestamp()));
+        END IF;
     END IF;
-    began_at := clock_timestamp();
+    IF NOT waits THEN
+        began_at := clock_timestamp();
+    END IF;
     ended_at := began_at;
     look_at := began_at + look_every;
     WHILE ended_at < until AND op < op_limit LOOP
@@ -135,9 +169,8 @@ BEGIN
             END IF;
         END IF;
 
-        update_quota := update_quota + update_pct;
-        IF update_quota >= 100 THEN
-            update_quota := update_quota - 100;
+        IF (update_phase + op + 1) * update_pct % 100 < update_pct THEN
+            updates := updates + 1;
             kind := 1;
             key := base + floor(random() * (span - update_work_unit + 1))::bigint;
             IF random_values THEN
@@ -148,6 +181,7 @@ BEGIN
             ELSE
                 fresh := array_fill(rpad(concat(op, tag), value_bytes, 'x'), ARRAY[written_columns]);
             END IF;
+{common_start}
             t0 := clock_timestamp();
             IF hot THEN
                 {update_hot};
@@ -158,11 +192,16 @@ BEGIN
             COMMIT;
             ended_at := clock_timestamp();
             rows_updated := rows_updated + found_rows;
+            us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);
+            update_us := update_us + us;
+            IF us > slowest_update THEN
+                slowest_update := us;
+            END IF;
         ELSE
-            scan_quota := scan_quota + scan_pct;
-            IF scan_quota < 100 THEN
+            IF (scan_phase + op + 1 - updates) * scan_pct % 100 >= scan_pct THEN
                 kind := 0;
                 key := base + floor(random() * (span - work_unit + 1))::bigint;
+{common_start}
                 t0 := clock_timestamp();
                 IF hot THEN
                     {select_hot};
@@ -171,9 +210,14 @@ BEGIN
                 END IF;
                 ended_at := clock_timestamp();
                 rows_read := rows_read + found_rows;
+                us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);
+                select_us := select_us + us;
+                IF us > slowest_select THEN
+                    slowest_select := us;
+                END IF;
             ELSE
-                scan_quota := scan_quota - 100;
                 kind := 2;
+{common_start}
                 t0 := clock_timestamp();
                 IF hot THEN
                     {scan_hot};
@@ -182,17 +226,18 @@ BEGIN
                 END IF;
                 ended_at := clock_timestamp();
                 rows_scanned := rows_scanned + found_rows;
+                us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);
+                scan_us := scan_us + us;
+                IF us > slowest_scan THEN
+                    slowest_scan := us;
+                END IF;
             END IF;
         END IF;
 
-        -- A clock that was set back within an operation gives 0, the bucket below its resolution.
-        us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);
+{step_aside}
+
         place := kind * buckets_a_kind + least({bucket}::int, last_bucket);
         counts[place] := counts[place] + 1;
-        sum_us[kind + 1] := sum_us[kind + 1] + us;
-        IF us > max_us[kind + 1] THEN
-            max_us[kind + 1] := us;
-        END IF;
 {paced_respond}
         op := op + 1;
 
@@ -204,11 +249,6 @@ BEGIN
             PERFORM pg_advisory_unlock_shared(stop_key);
             look_at := ended_at + look_every;
         END IF;
-        IF waited THEN
-            -- With more sessions than CPUs the first to run would keep the others waiting for its whole time slice.
-            PERFORM pg_sleep(step_aside);
-            waited := false;
-        END IF;
         IF think_every > 0 AND (op - 1 + think_phase) % think_every = 0 THEN
             resume_at := ended_at + (think_min + random() * (think_max - think_min)) * interval '1 second';
             CALL {nap}(least(resume_at, until), stop_key, stopping);
@@ -217,6 +257,8 @@ BEGIN
         END IF;
     END LOOP;
     ops := op - first_op;
+    sum_us[1:3] := ARRAY[select_us, update_us, scan_us];
+    max_us[1:3] := ARRAY[slowest_select, slowest_update, slowest_scan];
     began_us := date_part('epoch', began_at) * 1e6::float8;
     ended_us := date_part('epoch', ended_at) * 1e6::float8;
     resume_us := date_part('epoch', resume_at) * 1e6::float8;

@@ -1,0 +1,232 @@
+"""The runs of one load on one server over time: since when its figures are others, and what had changed by then.
+
+Runs belong to one history if target, host and every parameter are the same. What else may differ between them (version,
+settings, cache, kernel, the program) may have caused a change, and is named where it changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from statistics import median
+
+from openslob.analyze.change_points import LEAST_PART, change_points
+from openslob.analyze.compare import better_of, is_figure
+from openslob.analyze.curves.points import ParameterValue, facts, latency_of, parameters_of
+from openslob.analyze.load_kinds import load_kind
+from openslob.errors import UsageError
+from openslob.metrics import METRICS, Better
+from openslob.record.model import RecordKind, RunRecord, Status, value_of
+
+FIGURES = ("ops_per_s", "op_p99_us")
+_OBSERVED = "transactions_per_s"
+# Of the server, but no part of what makes two runs the same load on the same server.
+_MAY_CHANGE = ("product", "version", "block_size", "cache_bytes", "direct_io")
+# Between two runs is a gap if it is so many times as long as usual, and at least so long.
+GAP_TIMES, LEAST_GAP_S = 3.0, 3600.0
+LEAST_RUNS = 2 * LEAST_PART
+# Where the socket of a managed server is.
+_SOCKET = re.compile(r"/servers/([^/:]+)/run(?=[:/]|$)")
+
+
+@dataclass(frozen=True)
+class HistoryRun:
+    """A run of a history, with what is different since the one before; ``gap_s`` is how long nothing was measured."""
+
+    id: str
+    started_at: str
+    figures: Mapping[str, float | None]
+    changed: tuple[str, ...] = ()
+    gap_s: float | None = None
+
+    @property
+    def at_s(self) -> float:
+        """When it began, in seconds since the epoch."""
+        return datetime.fromisoformat(self.started_at).timestamp()
+
+
+@dataclass(frozen=True)
+class HistoryChange:
+    """A change point of a figure, before run number ``at``, from 0; ``worse`` is None for a figure without a direction.
+
+    ``changed`` is what else changed with this run, or with the one before or after it.
+    """
+
+    figure: str
+    at: int
+    id: str
+    started_at: str
+    before: float
+    after: float
+    change_pct: float
+    p: float
+    worse: bool | None
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class History:
+    """The runs of one load on one server in the order of time; ``left_out`` failed or were interrupted.
+
+    ``parameters`` distinguish it from others of the same target whose load has the same words.
+    """
+
+    target: str
+    host: str
+    load: str
+    parameters: Mapping[str, ParameterValue]
+    figures: tuple[str, ...]
+    runs: tuple[HistoryRun, ...]
+    changes: tuple[HistoryChange, ...]
+    left_out: int = 0
+
+    @property
+    def server(self) -> str:
+        """The target as a reader knows it: by its name, of a managed server."""
+        return server_of(self.target)
+
+    @property
+    def words(self) -> str:
+        """The load in words, with the parameters that tell it from others."""
+        more = ", ".join(f"{name} {value}" for name, value in self.parameters.items())
+        return f"{self.load} ({more})" if more else self.load
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are runs enough to see a change point."""
+        return len(self.runs) >= LEAST_RUNS
+
+    def worse_within(self, runs: int) -> list[HistoryChange]:
+        """Return the changes for the worse that begin with one of the last ``runs`` runs."""
+        return [each for each in self.changes if each.worse and each.at >= len(self.runs) - runs]
+
+
+def server_of(target: str) -> str:
+    """Return the name of the managed server whose socket a target names; other targets as they are."""
+    found = _SOCKET.search(target)
+    return found[1] if found else target
+
+
+def histories(records: Sequence[RunRecord], figures: Sequence[str] = ()) -> list[History]:
+    """Return the histories of these records, that with the latest run last. UsageError for an unknown figure."""
+    for name in figures:
+        if not is_figure(name):
+            raise UsageError(f"{name!r} is no figure", "docs/figures.md lists them; latencies are such as op_p99_us")
+    groups: dict[tuple[tuple[str, ParameterValue], ...], list[RunRecord]] = {}
+    for record in sorted(records, key=lambda each: (each.started_at, each.id)):
+        groups.setdefault(tuple(sorted(_identity(record).items())), []).append(record)
+    made = []
+    for key, group in groups.items():
+        varying = _varying([dict(other) for other, records in groups.items() if _words(records) == _words(group)])
+        made.append(_history(group, {name: value for name, value in key if name in varying}, figures))
+    return sorted((each for each in made if each.runs), key=lambda each: each.runs[-1].started_at)
+
+
+def _identity(record: RunRecord) -> dict[str, ParameterValue]:
+    known = {name: value for name, value in parameters_of(record).items() if name not in _MAY_CHANGE}
+    return {name: value if _plain(value) else str(value) for name, value in known.items()} | {
+        "target": str(record.engine.get("target")), "kind": record.kind.value,
+    }  # fmt: skip
+
+
+def _plain(value: object) -> bool:
+    return value is None or isinstance(value, (str, int, float, bool))
+
+
+def _varying(groups: Sequence[Mapping[str, ParameterValue]]) -> set[str]:
+    names = {name for group in groups for name in group}
+    return {name for name in names if len({str(group.get(name)) for group in groups}) > 1}
+
+
+def _words(records: Sequence[RunRecord]) -> tuple[object, str]:
+    """Return the target and the load in words, which the name of a history begins with."""
+    return records[-1].engine.get("target"), load_kind(records[-1]).in_words(records[-1])
+
+
+def _history(records: Sequence[RunRecord], parameters: Mapping[str, ParameterValue], figures: Sequence[str]) -> History:
+    last = records[-1]
+    good = [each for each in records if each.status is Status.COMPLETE]
+    names = tuple(figures) or _usual(last)
+    runs = tuple(_runs(good, names))
+    return History(
+        target=str(last.engine.get("target")),
+        host=str(last.environment.get("host") or "?"),
+        load=load_kind(last).in_words(last),
+        parameters=parameters,
+        figures=names,
+        runs=runs,
+        changes=tuple(change for name in names for change in _changes(runs, name)),
+        left_out=len(records) - len(good),
+    )
+
+
+def _usual(record: RunRecord) -> tuple[str, ...]:
+    return (_OBSERVED,) if record.kind is RecordKind.OBSERVATION else FIGURES
+
+
+def figure_of(record: RunRecord, name: str) -> float | None:
+    """Return a figure of a record: one of its summary, or a latency such as ``op_p99_us``; None if it is not known."""
+    if name in METRICS:
+        return value_of(record.summary, name)
+    kind, _, statistic = name.partition("_")
+    if kind == "op":
+        kind = max(record.latency, key=lambda each: record.latency[each].get("count") or 0, default="")
+    return latency_of(record, kind, statistic)
+
+
+def _runs(records: Sequence[RunRecord], names: Sequence[str]) -> Iterator[HistoryRun]:
+    plain = [HistoryRun(each.id, each.started_at, {name: figure_of(each, name) for name in names}) for each in records]
+    waits = [later.at_s - earlier.at_s for earlier, later in pairwise(plain)]
+    longest = max(GAP_TIMES * median(waits), LEAST_GAP_S) if waits else 0.0
+    before: dict[str, object] | None = None
+    for number, (record, run) in enumerate(zip(records, plain, strict=True)):
+        now = _conditions(record)
+        gap_s = waits[number - 1] if number and waits[number - 1] > longest else None
+        yield HistoryRun(run.id, run.started_at, run.figures, tuple(_differences(before, now)), gap_s)
+        before = now
+
+
+def _conditions(record: RunRecord) -> dict[str, object]:
+    """Return what may change between the runs of a history, by the name that a reader knows."""
+    known: dict[str, object] = {
+        name.removeprefix("engine.settings.").removeprefix("environment."): next(iter(values))
+        for name, values in facts([record]).items()
+    }
+    server = f"{record.engine.get('product') or ''} {record.engine.get('version') or ''}".strip()
+    more = {name: record.engine.get(name) for name in _MAY_CHANGE[2:]}
+    return {"server": server, **more, **known}
+
+
+def _differences(before: Mapping[str, object] | None, now: Mapping[str, object]) -> Iterator[str]:
+    for name in dict.fromkeys((*now, *(before or now))):
+        old, new = (before or now).get(name), now.get(name)
+        if old == new:
+            continue
+        if name.startswith("engine.plans."):
+            yield f"plan of {name.rpartition('.')[2]}"
+        else:
+            yield f"{name} {'unknown' if old is None else old} -> {'unknown' if new is None else new}"
+
+
+def _changes(runs: Sequence[HistoryRun], name: str) -> Iterator[HistoryChange]:
+    known = [(number, value) for number, run in enumerate(runs) if (value := run.figures.get(name)) is not None]
+    better = better_of(name)
+    for change in change_points([value for _, value in known]):
+        at = known[change.at][0]
+        rises = change.after > change.before
+        near = runs[max(at - 1, 0) : at + 2]
+        yield HistoryChange(
+            figure=name,
+            at=at,
+            id=runs[at].id,
+            started_at=runs[at].started_at,
+            before=change.before,
+            after=change.after,
+            change_pct=change.change_pct,
+            p=change.p,
+            worse=None if better is Better.NEITHER else rises is (better is Better.LESS),
+            changed=tuple(dict.fromkeys(each for run in near for each in run.changed)),
+        )

@@ -1,0 +1,192 @@
+"""The functions of the package that read records, such as `openslob.read` and `openslob.compare`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from openslob.analyze.history import History
+from openslob.api.asking import Folder, results_folder
+from openslob.api.comparison import ComparisonResult, compared
+from openslob.api.lab_result import LabResult
+from openslob.api.lasting_result import EnduranceResult, RepeatedResult
+from openslob.api.records import find, histories, joined
+from openslob.api.results import Results
+from openslob.api.run_result import RunResult
+from openslob.api.storage_result import StorageResult
+from openslob.errors import SlobError
+from openslob.record import bundle as bundles
+from openslob.record import endurance, finding, lab, repeated, storage
+from openslob.report.endurance import with_figures
+from openslob.report.verify import Verification
+from openslob.report.verify import verify as verified
+
+Side = str | Results | RunResult
+
+
+def read(record: Folder = "latest", *, results: Folder = None) -> Results:
+    """Read records of runs and sweeps; no database is needed.
+
+    Args:
+        record: A path, the name of runs or of a sweep, an id, its beginning, or ``latest``. A name means all runs with
+            that name: runs with the same name are repeats. Several, separated by commas, are read together.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: A record can't be read.
+        UsageError: There is no such record.
+
+    """
+    folder = results_folder(results)
+    text = str(record)
+    return joined([find(name, folder) for name in ([text] if Path(text).exists() else text.split(","))])
+
+
+def _one(record: Folder, results: Folder, kind: finding.Kind) -> finding.Found:
+    return finding.one(str(record), results_folder(results), kinds={kind})
+
+
+def read_storage(record: Folder = "latest", *, results: Folder = None) -> StorageResult:
+    """Read the record of a measurement of storage without a database, as `slob raw` makes them.
+
+    Args:
+        record: A path, an id, a name, the beginning of either, or ``latest``.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: The record can't be read.
+        UsageError: There is no such record.
+
+    """
+    found = _one(record, results, finding.Kind.STORAGE)
+    return StorageResult(storage.load(found.path), found.folder)
+
+
+def read_endurance(record: Folder = "latest", *, results: Folder = None) -> EnduranceResult:
+    """Read the record of a run of hours or days, as `slob endure` makes it.
+
+    Args:
+        record: A path, an id, a name, the beginning of either, or ``latest``.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: The record can't be read.
+        UsageError: There is no such record.
+
+    """
+    found = _one(record, results, finding.Kind.ENDURANCE)
+    known = endurance.load(found.path)
+    return EnduranceResult(with_figures(found.folder, known) if known.has_news else known, found.folder)
+
+
+def read_repeated(record: Folder = "latest", *, results: Folder = None) -> RepeatedResult:
+    """Read the record of the same run at fixed times, as `slob watch --every` makes it.
+
+    Args:
+        record: A path, an id, a name, the beginning of either, or ``latest``.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: The record can't be read.
+        UsageError: There is no such record.
+
+    """
+    found = _one(record, results, finding.Kind.REPEATED)
+    return RepeatedResult(repeated.load(found.path), found.folder)
+
+
+def read_lab(record: Folder = "latest", *, results: Folder = None) -> LabResult:
+    """Read the record of a lab, as `slob lab` makes it.
+
+    Args:
+        record: A path, an id, a name, the beginning of either, or ``latest``.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: The record can't be read.
+        UsageError: There is no such record.
+
+    """
+    found = _one(record, results, finding.Kind.LAB)
+    return LabResult(lab.load(found.path), found.folder)
+
+
+def compare(
+    a: Side, b: Side, *, anyway: bool = False, spread: Side | None = None, see: float = 5.0, results: Folder = None
+) -> ComparisonResult:
+    """Return how B differs from A in every figure, with a 95 % interval, or why that is unknown.
+
+    Args:
+        a: Runs: an object, or what `read` takes.
+        b: The runs to compare with them.
+        anyway: Compare even if conditions differ, and list the differences.
+        spread: Equal runs of several starts of the server, which show how much starts differ where A and B have one.
+        see: The change in % for which the number of runs is given.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: The conditions differ.
+        UsageError: There is no such record, a run is on both sides, or no point is.
+
+    """
+    given = (a, b) if spread is None else (a, b, spread)
+    sides = [read(side, results=results) if isinstance(side, str) else side for side in given]
+    return compared(sides[0], sides[1], anyway, sides[2] if len(sides) > 2 else None, see)
+
+
+def history(target: str | None = None, figures: Sequence[str] = (), *, results: Folder = None) -> list[History]:
+    """Return the runs of each load on a server over time, with their change points, as `slob history` does.
+
+    Args:
+        target: The name or URL of the server, or a part of it; by default all servers.
+        figures: The figures to follow, such as ``["lio_per_s"]``.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        UsageError: There is no run of such a server, or a figure is unknown.
+
+    """
+    return histories(target, figures, results_folder(results))
+
+
+def bundle(record: Folder = "latest", file: str | Path = "", *, results: Folder = None) -> str:
+    """Write a record with its raw measurements as one file that `verify` checks, as `slob export --bundle` does.
+
+    Args:
+        record: A record of any kind: a path, an id, a name, the beginning of either, or ``latest``.
+        file: The file to write, such as ``"figures.slob.zip"``; by default the id of the record with this ending, here.
+        results: The folder of the records; by default that of the command line.
+
+    Returns:
+        The SHA-256 of the bundle, to be published beside the figures.
+
+    Raises:
+        SlobError: The record is in progress or can't be read, or the file can't be written.
+        UsageError: There is no such record.
+
+    """
+    found = finding.one(str(record), results_folder(results))
+    return bundles.save(found, Path(file or f"{found.folder.name}.slob.zip"))
+
+
+def verify(record: Folder = "latest", *, results: Folder = None) -> Verification:
+    """Derive every figure of a record again, as `slob verify` does; ``faults`` of the result say what differs.
+
+    Args:
+        record: A bundle of `slob export --bundle`, or a record: a path, an id, a name, the beginning of either.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: The record or the bundle can't be read.
+        UsageError: There is no such record.
+
+    """
+    path = Path(str(record))
+    if not bundles.is_bundle(path):
+        return verified(finding.one(str(record), results_folder(results)))
+    with tempfile.TemporaryDirectory(prefix="slob-verify-") as unpacked:
+        opened = bundles.unpack(path, Path(unpacked))
+        if opened.record is None:
+            raise SlobError(f"{path} has no record that can be read", "; ".join(opened.changed))
+        return verified(opened.record, opened)

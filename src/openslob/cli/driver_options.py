@@ -1,0 +1,62 @@
+"""--drivers and the options of its TLS, for commands that can give their sessions to other drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob.analyze.verdicts.outcome import counted
+from openslob.cli.console import notify
+from openslob.errors import UsageError
+from openslob.fleet import hired as hired_fleet
+from openslob.fleet.naming import local_count
+from openslob.run.crew import Hire, local_crew
+
+_PANEL = "Drivers"
+
+
+def _named(text: str) -> str:
+    """Return the text that names drivers. BadParameter for any other, before a server is asked anything."""
+    try:
+        local_count(text)
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from error
+    return text
+
+
+DRIVERS = Annotated[
+    str | None,
+    typer.Option(
+        envvar="SLOB_DRIVERS", show_envvar=False, parser=_named, metavar="local:N|URL", rich_help_panel=_PANEL,
+        help="Deal the sessions over N processes here, or over the drivers of a Dask scheduler (tcp:// or tls://).",
+    ),
+]  # fmt: skip
+TLS_CA = Annotated[
+    Path | None,
+    typer.Option("--tls-ca-file", metavar="FILE", rich_help_panel=_PANEL, help="Whom to trust, for tls://."),
+]
+TLS_CERT = Annotated[
+    Path | None,
+    typer.Option("--tls-cert", metavar="FILE", rich_help_panel=_PANEL, help="Own certificate, for tls://."),
+]
+TLS_KEY = Annotated[
+    Path | None,
+    typer.Option("--tls-key", metavar="FILE", rich_help_panel=_PANEL, help="Its key, for tls://."),
+]
+
+
+@contextmanager
+def hired(drivers: str | None, ca_file: Path | None, cert: Path | None, key: Path | None) -> Iterator[Hire]:
+    """Hire the drivers that the options name for this block, and yield what makes crews of them; else of this process.
+
+    A line says how many drivers there are.
+    """
+    with hired_fleet(drivers, ca_file, cert, key) as fleet:
+        if fleet is not None:
+            hosts = len({each.who.machine for each in fleet.drivers})
+            notify(f"{counted(len(fleet.drivers), 'driver')} on {counted(hosts, 'host')}")
+        yield fleet.hire if fleet else local_crew

@@ -1,0 +1,108 @@
+"""`slob history`: the runs of a server over time, and since when their figures are others."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob import api
+from openslob.analyze.history import History
+from openslob.cli.common_options import RESULTS
+from openslob.cli.completion import servers
+from openslob.cli.console import columns, default_interrupt, notify, write, write_file, write_report
+from openslob.cli.picture_options import THEME, PictureTheme
+from openslob.errors import UsageError, VerdictError
+from openslob.export import tidy
+from openslob.report.history import change_sentence, history_json, history_rows, render_histories
+
+
+class HistoryFormat(StrEnum):
+    """Formats of a history."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+
+
+TARGET = Annotated[
+    str | None,
+    typer.Argument(
+        autocompletion=servers, metavar="[TARGET]", help="A server, by its name or URL or a part of it; default: all."
+    ),
+]
+FIGURE = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A figure to follow, such as lio_per_s or op_p99_us; repeatable."),
+]
+LOAD = Annotated[
+    str, typer.Option(metavar="WORDS", show_default=False, help="Only loads with these words, such as 'scans'.")
+]
+ALL = Annotated[bool, typer.Option("--all", metavar="", help="Show the runs of short histories, too.")]
+FAIL = Annotated[
+    int | None,
+    typer.Option(
+        "--fail-if-worse-within",
+        metavar="N",
+        min=1,
+        help="Exit with 3 if a figure became worse with one of the last N runs.",
+    ),
+]
+FORMAT = Annotated[HistoryFormat, typer.Option("--format", "-f", help="How to print the history.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")]
+PICTURE = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Draw the runs over time: .html (offline), .svg or .png.")
+]
+
+
+def history(
+    target: TARGET = None,
+    figure: FIGURE = None,
+    load: LOAD = "",
+    fail: FAIL = None,
+    form: FORMAT = HistoryFormat.TEXT,
+    picture: PICTURE = None,
+    theme: THEME = PictureTheme.LIGHT,
+    *,
+    whole: ALL = False,
+    results: RESULTS,
+    as_json: JSON = False,
+) -> None:
+    """Show all runs of a server over time: change points, and which versions and settings changed.
+
+    Example: slob history big --fail-if-worse-within 5
+    """
+    found = api.histories(target, figure or (), results, notify, load)
+    match HistoryFormat.JSON if as_json else form:
+        case HistoryFormat.JSON:
+            write(json.dumps([history_json(each) for each in found], indent=1, ensure_ascii=False))
+        case HistoryFormat.CSV:
+            write(tidy.as_csv(*history_rows(found)), end="")
+        case HistoryFormat.TEXT:
+            write_report(render_histories(found, columns(), whole))
+    if picture:
+        _draw(picture, found, theme)
+    worse = [each for one in found for each in one.worse_within(fail)] if fail else []
+    if worse:
+        raise VerdictError("; ".join(change_sentence(each) for each in worse))
+
+
+def _draw(path: Path, found: list[History], theme: PictureTheme) -> None:
+    # The drawing library takes a second to import.
+    with default_interrupt():
+        from openslob.report.html.pages import check_format, draw_history  # noqa: PLC0415
+
+    check_format(path)
+    if not any(each.runs for each in found):
+        raise UsageError("no run has these figures", "nothing is drawn")
+    for file, ground in theme.files(path):
+        write_file(file, draw_history(found, path.suffix.lower(), ground))
+        notify(f"wrote {file}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(history)

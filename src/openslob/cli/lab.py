@@ -1,0 +1,206 @@
+"""`slob lab`: what each setting of a server costs here, by interleaved pairs of runs with and without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from json import dumps
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openslob.analyze.lab import NAMES
+from openslob.analyze.verdicts.outcome import counted
+from openslob.cli.common_options import (
+    DURATION,
+    RECORD_JSON,
+    REPORT_INTERVAL,
+    REQUIRE,
+    RESULTS,
+    at_least,
+    parse_cache,
+    require_known,
+    require_verdicts,
+)
+from openslob.cli.completion import records
+from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.options import price_of_target, with_target
+from openslob.cli.sweep import SweepView
+from openslob.errors import SlobError, UsageError
+from openslob.lab.execute import Execution
+from openslob.lab.loads import DEFAULT_CACHE
+from openslob.lab.plan import ready_list, round_s
+from openslob.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, LabRequest
+from openslob.record import finding
+from openslob.record.lab import LabFolder, LabRecord
+from openslob.record.model import Status
+from openslob.report.format import pairs
+from openslob.report.lab import lab_answer, render_lab, render_lab_plan
+from openslob.report.text import render
+from openslob.secrets import Target
+from openslob.units import format_bytes, format_duration
+
+_SHORTEST_S = 1.0
+
+SETTINGS = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SETTING]", show_default=False,
+        help="Settings of the server, as NAME=V1,V2, or NAME for all other values of a switch or an enumeration.",
+    ),
+]  # fmt: skip
+READY = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A ready one, such as io-method; repeatable. list: show them all."),
+]
+FOR = Annotated[
+    float | None,
+    typer.Option(
+        "--for", parser=at_least(_SHORTEST_S), metavar=DURATION, show_default=format_duration(DEFAULT_FOR_S),
+        help="The time that it may take in all; what is settled earlier is left alone.",
+    ),
+]  # fmt: skip
+PRECISION = Annotated[
+    float,
+    typer.Option(metavar="PERCENT", min=0.1, max=50, help="How narrow the interval of a rate is to be: ± so much."),
+]
+LOADS = Annotated[
+    str | None, typer.Option(metavar="LOAD,…", help="Loads of every setting, instead of those where it can matter.")
+]
+CACHE = Annotated[
+    int | None,
+    typer.Option(
+        parser=parse_cache, metavar="SIZE", show_default=format_bytes(DEFAULT_CACHE),
+        help="Cache of the servers that are made; the data are many times larger.",
+    ),
+]  # fmt: skip
+SESSIONS = Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="Sessions of each run.")]
+RUN_TIME = Annotated[
+    float | None,
+    typer.Option(
+        parser=at_least(_SHORTEST_S), metavar=DURATION, show_default=format_duration(DEFAULT_RUN_S),
+        help="Length of the measured window of each run.",
+    ),
+]  # fmt: skip
+SEED = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the order, and of what the runs visit.")]
+DRY_RUN = Annotated[bool, typer.Option("--dry-run", metavar="", help="Show what would be compared, and run nothing.")]
+RESUME = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RECORD", autocompletion=records,
+        help="Go on with this lab (a folder, an id, latest) for the rest of its time, or for --for.",
+    ),
+]  # fmt: skip
+NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the lab.")]
+PRICE = Annotated[
+    str | None, typer.Option(metavar="AMOUNT/month", help="What the server costs: its runs then have figures of cost.")
+]
+
+
+@with_target
+def lab(
+    ctx: typer.Context,
+    target: Target,
+    settings: SETTINGS = None,
+    ready: READY = None,
+    seconds: FOR = None,
+    precision: PRECISION = 3.0,
+    loads: LOADS = None,
+    sessions: SESSIONS = DEFAULT_SESSIONS,
+    cache: CACHE = None,
+    run_time: RUN_TIME = None,
+    seed: SEED = 1,
+    price: PRICE = None,
+    name: NAME = "lab",
+    *,
+    dry_run: DRY_RUN = False,
+    resume: RESUME = None,
+    results: RESULTS,
+    require: REQUIRE = None,
+    report_interval: REPORT_INTERVAL = None,
+    as_json: RECORD_JSON = False,
+) -> None:
+    """Find out what each setting of a server costs here: interleaved pairs of runs with and without it.
+
+    It makes servers like the target, restarts them with each value, and destroys them at its end; the target itself is
+    left alone. Without a setting, all ready ones are compared.
+    Example: slob lab full_page_writes=off synchronous_commit=off --for 10m
+    """
+    if ready and "list" in ready:
+        listed = ready_list(target.reveal())
+        write(dumps(listed, indent=1) if as_json else "\n".join(pairs(list(listed.items()))))
+        return
+    require_known(require or (), NAMES)
+    if resume and (settings or ready):
+        raise UsageError("--resume takes the settings of the record", "leave others out")
+    path = finding.one(resume, results, notify, {finding.Kind.LAB}).folder if resume else None
+    names = tuple(word for each in ready or () for word in _words(each))
+    request = LabRequest(
+        name, tuple(settings or ()), names, _words(loads), seconds or DEFAULT_FOR_S, precision, cache or DEFAULT_CACHE,
+        sessions, run_time or DEFAULT_RUN_S, seed, price_of_target(ctx, price),
+    )  # fmt: skip
+    with stoppable() as interrupt:
+        new = None if path else request.record(target.reveal())
+        if dry_run:
+            write(render_lab_plan(_planned(path, new), round_s(_planned(path, new)), columns()))
+            return
+        with LabFolder.resume(path) if path else LabFolder.begin(results, _planned(path, new)) as folder:
+            if path:
+                _go_on(folder, seconds)
+            _announce(folder.record)
+            Execution(folder, interrupt, SweepView(report_interval), render).execute()
+            _print(folder, as_json)
+    _judge(folder.record, require or ())
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+
+
+def _planned(path: Path | None, new: LabRecord | None) -> LabRecord:
+    return new or LabFolder.load(path or Path())
+
+
+def _go_on(folder: LabFolder, seconds: float | None) -> None:
+    """Give a lab more time if that is asked for. UsageError if there is nothing left to be done."""
+    record = folder.record
+    limit_s = record.spent_s + seconds if seconds else record.limit_s
+    if limit_s <= record.spent_s or record.is_settled:
+        why = "every comparison is settled" if record.is_settled else "its time is over"
+        raise UsageError(
+            f"the lab {record.id} is complete: {why}",
+            f"`slob show {record.id}` shows it" + ("" if record.is_settled else "; --for gives it more time"),
+        )
+    folder.update(limit_s=limit_s, status=Status.INTERRUPTED)
+
+
+def _announce(record: LabRecord) -> None:
+    wanted = sum(1 for _ in record.compared)
+    notify(
+        f"{counted(wanted, 'comparison')}, until each is known to ± {record.precision_pct:g} %, for at most "
+        f"{format_duration(record.limit_s - record.spent_s)}; a round takes about {format_duration(round_s(record))}"
+    )
+    for each in record.left_out:
+        notify(f"not compared: {each.what}: {each.why}")
+
+
+def _print(folder: LabFolder, as_json: bool) -> None:
+    record = folder.record
+    if as_json:
+        write(record.model_dump_json(indent=1), kept=folder.path)
+    else:
+        write_report(render_lab(record, folder.path, columns()), lab_answer(record), folder.path)
+
+
+def _judge(record: LabRecord, required: Sequence[str]) -> None:
+    """Raise the error with the exit code: 1 if it was stopped or failed, 3 for a verdict that does not hold."""
+    if record.status is Status.FAILED:
+        raise SlobError(next(iter(record.errors), "the lab failed"), f"slob lab --resume {record.id} tries again")
+    if record.status is Status.INTERRUPTED:
+        raise SlobError("the lab was stopped before its end", f"slob lab --resume {record.id} goes on")
+    require_verdicts(record.verdicts, required)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(lab)

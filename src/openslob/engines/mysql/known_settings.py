@@ -1,0 +1,273 @@
+"""The server's settings: which there are, how each takes effect, and whether the server takes a value.
+
+A managed server is not asked itself, as it may be down, or not be there yet: an empty one is made of the same programs,
+which starts with each value, reads statements from its input instead of serving clients, and is removed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pymysql
+from pymysql.constants import ER
+
+from openslob.engines.managed.account import Account, server_account
+from openslob.engines.managed.base import ServerSpec
+from openslob.engines.managed.layout import ConfigLine
+from openslob.engines.mysql import server_config as config
+from openslob.engines.mysql.binaries import Installation, usable_installation
+from openslob.engines.mysql.connection import Connection, query, statement
+from openslob.engines.mysql.errors import code_of, explain_error
+from openslob.engines.settings import Change, Effect, Setting, not_known, not_taken
+from openslob.errors import SlobError, UsageError
+from openslob.units import MIB
+
+_SWITCH = ("ON", "OFF")
+_TRUE, _FALSE = frozenset({"ON", "TRUE", "1"}), frozenset({"OFF", "FALSE", "0"})
+_SUFFIXES = {sign: 1 << 10 * power for power, sign in enumerate("KMGTPE", start=1)}
+# The catalogue says that they can be changed: that is so for the tables made from then on.
+_MADE_WITH = frozenset(
+    {"innodb_checksum_algorithm", "innodb_data_file_path", "innodb_default_row_format", "innodb_encrypt_tables"}
+    | {"innodb_file_per_table", "innodb_fill_factor", "innodb_undo_tablespaces", "lower_case_table_names"}
+)
+# Settings that slob makes of something else, with that.
+_OURS = {
+    "innodb_buffer_pool_size": "--cache",
+    "innodb_page_size": "--block-size",
+    "large_pages": "--huge-pages",
+    "max_connections": "slob server start --max-sessions",
+}
+_PARAMETERS = {"innodb_flush_log_at_trx_commit": ("commit_mode", "engine")}
+_TRIAL_S = 60.0
+_SMALL = {"innodb_buffer_pool_size": f"{24 * MIB}", "innodb_log_file_size": f"{4 * MIB}"}
+_DUMP = "settings.tsv"
+_NULL = r"\N"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A row of information_schema.SYSTEM_VARIABLES."""
+
+    name: str
+    scope: str
+    read_only: bool
+    type: str
+    choices: tuple[str, ...]
+    value: str
+    is_option: bool
+
+    @property
+    def of_session(self) -> bool:
+        """Whether a session can change it for itself."""
+        return self.scope.startswith("SESSION") and not self.read_only
+
+    def setting(self, effect: Effect) -> Setting:
+        """Return it as a setting that takes effect so."""
+        choices = _SWITCH if self.type == "BOOLEAN" else self.choices if self.type == "ENUM" else ()
+        return Setting(self.name, effect, choices, self.value, _PARAMETERS.get(self.name))
+
+    def is_shown(self, asked: str, shown: str) -> bool:
+        """Return whether the server has what was asked for, which it may write in another way."""
+        if self.type == "BOOLEAN":
+            return any(asked.upper() in same and shown.upper() in same for same in (_TRUE, _FALSE))
+        if self.type == "ENUM":
+            numbered = self.choices[int(asked)] if asked.isdecimal() and int(asked) < len(self.choices) else asked
+            return numbered.upper() == shown.upper()
+        wanted, found = number(asked), number(shown)
+        if wanted is not None and found is not None:
+            return wanted == found
+        # Lists of flags are completed by the server.
+        return self.type not in ("VARCHAR",) or asked == shown
+
+
+def number(text: str) -> float | None:
+    """Return the number in a text as the server takes it, such as 16M; None for other texts."""
+    factor = _SUFFIXES.get(text[-1:].upper(), 1)
+    try:
+        return float(text[:-1] if factor > 1 else text) * factor
+    except ValueError:
+        return None
+
+
+def variable(row: Sequence[object]) -> Variable:
+    """Return a row of the catalogue's query."""
+    name, scope, read_only, kind, choices, value, argument = (_text(each) for each in row)
+    listed = tuple(choices.split(",")) if choices else ()
+    return Variable(name.lower(), scope, read_only == "YES", kind, listed, value, bool(argument))
+
+
+def _text(value: object) -> str:
+    return "" if value is None or value == _NULL else str(value)
+
+
+class Catalogue:
+    """The variables of a server by name."""
+
+    def __init__(self, product: str, variables: Sequence[Variable]) -> None:
+        self.product = product
+        self.variables = {each.name: each for each in variables}
+
+    def variable(self, name: str) -> Variable:
+        """Return a variable. UsageError when there is none of this name."""
+        found = self.variables.get(name.lower().replace("-", "_"))
+        if found is None:
+            raise not_known(self.product, name, difflib.get_close_matches(name.lower(), self.variables, 2))
+        return found
+
+
+@contextmanager
+def of_managed(spec: ServerSpec, lines: Sequence[ConfigLine]) -> Iterator[ManagedSettings]:
+    """Make an empty server as a specification says, and give the settings of such servers; ``lines`` are slob's own."""
+    account = server_account()
+    programs = usable_installation(spec, account)
+    with account.scratch("settings") as place:
+        yield ManagedSettings(programs, account, place, {each.name: each.value for each in lines})
+
+
+class ManagedSettings:
+    """The settings of a managed server. Implements `openslob.engines.settings.KnownSettings`."""
+
+    def __init__(self, programs: Installation, account: Account, place: Path, ours: Mapping[str, str]) -> None:
+        self._programs, self._account, self._place = programs, account, place
+        self._own = {name: value for name, value in ours.items() if name not in config.ACCESS} | _SMALL
+        self._own["large_pages"] = "OFF"
+        self._catalogue = Catalogue(f"MariaDB {programs.version()}", self._ask("data", {}))
+
+    def find(self, name: str) -> Setting:
+        """Return a setting. UsageError for one that this version does not have, or that slob sets itself."""
+        found = self._catalogue.variable(name)
+        if found.name in _OURS:
+            raise UsageError(f"slob sets {found.name} of its servers itself", f"use {_OURS[found.name]}")
+        if found.name in config.ACCESS:
+            raise UsageError(f"slob reaches its servers by {found.name}", "leave it as it is")
+        if found.name in _MADE_WITH:
+            return found.setting(Effect.NEW_SERVER)
+        if found.of_session:
+            return found.setting(Effect.SESSION)
+        if not found.is_option:
+            raise UsageError(f"{found.name} of {self._catalogue.product} can't be changed", "leave it out")
+        return found.setting(Effect.RESTART)
+
+    def require(self, setting: Setting, value: str) -> None:
+        """Start the empty server with the value. UsageError if it refuses, or has another value then."""
+        known = self._catalogue.variable(setting.name)
+        if not known.is_option:
+            return  # of sessions alone: each of them tries it
+        place = f"with-{setting.name}" if setting.effect is Effect.NEW_SERVER else "data"
+        refused = f"{self._catalogue.product} refuses {setting.name}={value}"
+        try:
+            asked = Catalogue(self._catalogue.product, self._ask(place, {setting.name: value}))
+        except SlobError as error:
+            raise UsageError(f"{refused}: {error.what}") from error
+        found = asked.variable(setting.name).value
+        if not known.is_shown(value, found):
+            raise UsageError(f"{refused}: it takes {found} instead", _allowed(setting))
+
+    def _ask(self, name: str, settings: Mapping[str, str]) -> list[Variable]:
+        """Return the variables of a server with these settings. SlobError with its complaint if it does not start."""
+        data = self._place / name
+        self._account.make_private(data)
+        (data / _DUMP).unlink(missing_ok=True)
+        values = {**self._own, **settings}
+        options = [f"--{option}={value}" if value else f"--{option}" for option, value in values.items()]
+        command: list[str | Path] = [
+            self._programs.server,
+            "--no-defaults",
+            "--bootstrap",
+            f"--datadir={data}",
+            f"--tmpdir={data}",
+        ]
+        text = f"{statement('catalogue', 'settings')} {statement('catalogue', 'to_file')}"
+        done = self._account.run([*command, *options], " ".join(text.split()) + ";\n", timeout=_TRIAL_S)
+        if done.returncode or not (data / _DUMP).exists():
+            raise SlobError(_complaint(done.stderr, settings))
+        rows = (data / _DUMP).read_text(encoding="utf-8", errors="replace").splitlines()
+        return [variable(row.split("\t")) for row in rows if row.count("\t") == len(Variable.__annotations__) - 1]
+
+
+def _complaint(said: str, settings: Iterable[str]) -> str:
+    """Return what the program complained of: the line that names one of the settings, else the last one."""
+    lines = [line for line in said.splitlines() if any(name in line.replace("-", "_") for name in settings)]
+    text = config.last_complaint("\n".join(lines) or said) or "it gave no reason"
+    return re.sub(r"^(\S*mariadbd|\S*mysqld): ", "", text)
+
+
+def _allowed(setting: Setting) -> str:
+    return f"it takes {', '.join(setting.choices)}" if setting.choices else "give a value in its range"
+
+
+class SessionSettings:
+    """The settings that sessions may change. Implements `openslob.engines.settings.KnownSettings`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        version = str(query(connection, "SELECT @@version AS version")[0]["version"])
+        product = f"{'MariaDB' if 'MariaDB' in version else 'MySQL'} {version.partition('-')[0]}"
+        self._catalogue = Catalogue(product, _variables(connection))
+
+    def find(self, name: str) -> Setting:
+        """Return a setting. UsageError for one that a session can't change."""
+        found = self._catalogue.variable(name)
+        if not found.of_session:
+            raise UsageError(
+                f"a session can't change {found.name}: it is a setting of the whole server",
+                "slob changes what sessions can, on a server that it does not manage",
+            )
+        return found.setting(Effect.SESSION)
+
+    def require(self, setting: Setting, value: str) -> None:
+        """Set the value in this session. UsageError if the server refuses, or makes another one of it."""
+        known, refused = self._catalogue.variable(setting.name), f"the server refuses {setting.name}={value}"
+        try:
+            found = set_in_session(self._connection, setting.name, value)
+        except pymysql.Error as error:
+            raise UsageError(f"{refused}: {explain_error(error)}", _allowed(setting)) from error
+        if not known.is_shown(value, found):
+            raise UsageError(f"{refused}: it takes {found} instead", _allowed(setting))
+
+
+def _variables(connection: Connection) -> list[Variable]:
+    try:
+        return [variable(list(row.values())) for row in query(connection, statement("catalogue", "settings"))]
+    except pymysql.Error as error:
+        if code_of(error) not in (ER.UNKNOWN_TABLE, ER.NO_SUCH_TABLE):
+            raise
+    # Which of them a session may change the server says when it is tried.
+    rows = query(connection, statement("catalogue", "of_sessions"))
+    return [Variable(row["Variable_name"].lower(), "SESSION", False, "", (), str(row["Value"]), False) for row in rows]
+
+
+def set_in_session(connection: Connection, name: str, value: str) -> str:
+    """Set a variable of this session, and return its value then. pymysql.Error when the server refuses."""
+    exact = number(value)
+    bound: object = value if exact is None else int(exact) if exact == int(exact) else exact
+    query(connection, statement("catalogue", "set", setting=f"`{name}`"), {"value": bound})
+    return _value(connection, "of_session", name) or ""
+
+
+def shown(connection: Connection, changes: Sequence[Change], values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""
+    of_server = any(each.effect is not Effect.SESSION for each in changes)
+    known = Catalogue("", _variables(connection)) if of_server else None
+    found = {}
+    for change in changes:
+        value = _value(connection, "of_session" if change.effect is Effect.SESSION else "of_server", change.name)
+        same = value is not None and (
+            value == values.get(change.name)
+            if known is None or change.effect is Effect.SESSION
+            else known.variable(change.name).is_shown(change.value, value)
+        )
+        if value is None or not same:
+            raise not_taken(change, value)
+        found[change.name] = value
+    return found
+
+
+def _value(connection: Connection, scope: str, name: str) -> str | None:
+    rows = query(connection, statement("catalogue", scope), {"setting": name})
+    return str(rows[0]["Value"]) if rows else None

@@ -1,0 +1,249 @@
+"""The server's settings: which there are, how each takes effect, and whether the server takes a value.
+
+A managed server is not asked itself, as it may be down, or not be there yet: an empty one is made of the same programs,
+started without a network in single-user mode with each value, and removed.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from openslob.engines.managed.account import Account, server_account
+from openslob.engines.managed.base import ServerSpec
+from openslob.engines.managed.layout import ConfigLine
+from openslob.engines.postgresql import server_config as config
+from openslob.engines.postgresql.binaries import Installation, find_installation, readable_installation
+from openslob.engines.postgresql.connection import PACKAGE
+from openslob.engines.postgresql.errors import explain_error
+from openslob.engines.settings import Change, Effect, Setting, not_known, not_taken
+from openslob.engines.sql import read_statements
+from openslob.errors import SlobError, UsageError
+
+_PRODUCT = "PostgreSQL"
+# How a setting takes effect, by pg_settings.context. A managed server is restarted for those that a reload would do:
+# then all of its processes have the new value from their begin.
+_EFFECTS = {
+    "user": Effect.SESSION,
+    "superuser": Effect.SESSION,
+    "backend": Effect.RESTART,
+    "superuser-backend": Effect.RESTART,
+    "sighup": Effect.RESTART,
+    "postmaster": Effect.RESTART,
+}
+_INTERNAL = "internal"
+_SWITCH = ("on", "off")
+# Settings that slob makes of something else, with that.
+_OURS = {
+    "shared_buffers": "--cache",
+    "debug_io_direct": "--io",
+    "huge_pages": "--huge-pages",
+    "block_size": "--bin-dir, with a build for each size",
+    "max_connections": "slob server start --max-sessions",
+}
+_PARAMETERS = {"synchronous_commit": ("commit_mode", "engine")}
+_TRIAL_S = 60.0
+# What comes after the configuration file, by pg_settings.source, and the file of ALTER SYSTEM.
+_AFTER_FILE = frozenset({"command line", "global", "database", "user", "database user", "client", "session"})
+_BY_STATEMENT = "postgresql.auto.conf"
+_SMALL = {"shared_buffers": "16MB"}
+
+
+def made_options(name: str, value: str) -> list[str]:
+    """Return initdb's options for a setting that a cluster is made with. UsageError for another one."""
+    if name == "data_checksums":
+        if value not in _SWITCH:
+            raise UsageError(f"data_checksums={value} is neither on nor off", "give on, off or both")
+        return ["--data-checksums" if value == "on" else "--no-data-checksums"]
+    if name == "wal_segment_size":
+        match = re.fullmatch(r"(\d+) ?MB", value)
+        if not match:
+            raise UsageError(f"wal_segment_size={value} is not a size in MB", "such as 16MB")
+        return [f"--wal-segsize={match[1]}"]
+    raise UsageError(f"{name} is fixed in the programs of {_PRODUCT}", "leave it out")
+
+
+def initdb_options(programs: Installation, account: Account, made: Mapping[str, str]) -> list[str]:
+    """Return the options that make a cluster with these settings.
+
+    Versions that make one without checksums unless asked have no option for that, and need none.
+    """
+    options = [option for name, value in made.items() for option in made_options(name, value)]
+    known = account.run([programs.program("initdb"), "--help"]).stdout if options else ""
+    return [each for each in options if each in known or not each.startswith("--no-")]
+
+
+@dataclass(frozen=True)
+class _Row:
+    name: str
+    context: str
+    type: str
+    choices: tuple[str, ...]
+    value: str
+
+
+class _Catalogue:
+    """The rows of pg_settings by name."""
+
+    def __init__(self, product: str, rows: Sequence[Sequence[Any]]) -> None:
+        self.product = product
+        self._rows = {
+            str(name).lower(): _Row(name, context, kind, tuple((choices or "").split(",")) if choices else (), value)
+            for name, context, kind, choices, value in rows
+        }
+
+    def row(self, name: str) -> _Row:
+        """Return the row of a setting. UsageError when there is none."""
+        found = self._rows.get(name.lower())
+        if found is None:
+            near = difflib.get_close_matches(name.lower(), self._rows, 2)
+            raise not_known(self.product, name, [self._rows[each].name for each in near])
+        return found
+
+    def setting(self, row: _Row, effect: Effect) -> Setting:
+        """Return a row as a setting that takes effect so."""
+        choices = _SWITCH if row.type == "bool" else row.choices
+        return Setting(row.name, effect, choices, row.value or "", _PARAMETERS.get(row.name))
+
+
+@contextmanager
+def of_managed(spec: ServerSpec, lines: Sequence[ConfigLine]) -> Iterator[ManagedSettings]:
+    """Make an empty server as a specification says, and give the settings of such servers; ``lines`` are slob's own."""
+    account = server_account()
+    programs = readable_installation(find_installation(spec), account)
+    with account.scratch("settings") as place:
+        yield ManagedSettings(programs, account, place, {each.name: each.value for each in lines})
+
+
+class ManagedSettings:
+    """The settings of a managed server. Implements `openslob.engines.settings.KnownSettings`."""
+
+    def __init__(self, programs: Installation, account: Account, place: Path, ours: Mapping[str, str]) -> None:
+        self._programs, self._account, self._place = programs, account, place
+        self._own = {name: value for name, value in ours.items() if name not in {*_OURS, *config.ACCESS}} | _SMALL
+        self._product = f"{_PRODUCT} {programs.version()}"
+        self._data = self._initialised("data", {})
+        self._catalogue = _Catalogue(self._product, self._ask({}))
+
+    def find(self, name: str) -> Setting:
+        """Return a setting. UsageError for one that this version does not have, or that slob sets itself."""
+        row = self._catalogue.row(name)
+        if row.name in _OURS:
+            raise UsageError(f"slob sets {row.name} of its servers itself", f"use {_OURS[row.name]}")
+        if row.name in config.ACCESS:
+            raise UsageError(f"slob reaches its servers by {row.name}", "leave it as it is")
+        if row.context == _INTERNAL:
+            made_options(row.name, row.value)
+            return self._catalogue.setting(row, Effect.NEW_SERVER)
+        return self._catalogue.setting(row, _EFFECTS[row.context])
+
+    def require(self, setting: Setting, value: str) -> None:
+        """Start the empty server with the value. UsageError if it refuses."""
+        try:
+            if setting.effect is Effect.NEW_SERVER:
+                self._initialised(f"with-{setting.name}-{value}", {setting.name: value})
+            else:
+                self._ask({"fsync": "off", setting.name: value})
+        except UsageError:
+            raise
+        except SlobError as error:
+            raise UsageError(f"{self._product} refuses {setting.name}={value}: {error.what}", error.remedy) from error
+
+    def _initialised(self, name: str, made: Mapping[str, str]) -> Path:
+        data = self._place / name
+        options = initdb_options(self._programs, self._account, made)
+        command: list[str | Path] = [self._programs.program("initdb"), "--pgdata", data, "--no-sync", *options]
+        role = ["--username", config.ROLE, "--auth", "reject", "--locale", "C.UTF-8"]
+        done = self._account.run([*command, *role], timeout=_TRIAL_S)
+        if done.returncode:
+            raise SlobError(_complaint(done.stderr))
+        return data
+
+    def _ask(self, settings: Mapping[str, str]) -> list[list[str]]:
+        """Return the catalogue of a server with these settings. SlobError with its complaint if it does not start."""
+        query = " ".join(read_statements(PACKAGE, "catalogue")["settings"].split())
+        options = [part for name, value in {**self._own, **settings}.items() for part in ("-c", f"{name}={value}")]
+        command: list[str | Path] = [
+            self._programs.program("postgres"),
+            "--single",
+            "-D",
+            self._data,
+            *options,
+            "postgres",
+        ]
+        done = self._account.run(command, f"COPY ({query}) TO STDOUT (FORMAT csv)\n", timeout=_TRIAL_S)
+        if done.returncode:
+            raise SlobError(_complaint(done.stderr))
+        # Its prompt stands before the first row and after the last.
+        said = done.stdout.partition("backend> ")[2].rpartition("backend> ")[0]
+        return list(csv.reader(io.StringIO(said)))
+
+
+def _complaint(said: str) -> str:
+    """Return what a program complained of, with its hint, in one line."""
+    hint = next((line.partition("HINT:")[2].strip().rstrip(".") for line in said.splitlines() if "HINT:" in line), "")
+    text = re.sub(r"^(FATAL|ERROR|initdb: error):\s+", "", config.last_complaint(said)) or "it gave no reason"
+    return f"{text} ({hint[0].lower()}{hint[1:]})" if hint else text
+
+
+class SessionSettings:
+    """The settings that sessions may change. Implements `openslob.engines.settings.KnownSettings`."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        version = connection.info.parameter_status("server_version") or ""
+        rows = connection.execute(read_statements(PACKAGE, "catalogue")["settings"]).fetchall()
+        self._catalogue = _Catalogue(f"{_PRODUCT} {version.split()[0]}", rows)
+
+    def find(self, name: str) -> Setting:
+        """Return a setting. UsageError for one that a session can't change."""
+        row = self._catalogue.row(name)
+        if _EFFECTS.get(row.context) is not Effect.SESSION:
+            raise UsageError(
+                f"a session can't change {row.name} (its context is {row.context})",
+                "slob changes what sessions can, on a server that it does not manage",
+            )
+        return self._catalogue.setting(row, Effect.SESSION)
+
+    def require(self, setting: Setting, value: str) -> None:
+        """Set the value in this session, and reset it. UsageError if the server refuses."""
+        name = sql.Identifier(*setting.name.split("."))
+        try:
+            set_in_session(self._connection, setting.name, value)
+            self._connection.execute(sql.SQL("RESET {}").format(name))
+        except psycopg.Error as error:
+            why = explain_error(error)
+            raise UsageError(f"the server refuses {setting.name}={value}: {why}") from error
+
+
+def set_in_session(connection: psycopg.Connection[Any], name: str, value: str) -> str:
+    """Set a setting in this session, and return its value as the server writes it."""
+    text = read_statements(PACKAGE, "catalogue")["set"]
+    rows = connection.execute(text, {"name": name, "value": value}).fetchall()
+    return str(rows[0][0])
+
+
+def shown(connection: psycopg.Connection[Any], changes: Sequence[Change], values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""
+    text = read_statements(PACKAGE, "catalogue")["shown"]
+    rows = {row[0]: row[1:] for row in connection.execute(text, {"names": [each.name for each in changes]})}
+    for change in changes:
+        value, source, file = rows.get(change.name, (None, "", ""))
+        taken = {
+            Effect.SESSION: value == values.get(change.name),
+            Effect.RESTART: source not in _AFTER_FILE and not str(file or "").endswith(_BY_STATEMENT),
+            Effect.NEW_SERVER: value == change.value,
+        }
+        if not taken[change.effect]:
+            raise not_taken(change, value)
+    return {name: row[0] for name, row in rows.items()}

@@ -1,0 +1,344 @@
+"""A driver: runs its part of a run's sessions, writes what they did to files of its own, and only then reports it.
+
+It does nothing by itself. Whatever becomes of the task that made it, sessions run only when the process that leads the
+run says so, to an agent that has the run's order; a second agent, or the same order again, is refused.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Event, Lock, Semaphore, Thread
+
+from openslob.engines.base import Engine, Session, SessionPlan
+from openslob.engines.patience import Patience
+from openslob.engines.registry import resolve_as_is
+from openslob.errors import SlobError, of_the_system, start_thread
+from openslob.fleet.messages import DRIVERS, FILES, Heard, Order, Said, Use, Who
+from openslob.host.sampler import OsReader, difference
+from openslob.interrupt import Interrupt
+from openslob.measurement import EngineDelta
+from openslob.places import home
+from openslob.record.thinning import ThinnedCsv
+from openslob.run.plan import Phase
+from openslob.run.recorder import Recorder
+from openslob.run.samplers import clock_offset_ns
+from openslob.run.worker import CONNECT_AT_ONCE, Lost, PhaseDone, Report, SliceDone, Worker, allow_files
+from openslob.units import NANOS
+
+# A driver to which nothing is said for so long ends its sessions: the leading process is gone, or can't reach it.
+ALONE_S = 120.0
+# How long sessions may take to end then, before they are cut off.
+LEAVE_S = 10.0
+# How often the files are looked after while nothing is reported.
+KEEP_S = 0.2
+# How long an answer may wait for the files to be written.
+MOST_WAIT_S = 5.0
+MOST_BYTES = 1024 * 1024
+WINDOW = "window"
+# The parts of runs that this process has had.
+_HAD: set[tuple[str, int]] = set()
+_BUSY = Lock()
+
+
+class DriverAgent:
+    """A driver as the leading process talks to it. Its calls return at once; one at a time is made."""
+
+    def __init__(self) -> None:
+        self._job: _Job | None = None
+
+    def who(self) -> Who:
+        """Return which process this is."""
+        return Who.here()
+
+    def reach(self, order: Order) -> float:
+        """Connect to the target and disconnect; return the server's clock minus this one's, in s."""
+        return _offset_s(resolve_as_is(order.target.reveal()))
+
+    def begin(self, order: Order) -> None:
+        """Begin to connect the sessions. SlobError for an order that was taken before."""
+        with _BUSY:
+            if (order.run, order.number) in _HAD:
+                raise SlobError("it has run these sessions before, and nothing is run twice")
+            _HAD.add((order.run, order.number))
+        self._job = _Job(order)
+        self._job.begin()
+
+    def exchange(self, said: Said) -> Heard:
+        """Do what is said, and return what was reported since."""
+        return self._require().exchange(said)
+
+    def finish(self) -> Use:
+        """Close the files, and return what was used in the window."""
+        return self._require().finish()
+
+    def read(self, name: str, offset: int) -> bytes:
+        """Return the next bytes of one of the files."""
+        with (self._require().folder / Path(name).name).open("rb") as file:
+            file.seek(offset)
+            return file.read(MOST_BYTES)
+
+    def discard(self) -> None:
+        """Remove the files: the leading process has them."""
+        self._require().discard()
+
+    def end(self) -> None:
+        """End all sessions that are left."""
+        if self._job is not None:
+            self._job.end()
+
+    def _require(self) -> _Job:
+        if self._job is None:
+            raise SlobError("it has no order of this run: its process was restarted")
+        return self._job
+
+
+class _Session(Worker):
+    """A session that says when it has the order of a phase."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        plan: SessionPlan,
+        report: Callable[[Report], None],
+        stopping: Callable[[], bool],
+        begun: Callable[[int], None],
+        gate: Semaphore,
+    ) -> None:
+        super().__init__(engine, plan, report, stopping, gate)
+        self._begun = begun
+
+    def _run_phase(self, session: Session, phase: Phase) -> None:
+        self._begun(self.number)
+        super()._run_phase(session, phase)
+
+
+class _Job:
+    """One driver's part of one run. Calls come from one thread; sessions and the keeper of the files have their own."""
+
+    def __init__(self, order: Order) -> None:
+        below = order.folder or home() / DRIVERS / order.run
+        self.folder = below / DRIVERS / str(order.number) if order.folder else below / str(order.number)
+        self._order = order
+        self._messages: Queue[Report] = Queue()
+        self._out: list[Report] = []
+        self._taken = 0
+        self._lock, self._files = Lock(), Lock()
+        self._stop, self._over = Event(), Event()
+        self._ended = self._measured = self._has_failed = False
+        self._said_at = time.monotonic()
+        self._phase: Phase | None = None
+        self._begun: set[int] = set()
+        self._error = ""
+        self._recorder: Recorder | None = None
+        self._os = OsReader([], [], list)
+        self._use = Use(folder=str(self.folder), why_unknown="the window was not begun")
+        self._sessions: list[_Session] = []
+        try:
+            self.folder.mkdir(parents=True)
+            self._raw = ThinnedCsv(self.folder)
+        except FileExistsError:
+            raise SlobError(f"{self.folder} is there: this part of the run was begun before") from None
+        except OSError as error:
+            raise of_the_system(error) from error
+
+    def begin(self) -> None:
+        """Connect, on threads of their own."""
+        start_thread(Thread(target=self._keep, name="files", daemon=True))
+        start_thread(Thread(target=self._connect, name="connect", daemon=True))
+
+    def _connect(self) -> None:
+        try:
+            engine = resolve_as_is(self._order.target.reveal())
+            engine.follow(Patience(Interrupt()))
+            offset_s = _offset_s(engine)
+            self._use = Use(clock_offset_s=offset_s, folder=str(self.folder), why_unknown="the window was not begun")
+            make, gate = partial(_Session, engine), Semaphore(CONNECT_AT_ONCE)
+            # All are there before the first one reports: the next phase is given to those that are there.
+            self._sessions = [
+                make(plan, self._messages.put, self._stop.is_set, self._begun.add, gate) for plan in self._order.plans
+            ]
+            allow_files(len(self._sessions))
+            for session in self._sessions:
+                start_thread(session)
+            if self._stop.is_set():
+                # They were told to end before there were any.
+                self._end_all()
+        except (SlobError, OSError, MemoryError) as error:
+            self._lose(str(error if isinstance(error, SlobError) else of_the_system(error)))
+        except BaseException as error:
+            self._lose(repr(error))
+            raise
+
+    def _lose(self, why: str) -> None:
+        """Report the sessions that could not be begun."""
+        self._stop.set()
+        begun = {session.number for session in self._sessions if session.ident is not None}
+        for plan in self._order.plans:
+            if plan.number not in begun:
+                self._messages.put(Lost(plan.number, why))
+        self._has_failed = True
+
+    def exchange(self, said: Said) -> Heard:
+        """Do what is said, and return the reports that were not heard yet."""
+        self._said_at = time.monotonic()
+        if said.stop or said.ended:
+            self._stop.set()
+        if said.phase is not None:
+            self._give(said.phase)
+        if said.ended and not self._ended:
+            self._ended = True
+            self._end_all()
+        for session in self._sessions:
+            if session.number in said.cancel and not session.cancel():
+                session.cut()
+            if session.number in said.cut:
+                session.cut()
+        alive = self._alive()
+        # Of a session that has ended, all reports must be heard.
+        with self._messages.all_tasks_done:
+            self._messages.all_tasks_done.wait_for(lambda: not self._messages.unfinished_tasks, MOST_WAIT_S)
+        begin_ns = self._phase.begin_ns if self._phase else 0
+        with self._lock:
+            # What was heard is not kept.
+            del self._out[: max(0, said.heard - self._taken)]
+            self._taken = max(self._taken, said.heard)
+            return Heard(self._taken, list(self._out), alive, begin_ns, len(self._begun), self._error)
+
+    def _end_all(self) -> None:
+        for session in self._sessions:
+            session.give(None)
+
+    def _alive(self) -> frozenset[int]:
+        if not self._sessions:
+            return frozenset() if self._has_failed else frozenset(plan.number for plan in self._order.plans)
+        # Those that were not begun yet are to come, unless they never will.
+        to_come = [] if self._has_failed else [each.number for each in self._sessions if each.ident is None]
+        return frozenset([*to_come, *(each.number for each in self._sessions if each.is_alive())])
+
+    def _give(self, phase: Phase) -> None:
+        if self._phase is not None and (self._phase.name, self._phase.begin_ns) == (phase.name, phase.begin_ns):
+            self._phase.end_ns = phase.end_ns
+            return
+        self._phase = phase
+        self._begun.clear()
+        if phase.name == WINDOW:
+            self._measured = True
+            run_time = self._order.plans[0].workload.run_time
+            self._recorder = Recorder(self._order.plans, phase.begin_ns, run_time, self._raw, _nothing_counted, _unseen)
+            self._before = self._os.read()
+        for session in self._sessions:
+            session.give(phase)
+
+    def _keep(self) -> None:
+        """Write what sessions report, then let it be heard; end all if nothing is said for too long."""
+        while not self._over.is_set():
+            batch = self._next()
+            try:
+                with self._files:
+                    self._write(batch)
+                with self._lock:
+                    self._out += batch
+            finally:
+                for _ in batch:
+                    self._messages.task_done()
+            if time.monotonic() > self._said_at + ALONE_S:
+                self.end()
+
+    def _write(self, batch: Sequence[Report]) -> None:
+        if self._recorder is None:
+            return
+        for message in batch:
+            self._recorder.handle(message)
+        if any(isinstance(message, SliceDone) for message in batch):
+            self._raw.flush()
+        if self._raw.error and not self._error:
+            self._error = str(self._raw.error)
+        if any(isinstance(message, PhaseDone) for message in batch):
+            self._note_use()
+
+    def _next(self) -> list[Report]:
+        batch: list[Report] = []
+        with suppress(Empty):
+            batch.append(self._messages.get(timeout=KEEP_S))
+            while True:
+                batch.append(self._messages.get_nowait())
+        return batch
+
+    def _note_use(self) -> None:
+        """Note what was used since the window was given out."""
+        used = difference(self._before, self._os.read())
+        cpu = used.cpu or {}
+        idle = sum(cpu.get(kind, 0.0) for kind in ("idle", "iowait"))
+        self._use = Use(
+            clock_offset_s=self._use.clock_offset_s,
+            seconds=used.seconds,
+            cpu_s=used.driver_cpu_s,
+            peak_rss_bytes=used.driver_peak_rss_bytes,
+            host_busy_s=sum(cpu.values()) - idle if cpu else None,
+            host_cpus=used.cores,
+            folder=str(self.folder),
+            why_unknown="; ".join(dict.fromkeys(used.unknown[name] for name in used.unknown if name in _READ)),
+        )
+
+    def finish(self) -> Use:
+        """Write all rows and close the files; return what was used."""
+        self._close_files()
+        sizes = {name: (self.folder / name).stat().st_size for name in FILES if (self.folder / name).exists()}
+        return Use(**{**vars(self._use), "sizes": sizes})
+
+    def end(self) -> None:
+        """End the sessions that are left, by force in the end."""
+        self._stop.set()
+        self._end_all()
+        for step in (Worker.cancel, Worker.cut):
+            alive = [session for session in self._sessions if session.is_alive()]
+            for session in alive:
+                step(session)
+            deadline = time.monotonic() + LEAVE_S / 2
+            for session in alive:
+                session.join(max(0.0, deadline - time.monotonic()))
+        self._over.set()
+        self._os.close()
+        self._close_files()
+        if not self._measured:
+            self.discard()
+
+    def discard(self) -> None:
+        """Remove the files, and the folder of the run with the last of them."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with suppress(OSError):
+            self.folder.parent.rmdir()
+
+    def _close_files(self) -> None:
+        with self._files:
+            if self._recorder is not None:
+                self._recorder.finish()
+                self._recorder = None
+            with suppress(SlobError):
+                self._raw.close()
+
+
+# What is read of a driver and its host.
+_READ = frozenset({"cpu", "driver_cpu_s", "driver_peak_rss_bytes"})
+
+
+def _offset_s(engine: Engine) -> float:
+    counters = engine.open_counters()
+    try:
+        return clock_offset_ns(counters)[1] / NANOS
+    finally:
+        counters.close()
+
+
+def _nothing_counted(_before: object, _after: object) -> EngineDelta:
+    return EngineDelta()
+
+
+def _unseen(_progress: object) -> None:
+    """Show nothing: the leading process does."""

@@ -1,0 +1,189 @@
+"""The sessions of a run dealt over the drivers of a fleet, and what the drivers wrote put beside the record."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from openslob.disk import write_atomically
+from openslob.drivers import DriverUse
+from openslob.engines.base import SessionPlan
+from openslob.errors import SlobError, UsageError, start_thread
+from openslob.fleet.channel import GONE, Buckets, Channel, Driver, Remote
+from openslob.fleet.messages import DRIVERS, FILES, Order, Use
+from openslob.record.raw_csv import COLUMNS, raw_table
+from openslob.run.crew import Member
+from openslob.run.plan import Phase
+from openslob.run.worker import Report
+from openslob.secrets import Target
+
+# What it takes to hand out a phase: a busy host lets a process wait for a part of a second, and some round trips, each
+# as slow as the slowest so far. What takes longer than MOST_LEAD_S is no driver to wait for.
+LEAD_S = 0.4
+LEAD_ROUND_TRIPS = 6
+MOST_LEAD_S = 30.0
+
+
+def dealt(plans: Sequence[SessionPlan], drivers: int) -> list[Sequence[SessionPlan]]:
+    """Return each driver's plans: neighbours together, so that every driver has sessions of all schemas and instances.
+
+    UsageError for fewer sessions than drivers.
+    """
+    if len(plans) < drivers:
+        raise UsageError(
+            f"there are {drivers} drivers for {len(plans)} session{'s'[: len(plans) > 1]}",
+            "use more sessions, or fewer drivers",
+        )
+    ends = [len(plans) * number // drivers for number in range(drivers + 1)]
+    return [plans[begin:end] for begin, end in pairwise(ends)]
+
+
+class FleetCrew:
+    """Implements `openslob.run.crew.Crew`. ``shared``: the drivers write into the record's folder themselves."""
+
+    def __init__(
+        self,
+        drivers: Sequence[Driver],
+        connect: Callable[[Driver, str], Remote],
+        target: Target,
+        plans: Sequence[SessionPlan],
+        report: Callable[[Report], None],
+        folder: Path,
+        shared: bool,
+    ) -> None:
+        self._folder, self._shared = folder, shared
+        run = f"{folder.name}-{uuid.uuid4().hex[:12]}"
+        self._channels = [
+            Channel(
+                driver,
+                lambda driver=driver: connect(driver, run),  # type: ignore[misc]
+                Order(run, driver.number, target, part, folder.absolute() if shared else None),
+                report,
+                len(drivers),
+            )
+            for driver, part in zip(drivers, dealt(plans, len(drivers)), strict=True)
+        ]
+
+    @property
+    def lead_s(self) -> float:
+        """What it takes to hand out a phase, by what exchanges with the drivers have taken."""
+        return min(MOST_LEAD_S, LEAD_S + LEAD_ROUND_TRIPS * max(channel.slowest_s for channel in self._channels))
+
+    @property
+    def members(self) -> Sequence[Member]:
+        """The sessions of all drivers."""
+        return [member for channel in self._channels for member in channel.members]
+
+    def start(self) -> None:
+        """Give each driver its order."""
+        for channel in self._channels:
+            start_thread(channel)
+
+    def give(self, phase: Phase | None, in_s: float = 0.0) -> None:
+        """Say the phase to every driver."""
+        for channel in self._channels:
+            channel.give(phase, in_s)
+
+    def late(self) -> str:
+        """Return the drivers whose sessions are not known to wait in the server for the begin, which is now."""
+        late = [each for each in self._channels if each.begun < len(each.members) and not each.lost]
+        if not late:
+            return ""
+        names = ", ".join(f"{each.driver.name} had handed out {each.begun} of {len(each.members)}" for each in late)
+        return (
+            f"late for the common start: {names}; is its host, or the network to it, too busy? The run ends: sessions "
+            "that begin later would measure something else"
+        )
+
+    def stop(self) -> None:
+        """Tell every driver that its sessions are to end."""
+        for channel in self._channels:
+            channel.ask(stop=True)
+
+    def collect(self) -> Sequence[DriverUse]:
+        """Fetch the files of all drivers, compare them with what was reported, and return what the drivers used."""
+        with ThreadPoolExecutor(len(self._channels)) as pool:
+            return list(pool.map(self._collect, self._channels))
+
+    def _collect(self, channel: Channel) -> DriverUse:
+        used, own = channel.use()
+        place = self._folder / DRIVERS / str(used.number)
+        if not self._shared:
+            fetched = own is not None and self._fetch(channel, own, place)
+            if not fetched:
+                where = own.folder if own else f"drivers/{channel.order.run}/{used.number} in its openslob's home"
+                return replace(used, files=where, left=True)
+        _tidy(place)
+        used = replace(used, files=f"{DRIVERS}/{used.number}")
+        try:
+            buckets, ops = _sums(place)
+        except SlobError as error:
+            return replace(used, lost=used.lost or str(error))
+        used = replace(used, ops_written=sum(ops.values()))
+        if not used.lost and (buckets != channel.buckets or ops != {n: c for n, c in channel.ops.items() if c}):
+            return replace(used, lost="reported other operations than it wrote to its files")
+        return used
+
+    def _fetch(self, channel: Channel, own: Use, place: Path) -> bool:
+        """Copy the files of a driver into the record's folder, and remove them there; return whether they are here."""
+        remote = channel.remote
+        if remote is None:
+            return False
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            for name, size in own.sizes.items():
+                content = b""
+                while len(content) < size and (part := remote.read(name, len(content))):
+                    content += part
+                write_atomically(place / name, content)
+                if len(content) != size:
+                    return False
+            remote.discard()
+        except (SlobError, *GONE):
+            return False
+        return True
+
+    def close(self) -> None:
+        """Let the drivers go."""
+        with ThreadPoolExecutor(len(self._channels)) as pool:
+            list(pool.map(Channel.close, self._channels))
+        if self._shared:
+            for channel in self._channels:
+                _tidy(self._folder / DRIVERS / str(channel.driver.number))
+            with suppress(OSError):
+                (self._folder / DRIVERS).rmdir()
+
+
+def _tidy(place: Path) -> None:
+    """Remove the files without rows, and a folder without files."""
+    for name, columns in COLUMNS.items():
+        with suppress(OSError):
+            if (place / name).stat().st_size <= len(",".join(columns)) + 1:
+                (place / name).unlink()
+    with suppress(OSError):
+        place.rmdir()
+
+
+def _sums(place: Path) -> tuple[Buckets, dict[int, int]]:
+    """Return what the files of a driver add up to: operations by bucket of each file, and by session."""
+    columns, rows = raw_table(place, "slices.csv")
+    session, count = columns.index("session"), columns.index("ops")
+    ops: dict[int, int] = {}
+    for row in rows:
+        if number := _whole(row[count]):
+            ops[_whole(row[session])] = ops.get(_whole(row[session]), 0) + number
+    buckets: Buckets = {}
+    for name in FILES[1:]:
+        for _second, kind, edge, found in raw_table(place, name)[1]:
+            key = (name, str(kind), _whole(edge))
+            buckets[key] = buckets.get(key, 0) + _whole(found)
+    return buckets, ops
+
+
+def _whole(cell: object) -> int:
+    return cell if isinstance(cell, int) else 0

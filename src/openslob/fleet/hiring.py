@@ -1,0 +1,133 @@
+"""The drivers that `--drivers` names: found or started, checked to be the same openslob, and given their sessions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from distributed import Client
+
+from openslob.engines.base import Engine, SessionPlan
+from openslob.errors import SlobError, UsageError
+from openslob.fleet.channel import GONE, Driver
+from openslob.fleet.crew import FleetCrew
+from openslob.fleet.dask import DaskRemote, Tls, connected, quiet, round_trip_s, who_are, workers
+from openslob.fleet.messages import Order, Who
+from openslob.fleet.naming import local_count
+from openslob.fleet.processes import local_processes
+from openslob.run.crew import Crew
+from openslob.run.worker import Report
+from openslob.secrets import Target
+
+_LOOPBACK = re.compile(r"\w+://(?:127\.|localhost:|\[::1\])")
+
+
+@contextmanager
+def hired(text: str, tls: Tls) -> Iterator[Fleet]:
+    """Hire the drivers that the text names for this block.
+
+    SlobError when there are none, or one of them does not have this openslob.
+    """
+    local = local_count(text)
+    with ExitStack() as stack:
+        stack.enter_context(quiet())
+        client = stack.enter_context(local_processes(local) if local else connected(text, tls.security()))
+        drivers = _drivers(client, text)
+        private = bool(local) or text.startswith("tls://") or all(_LOOPBACK.match(each.address) for each in drivers)
+        yield Fleet(client, drivers, shared=bool(local), private=private)
+
+
+def _drivers(client: Client, text: str) -> list[Driver]:
+    known = workers(client)
+    if not known:
+        raise SlobError(
+            f"no driver is connected to the scheduler {text}",
+            "start one on each host: dask worker, with the scheduler's address; docs/many-drivers.md",
+        )
+    names = {address: str(facts.get("name", "")) for address, facts in known.items()}
+    addresses = sorted(
+        known, key=lambda each: (not names[each].isdigit(), int(names[each]) if names[each].isdigit() else 0, each)
+    )
+    ours, found = Who.here(), who_are(client, addresses)
+    drivers = []
+    for number, address in enumerate(addresses, 1):
+        who = _same(number, address, found[address], ours)
+        drivers.append(Driver(number, address, who, who.machine == ours.machine, round_trip_s(client, address)))
+    return drivers
+
+
+def _same(number: int, address: str, found: Who | Exception, ours: Who) -> Who:
+    """Return who a driver is. SlobError unless it runs the same openslob."""
+    remedy = "install the same openslob on all hosts, and start the drivers again"
+    if isinstance(found, Exception):
+        what = " ".join(str(found).split()) or type(found).__name__
+        raise SlobError(f"driver {number} ({address}) does not have this openslob, or none: {what}", remedy)
+    if (found.version, found.code) != (ours.version, ours.code):
+        theirs = f"openslob {found.version} ({found.code})"
+        raise SlobError(
+            f"driver {number} ({found.host}, {address}) has {theirs}, and here is {ours.version} ({ours.code})", remedy
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Whether a driver reaches a target: the server's clock minus its own in s, or why it does not."""
+
+    driver: Driver
+    clock_offset_s: float | None
+    why: str = ""
+
+
+class Fleet:
+    """Hired drivers. ``shared``: they write where this process does. ``private``: nobody else hears what is said."""
+
+    def __init__(self, client: Client, drivers: Sequence[Driver], shared: bool, private: bool) -> None:
+        self.drivers = drivers
+        self._client = client
+        self._shared = shared
+        self._private = private
+
+    def hire(
+        self,
+        engine: Engine,
+        plans: Sequence[SessionPlan],
+        report: Callable[[Report], None],
+        _stopping: Callable[[], bool],
+        folder: Path,
+    ) -> Crew:
+        """Return the crew of a run, as `openslob.run.crew.Hire`."""
+        target = self._sent(engine)
+        return FleetCrew(self.drivers, self._connect, target, plans, report, folder, self._shared)
+
+    def _connect(self, driver: Driver, run: str) -> DaskRemote:
+        return DaskRemote(self._client, driver.address, f"slob-{run}-{driver.number}")
+
+    def _sent(self, engine: Engine) -> Target:
+        """Return the target as it is sent to the drivers. UsageError if others could read its password on the way."""
+        target = engine.address
+        if target.has_password and not self._private:
+            raise UsageError(
+                "the target's password would cross the network as it is, to be read by anybody",
+                "use TLS (tls://, see docs/many-drivers.md), or leave the password out of the target and give each "
+                "driver its own, in the password file of the engine",
+            )
+        return target
+
+    def reach(self, engine: Engine) -> list[Reach]:
+        """Let each driver connect to the target once."""
+        target = self._sent(engine)
+        return [self._reach(driver, target) for driver in self.drivers]
+
+    def _reach(self, driver: Driver, target: Target) -> Reach:
+        try:
+            remote = self._connect(driver, "check")
+            try:
+                return Reach(driver, remote.reach(Order("check", driver.number, target, (), None)))
+            finally:
+                remote.end()
+        except (SlobError, *GONE) as error:
+            return Reach(driver, None, str(error) or type(error).__name__)

@@ -1,0 +1,62 @@
+"""What reads and commits cost: the price of the server for the time in which there were a million of them.
+
+The price is the user's, and so is the currency, which is the unit of these figures in a record. Nothing converts one
+currency into another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from openslob.measurement import Measurement, Observed
+from openslob.metrics.quantity import Quantity
+from openslob.record.model import Figure, RunRecord
+from openslob.units import Price
+
+# The unit of figures whose unit is the currency of a price.
+CURRENCY = "currency"
+NO_PRICE = "no price of the server was given (--price)"
+NONE_DONE = "there was none in the window"
+_MILLION = 1e6
+# The workload's parameter in the ``spec`` of a record.
+PRICE = "price"
+
+
+def cost_per_million(price: Price | None, rate: Quantity) -> Quantity:
+    """Return what a million costs that come at ``rate`` per second."""
+    if price is None:
+        return Quantity.missing(NO_PRICE)
+    return Quantity(_MILLION * price.per_s).per(rate, NONE_DONE)
+
+
+def cost_at(rate: Callable[[Observed], Quantity]) -> Callable[[Observed], Quantity]:
+    """Return the function that computes what a million costs of what ``rate`` counts per second."""
+
+    def cost(measurement: Observed) -> Quantity:
+        return cost_per_million(_price_of_run(measurement), rate(measurement))
+
+    return cost
+
+
+def _price_of_run(measurement: Observed) -> Price | None:
+    return measurement.workload.price if isinstance(measurement, Measurement) else None
+
+
+def unit_in(measurement: Observed, unit: str) -> str:
+    """Return the unit of a figure of this measurement: the currency of its price in the place of `CURRENCY`."""
+    price = _price_of_run(measurement)
+    return unit if unit != CURRENCY or price is None else price.currency
+
+
+def price_of(record: RunRecord) -> Price | None:
+    """Return the price of the server of a record; None if there is none."""
+    text = record.spec.get(PRICE)
+    return Price.parse(str(text)) if text else None
+
+
+def cost_in(record: RunRecord, price: Price, rate_name: str) -> Figure:
+    """Return what a million costs at this price of what a record's figure ``rate_name`` counts per second."""
+    rate = record.summary.get(rate_name)
+    known = Quantity.missing("not recorded") if rate is None else Quantity(rate.value, rate.why or "")
+    cost = cost_per_million(price, known)
+    return Figure.of(cost.value, price.currency, cost.why)

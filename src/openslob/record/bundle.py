@@ -1,0 +1,319 @@
+"""A record as one file, with all that its figures can be checked with: `slob export --bundle` and `slob verify`.
+
+A bundle is a zip archive: `manifest.json` (what it is, with the SHA-256 of each file), `requirements.txt` (the Python
+packages of the program that made it) and the record's folder below `record/`. The archive's comment is the SHA-256 of
+all bytes before it, so no byte of the file can change unnoticed. Whoever can write a bundle can write its checksums,
+too: they tell of damage, not of forgery, unless the checksum is known from elsewhere.
+
+Archives come from others and are not trusted: nothing is written before names, kinds and sizes of all members are
+known to be harmless, and only into a new folder.
+
+History of the format, newest first:
+  1  first version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import distributions
+from pathlib import Path, PurePosixPath
+from secrets import token_hex
+from typing import IO, BinaryIO
+
+from openslob._version import __version__
+from openslob.disk import open_regular, refuse_planted, require_space
+from openslob.errors import SlobError
+from openslob.record import finding, store
+from openslob.record.finding import Found
+from openslob.record.model import RecordModel
+from openslob.record.versions import Format
+from openslob.secrets import redact_document, redact_text
+
+BUNDLE_VERSION = 1
+MANIFEST, LOCK, RECORD = "manifest.json", "requirements.txt", "record"
+_SEAL = re.compile(rb"sha256:([0-9a-f]{64})")
+_SEAL_BYTES = len("sha256:") + 64
+_CHUNK = 1024 * 1024
+# Far beyond any record: a week of load is 450 MB, an archive of numbers is a tenth of its content.
+MOST_FILES, MOST_MANIFEST_BYTES, MOST_BYTES, MOST_RATIO = 20_000, 16 * 1024**2, 64 * 1024**3, 200
+# What a small archive may grow to, whatever its ratio.
+_ALWAYS_BYTES = 16 * 1024**2
+# Files of a record's folder that are no part of it: its lock, and a page that is made of it.
+_LEFT_OUT = frozenset({store.MARKER_FILE, "report.html"})
+_NOT_OURS = "name a file that `slob export --bundle` wrote"
+
+
+class BundledFile(RecordModel):
+    """The SHA-256 of a file in a bundle, and its length."""
+
+    sha256: str
+    bytes: int
+
+
+class Manifest(RecordModel):
+    """What a bundle is of: the kind of the record and its id, who made it, and its files by their names in it."""
+
+    bundle_version: int = BUNDLE_VERSION
+    kind: str
+    id: str
+    openslob_version: str
+    python: str
+    platform: str
+    files: Mapping[str, BundledFile]
+
+
+FORMAT = Format(Manifest, "the manifest of a bundle", "bundle_version", BUNDLE_VERSION)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A bundle that was unpacked: its manifest, the record, its own checksum, and what was changed since it was made.
+
+    ``record`` is None if its folder can't be found because of these changes.
+    """
+
+    manifest: Manifest
+    record: Found | None
+    sha256: str
+    changed: tuple[str, ...]
+
+
+def save(found: Found, path: Path) -> str:
+    """Write the bundle of a record, all of it or nothing, and return its checksum.
+
+    Raises:
+        SlobError: The record is in progress, or can't be read, or the bundle can't be written.
+
+    """
+    folder = found.folder
+    if (pid := store.running_pid(folder)) is not None:
+        raise SlobError(f"{folder.name} is still in progress (process {pid})", "wait for its end")
+    files = list(_files(folder))
+    require_space(path.parent, sum(each.stat().st_size for each in files) // 4, "a bundle")
+    refuse_planted(path)
+    temporary = path.with_name(f".slob-{token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            _write(file, found, files)
+        seal = _seal(temporary)
+        temporary.replace(path)
+    except OSError as error:
+        raise SlobError(f"{path} can't be written: {error.strerror}", "free space, or name another file") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return seal
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not path.is_symlink() and not hidden and path.name not in _LEFT_OUT:
+            yield path
+
+
+def _write(file: BinaryIO, found: Found, paths: list[Path]) -> None:
+    folder, files = found.folder, dict[str, BundledFile]()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in paths:
+            name = f"{RECORD}/{folder.name}/{path.relative_to(folder).as_posix()}"
+            files[name] = _add(archive, name, path)
+        files[LOCK] = _add_text(archive, LOCK, _packages())
+        manifest = Manifest(
+            kind=found.kind.value,
+            id=folder.name,
+            openslob_version=__version__,
+            python=platform.python_version(),
+            platform=platform.platform(),
+            files=files,
+        )
+        _add_text(archive, MANIFEST, json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False))
+        archive.comment = b"sha256:" + b"0" * 64
+
+
+def _packages() -> str:
+    """Return the Python packages that this program runs with, as pip reads them."""
+    found = {(each.name or "").lower(): each.version for each in distributions()}
+    return "".join(f"{name}=={version}\n" for name, version in sorted(found.items()) if name)
+
+
+def _add(archive: zipfile.ZipFile, name: str, path: Path) -> BundledFile:
+    """Add a file; of a document or a text without what looks like a password, if that was put there by others."""
+    if path.suffix == ".json":
+        document = store.read_document(path)
+        clean = redact_document(document)
+        if clean != document:
+            return _add_text(archive, name, json.dumps(clean, indent=1, ensure_ascii=False))
+    if path.suffix == ".txt":
+        return _add_text(archive, name, redact_text(path.read_bytes().decode("utf-8", errors="replace")))
+    digest, length = hashlib.sha256(), 0
+    with path.open("rb") as source, archive.open(_member(name), "w", force_zip64=True) as target:
+        while chunk := source.read(_CHUNK):
+            digest.update(chunk)
+            length += len(chunk)
+            target.write(chunk)
+    return BundledFile(sha256=digest.hexdigest(), bytes=length)
+
+
+def _add_text(archive: zipfile.ZipFile, name: str, text: str) -> BundledFile:
+    raw = text.encode("utf-8")
+    archive.writestr(_member(name), raw)
+    return BundledFile(sha256=hashlib.sha256(raw).hexdigest(), bytes=len(raw))
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """Return a member without a time of its own: the same record makes the same bytes."""
+    info = zipfile.ZipInfo(name)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = (stat.S_IFREG | 0o644) << 16
+    return info
+
+
+def _seal(path: Path) -> str:
+    """Put the checksum of all that is before it at the end of a file, and return it."""
+    with path.open("r+b") as file:
+        digest = _digest(file)
+        file.seek(-64, os.SEEK_END)
+        file.write(digest.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    return digest
+
+
+def _digest(file: IO[bytes]) -> str:
+    """Return the SHA-256 of all bytes of a file but those of its seal."""
+    left = max(file.seek(0, os.SEEK_END) - _SEAL_BYTES, 0)
+    file.seek(0)
+    digest = hashlib.sha256()
+    while left and (chunk := file.read(min(_CHUNK, left))):
+        digest.update(chunk)
+        left -= len(chunk)
+    return digest.hexdigest()
+
+
+def is_bundle(path: Path) -> bool:
+    """Return whether a file may be a bundle, by its first bytes."""
+    try:
+        with open_regular(path) as file:
+            return file.read(2) == b"PK"
+    except OSError:
+        return False
+
+
+def unpack(path: Path, into: Path) -> Opened:
+    """Check a bundle and unpack its record into the folder ``into``, which is new and empty.
+
+    Raises:
+        SlobError: It is none, it is of a later version, or its members could do harm. Nothing is unpacked then.
+
+    """
+    with _open(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - _SEAL_BYTES, 0))
+        sealed = _SEAL.fullmatch(file.read())
+        digest = _digest(file)
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = _checked(path, archive, size)
+                manifest = _manifest(path, archive, members)
+                # The manifest is not in itself.
+                changed = list(_unpacked(archive, members, manifest, into))
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
+            raise SlobError(f"{path} is damaged or no bundle: {error}", _NOT_OURS) from error
+    if sealed is None or sealed[1].decode() != digest:
+        changed = changed or ["the archive itself: no file in it differs"]
+    return Opened(manifest, finding.at(into / RECORD / manifest.id), digest, tuple(changed))
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with open_regular(path) as file:
+            yield file
+    except FileNotFoundError as error:
+        raise SlobError(f"there is no file {path}", _NOT_OURS) from error
+    except OSError as error:
+        raise SlobError(f"{path} can't be read: {error.strerror}", _NOT_OURS) from error
+
+
+def _checked(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the members by name. SlobError if a name leads elsewhere, a member is no file, or all are too large."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for each in archive.infolist():
+        kind = stat.S_IFMT(each.external_attr >> 16)
+        if not _is_harmless(each.filename) or kind not in (0, stat.S_IFREG) or each.filename in members:
+            raise _refused(path, f"its member {each.filename!r} is no plain file below the archive")
+        if each.flag_bits & 1 or each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise _refused(path, f"its member {each.filename!r} is encrypted, or compressed in another way")
+        members[each.filename] = each
+    total = sum(each.file_size for each in members.values())
+    if len(members) > MOST_FILES or total > min(MOST_BYTES, max(MOST_RATIO * size, _ALWAYS_BYTES)):
+        raise _refused(path, f"its {len(members):,} members would be {total:,} bytes, from {size:,}")
+    return members
+
+
+def _is_harmless(name: str) -> bool:
+    parts = name.split("/")
+    plain = name.isprintable() and not re.search(r'[\\:*?"<>|]', name) and len(name) < 1000
+    return plain and str(PurePosixPath(name)) == name and all(0 < len(part) < 250 and part != ".." for part in parts)
+
+
+def _refused(path: Path, why: str) -> SlobError:
+    return SlobError(f"{path} is not unpacked: {why}", _NOT_OURS)
+
+
+def _manifest(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> Manifest:
+    member = members.get(MANIFEST)
+    if member is None or member.file_size > MOST_MANIFEST_BYTES:
+        raise SlobError(f"{path} is no bundle: it has no manifest.json", _NOT_OURS)
+    try:
+        document = json.loads(archive.read(member))
+    except (ValueError, RecursionError) as error:
+        raise SlobError(f"{path} is damaged: its manifest.json is no JSON", _NOT_OURS) from error
+    manifest = FORMAT.parse(document, f"manifest.json of {path}")
+    if not _is_harmless(manifest.id) or "/" in manifest.id:
+        raise _refused(path, f"its record {manifest.id!r} is no name of a folder")
+    return manifest
+
+
+def _unpacked(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], manifest: Manifest, into: Path
+) -> Iterator[str]:
+    """Unpack all files, and yield what each is whose bytes are not those that the manifest says."""
+    require_space(into, sum(each.file_size for each in members.values()), "a bundle")
+    for name in sorted(members.keys() - manifest.files.keys() - {MANIFEST}):
+        yield f"{name}: not in the manifest"
+    for name, said in manifest.files.items():
+        if name not in members:
+            yield f"{name}: missing"
+            continue
+        target = into / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            sha256 = _copied(archive, members[name], target)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            yield f"{name}: damaged ({error})"
+            continue
+        if sha256 != said.sha256:
+            yield f"{name}: changed"
+
+
+def _copied(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> str:
+    digest, left = hashlib.sha256(), member.file_size
+    with archive.open(member) as source, target.open("xb") as file:
+        while chunk := source.read(min(_CHUNK, left + 1)):
+            left -= len(chunk)
+            if left < 0:
+                raise zipfile.BadZipFile("it is longer than the archive says")
+            digest.update(chunk)
+            file.write(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,145 @@
+"""The history of a load on a server in words, as a table and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from openslob.analyze.compare import unit_of
+from openslob.analyze.history import LEAST_RUNS, History, HistoryChange, HistoryRun
+from openslob.report.folding import folded
+from openslob.report.format import quantity, wrapped
+from openslob.units import format_duration
+
+# Runs in the table of a terminal; with more, those before the last ones are shown only where something changed.
+MOST_RUNS = 40
+# Of histories with few runs, so many have a line.
+MOST_SHORT = 20
+_MOST_NAMED = 3
+
+
+def render_histories(found: Sequence[History], columns: int | None = None, whole: bool = False) -> str:
+    """Return the text of the histories; those too short for a change point have a line each, if others are not.
+
+    ``whole``: these have their runs, too.
+    """
+    shown = list(found) if whole else long_enough(found)
+    short = [each for each in found if each not in shown]
+    parts = ["\n".join(_lines(each, columns)) for each in shown]
+    return "\n\n".join([*parts, *(["\n".join(_short(short, columns))] if short else [])])
+
+
+def long_enough(found: Sequence[History]) -> list[History]:
+    """Return the histories with runs enough for a change point; all of them if none has."""
+    return [each for each in found if each.is_long] or list(found)
+
+
+def _short(short: Sequence[History], columns: int | None) -> list[str]:
+    """Return the latest of the histories with few runs, in a table of their own."""
+    head = ("last run (UTC)", "runs", "server", "load")
+    rows = [(when(each.runs[-1].started_at), str(len(each.runs)), each.server, each.words) for each in reversed(short)]
+    left = len(rows) - MOST_SHORT
+    more = [f"  {left} more are not shown; name a server or a --load, or use --all"] if left > 0 else []
+    title = f"FEWER THAN {LEAST_RUNS} RUNS, too few for a change point (--all shows each of them)"
+    return [title, *folded(head, rows[:MOST_SHORT], columns, texts={0, 2, 3}), *more]
+
+
+def headline(history: History) -> str:
+    """Return whose history it is, and of which time."""
+    days = [run.started_at[:10] for run in (history.runs[0], history.runs[-1])]
+    count = f"{len(history.runs)} run{'' if len(history.runs) == 1 else 's'}"
+    return f"{history.server} on {history.host}: {history.words}, {count}, {' to '.join(dict.fromkeys(days))}"
+
+
+def change_sentence(change: HistoryChange) -> str:
+    """Return a change point in words."""
+    how = {True: ", worse", False: ", better", None: ""}[change.worse]
+    return f"{change.figure} {change.change_pct:+.1f} % from {when(change.started_at)} on{how} (run {change.id})"
+
+
+def when(started_at: str) -> str:
+    """Return a time of a record as tables show it, in UTC."""
+    return started_at.replace("T", " ")[:16]
+
+
+def _lines(history: History, columns: int | None) -> list[str]:
+    lines = wrapped(headline(history), columns=columns) if columns else [headline(history)]
+    if history.left_out:
+        lines.append(f"{history.left_out} more failed or were interrupted, and are left out")
+    if history.changes:
+        head = ("from (UTC)", "figure", "before", "after", "change", "", "what else changed")
+        rows = [_change_row(each) for each in history.changes]
+        lines += ["", "CHANGE POINTS", *folded(head, rows, columns, texts={0, 1, 5, 6})]
+    elif len(history.runs) < LEAST_RUNS:
+        lines += ["", f"no change point can be seen in fewer than {LEAST_RUNS} runs"]
+    else:
+        lines += ["", f"no change point among {len(history.runs)} runs"]
+    columns_of = ("begun (UTC)", *history.figures, "what changed")
+    shown = [run for at, run in enumerate(history.runs) if _is_shown(history, at, run)]
+    left = len(history.runs) - len(shown)
+    more = [f"  {left} earlier runs without a change are not shown; -f csv has all"] if left else []
+    rows = [_run_row(history, run) for run in shown]
+    last = len(columns_of) - 1
+    return [*lines, "", "RUNS", *folded(columns_of, rows, columns, texts={0, last}), *more]
+
+
+def _is_shown(history: History, at: int, run: HistoryRun) -> bool:
+    begins = {each.at for each in history.changes}
+    return at >= len(history.runs) - MOST_RUNS or bool(run.changed or run.gap_s) or at in begins
+
+
+def _change_row(change: HistoryChange) -> tuple[str, ...]:
+    unit = unit_of(change.figure)
+    judged = {True: "worse", False: "better", None: ""}[change.worse]
+    return (
+        when(change.started_at), change.figure, quantity(change.before, unit), quantity(change.after, unit),
+        f"{change.change_pct:+.1f} %", judged, _named(change.changed),
+    )  # fmt: skip
+
+
+def _run_row(history: History, run: HistoryRun) -> tuple[str, ...]:
+    figures = [quantity(run.figures.get(name), unit_of(name)) for name in history.figures]
+    notes = [f"{format_duration(round(run.gap_s))} without a run"] if run.gap_s else []
+    notes += [f"{each.figure} {each.change_pct:+.1f} %" for each in history.changes if each.id == run.id]
+    return when(run.started_at), *figures, "; ".join([*notes, *([_named(run.changed)] if run.changed else [])])
+
+
+def _named(changed: Sequence[str]) -> str:
+    more = f"; and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+    return f"{'; '.join(changed[:_MOST_NAMED])}{more}"
+
+
+def history_json(history: History) -> dict[str, Any]:
+    """Return a history as plain values."""
+    return {
+        "target": history.target,
+        "server": history.server,
+        "host": history.host,
+        "load": history.load,
+        "parameters": dict(history.parameters),
+        "left_out": history.left_out,
+        "changes": [{**vars(each), "changed": list(each.changed)} for each in history.changes],
+        "runs": [
+            {
+                "id": run.id, "started_at": run.started_at, "figures": dict(run.figures),
+                "changed": list(run.changed), "gap_s": run.gap_s,
+            }
+            for run in history.runs
+        ],
+    }  # fmt: skip
+
+
+def history_rows(found: Sequence[History]) -> tuple[list[str], list[list[Any]]]:
+    """Return columns and rows of a table: a row for each run."""
+    names = list(dict.fromkeys(name for each in found for name in each.figures))
+    changes_of = [f"{name}_change_pct" for name in names]
+    columns = ["target", "host", "load", "id", "started_at", *names, *changes_of, "gap_s", "changed"]
+    rows = []
+    for each in found:
+        changes = {(change.figure, change.at): change.change_pct for change in each.changes}
+        for at, run in enumerate(each.runs):
+            rows.append([
+                each.target, each.host, each.load, run.id, run.started_at, *(run.figures.get(n) for n in names),
+                *(changes.get((n, at)) for n in names), run.gap_s, "; ".join(run.changed),
+            ])  # fmt: skip
+    return columns, rows

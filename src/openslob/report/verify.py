@@ -1,0 +1,268 @@
+"""Checks of a record: every figure derived again from its raw files, and what that comes to in words."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openslob.analyze.derive import Derived, RawRows, derived, off_the_method
+from openslob.analyze.lab import with_results
+from openslob.analyze.repeated import with_findings
+from openslob.errors import SlobError
+from openslob.record import endurance, lab, repeated, store
+from openslob.record.bundle import Opened
+from openslob.record.finding import Found, Kind
+from openslob.record.model import DocumentModel, RecordKind, RunRecord
+from openslob.record.raw_csv import Event, event_rows, raw_table
+from openslob.report.endurance import with_figures
+from openslob.report.folding import folded
+from openslob.report.format import wrapped
+from openslob.report.record_view import VALIDITY
+from openslob.report.tables import tables_of
+
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True)
+class RunCheck:
+    """A run's numbers, each recorded and derived, and which sessions did other operations than its seed says.
+
+    ``problem`` says why nothing can be derived; else it is empty.
+    """
+
+    id: str
+    seed: int | None
+    numbers: tuple[Derived, ...] = ()
+    faults: tuple[str, ...] = ()
+    slices: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the check of a record found: of its runs, of its own document, and of the bundle that it came in.
+
+    ``raw`` says why figures of the record's own can't be derived; else it is empty.
+    """
+
+    kind: Kind
+    id: str
+    runs: tuple[RunCheck, ...]
+    numbers: tuple[Derived, ...] = ()
+    raw: str = ""
+    bundle: Opened | None = None
+
+    @property
+    def every(self) -> Iterator[tuple[str, Derived]]:
+        """All numbers, with the run that each is of; empty for the record itself."""
+        yield from (("", each) for each in self.numbers)
+        yield from ((run.id, each) for run in self.runs for each in run.numbers)
+
+    @property
+    def differing(self) -> list[tuple[str, Derived]]:
+        """The numbers that differ from what the raw files say."""
+        return [(run, each) for run, each in self.every if each.value is not None and not each.same]
+
+    @property
+    def unknown(self) -> list[tuple[str, Derived]]:
+        """The numbers that the raw files do not say."""
+        return [(run, each) for run, each in self.every if each.value is None]
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """What of the bundle is not as it was written."""
+        return self.bundle.changed if self.bundle else ()
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong, in words, the worst first; none if the record is what it says."""
+        found = [f"changed since the bundle was made: {each}" for each in self.changed]
+        found += [_in_words(run, each) for run, each in self.differing]
+        found += [f"{run.id}: {each}" for run in self.runs for each in run.faults]
+        return [*found, *(f"{run.id}: {run.problem}" for run in self.runs if run.problem)]
+
+
+def _in_words(run: str, number: Derived) -> str:
+    of = f"{run}: " if run else ""
+    return f"{of}{number.name} is {number.recorded!r}, and the raw files say {number.value!r}"
+
+
+def verify(found: Found, bundle: Opened | None = None) -> Verification:
+    """Derive every figure of a record again, and of all its runs. SlobError if the record can't be read."""
+    if found.kind is Kind.RUN:
+        return Verification(found.kind, found.folder.name, (_checked(found.folder, found.path),), bundle=bundle)
+    runs = tuple(_checked(entry.path, entry.path) for entry in store.find(found.folder))
+    check = _DOCUMENTS.get(found.kind)
+    numbers = tuple(check(found.folder)) if check else ()
+    return Verification(found.kind, found.folder.name, runs, numbers, _WITHOUT_RAW.get(found.kind, ""), bundle)
+
+
+# Why the figures of these kinds can't be derived again.
+_WITHOUT_RAW: Mapping[Kind, str] = {
+    Kind.STORAGE: "fio's own numbers are all that there is of a raw measurement",
+    Kind.FAILOVER: "the sessions' single operations are not kept",
+    Kind.CRASH: "the driver's ledgers are not kept",
+}
+
+
+def _checked(folder: Path, path: Path) -> RunCheck:
+    try:
+        return derive_run(folder, store.load(path))
+    except SlobError as error:
+        return RunCheck(folder.name, None, problem=str(error))
+
+
+def _of_endurance(folder: Path) -> Iterator[Derived]:
+    record = endurance.load(folder)
+    yield from _same(record, with_figures(folder, record), ("summary",))
+
+
+def _of_repeated(folder: Path) -> Iterator[Derived]:
+    record = repeated.load(folder)
+    yield from _same(record, with_findings(record), ("summary", "changes"))
+    for each in record.times:
+        if each.run and (figure := store.load(folder / each.run).summary.get("ops_per_s")) is not None:
+            recorded = each.figures.get("ops_per_s")
+            if recorded is not None:
+                yield Derived(f"times.{each.number}.ops_per_s", recorded, figure.value)
+
+
+def _of_lab(folder: Path) -> Iterator[Derived]:
+    record = lab.load(folder)
+    yield from _same(record, with_results(record, VALIDITY), ("results",))
+
+
+_DOCUMENTS: Mapping[Kind, Callable[[Path], Iterator[Derived]]] = {
+    Kind.ENDURANCE: _of_endurance,
+    Kind.REPEATED: _of_repeated,
+    Kind.LAB: _of_lab,
+}
+
+
+def _same(record: DocumentModel, again: DocumentModel, parts: tuple[str, ...]) -> Iterator[Derived]:
+    """Yield each number in these parts of a document beside that of the document that was made again."""
+    before, after = (dict(_leaves("", each.model_dump(mode="json", include=set(parts)))) for each in (record, again))
+    for name, value in before.items():
+        yield Derived(name, value, after.get(name), "" if name in after else "the raw files do not say it any more")
+
+
+def _leaves(name: str, value: object) -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _leaves(f"{name}.{number}", inner)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield name, float(value)
+
+
+def derive_run(folder: Path, record: RunRecord) -> RunCheck:
+    """Derive every figure of a run or an observation from the raw files in its folder."""
+    slices = slices_of(folder)
+    raw = RawRows(
+        slices=slices,
+        waits=_rows(folder, "waits.csv"),
+        engine_ns=_span(folder, "engine.csv"),
+        host_ns=_span(folder, "os.csv"),
+        thinned=any(each.kind == Event.STEP_S for each in event_rows(folder)),
+    )
+    own = record.kind is RecordKind.RUN
+    return RunCheck(
+        record.id,
+        record.spec.get("seed"),
+        tuple(derived(record, tables_of(folder, record), raw)),
+        tuple(off_the_method(record, slices)) if own else (),
+        len(slices),
+    )
+
+
+def slices_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the slices of a run, by column."""
+    return _rows(folder, "slices.csv")
+
+
+def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    columns, rows = raw_table(folder, name)
+    return [dict(zip(columns, row, strict=False)) for row in rows]
+
+
+def _span(folder: Path, name: str) -> tuple[int, ...]:
+    """Return the first and the last moment in a file, in ns."""
+    columns, rows = raw_table(folder, name)
+    last = columns.index("end_ns") if "end_ns" in columns else 0
+    return (int(rows[0][0] or 0), int(rows[-1][last] or 0)) if rows else ()
+
+
+def render_verification(found: Verification, columns: int | None = None) -> str:
+    """Return the text: what was compared, what is the same, what differs, and what can't be derived."""
+    lines = [f"{found.kind} {found.id}"]
+    if found.bundle:
+        made = found.bundle.manifest
+        size = sum(each.bytes for each in made.files.values())
+        state = "all as they were written" if not found.changed else f"{len(found.changed)} not as it was written"
+        lines += [f"bundle      made by openslob {made.openslob_version} with Python {made.python}"]
+        lines += [f"checksums   {len(made.files)} files, {size:,} bytes: {state}", f"SHA-256     {found.bundle.sha256}"]
+    lines += _fact("figures     ", _of_figures(found), columns)
+    if slices := sum(run.slices for run in found.runs):
+        off = sum(len(run.faults) for run in found.runs)
+        state = f"{off} sessions differ" if off else "that of its seed in each session"
+        lines += _fact("operations  ", f"the order of their kinds at the ends of {slices:,} slices: {state}", columns)
+    if found.faults:
+        lines += ["", "WHAT IS WRONG"]
+        for fault in found.faults[:_MOST_NAMED]:
+            lines += wrapped(fault, columns=columns) if columns else [fault]
+        if len(found.faults) > _MOST_NAMED:
+            lines.append(f"and {len(found.faults) - _MOST_NAMED} more (--json has all)")
+    return "\n".join([*lines, *_not_derived(found, columns)])
+
+
+def _fact(name: str, text: str, columns: int | None) -> list[str]:
+    wide = textwrap.wrap(text, max(columns - len(name), 20)) if columns else [text]
+    return [f"{name if number == 0 else ' ' * len(name)}{line}" for number, line in enumerate(wide)]
+
+
+def _of_figures(found: Verification) -> str:
+    every = list(found.every)
+    if not every:
+        return found.raw or "none: the record has no figures, or no raw files"
+    known = len(every) - len(found.unknown)
+    of_runs = f" of {len(found.runs)} runs" if len(found.runs) > 1 else ""
+    state = f"{len(found.differing)} differ" if found.differing else "all the same"
+    raw = f"; {found.raw}" if found.raw else ""
+    return f"{known:,} of {len(every):,}{of_runs} derived again from the raw files: {state}{raw}"
+
+
+def _not_derived(found: Verification, columns: int | None) -> list[str]:
+    if not found.unknown:
+        return []
+    by_name: dict[tuple[str, str], int] = {}
+    for _, each in found.unknown:
+        by_name[each.name, each.why] = by_name.get((each.name, each.why), 0) + 1
+    rows = [(name, str(count), why) for (name, why), count in by_name.items()][:_MOST_NAMED]
+    more = [f"  and {len(by_name) - _MOST_NAMED} more"] if len(by_name) > _MOST_NAMED else []
+    return ["", "NOT DERIVED", *folded(("figure", "runs", "why"), rows, columns, texts={0, 2}), *more]
+
+
+def verification_json(found: Verification) -> dict[str, Any]:
+    """Return the same as plain values."""
+    bundle = found.bundle
+    return {
+        "kind": found.kind.value,
+        "id": found.id,
+        "bundle": bundle and {"sha256": bundle.sha256, **bundle.manifest.model_dump(mode="json", exclude={"files"})},
+        "changed": list(found.changed),
+        "compared": sum(each.value is not None for _, each in found.every),
+        "differing": [
+            {"run": run, "figure": each.name, "recorded": each.recorded, "derived": each.value}
+            for run, each in found.differing
+        ],
+        "not_derived": [{"run": run, "figure": each.name, "why": each.why} for run, each in found.unknown],
+        "why_not_derived": found.raw or None,
+        "slices": sum(run.slices for run in found.runs),
+        "faults": found.faults,
+        "verified": not found.faults,
+    }

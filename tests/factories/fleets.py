@@ -1,0 +1,192 @@
+"""Drivers without Dask: agents in this process, and a server without a database whose sessions make operations up."""
+
+import pickle
+import random
+import threading
+import time
+from dataclasses import dataclass, field
+
+from openslob.counts import SliceCounts
+from openslob.engines.base import CounterReading, SliceResult
+from openslob.engines.patience import Patience
+from openslob.fleet import agent as agent_module
+from openslob.fleet.agent import DriverAgent
+from openslob.fleet.channel import Driver
+from openslob.fleet.crew import FleetCrew
+from openslob.fleet.messages import Who
+from openslob.histogram import Histogram
+from openslob.interrupt import Interrupt
+from openslob.method import OpKind
+from openslob.run.accumulator import WindowAccumulator
+from openslob.run.plan import Phase, session_plans
+from openslob.run.progress import Connecting
+from openslob.run.session_pool import SessionPool
+from openslob.run.worker import SliceDone
+from openslob.secrets import Target
+from openslob.units import NANOS
+from openslob.workload import Workload
+
+# The clock of the server, which is not that of any driver.
+AHEAD_NS = 3600 * NANOS
+HERE = Who("host", 1, "machine", "3", "1", "code")
+
+
+def server_ns():
+    return time.time_ns() + AHEAD_NS
+
+
+class MadeUp:
+    """A session that waits for the begin as in a server, then makes up a slice."""
+
+    def __init__(self, server, plan):
+        self._server = server
+        self._plan = plan
+        self._random = random.Random(f"{server.seed}/{plan.number}")
+        self._cancelled = threading.Event()
+
+    def prepare(self):
+        if self._plan.number in self._server.refused:
+            raise self._server.refused[self._plan.number]
+
+    def plans(self):
+        return {"select": "by the index"}
+
+    def backend_id(self):
+        return self._plan.number
+
+    def instance(self):
+        return None
+
+    def run_slice(self, order):
+        while server_ns() < min(order.not_before_ns, order.until_ns):
+            time.sleep(0.005)
+        begin_ns = max(order.not_before_ns, server_ns())
+        while server_ns() < order.until_ns and not self._cancelled.wait(0.005) and not self._server.stopped.is_set():
+            pass
+        latency = {kind: self._histogram() for kind in OpKind}
+        ops = sum(histogram.count for histogram in latency.values())
+        return SliceResult(begin_ns, server_ns(), begin_ns, SliceCounts(ops=ops), latency)
+
+    def _histogram(self):
+        counts = {
+            self._random.randrange(1800): self._random.randrange(1, 1000) for _ in range(self._random.randrange(40))
+        }
+        return Histogram(counts, sum_us=float(sum(counts)), max_us=float(max(counts, default=0)))
+
+    def cancel(self):
+        self._cancelled.set()
+        return True
+
+    def cut(self):
+        self._cancelled.set()
+
+    def close(self):
+        pass
+
+
+@dataclass
+class MadeUpServer:
+    """The engine of `MadeUp` sessions; ``refused`` has errors by session."""
+
+    seed: int = 0
+    refused: dict = field(default_factory=dict)
+    stopped: threading.Event = field(default_factory=threading.Event)
+    address: Target = field(default_factory=lambda: Target.parse("postgresql://u@made.up/d"))
+
+    def follow(self, patience):
+        pass
+
+    def open_session(self, plan):
+        return MadeUp(self, plan)
+
+    def open_counters(self):
+        return self
+
+    def read(self):
+        return CounterReading(server_ns(), {}, "")
+
+    def open_stop(self):
+        return self
+
+    def request(self):
+        self.stopped.set()
+
+    def obstacle(self):
+        return ""
+
+    def close(self):
+        pass
+
+
+class Line:
+    """The line to an agent: what goes over it is pickled. It breaks when ``broken`` is set, and may delay answers."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.broken = False
+        self.delays = {}
+        self.lose_answers = 0
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            if self.broken:
+                raise OSError("connection refused")
+            time.sleep(self.delays.get(name, 0))
+            answer = pickle.dumps(getattr(self.agent, name)(*pickle.loads(pickle.dumps(arguments))))
+            return pickle.loads(answer)
+
+        return call
+
+
+@dataclass
+class Rig:
+    """A crew of several drivers, and the pool and accumulator of a run that it belongs to."""
+
+    server: MadeUpServer
+    folder: object
+    drivers: int = 2
+    sessions: int = 6
+    run_time: float = 0.1
+    shared: bool = True
+    # Whether a driver may be late: a busy host lets processes wait.
+    lenient: bool = True
+    lines: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.workload = Workload(schemas=1, sessions=self.sessions, run_time=self.run_time, warmup=0)
+        self.plans = session_plans(self.workload, 8192, "t")
+        self.lines = {number: Line(DriverAgent()) for number in range(1, self.drivers + 1)}
+        self.interrupt = Interrupt()
+        self.pool = SessionPool(self.server, self.plans, Patience(self.interrupt), self.hire, self.folder)
+        self.pool.clock_offset_ns = AHEAD_NS
+        if self.lenient:
+            self.pool.crew.late = str
+
+    def hire(self, engine, plans, report, _stopping, folder):
+        named = [Driver(number, f"tcp://h:{number}", HERE, True, 0.001) for number in self.lines]
+        connect = lambda driver, _run: self.lines[driver.number]  # noqa: E731
+        self.crew = FleetCrew(named, connect, engine.address, plans, report, folder, self.shared)
+        return self.crew
+
+    def window(self, lead_s=0.05):
+        """Run all of it; returns the drivers' accounts and the accumulator."""
+        try:
+            self.pool.connect_all(Connecting(lambda _: None))
+            begin_ns = server_ns() + int(lead_s * NANOS)
+            accumulator = WindowAccumulator(self.plans, begin_ns)
+
+            def handle(message):
+                if isinstance(message, SliceDone):
+                    accumulator.add(message.session, message.result)
+
+            phase = Phase("window", begin_ns, begin_ns + int(self.run_time * NANOS))
+            self.pool.run_phase(phase, handle)
+            return self.pool.crew.collect(), accumulator
+        finally:
+            self.pool.shutdown()
+
+
+def use_made_up(monkeypatch, server, home):
+    """Let agents in this process connect to the made-up server, and keep files below ``home``."""
+    monkeypatch.setattr(agent_module, "resolve_as_is", lambda _target: server)
+    monkeypatch.setenv("OPENSLOB_HOME", str(home))

@@ -1,0 +1,45 @@
+"""The verdict on drivers, of one and of many."""
+
+from dataclasses import replace
+
+import pytest
+
+from factories.measurements import measurement
+from openslob.analyze.verdicts import driver_quiet
+from openslob.drivers import DriverUse
+from openslob.record.model import Holds
+
+ONE = DriverUse(
+    1, "tls://a:1", "a", 7, "machine", False, range(4), seconds=60.0, cpu_s=1.2, host_busy_s=24.0, host_cpus=4
+)
+
+
+def judged(*drivers):
+    return driver_quiet(measurement(drivers=drivers))
+
+
+def test_each_driver_is_judged_and_the_busiest_named():
+    found = judged(ONE, replace(ONE, number=2, cpu_s=6.0))
+    assert found.verdict is Holds.HOLDS
+    assert "Of 2 drivers the busiest used 10.0 % of one CPU (25 % is allowed)" in found.why
+    assert (found.figures["driver_1_cpu_pct"], found.figures["driver_2_cpu_pct"]) == (2.0, 10.0)
+    assert found.figures["driver_cpu_pct_of_db"] == driver_quiet(measurement()).figures["driver_cpu_pct_of_db"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict", "said"),
+    [
+        ({"cpu_s": 30.0}, Holds.FAILS, "driver 2 (a, pid 7) used 50 % of one CPU (25 % is allowed)"),
+        ({"host_busy_s": 230.0}, Holds.FAILS, "driver 2 (a, pid 7) ran on a host whose CPUs were 96 % busy"),
+        ({"lost": "is gone"}, Holds.UNKNOWN, "driver 2 (a, pid 7) is gone"),
+        ({"cpu_s": None, "why_unknown": "no /proc"}, Holds.UNKNOWN, "did not say what it used: no /proc"),
+    ],
+)
+def test_one_driver_that_is_not_quiet_is_named(changed, verdict, said):
+    found = judged(ONE, replace(ONE, number=2, **changed))
+    assert found.verdict is verdict
+    assert said in found.why
+
+
+def test_a_busy_host_is_no_fault_of_a_driver_beside_the_server():
+    assert judged(replace(ONE, host_busy_s=230.0, here=True)).verdict is Holds.HOLDS

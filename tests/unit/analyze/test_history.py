@@ -1,0 +1,127 @@
+"""The history of a server: change points, what changed with them, gaps, and what belongs to one history."""
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from factories.records import physical
+from openslob.analyze.history import History, histories
+from openslob.errors import UsageError
+from openslob.record.model import Figure, RunRecord, Status
+from openslob.report.charts.history import history_picture
+from openslob.report.history import history_json, history_rows, render_histories
+
+BEGAN = datetime.fromisoformat("2026-03-01T12:00:00+00:00")
+
+
+def run_at(number: int, rate: float, *, after_s: float = 0.0, **engine: Any) -> RunRecord:
+    made = physical()
+    at = BEGAN + timedelta(hours=number, seconds=after_s)
+    return made.model_copy(
+        update={
+            "id": f"run-{number:03}",
+            "started_at": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "status": Status.COMPLETE,
+            "summary": {**made.summary, "ops_per_s": Figure(value=rate, unit="1/s")},
+            "engine": {**made.engine, "target": "big", **engine},
+        }
+    )
+
+
+def series(before: float, after: float, step: int = 20, runs: int = 30, **engine: Any) -> list[RunRecord]:
+    random = np.random.default_rng(4)
+    rates = [float(random.normal(before if n < step else after, before / 100)) for n in range(runs)]
+    return [run_at(n, rate, **(engine if n >= step else {})) for n, rate in enumerate(rates)]
+
+
+def the_only(records: list[RunRecord], **options: Any) -> History:
+    (found,) = histories(records, **options)
+    return found
+
+
+def test_a_step_is_placed_with_what_changed_then() -> None:
+    found = the_only(series(10_000, 9_000, version="99.4"), figures=["ops_per_s"])
+    (change,) = found.changes
+    assert abs(change.at - 20) <= 1
+    assert change.worse
+    assert change.change_pct == pytest.approx(-10, abs=1)
+    assert any("99.4" in each for each in change.changed)
+    assert found.worse_within(11)
+    assert not found.worse_within(5)
+
+
+def test_many_short_histories_have_a_line_each_beside_a_long_one() -> None:
+    where = "/home/u/.local/share/openslob/servers/{}/run:5432/slob"
+    long = [run_at(n, 100, target=where.format("big")) for n in range(6)]
+    few = [run_at(n, 100, target=where.format(f"lab-{n}")) for n in range(25)]
+    found = histories([*long, *few])
+    text = render_histories(found, 120)
+    assert text.startswith("big on ")
+    assert "/servers/" not in text
+    assert text.count("lab-") == 20
+    assert "5 more are not shown" in text
+    assert render_histories(found, 120, whole=True).count("RUNS\n") == 26
+    assert len(history_picture(found).panels) == 2
+    short = histories(few[:2])
+    assert render_histories(short, 120).count("RUNS\n") == 2
+    assert {each.server for each in short} == {"lab-0", "lab-1"}
+    assert history_json(short[0])["target"] == where.format("lab-0")
+
+
+def test_a_step_upwards_is_no_failure() -> None:
+    found = the_only(series(9_000, 10_000), figures=["ops_per_s"])
+    assert found.changes[0].worse is False
+    assert found.worse_within(30) == []
+
+
+def test_the_same_rate_all_the_time_has_no_change() -> None:
+    assert the_only(series(10_000, 10_000), figures=["ops_per_s"]).changes == ()
+
+
+def test_a_changed_setting_is_named_where_it_changed_and_a_new_parameter_is_another_history() -> None:
+    runs = series(10_000, 10_000, settings={"shared_buffers": "2GB"})
+    found = the_only(runs)
+    marked = [run for run in found.runs if run.changed]
+    assert [run.id for run in marked] == ["run-020"]
+    assert any("shared_buffers" in each and "-> 2GB" in each for each in marked[0].changed)
+    other = runs[-1].model_copy(update={"id": "other", "spec": {**runs[-1].spec, "work_unit": 77}})
+    both = histories([*runs, other])
+    assert [len(each.runs) for each in both] == [30, 1]
+    assert [set(each.parameters) for each in both] == [{"work_unit"}, {"work_unit"}]
+
+
+def test_a_time_without_runs_is_a_gap_and_failed_runs_are_left_out() -> None:
+    runs = [run_at(n, 100.0, after_s=0 if n < 5 else 86_400 * 9) for n in range(10)]
+    failed = run_at(3, 1.0).model_copy(update={"id": "bad", "status": Status.FAILED})
+    found = the_only([*runs, failed])
+    assert [(run.id, round(run.gap_s or 0)) for run in found.runs if run.gap_s] == [("run-005", 86_400 * 9 + 3600)]
+    assert found.left_out == 1
+
+
+def test_an_unknown_figure_is_refused() -> None:
+    with pytest.raises(UsageError, match="no figure"):
+        histories([], ["speed"])
+
+
+def test_the_text_fits_80_columns_and_tables_have_a_row_for_each_run() -> None:
+    found = the_only(series(10_000, 9_000, version="99.4"), figures=["ops_per_s"])
+    text = render_histories([found], 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "CHANGE POINTS" in text
+    columns, rows = history_rows([found])
+    assert len(rows) == 30
+    assert sum(row[columns.index("ops_per_s_change_pct")] is not None for row in rows) == 1
+    assert len(json.loads(json.dumps(history_json(found)))["runs"]) == 30
+
+
+def test_a_history_is_one_picture(tmp_path: Path) -> None:
+    from openslob.report.charts.history import history_picture  # noqa: PLC0415
+    from openslob.report.charts.picture import save_all  # noqa: PLC0415
+
+    picture = history_picture([the_only(series(10_000, 9_000, version="99.4"))])
+    (file,) = save_all([picture], tmp_path, "svg")
+    assert "ops_per_s" in file.read_text()

@@ -1,0 +1,172 @@
+"""Sessions dealt over drivers: what they report adds up to what they wrote, and who is late or gone is named."""
+
+import threading
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factories.fleets import MadeUpServer, Rig, use_made_up
+from openslob.errors import SlobError, UsageError
+from openslob.fleet import channel
+from openslob.fleet.crew import dealt
+from openslob.histogram import lower_edge_us
+from openslob.record.raw_csv import raw_table
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    made = MadeUpServer()
+    use_made_up(monkeypatch, made, tmp_path / "home")
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "20261122-120000-run"
+    place.mkdir()
+    return place
+
+
+def written(folder):
+    """Operations by bucket, and by session, of the files of all drivers."""
+    buckets, ops = Counter(), Counter()
+    for place in (folder / "drivers").iterdir():
+        for _second, kind, edge, count in raw_table(place, "latency.csv")[1]:
+            buckets[kind, edge] += count
+        columns, rows = raw_table(place, "slices.csv")
+        for row in rows:
+            ops[row[columns.index("session")]] += row[columns.index("ops")]
+    return buckets, ops
+
+
+def merged(accumulator):
+    buckets = Counter()
+    for kind, histogram in accumulator.latency.items():
+        for bucket, count in histogram.counts.items():
+            buckets[kind.value, lower_edge_us(bucket)] += count
+    return buckets, Counter({each.number: each.counts.ops for each in accumulator.totals()})
+
+
+@given(st.integers(1, 5), st.integers(0, 7), st.integers(0, 2**32), st.booleans())
+@settings(max_examples=5, deadline=None)
+def test_what_was_merged_is_the_sum_of_what_drivers_wrote_bucket_for_bucket(
+    tmp_path_factory, drivers, more, seed, shared
+):
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("record")
+        server = MadeUpServer(seed)
+        use_made_up(monkeypatch, server, home)
+        rig = Rig(server, folder, drivers=drivers, sessions=drivers + more, shared=shared)
+        used, accumulator = rig.window()
+        assert written(folder) == merged(accumulator)
+    assert rig.pool.errors == []
+    assert [each.lost for each in used] == [""] * drivers
+    assert [each.ops for each in used] == [each.ops_written for each in used]
+    assert sum(each.ops for each in used) == accumulator.counts.ops
+    assert [number for each in used for number in each.sessions] == list(range(drivers + more))
+    assert not list(home.glob("drivers/*/*")), "what was fetched is not left on a driver's host"
+
+
+def test_each_driver_says_what_it_used_and_its_clock(server, folder):
+    used, _ = Rig(server, folder).window()
+    for each in used:
+        assert each.cpu_s >= 0
+        assert each.seconds > 0.1
+        assert each.clock_offset_s == pytest.approx(3600, abs=60)
+        assert each.files == f"drivers/{each.number}"
+
+
+def test_only_files_with_rows_are_kept(server, folder):
+    Rig(server, folder).window()
+    assert {path.name for path in (folder / "drivers/1").iterdir()} == {"slices.csv", "latency.csv"}
+
+
+def test_a_driver_that_is_gone_loses_its_own_sessions_only_and_is_named_once(server, folder):
+    rig = Rig(server, folder, drivers=3, run_time=30)
+
+    def kill():
+        time.sleep(0.5)
+        rig.lines[2].broken = True
+        rig.crew._channels[1].ask()
+
+    threading.Thread(target=kill, daemon=True).start()
+    used, accumulator = rig.window()
+    assert rig.pool.lost == {2, 3}
+    assert len(set(rig.pool.errors)) == 1
+    assert rig.pool.errors[0].startswith("driver 2 (host, pid 1) is gone")
+    assert [bool(each.lost) for each in used] == [False, True, False]
+    for number in (0, 1, 4, 5):
+        assert accumulator.totals()[number].counts.ops > 0
+    assert [each.ops for each in used if not each.lost] == [each.ops_written for each in used if not each.lost]
+
+
+def test_an_answer_that_is_lost_on_the_way_is_given_again_and_counts_once(server, folder):
+    rig = Rig(server, folder)
+    line = rig.lines[1]
+    said = []
+
+    def exchange(message):
+        said.append(message)
+        line.agent.exchange(message)
+        return line.agent.exchange(message)
+
+    line.exchange = exchange
+    used, accumulator = rig.window()
+    assert rig.pool.errors == []
+    assert written(folder) == merged(accumulator)
+    assert used[0].ops == used[0].ops_written
+    assert said[-1].heard > 0
+
+
+def test_a_driver_that_gets_the_order_after_the_start_is_refused_and_named(server, folder):
+    rig = Rig(server, folder, run_time=30, lenient=False)
+    rig.lines[2].delays["exchange"] = 0.4
+    rig.window(lead_s=0.3)
+    assert rig.pool.errors[0].startswith("late for the common start: ")
+    assert "driver 2 (host, pid 1) had handed out 0 of 3" in rig.pool.errors[0]
+
+
+def test_an_error_of_a_session_names_its_driver(server, folder):
+    server.refused = {4: SlobError("the server takes no more connections")}
+    rig = Rig(server, folder)
+    with pytest.raises(SlobError, match=r"driver 2 \(host, pid 1\): the server takes no more connections"):
+        rig.window()
+    assert not (folder / "drivers").exists(), "nothing was measured"
+
+
+def test_a_stop_ends_all_sessions_and_keeps_what_they_did(server, folder):
+    rig = Rig(server, folder, run_time=60)
+    begun = time.monotonic()
+    threading.Timer(0.6, rig.interrupt.request).start()
+    used, accumulator = rig.window()
+    assert time.monotonic() - begun < 30
+    assert rig.pool.errors == []
+    assert written(folder) == merged(accumulator)
+    assert all(each.ops for each in used)
+
+
+def test_a_driver_that_reports_other_operations_than_it_wrote_is_an_error(server, folder, monkeypatch):
+    take = channel.Channel._take
+
+    def twice(self, message):
+        take(self, message)
+        self.ops[0] += 1
+
+    monkeypatch.setattr(channel.Channel, "_take", twice)
+    used, _ = Rig(server, folder).window()
+    assert {each.lost for each in used} == {"reported other operations than it wrote to its files"}
+
+
+@given(st.integers(1, 300), st.integers(1, 40))
+def test_sessions_are_dealt_in_order_and_evenly(sessions, drivers):
+    plans = list(range(sessions))
+    if sessions < drivers:
+        with pytest.raises(UsageError, match="use more sessions, or fewer drivers"):
+            dealt(plans, drivers)
+        return
+    parts = dealt(plans, drivers)
+    assert [plan for part in parts for plan in part] == plans
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1

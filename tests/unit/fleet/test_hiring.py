@@ -1,0 +1,70 @@
+"""Which drivers may be used: those that are named, are the same openslob, and may know the password."""
+
+from dataclasses import replace
+
+import pytest
+
+from factories.fleets import HERE, MadeUpServer
+from openslob.errors import SlobError, UsageError
+from openslob.fleet.dask import Tls, connected
+from openslob.fleet.hiring import Fleet, _same
+from openslob.fleet.messages import Who
+from openslob.fleet.naming import local_count
+from openslob.secrets import Target
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("local:1", 1), ("local:256", 256), ("tcp://db1:8786", 0), ("tls://10.0.0.1:8786", 0), ("tls://[::1]:8786", 0)],
+)
+def test_texts_that_name_drivers(text, count):
+    assert local_count(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "local", "local:0", "local:257", "db1:8786", "http://db1:8786", "tcp://db1", "8"])
+def test_other_texts_are_refused_with_the_form(text):
+    with pytest.raises(UsageError, match="write local:N"):
+        local_count(text)
+
+
+def test_a_process_knows_itself():
+    ours = Who.here()
+    assert ours == Who.here()
+    assert _same(1, "tcp://h:1", ours, ours) is ours
+
+
+@pytest.mark.parametrize("other", [{"version": "0.1"}, {"code": "other"}])
+def test_another_openslob_is_refused_and_both_are_named(other):
+    theirs = replace(HERE, **other)
+    with pytest.raises(SlobError, match=r"driver 2 \(host, tcp://h:1\) has openslob .* and here is 1 \(code\)"):
+        _same(2, "tcp://h:1", theirs, HERE)
+
+
+def test_a_driver_without_openslob_is_named():
+    with pytest.raises(
+        SlobError, match=r"driver 2 \(tcp://h:1\) does not have this openslob, or none: No module named"
+    ):
+        _same(2, "tcp://h:1", ModuleNotFoundError("No module named 'openslob'"), HERE)
+
+
+def fleet(private):
+    return Fleet(None, [], shared=False, private=private)
+
+
+def test_a_password_crosses_no_network_as_it_is():
+    server = MadeUpServer(address=Target.parse("postgresql://u:hidden@h/d"))
+    with pytest.raises(UsageError, match="use TLS") as refused:
+        fleet(private=False)._sent(server)
+    assert "hidden" not in str(refused.value)
+    assert fleet(private=True)._sent(server) is server.address
+    assert fleet(private=False)._sent(MadeUpServer()).has_password is False
+
+
+def test_a_file_of_tls_that_is_not_there_is_an_error_before_anything_is_connected(tmp_path):
+    with pytest.raises(UsageError, match=r"ca\.pem can't be read"):
+        Tls(tmp_path / "ca.pem").security()
+
+
+def test_a_scheduler_with_tls_needs_a_certificate_before_anything_is_connected():
+    with pytest.raises(UsageError, match="give --tls-ca-file"), connected("tls://127.0.0.1:1", Tls().security()):
+        pass

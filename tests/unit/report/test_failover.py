@@ -1,0 +1,35 @@
+"""The text report of a test of failover, from the record of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from openslob.record.failover import FailoverRecord
+from openslob.report.failover import render_failover
+
+RECORD = Path(__file__).parents[2] / "fixtures" / "records" / "failover-v1" / "measured" / "failover.json"
+WHY = "the servers do not tell their position in bytes"
+
+
+def lag_of(*reasons: str) -> str:
+    """Return the report of a record whose cycles have a copy for each of these reasons why its lag is unknown."""
+    record = FailoverRecord.model_validate_json(RECORD.read_text())
+    copies = [{"copy": f"server-{at}", "bytes_behind_max": None, "why": why} for at, why in enumerate(reasons)]
+    cycles = [cycle.model_copy(update={"copies": copies}) for cycle in record.cycles]
+    return render_failover(record.model_copy(update={"cycles": cycles})).partition("LAG OF COPIES")[2]
+
+
+def test_the_reason_that_all_copies_have_in_common_is_said_once():
+    text = lag_of(WHY, WHY)
+    assert text.count(WHY) == 1
+    assert "why unknown" not in text
+
+
+def test_different_reasons_stand_beside_their_copies():
+    text = lag_of(WHY, "")
+    assert "why unknown" in text
+    assert text.count(WHY) == text.count("server-0")
+
+
+def test_a_copy_whose_lag_is_known_needs_no_reason():
+    assert "why unknown" not in lag_of("", "")
