@@ -37,10 +37,13 @@ class Interrupt:
 
 
 @contextmanager
-def stopped_by(numbers: Sequence[signal.Signals], tell: Callable[[int, bool], None]) -> Iterator[Interrupt]:
+def stopped_by(
+    numbers: Sequence[signal.Signals], tell: Callable[[int, bool], None], once_stopped: Sequence[signal.Signals] = ()
+) -> Iterator[Interrupt]:
     """Let these signals request the interrupt in this block, which must be in the main thread.
 
-    ``tell`` gets each signal's number and whether it is a repeated one; it is called in the handler.
+    ``tell`` gets each signal's number and whether it is a repeated one; it is called in the handler. The signals
+    ``once_stopped`` are ignored from the block's end on if one of the signals has requested the interrupt.
     """
     interrupt = Interrupt()
 
@@ -55,4 +58,5 @@ def stopped_by(numbers: Sequence[signal.Signals], tell: Callable[[int, bool], No
         yield interrupt
     finally:
         for number, previous in before.items():
-            signal.signal(number, previous)
+            ignored = interrupt.requested and number in once_stopped
+            signal.signal(number, signal.SIG_IGN if ignored else previous)

@@ -256,6 +256,9 @@ def stoppable(announced: bool = True) -> Iterator[Interrupt]:
 
     SIGHUP, which comes when the terminal is closed, stays ignored if the caller ignores it, as nohup does.
     ``announced``: a message says that it takes a moment.
+
+    After a block that was asked to end, a later Ctrl-C is ignored: it was meant for the run, and would take the report
+    with it. SIGTERM still ends the process.
     """
 
     def tell(_number: int, repeated: bool) -> None:
@@ -267,5 +270,5 @@ def stoppable(announced: bool = True) -> Iterator[Interrupt]:
                 os.write(_STDERR, b"\nstopping at once\n" if repeated else b"\nstopping; again to leave at once\n")
 
     hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
-    with stopped_by([signal.SIGINT, signal.SIGTERM, *hangup], tell) as interrupt:
+    with stopped_by([signal.SIGINT, signal.SIGTERM, *hangup], tell, once_stopped=[signal.SIGINT, *hangup]) as interrupt:
         yield interrupt

@@ -90,16 +90,37 @@ def test_a_terminal_that_was_stopped_takes_no_message(monkeypatch):
     print("dropped", file=stream, flush=True)
 
 
-def test_a_terminal_that_is_closed_stops_a_run_unless_its_caller_ignores_that():
-    before = signal.getsignal(signal.SIGHUP)
-    try:
-        for handler, stops in ((signal.SIG_DFL, True), (signal.SIG_IGN, False)):
-            signal.signal(signal.SIGHUP, handler)
-            with console.stoppable() as interrupt:
-                signal.raise_signal(signal.SIGHUP)
-                assert interrupt.requested is stops
-    finally:
-        signal.signal(signal.SIGHUP, before)
+@pytest.fixture
+def handlers():
+    """Handlers of signals as a command finds them; SIGINT is ignored where a shell started the tests behind itself."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@table(("handler", "stops"), [(signal.SIG_DFL, True), (signal.SIG_IGN, False)])
+def test_a_terminal_that_is_closed_stops_a_run_unless_its_caller_ignores_that(handlers, handler, stops):
+    signal.signal(signal.SIGHUP, handler)
+    with console.stoppable() as interrupt:
+        signal.raise_signal(signal.SIGHUP)
+        assert interrupt.requested is stops
+
+
+@table("first", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_that_comes_after_a_stopped_run_does_not_take_its_report(handlers, first):
+    with console.stoppable(announced=False):
+        signal.raise_signal(first)
+    signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_ctrl_c_after_a_run_that_nobody_stopped_ends_the_command(handlers):
+    with console.stoppable():
+        pass
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_a_program_without_memory_or_files_says_so():
