@@ -64,6 +64,20 @@ def test_what_a_pod_mounts_and_takes_is_there(objects):
             assert claim is None or claim["claimName"] in named(objects, "PersistentVolumeClaim")
 
 
+def test_a_run_waits_for_all_drivers_in_the_image_of_the_others(objects):
+    replicas = named(objects, "Deployment")["slob-drivers"]["spec"]["replicas"]
+    (pod,) = (each for each in pods(objects) if "initContainers" in each)
+    (wait,) = pod["initContainers"]
+    assert f".wait_for_workers({replicas}," in wait["command"][-1]
+    assert wait["image"] == pod["containers"][0]["image"]
+    assert {each["name"] for each in wait["volumeMounts"]} <= {each["name"] for each in pod["volumes"]}
+
+
+def test_no_variable_of_a_service_looks_like_a_parameter(objects):
+    assert any(name.startswith("slob-") for name in named(objects, "Service"))
+    assert all(pod["enableServiceLinks"] is False for pod in pods(objects))
+
+
 def test_drivers_and_runs_use_the_scheduler_by_tls(objects):
     services = {f"tls://{name}:{each['spec']['ports'][0]['port']}" for name, each in named(objects, "Service").items()}
     words = [word for pod in pods(objects) for one in pod["containers"] for word in one.get("command", one.get("args"))]
