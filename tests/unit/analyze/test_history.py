@@ -125,3 +125,12 @@ def test_a_history_is_one_picture(tmp_path: Path) -> None:
     picture = history_picture([the_only(series(10_000, 9_000, version="99.4"))])
     (file,) = save_all([picture], tmp_path, "svg")
     assert "ops_per_s" in file.read_text()
+
+
+def test_the_page_of_a_history_does_not_speak_of_verdicts_which_it_can_not_have() -> None:
+    from openslob.report.html.pages import draw_history  # noqa: PLC0415
+
+    page = draw_history([the_only(series(10_000, 9_000, version="99.4"))], ".html").decode()
+    assert "ops_per_s -" in page
+    assert 'id="verdicts"' not in page
+    assert "There are no verdicts" not in page

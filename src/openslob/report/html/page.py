@@ -73,7 +73,8 @@ class PageSection:
 class Page:
     """Content of the template. ``banners`` are shown prominently at the top.
 
-    ``judged_each`` is what has each verdict once, such as "run", if the page is on several.
+    ``judged_each`` is what has each verdict once, such as "run", if the page is on several. ``judged`` is False for a
+    page of what has no verdicts by nature: it does not speak of any.
     """
 
     title: str
@@ -86,6 +87,7 @@ class Page:
     version: str = __version__
     verdict_head: tuple[str, ...] = VERDICT_HEAD
     judged_each: str = ""
+    judged: bool = True
 
     @property
     def answers_shown(self) -> int:

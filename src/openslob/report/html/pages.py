@@ -261,6 +261,7 @@ def draw_history(found: Sequence[History], suffix: str, theme: Theme = Theme.LIG
         verdicts=(),
         pictures=(picture,),
         sections=(PageSection("Runs", text=render_histories(found)),),
+        judged=False,
     )
     return render_page(page).encode()
 
