@@ -128,7 +128,7 @@ class _Job:
         self._messages: Queue[Report] = Queue()
         self._out: list[Report] = []
         self._taken = 0
-        self._lock, self._files = Lock(), Lock()
+        self._lock, self._files, self._ending = Lock(), Lock(), Lock()
         self._stop, self._over = Event(), Event()
         self._ended = self._measured = self._has_failed = False
         self._said_at = time.monotonic()
@@ -143,7 +143,7 @@ class _Job:
             self.folder.mkdir(parents=True)
             self._raw = ThinnedCsv(self.folder)
         except FileExistsError:
-            raise SlobError(f"{self.folder} is there: this part of the run was begun before") from None
+            raise SlobError(f"{self.folder} is there already: this part of the run was begun before") from None
         except OSError as error:
             raise of_the_system(error) from error
 
@@ -293,7 +293,11 @@ class _Job:
         return Use(**{**vars(self._use), "sizes": sizes})
 
     def end(self) -> None:
-        """End the sessions that are left, by force in the end."""
+        """End the sessions that are left, by force in the end. The keeper of the files may do so, too."""
+        with self._ending:
+            self._end()
+
+    def _end(self) -> None:
         self._stop.set()
         self._end_all()
         for step in (Worker.cancel, Worker.cut):
@@ -304,8 +308,9 @@ class _Job:
             for session in alive:
                 session.join(max(0.0, deadline - time.monotonic()))
         self._over.set()
-        self._os.close()
         self._close_files()
+        # Only now: whoever writes the files reads the host, too.
+        self._os.close()
         if not self._measured:
             self.discard()
 
