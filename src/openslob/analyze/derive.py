@@ -30,10 +30,11 @@ from openslob.measurement import (
     Window,
 )
 from openslob.method import OpKind, phases_of, share_done
-from openslob.metrics import summary
+from openslob.metrics import priced, summary
+from openslob.metrics.cost import price_of
 from openslob.metrics.run_metrics import PACED
 from openslob.metrics.waits import top_events
-from openslob.record.model import RecordKind, RunRecord, value_of
+from openslob.record.model import Figure, RecordKind, RunRecord, value_of
 from openslob.units import NANOS
 from openslob.workload import Workload
 
@@ -106,13 +107,21 @@ def derived(record: RunRecord, tables: RunTables, raw: RawRows) -> list[Derived]
 
 
 def _figures(record: RunRecord, measured: Observed) -> Iterator[Derived]:
-    again = summary(measured)
+    again = _summary(record, measured)
     for name, figure in record.summary.items():
         if figure.value is None:
             continue
         value = value_of(again, name)
         why = _OF_SCHEDULE if name in PACED else NOT_KEPT
         yield Derived(name, figure.value, value, why if value is None else "")
+
+
+def _summary(record: RunRecord, measured: Observed) -> Mapping[str, Figure]:
+    """Return the figures of the measurement; the price of an observation is no part of it."""
+    again, price = summary(measured), price_of(record)
+    if price and record.kind is RecordKind.OBSERVATION:
+        return priced(record.model_copy(update={"summary": again}), price).summary
+    return again
 
 
 def _window(record: RunRecord, measured: Observed) -> Iterator[Derived]:

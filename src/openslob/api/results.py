@@ -16,10 +16,10 @@ from openslob.api.table import Table
 from openslob.errors import UsageError
 from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.metrics import priced
+from openslob.metrics.cost import price_in
 from openslob.record.model import RunRecord
 from openslob.record.sweep import SweepRecord
 from openslob.report.notebook import known_columns, lines_html
-from openslob.units import Price
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,10 +95,7 @@ class Results(Drawn, Sequence[RunResult]):
             UsageError: It is not a price.
 
         """
-        try:
-            known = Price.parse(price)
-        except ValueError as error:
-            raise UsageError(str(error), "an amount above 0 and /hour, /month or /year") from None
+        known = price_in(price)
         return replace(self, runs=tuple(replace(run, record=priced(run.record, known)) for run in self.runs))
 
     def points(self) -> PointSet:

@@ -99,6 +99,11 @@ RESULTS = Annotated[
         default_factory=default_results, show_default="the user's data directory",
     ),
 ]  # fmt: skip
+# For commands that read records.
+PRICE = Annotated[
+    str | None,
+    typer.Option(metavar="AMOUNT/month", help="What the server costs, such as 123.45 EUR/month, instead of its own."),
+]
 REPORT_INTERVAL = Annotated[
     float | None,
     typer.Option(
@@ -119,6 +124,12 @@ CPUS = Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs of the driv
 MEASUREMENT_NAME = Annotated[
     str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the measurement.")
 ]
+
+
+def refuse_price(price: str | None, kind: finding.Kind) -> None:
+    """Raise UsageError for a price of a record that has no figures of cost."""
+    if price:
+        raise UsageError(f"--price is for runs and sweeps, and this is {finding.with_article(kind)}", "leave it out")
 
 
 def require_known(required: Sequence[str], known: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ import typer
 from openslob import api
 from openslob.analyze.run_tables import RunTables
 from openslob.cli import completion
-from openslob.cli.common_options import RESULTS
+from openslob.cli.common_options import PRICE, RESULTS, refuse_price
 from openslob.cli.console import notify, write_file
 from openslob.cli.picture_options import refuse_picture
 from openslob.errors import SlobError, UsageError
@@ -50,9 +50,7 @@ class Per(StrEnum):
 _ENDINGS = {".prom": ExportFormat.OPENMETRICS, ".om": ExportFormat.OPENMETRICS, ".hlog": ExportFormat.HDR}
 RECORDS = Annotated[
     list[str],
-    typer.Argument(
-        autocompletion=completion.records, metavar="RECORD", help="Names or ids of runs and sweeps, or paths."
-    ),
+    typer.Argument(autocompletion=completion.records, metavar="RECORD", help="Names or ids of records, or paths."),
 ]
 FORMAT = Annotated[
     ExportFormat | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else csv.")
@@ -78,6 +76,7 @@ def export(
     output: OUTPUT = None,
     per: PER = None,
     bundle: BUNDLE = None,
+    price: PRICE = None,
     *,
     results: RESULTS,
     as_json: JSON = False,
@@ -87,7 +86,7 @@ def export(
     Example: slob export petals -o petals.xlsx
     """
     if bundle:
-        if output or form or as_json:
+        if output or form or as_json or price:
             raise UsageError("--bundle writes a record as it is, and no table", "give --bundle FILE alone")
         _bundle(records, results, bundle)
         return
@@ -95,11 +94,13 @@ def export(
     chosen = ExportFormat.JSON if as_json else form or _by_ending(output)
     labs = _labs(records, results, per)
     if labs:
+        refuse_price(price, finding.Kind.LAB)
         _write(_table([row for each in labs for row in lab_rows(lab.load(each.path))], chosen), output)
         return
     found = api.joined([api.find(name, results) for name in records])
     for problem in found.problems:
         notify(problem)
+    found = found.at_price(price) if price else found
     _write(_rendered(found, chosen, per or Per.POINT), output)
 
 

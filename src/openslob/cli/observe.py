@@ -25,13 +25,14 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.console import columns, complain, notify, stoppable, write, write_report
-from openslob.cli.options import with_target
+from openslob.cli.options import price_of_target, with_target
 from openslob.engines.base import Engine
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, require_workload
 from openslob.engines.patience import Patience
 from openslob.engines.registry import client_programs, resolve
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
+from openslob.metrics.cost import PRICE as PRICE_OF
 from openslob.observe.command import ObservedCommand, observe_command, program_of
 from openslob.observe.observer import PULSE_S, Observer
 from openslob.record.model import RunRecord, Status
@@ -70,8 +71,15 @@ KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the tables
 WORKLOAD_S = 60.0
 
 
+PRICE = Annotated[
+    str | None,
+    typer.Option(metavar="AMOUNT/month", help="What the server costs: the record then has the cost of its reads."),
+]
+
+
 @with_target
 def observe(
+    ctx: typer.Context,
     target: Target,
     command: COMMAND = None,
     *,
@@ -80,6 +88,7 @@ def observe(
     scale: SCALE = 10,
     clients: CLIENTS = 8,
     keep: KEEP = False,
+    price: PRICE = None,
     name: NAME = "observe",
     results: RESULTS,
     require: REQUIRE = None,
@@ -92,13 +101,8 @@ def observe(
     Example: slob observe --target embedded -- pgbench -c 8 -T 60
     """
     require_known(require or (), [verdict.__name__ for verdict in OF_ANY_LOAD])
-    if (command is not None and (workload or seconds)) or not (command or workload or seconds):
-        raise UsageError(
-            "give one load to observe: a command, a ready-made workload, or a time",
-            "slob observe -- pgbench -c 8 -T 60, slob observe --workload tpcb, or slob observe --for 60s",
-        )
-    if command:
-        program_of(command)
+    _require_one(command, workload, seconds)
+    cost = price_of_target(ctx, price)
     engine, server = resolve(target.reveal())
     url = server.status().url if server else target.reveal()
     with stoppable() as interrupt, ExitStack() as opened:
@@ -116,7 +120,8 @@ def observe(
                 interrupt.stop.is_set,
             )
             load = _ready_made(opened, engine, url, request, keep)
-        observer = opened.enter_context(Observer(engine, results, name, load.spec, interrupt=interrupt, render=render))
+        spec = {**load.spec, **({PRICE_OF: str(cost)} if cost else {})}
+        observer = opened.enter_context(Observer(engine, results, name, spec, interrupt=interrupt, render=render))
         for text in load.remarks:
             observer.note(text)
         if load.command:
@@ -130,6 +135,17 @@ def observe(
             record, code = _of_time(observer, float(seconds or 0), interrupt), 0
     _print(record, observer.folder, json)
     _judge(record, code, require)
+
+
+def _require_one(command: list[str] | None, workload: str | None, seconds: float | None) -> None:
+    """Raise UsageError unless one load is given, and SlobError if it is a command that there is not."""
+    if (command is not None and (workload or seconds)) or not (command or workload or seconds):
+        raise UsageError(
+            "give one load to observe: a command, a ready-made workload, or a time",
+            "slob observe -- pgbench -c 8 -T 60, slob observe --workload tpcb, or slob observe --for 60s",
+        )
+    if command:
+        program_of(command)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import typer
 from openslob import api
 from openslob.cli import completion
 from openslob.cli.ceilings import CEILING, load_ceiling
-from openslob.cli.common_options import RESULTS
+from openslob.cli.common_options import PRICE, RESULTS, refuse_price
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
@@ -41,10 +41,6 @@ OUTPUT_HELP = (
     "The file to write; default: report.html in the folder of the run or sweep; for several: in the current directory."
 )
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
-PRICE = Annotated[
-    str | None,
-    typer.Option(metavar="AMOUNT/month", help="What the server costs, such as 123.45 EUR/month, instead of its own."),
-]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the answers and what was written as JSON.")]
 
 
@@ -87,10 +83,7 @@ def page_of_records(
     """Return the page of records of one kind and their folders."""
     if found := with_own_page(records, results):
         kind, folders = found
-        if price:
-            raise UsageError(
-                f"--price is for runs and sweeps, and this is {finding.with_article(kind)}", "leave it out"
-            )
+        refuse_price(price, kind)
         return _PAGES[kind](folders), folders
     return page_of_runs(records, results, ceiling, price)
 

@@ -11,10 +11,12 @@ import typer
 
 from openslob import api
 from openslob.analyze.curves.points import Run
-from openslob.cli.common_options import RECORD_JSON, RESULTS
+from openslob.cli.common_options import PRICE, RECORD_JSON, RESULTS, refuse_price
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
 from openslob.errors import UsageError
+from openslob.metrics import priced
+from openslob.metrics.cost import price_in
 from openslob.record import crash, endurance, failover, finding, lab, repeated, storage, store
 from openslob.record.endurance import EnduranceRecord
 from openslob.record.finding import Found, Kind
@@ -38,13 +40,13 @@ RECORD = Annotated[
 ]
 
 
-def show(record: RECORD = "latest", *, results: RESULTS, as_json: RECORD_JSON = False) -> None:
+def show(record: RECORD = "latest", *, price: PRICE = None, results: RESULTS, as_json: RECORD_JSON = False) -> None:
     """Show the report of a record of any kind, by default of the latest.
 
     Example: slob show 20260301-12
     """
     found = finding.one(record, results, notify)
-    loaded, text = _read(found)
+    loaded, text = _read(found, price)
     if (pid := store.running_pid(found.folder)) is not None:
         kind = loaded.kind if isinstance(loaded, RunRecord) else found.kind
         notify(f"this {kind} is still in progress (process {pid}){_WRITTEN[found.kind]}")
@@ -85,25 +87,29 @@ _SHOWN: Mapping[Kind, _Shown] = {
 }
 
 
-def _read(found: Found) -> tuple[RecordModel, Callable[[], tuple[str, str]]]:
-    """Read the record; the second value renders its report and its answer."""
+def _read(found: Found, price: str | None) -> tuple[RecordModel, Callable[[], tuple[str, str]]]:
+    """Read the record, at another price if one is given; the second value renders its report and its answer."""
     if found.kind is Kind.SWEEP:
         sweep = load_sweep(found.path)
-        return sweep, lambda: sweep_report(found.folder, sweep)
+        return sweep, lambda: sweep_report(found.folder, sweep, price)
     load, rendered, answered = _SHOWN[found.kind]
     record = load(found.path)
+    if found.kind is Kind.RUN and price:
+        record = priced(record, price_in(price))
+    else:
+        refuse_price(price, found.kind)
     return record, lambda: (rendered(record, found.folder, columns()), answered(record))
 
 
-def sweep_report(folder: Path, record: SweepRecord) -> tuple[str, str]:
-    """Return the text of a sweep, with where its records are, and its answer."""
-    done = [run for run in _runs(folder, record) if run.record.status is Status.COMPLETE]
+def sweep_report(folder: Path, record: SweepRecord, price: str | None = None) -> tuple[str, str]:
+    """Return the text of a sweep, with where its records are, and its answer; at another price if one is given."""
+    done = [run for run in _runs(folder, record, price) if run.record.status is Status.COMPLETE]
     drawn = f"slob report {folder} draws them\n" if done else ""
     text = f"{render_sweep(record, done, columns())}records: {folder}\n{drawn}"
     return text, sweep_answer(record, done)
 
 
-def _runs(folder: Path, record: SweepRecord) -> Sequence[Run]:
+def _runs(folder: Path, record: SweepRecord, price: str | None) -> Sequence[Run]:
     if not any(point.run for point in record.points):
         return ()
     try:
@@ -113,7 +119,7 @@ def _runs(folder: Path, record: SweepRecord) -> Sequence[Run]:
         return ()
     for problem in found.problems:
         notify(problem)
-    return found.runs
+    return found.at_price(price).runs if price else found.runs
 
 
 def register(app: typer.Typer) -> None:

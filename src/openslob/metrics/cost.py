@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from openslob.errors import UsageError
 from openslob.measurement import Measurement, Observed
 from openslob.metrics.quantity import Quantity
 from openslob.record.model import Figure, RunRecord
@@ -46,6 +47,14 @@ def unit_in(measurement: Observed, unit: str) -> str:
     """Return the unit of a figure of this measurement: the currency of its price in the place of `CURRENCY`."""
     price = _price_of_run(measurement)
     return unit if unit != CURRENCY or price is None else price.currency
+
+
+def price_in(text: str) -> Price:
+    """Return the price that a user wrote. UsageError if it is none."""
+    try:
+        return Price.parse(text)
+    except ValueError as error:
+        raise UsageError(str(error), "an amount above 0 and /hour, /month or /year") from None
 
 
 def price_of(record: RunRecord) -> Price | None:

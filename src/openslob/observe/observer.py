@@ -17,6 +17,8 @@ from openslob.host.environment import environment
 from openslob.host.sampler import difference, next_tick
 from openslob.interrupt import Interrupt
 from openslob.measurement import EVERY_FIGURE, Observed, OtherSessions, TimelinePoint, Window
+from openslob.metrics import priced
+from openslob.metrics.cost import price_of
 from openslob.record.model import RecordKind, RunRecord, Status
 from openslob.record.store import RunFolder
 from openslob.run.aftermath import set_host_facts
@@ -80,9 +82,10 @@ def _no_report(_record: RunRecord) -> str:
 class Observer:
     """Observes a server from `begin` to `finish`; in between, `pulse` is to be called every `PULSE_S`.
 
-    ``spec`` says what is observed, and for how long (``seconds``). Counters are read every ``interval_s`` seconds;
-    ``saw`` gets each reading, the opening and the closing one too, and ``saw_sample`` each sample of waits. All methods
-    are called by one thread. A ``with`` block that ends without `finish` leaves the record of a failed observation.
+    ``spec`` says what is observed, for how long (``seconds``), and the ``price`` of the server, if it has one. Counters
+    are read every ``interval_s`` seconds; ``saw`` gets each reading, the opening and the closing one too, and
+    ``saw_sample`` each sample of waits. All methods are called by one thread. A ``with`` block that ends without
+    `finish` leaves the record of a failed observation.
     """
 
     def __init__(
@@ -199,6 +202,8 @@ class Observer:
         self._builder.environment |= ending.facts
         self._course.write()
         record = self._builder.with_figures(self._observed(ending), self._folder)
+        if price := price_of(record):
+            record = priced(record, price)
         record = record.model_copy(update={"id": self._folder.id})
         self._folder.finish(record, self._render(record))
         return record

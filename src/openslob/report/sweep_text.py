@@ -139,7 +139,9 @@ def _slowest(runs: Sequence[Run], columns: int | None) -> list[str]:
 def _shape(series: Series, axes: Axes) -> str:
     knee = series.knee
     if knee is None:
-        return f"no knee, {series.knee_result.why}." if series.knee_result.why else "no knee."
+        text = f"no knee, {series.knee_result.why}" if series.knee_result.why else "no knee"
+        cost = cost_at(series.peak, axes) if series.peak else ""
+        return f"{text}; at its peak, {series.peak.at}, {cost}." if series.peak and cost else f"{text}."
     text = f"knee at {knee.at}, {number(knee.mean(axes.throughput))}/s at {micros(knee.mean(axes.latency))}"
     if cost := cost_at(knee, axes):
         text += f", {cost}"

@@ -101,3 +101,26 @@ def test_a_page_or_a_table_is_not_written_into_a_picture(home, tmp_path):
         picture = tmp_path / "x.png"
         done = slob(command, "latest", "-o", picture)
         assert (done.returncode, hint in done.stderr, picture.exists()) == (2, True, False)
+
+
+def test_whatever_reads_runs_takes_a_price_that_became_known_later(home, tmp_path):
+    run = save(home)
+    shutil.copytree(FIXTURES / "records" / "sweep-v1" / "measured", home / "20270302-000000-petals")
+    price = ("--price", "340 EUR/month")
+    assert "COST" not in slob("show", run).stdout
+    assert "COST, at 340 EUR/month" in slob("show", run, *price).stdout
+    assert json.loads(slob("show", run, *price, "--json").stdout)["summary"]["cost_per_million_reads"]["unit"] == "EUR"
+    assert "340 EUR/month." in slob("show", "20270302-000000-petals", *price).stdout
+    assert "EUR" not in slob("show", "20270302-000000-petals").stdout
+    assert '"340 EUR/month"' in slob("export", "20270302-000000-petals", *price, "--json").stdout
+    wrong = slob("show", run, "--price", "much")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert "an amount above 0" in wrong.stderr
+
+
+def test_a_price_is_refused_for_what_has_no_figures_of_cost(home):
+    shutil.copytree(FIXTURES / "records" / "lab-v1" / "measured", home / "20270303-000000-lab")
+    for command in ("show", "report", "export"):
+        done = slob(command, "lab", "--price", "340 EUR/month")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "--price is for runs and sweeps, and this is a lab; leave it out" in done.stderr

@@ -44,6 +44,22 @@ def test_every_figure_of_a_bundled_record_follows_from_its_raw_files(tmp_path: P
     }  # fmt: skip
 
 
+def test_the_cost_of_an_observation_is_derived_again(tmp_path: Path) -> None:
+    from openslob.metrics import priced  # noqa: PLC0415
+    from openslob.metrics.cost import price_in  # noqa: PLC0415
+    from openslob.record import store  # noqa: PLC0415
+
+    observed = tmp_path / "observed"
+    shutil.copytree(RECORDS / "v3" / "observed", observed)
+    record = priced(store.load(observed), price_in("657 EUR/month"))
+    (observed / "run.json").write_text(record.model_dump_json())
+    found = finding.at(observed)
+    assert found is not None
+    numbers = {each.name: each for _, each in verify(found).every}
+    assert numbers["cost_per_million_reads"].same
+    assert not verify(found).faults
+
+
 def test_a_bundle_of_a_sweep_has_its_runs(tmp_path: Path) -> None:
     found = checked(made(tmp_path, RECORDS / "sweep-v1" / "measured"), tmp_path / "out")
     assert len(found.runs) == 3
