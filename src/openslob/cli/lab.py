@@ -51,7 +51,7 @@ SETTINGS = Annotated[
 ]  # fmt: skip
 READY = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="A ready one, such as io-method; repeatable. list: show them all."),
+    typer.Option(metavar="NAME", help="A ready setting, such as io-method; repeatable. list: show them all."),
 ]
 FOR = Annotated[
     float | None,
@@ -71,7 +71,7 @@ CACHE = Annotated[
     int | None,
     typer.Option(
         parser=parse_cache, metavar="SIZE", show_default=format_bytes(DEFAULT_CACHE),
-        help="Cache of the servers that are made; the data are many times larger.",
+        help="Cache of the servers that are made; the data are eight times as large.",
     ),
 ]  # fmt: skip
 SESSIONS = Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="Sessions of each run.")]

@@ -81,9 +81,13 @@ def _print(checked: Verification, replayed: dict[str, Any] | None, as_json: bool
     if replayed:
         lines += ["", "REPLAY", *(f"  {line}" for line in replayed["lines"])]
     good = not checked.faults and not (replayed and replayed["faults"])
-    none = not list(checked.every)
-    verdict = "only the checksums could be compared" if none else "verified: the figures follow from the raw files"
-    write_report("\n".join(lines), verdict if good else "")
+    write_report("\n".join(lines), _answer(checked) if good else "")
+
+
+def _answer(checked: Verification) -> str:
+    if list(checked.every):
+        return "verified: the figures follow from the raw files"
+    return "only the checksums could be compared" if checked.bundle else "nothing could be compared"
 
 
 def _replayed(found: Found, target: Target, results: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openslob.errors import SlobError
+from openslob.errors import SlobError, UsageError
 from openslob.fleet.naming import local_count
 
 if TYPE_CHECKING:
@@ -23,10 +23,12 @@ def hired(
     The files are those of TLS; Dask's own configuration has those that are not given.
 
     Raises:
-        UsageError: The text does not name drivers.
+        UsageError: The text does not name drivers, or no scheduler that the files are for.
         SlobError: Dask is not installed, there are no drivers, or one of them does not have this openslob.
 
     """
+    if (ca_file or cert or key) and not (drivers or "").startswith("tls://"):
+        raise UsageError("certificates are for the drivers of a scheduler with TLS", "give --drivers tls://HOST:PORT")
     if drivers is None:
         yield None
         return

@@ -36,11 +36,15 @@ def dealt(plans: Sequence[SessionPlan], drivers: int) -> list[Sequence[SessionPl
     """
     if len(plans) < drivers:
         raise UsageError(
-            f"there are {drivers} drivers for {len(plans)} session{'s'[: len(plans) > 1]}",
+            f"there are {drivers} drivers for {_sessions(len(plans))}",
             "use more sessions, or fewer drivers",
         )
     ends = [len(plans) * number // drivers for number in range(drivers + 1)]
     return [plans[begin:end] for begin, end in pairwise(ends)]
+
+
+def _sessions(number: int) -> str:
+    return f"{number} session{'' if number == 1 else 's'}"
 
 
 class FleetCrew:
@@ -94,7 +98,9 @@ class FleetCrew:
         late = [each for each in self._channels if each.begun < len(each.members) and not each.lost]
         if not late:
             return ""
-        names = ", ".join(f"{each.driver.name} had handed out {each.begun} of {len(each.members)}" for each in late)
+        names = ", ".join(
+            f"{each.driver.name} had given the order to {each.begun} of {_sessions(len(each.members))}" for each in late
+        )
         return (
             f"late for the common start: {names}; is its host, or the network to it, too busy? The run ends: sessions "
             "that begin later would measure something else"

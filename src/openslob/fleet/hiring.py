@@ -64,11 +64,12 @@ def _same(number: int, address: str, found: Who | Exception, ours: Who) -> Who:
     remedy = "install the same openslob on all hosts, and start the drivers again"
     if isinstance(found, Exception):
         what = " ".join(str(found).split()) or type(found).__name__
-        raise SlobError(f"driver {number} ({address}) does not have this openslob, or none: {what}", remedy)
+        raise SlobError(f"driver {number} ({address}) has another openslob, or none: {what}", remedy)
     if (found.version, found.code) != (ours.version, ours.code):
         theirs = f"openslob {found.version} ({found.code})"
         raise SlobError(
-            f"driver {number} ({found.host}, {address}) has {theirs}, and here is {ours.version} ({ours.code})", remedy
+            f"driver {number} ({found.host}, {address}) has {theirs}, and this host has {ours.version} ({ours.code})",
+            remedy,
         )
     return found
 
@@ -111,7 +112,7 @@ class Fleet:
         target = engine.address
         if target.has_password and not self._private:
             raise UsageError(
-                "the target's password would cross the network as it is, to be read by anybody",
+                "the target's password would cross the network unencrypted, for anybody to read",
                 "use TLS (tls://, see docs/many-drivers.md), or leave the password out of the target and give each "
                 "driver its own, in the password file of the engine",
             )

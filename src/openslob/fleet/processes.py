@@ -85,15 +85,17 @@ def _log(scratch: Path, number: int) -> Path:
 
 
 def _await(client: Client, started: list[subprocess.Popen[bytes]], scratch: Path) -> None:
-    deadline = time.monotonic() + START_S + START_EACH_S * len(started)
+    allowed_s = START_S + START_EACH_S * len(started)
+    deadline = time.monotonic() + allowed_s
     while len(workers(client)) < len(started):
         for number, process in enumerate(started, 1):
             if process.poll() is not None:
                 lines = _log(scratch, number).read_text(errors="replace").strip().splitlines()
-                raise SlobError(f"driver {number} ended as it started: {lines[-1] if lines else process.returncode}")
+                why = lines[-1] if lines else f"exit code {process.returncode}"
+                raise SlobError(f"driver {number} ended as it started: {why}")
         if time.monotonic() > deadline:
             raise SlobError(
-                f"only {len(workers(client))} of {len(started)} drivers started in {deadline:.0f} s",
+                f"only {len(workers(client))} of {len(started)} drivers started in {allowed_s:.0f} s",
                 "use fewer drivers; is the host too busy?",
             )
         time.sleep(POLL_S)

@@ -33,8 +33,8 @@ def template(target: str, cache_bytes: int) -> ServerSpec:
     """
     if "://" in target or "," in target:
         raise UsageError(
-            "a lab restarts servers, so it makes its own, like a managed one",
-            "name one by --target, or leave it out",
+            "a lab restarts servers, and never one of yours: it makes its own, like a managed server",
+            "name a managed server by --target, or leave --target out",
         )
     like = registry.find_or_new(target).status().spec
     return replace(

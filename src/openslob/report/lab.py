@@ -184,7 +184,7 @@ def _change(ratio: LabRatio, of_what: str) -> str:
     if ratio.low is None or ratio.high is None:
         return f"{_by(ratio.ratio)} {of_what} in {counted(ratio.pairs, 'pair')}, and {ratio.why}"
     if not ratio.differs:
-        return f"no difference seen in {of_what} (smaller than {ratio.smaller_than_pct or 0.0:.1f} %)"
+        return f"no difference seen in {of_what} (any is smaller than {ratio.smaller_than_pct or 0.0:.1f} %)"
     chance = "" if ratio.together else ", may be chance"
     if not 1 / _TIMES < ratio.ratio < _TIMES:
         return f"{_plain(ratio.ratio)} times the {of_what} ({_plain(ratio.low)} to {_plain(ratio.high)}{chance})"

@@ -203,14 +203,15 @@ def render_verification(found: Verification, columns: int | None = None) -> str:
     if found.bundle:
         made = found.bundle.manifest
         size = sum(each.bytes for each in made.files.values())
-        state = "all as they were written" if not found.changed else f"{len(found.changed)} not as it was written"
+        state = f"{len(found.changed)} not as written" if found.changed else "all as written"
         lines += [f"bundle      made by openslob {made.openslob_version} with Python {made.python}"]
         lines += [f"checksums   {len(made.files)} files, {size:,} bytes: {state}", f"SHA-256     {found.bundle.sha256}"]
     lines += _fact("figures     ", _of_figures(found), columns)
     if slices := sum(run.slices for run in found.runs):
         off = sum(len(run.faults) for run in found.runs)
-        state = f"{off} sessions differ" if off else "that of its seed in each session"
-        lines += _fact("operations  ", f"the order of their kinds at the ends of {slices:,} slices: {state}", columns)
+        state = f"{off} differ from what the seed says" if off else "in every session as the seed says"
+        what = f"selects, updates and scans by the end of each of {slices:,} slices"
+        lines += _fact("operations  ", f"{what}: {state}", columns)
     if found.faults:
         lines += ["", "WHAT IS WRONG"]
         for fault in found.faults[:_MOST_NAMED]:

@@ -212,5 +212,5 @@ class Execution:
             for each in record.pending
             if self._started(each) == self._started(point) and data_of(workload_of(record, each)) == data
         ]
-        self._view.notify(f"{len(same)} points are skipped: {why}")
+        self._view.notify(f"{len(same)} point{' is' if len(same) == 1 else 's are'} skipped: {why}")
         self._save(same)

@@ -143,6 +143,7 @@ def to_do(path: Path, record: SweepRecord, failures_too: bool, tell: Callable[[s
     """Return the sweep with every point pending that is to be run again; nothing that was measured is removed."""
     lost = lost_points(path, record)
     if lost:
-        tell(f"{len(lost)} of the points are run again: {'; '.join(why for _, why in lost)}")
+        number = f"{len(lost)} point{' is' if len(lost) == 1 else 's are'}"
+        tell(f"{number} run again: {'; '.join(why for _, why in lost)}")
     record = record.with_pending([point for point, _ in lost])
     return record.with_failures_pending() if failures_too else record

@@ -208,7 +208,7 @@ def test_a_point_that_lost_its_record_is_run_again(tmp_path: Path) -> None:
     (second / "run.json").write_text((second / "run.json").read_text().replace('"complete"', '"interrupted"'))
     done = plan()
     (line,) = _lines(done.stderr)
-    assert "2 of the points are run again: " in line
+    assert "2 points are run again: " in line
     assert f"{first}/run.json can't be read" in line
     assert f"{second} is interrupted" in line
     assert sorted([*folder.rglob("*"), first / "run.json"]) == before

@@ -42,7 +42,7 @@ def test_what_is_ready_is_that_of_the_engine():
     ("words", "problem"),
     [
         (["--loads", "reads"], "there is no load 'reads'"),
-        (["--ready", "io"], "there is no 'io'"),
+        (["--ready", "io"], "there is no ready setting 'io'"),
         (["--target", "some://server/db"], "a lab restarts servers"),
         (["--resume", "latest", "x=1"], "--resume takes the settings of the record"),
         (["--require", "steady"], "there is no such verdict"),

@@ -126,7 +126,7 @@ def test_a_driver_that_gets_the_order_after_the_start_is_refused_and_named(serve
     rig.lines[2].delays["exchange"] = 0.4
     rig.window(lead_s=0.3)
     assert rig.pool.errors[0].startswith("late for the common start: ")
-    assert "driver 2 (host, pid 1) had handed out 0 of 3" in rig.pool.errors[0]
+    assert "driver 2 (host, pid 1) had given the order to 0 of 3 sessions" in rig.pool.errors[0]
 
 
 def test_an_error_of_a_session_names_its_driver(server, folder):

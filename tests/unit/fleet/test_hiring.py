@@ -1,11 +1,13 @@
 """Which drivers may be used: those that are named, are the same openslob, and may know the password."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from factories.fleets import HERE, MadeUpServer
 from openslob.errors import SlobError, UsageError
+from openslob.fleet import hired, processes
 from openslob.fleet.dask import Tls, connected
 from openslob.fleet.hiring import Fleet, _same
 from openslob.fleet.messages import Who
@@ -36,14 +38,12 @@ def test_a_process_knows_itself():
 @pytest.mark.parametrize("other", [{"version": "0.1"}, {"code": "other"}])
 def test_another_openslob_is_refused_and_both_are_named(other):
     theirs = replace(HERE, **other)
-    with pytest.raises(SlobError, match=r"driver 2 \(host, tcp://h:1\) has openslob .* and here is 1 \(code\)"):
+    with pytest.raises(SlobError, match=r"driver 2 \(host, tcp://h:1\) has openslob .* and this host has 1 \(code\)"):
         _same(2, "tcp://h:1", theirs, HERE)
 
 
 def test_a_driver_without_openslob_is_named():
-    with pytest.raises(
-        SlobError, match=r"driver 2 \(tcp://h:1\) does not have this openslob, or none: No module named"
-    ):
+    with pytest.raises(SlobError, match=r"driver 2 \(tcp://h:1\) has another openslob, or none: No module named"):
         _same(2, "tcp://h:1", ModuleNotFoundError("No module named 'openslob'"), HERE)
 
 
@@ -68,3 +68,22 @@ def test_a_file_of_tls_that_is_not_there_is_an_error_before_anything_is_connecte
 def test_a_scheduler_with_tls_needs_a_certificate_before_anything_is_connected():
     with pytest.raises(UsageError, match="give --tls-ca-file"), connected("tls://127.0.0.1:1", Tls().security()):
         pass
+
+
+@pytest.mark.parametrize("drivers", [None, "local:2", "tcp://127.0.0.1:1"])
+def test_certificates_without_a_scheduler_that_uses_them_are_refused(drivers, tmp_path):
+    with pytest.raises(UsageError, match="give --drivers tls://HOST:PORT"), hired(drivers, tmp_path / "ca.pem"):
+        pass
+
+
+def test_drivers_that_do_not_start_are_told_with_how_long_they_had(monkeypatch, tmp_path):
+    monkeypatch.setattr(processes, "START_S", 0.1)
+    monkeypatch.setattr(processes, "START_EACH_S", 0.05)
+    monkeypatch.setattr(processes, "workers", lambda _client: {"tls://one": {}})
+    running = SimpleNamespace(poll=lambda: None)
+    with pytest.raises(SlobError, match=r"only 1 of 2 drivers started in 0 s; use fewer"):
+        processes._await(None, [running, running], tmp_path)
+    ended = SimpleNamespace(poll=lambda: 3, returncode=3)
+    processes._log(tmp_path, 2).write_text("")
+    with pytest.raises(SlobError, match=r"driver 2 ended as it started: exit code 3"):
+        processes._await(None, [running, ended], tmp_path)

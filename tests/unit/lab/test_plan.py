@@ -83,7 +83,7 @@ def test_loads_can_be_given_and_controls_stay_controls():
 
 
 def test_what_is_not_ready_is_refused_and_what_this_database_lacks_is_told():
-    with pytest.raises(UsageError, match="no 'io'"):
+    with pytest.raises(UsageError, match="no ready setting 'io'"):
         questions(ENGINE, (), ("io",), ())
     for engine in registry.managed_engines():
         own = {each.name for each in registry.ready_settings(engine)}

@@ -1,4 +1,4 @@
-"""The settings whose cost is worth to be known, with the loads on which each can matter."""
+"""The settings whose cost is worth knowing, with the loads on which each can matter."""
 
 from __future__ import annotations
 
