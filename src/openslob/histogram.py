@@ -53,6 +53,12 @@ def middle_us(bucket: int) -> float:
     return (lower_edge_us(bucket) + max(lower_edge_us(bucket + 1) - 1, lower_edge_us(bucket))) / 2
 
 
+def step_of(us: float) -> float:
+    """Return how wide the bucket of a latency is, as a share of the latency: percentiles come in such steps."""
+    bucket = bucket_of(us)
+    return max(lower_edge_us(bucket + 1) - lower_edge_us(bucket), 1) / us
+
+
 @dataclass
 class Histogram:
     """Counts by bucket, with the exact sum and maximum.

@@ -26,6 +26,7 @@ from openslob.analyze.intervals import spread
 from openslob.analyze.load_kinds import LOAD, load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.errors import UsageError
+from openslob.histogram import step_of
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.run_metrics import RATE_OF
@@ -271,7 +272,14 @@ def _difference(name: str, a: Point, b: Point, like: Point | None, see_pct: floa
         return Difference(name, unit, of_a, of_b, Outcome.UNKNOWN, why=why, unit_b=unit_b)
     # The spread of equal runs is a share of their mean, so that their price does not matter.
     known = spread(like.figure(RATE_OF.get(name, name)).runs) if like else None
-    return difference(name, unit, better_of(name), of_a, of_b, known, see_pct)
+    return difference(name, unit, better_of(name), of_a, of_b, known, see_pct, _step(name, of_a.mean, of_b.mean))
+
+
+def _step(name: str, *means: float | None) -> float:
+    """Return the steps in which a figure comes, as a share of it: percentiles are counted by buckets; 0 for others."""
+    found, known = _LATENCY.fullmatch(name), [mean for mean in means if mean]
+    is_percentile = found is not None and found[3] != "mean"
+    return step_of(min(known)) if is_percentile and known else 0.0
 
 
 def _label(point: Point, names: Sequence[str]) -> str:

@@ -107,18 +107,19 @@ def difference(
     b: Estimate,
     known: Spread | None = None,
     see_pct: float = DETECT_PCT,
+    step: float = 0.0,
 ) -> Difference:
     """Return the difference between two estimates of one figure at one point, with the interval of their ratio.
 
     `openslob.analyze.intervals` has the arithmetic. A side of one start has the spread of the other side, or ``known``.
     Where neither shows how much starts differ, the interval is that within the starts, or within the runs: inside it no
     difference is shown; beyond it the data are not enough. Runs of the same starts on both sides are compared within
-    them, since what a start does to them it does to both.
+    them, since what a start does to them it does to both. The values come in steps of the share ``step``, if any.
     """
     if a.mean is None or b.mean is None:
         return Difference(figure, unit, a, b, Outcome.UNKNOWN, why=a.why or b.why)
     shows, change = shown_by(a, b, known), b.mean - a.mean
-    low, high = _ends(a, b, shows, known)
+    low, high = _ends(a, b, shows, known, step)
     per = 100 / abs(a.mean) if a.mean else None
     pct, pct_low, pct_high = (None if per is None or x is None else x * per for x in (change, low, high))
     outcome = _outcome(low, high, better, shows in (Shows.STARTS, Shows.SAME_START))
@@ -144,7 +145,9 @@ def _units(a: Estimate, b: Estimate, shows: Shows) -> tuple[list[list[float]], l
     return first, second
 
 
-def _ends(a: Estimate, b: Estimate, shows: Shows, known: Spread | None) -> tuple[float, float] | tuple[None, None]:
+def _ends(
+    a: Estimate, b: Estimate, shows: Shows, known: Spread | None, step: float
+) -> tuple[float, float] | tuple[None, None]:
     """Return the ends of the interval of the change; None where nothing shows them."""
     mean_a, mean_b = a.mean or 0.0, b.mean or 0.0
     units = _units(a, b, shows)
@@ -153,7 +156,7 @@ def _ends(a: Estimate, b: Estimate, shows: Shows, known: Spread | None) -> tuple
         if Basis.NONE not in (a.basis, b.basis) and a.half_width is not None and b.half_width is not None:
             half = math.hypot(a.half_width, b.half_width)
     elif _all_above_0(a) and _all_above_0(b):
-        ratio = _ratio(a, b, shows, known)
+        ratio = _ratio(a, b, shows, known, step)
         if ratio.value is None or ratio.low is None or ratio.high is None:
             return None, None
         return mean_b * ratio.low / ratio.value - mean_a, mean_b * ratio.high / ratio.value - mean_a
@@ -162,9 +165,9 @@ def _ends(a: Estimate, b: Estimate, shows: Shows, known: Spread | None) -> tuple
     return (None, None) if half is None else (mean_b - mean_a - half, mean_b - mean_a + half)
 
 
-def _ratio(a: Estimate, b: Estimate, shows: Shows, known: Spread | None) -> Interval:
+def _ratio(a: Estimate, b: Estimate, shows: Shows, known: Spread | None, step: float) -> Interval:
     if shows is not Shows.SAME_START or len(a.by_start) == 1:
-        return nested_ratio(*_units(a, b, shows), known=known if shows is Shows.STARTS else None)
+        return nested_ratio(*_units(a, b, shows), known=known if shows is Shows.STARTS else None, step=step)
     second = {start.name: start.values for start in b.by_start}
     return blocked_ratio([(start.values, second[start.name]) for start in a.by_start])
 
@@ -174,7 +177,9 @@ def _half_of_change(sides: Sequence[Sequence[float]], known: Spread | None) -> f
     variances = [float(np.var(side, ddof=1)) if len(side) > 1 else None for side in sides]
     several = [(variance, len(side)) for variance, side in zip(variances, sides, strict=True) if variance is not None]
     if not several:
-        return None if known is None else t_quantile(known.degrees) * math.sqrt(2 * known.of_start()) * abs(sides[0][0])
+        # The spread is a share: of a side that is 0 it would be none.
+        level = max(abs(side[0]) for side in sides)
+        return None if known is None else t_quantile(known.degrees) * math.sqrt(2 * known.of_start()) * level
     if len(several) == 1:
         variance, count = several[0]
         return t_quantile(count - 1) * math.sqrt(variance * (1 / count + 1))

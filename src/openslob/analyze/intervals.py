@@ -96,11 +96,14 @@ def nested_interval(runs: Runs, confidence: float = CONFIDENCE) -> Interval:
     return Interval(mean, mean - half, mean + half, len(starts), count)
 
 
-def nested_ratio(a: Runs, b: Runs, confidence: float = CONFIDENCE, known: Spread | None = None) -> Interval:
+def nested_ratio(
+    a: Runs, b: Runs, confidence: float = CONFIDENCE, known: Spread | None = None, step: float = 0.0
+) -> Interval:
     """Return B / A with its interval; both sides have the values of each of their starts, and these are independent.
 
     A side of one start has the spread of the other side, with what ``known`` adds to it; ``known`` alone serves where
-    both have one. Without either, how much starts differ is not known, and there is no interval.
+    both have one. Without either, how much starts differ is not known, and there is no interval. Values come in steps
+    of the share ``step``, as percentiles of a histogram do: a few may be alike by chance, and their mean is rounded.
     """
     sides = [[start for start in side if start] for side in (a, b)]
     if not all(sides):
@@ -110,7 +113,7 @@ def nested_ratio(a: Runs, b: Runs, confidence: float = CONFIDENCE, known: Spread
     means = [float(_means(side).mean()) for side in sides]
     fewest = min(len(side) for side in sides), min(sum(map(len, side)) for side in sides)
     ratio = means[1] / means[0]
-    half = _half_of_logarithm(sides, confidence, known)
+    half = _half_of_logarithm(sides, confidence, known, step)
     if half is None:
         return Interval(ratio, None, None, *fewest, _why_single(fewest[1]))
     return Interval(ratio, *_around(math.log(ratio), half), *fewest)
@@ -193,22 +196,27 @@ def starts_needed(known: Spread | None, see_pct: float, runs: int = 1, power: fl
     return min(MOST_RUNS, bisect_left(range(MOST_RUNS), True, lo=2, key=suffices))
 
 
-def _half_of_logarithm(sides: Sequence[Runs], confidence: float, known: Spread | None) -> float | None:
+def _half_of_logarithm(sides: Sequence[Runs], confidence: float, known: Spread | None, step: float) -> float | None:
     """Return half the width of the interval of the logarithm of the ratio; None where the spread is not known."""
+    # The variance of a rounded value. More values do not lower it: all of them may be rounded in one direction.
+    rounding = step**2 / 12
     if min(map(len, sides)) == 1:
         pooled = _pooled(spread(*sides), known)
         if pooled is None:
             return None
         # Both sides have the same spread then, so their variances are not independent: Student's t, not Welch's.
-        total = sum(pooled.of_start(min(map(len, side))) / len(side) for side in sides)
+        shares = [pooled.of_start(min(map(len, side))) / len(side) for side in sides]
+        total = sum(max(each, rounding) for each in shares)
         return _t(pooled.degrees, confidence) * math.sqrt(total)
     means = [_means(side) for side in sides]
     variances = [float(each.var(ddof=1)) / float(each.mean()) ** 2 / len(each) for each in means]
-    total = sum(variances)
+    total = sum(max(each, rounding) for each in variances)
     if total <= 0:
         return 0.0
-    shares = (own**2 / (len(each) - 1) for own, each in zip(variances, means, strict=True))
-    return _t(total**2 / sum(shares), confidence) * math.sqrt(total)
+    # What rounding adds is no better known for it: only what was seen to vary has degrees of freedom.
+    seen = variances if sum(variances) > 0 else [1.0] * len(means)
+    per_degree = sum(own**2 / (len(each) - 1) for own, each in zip(seen, means, strict=True))
+    return _t(sum(seen) ** 2 / per_degree, confidence) * math.sqrt(total)
 
 
 def _pooled(found: Spread | None, known: Spread | None) -> Spread | None:

@@ -27,6 +27,14 @@ def told(a: Estimate, b: Estimate) -> Difference:
     return difference("ops_per_s", "1/s", Better.MORE, a, b)
 
 
+def test_a_side_of_nothing_has_the_spread_of_the_other() -> None:
+    """Equal runs that differ by half have 0 now and then."""
+    known = spread([[2.0], [6.0], [4.0], [3.0]])
+    for first, second in ((0.0, 5.0), (5.0, 0.0)):
+        found = difference("x", "", Better.LESS, of_repeats([first]), of_repeats([second]), known)
+        assert found.outcome is Outcome.NOT_SHOWN
+
+
 def test_runs_of_one_start_each_show_no_difference_however_many_they_are() -> None:
     found = told(of_repeats(BEFORE, ["s1"] * 4), of_repeats(AFTER, ["s2"] * 4))
     assert (found.outcome, found.shows, found.repeats_needed) == (Outcome.NOT_ENOUGH, Shows.ONE_START, None)

@@ -46,6 +46,29 @@ def test_ratio_holds_the_truth(starts: int, runs: int, skewed: bool) -> None:
     assert hits / TIMES >= 0.94 - CHANCE / 2
 
 
+@table(("starts", "noise"), [(2, 0.3), (2, 0.7), (2, 2.0), (3, 0.3), (3, 0.7), (6, 0.3)])
+def test_percentiles_of_few_runs_that_are_alike_by_chance_are_no_difference(starts: int, noise: float) -> None:
+    """Steps of 5 %, as at 20 µs; the noise is in steps."""
+    rng, alarms = np.random.default_rng(13), 0
+    for _ in range(TIMES):
+        level = 20 + rng.random()
+        a, b = ([[math.floor(each)] for each in rng.normal(level, noise, starts)] for _ in "ab")
+        alarms += nested_ratio(a, b, step=1 / 20).holds(1) is False
+    assert alarms / TIMES <= 0.05 + CHANCE
+
+
+def test_rounded_means_of_many_runs_are_known_to_a_step() -> None:
+    found = nested_ratio([[20.0]] * 30, [[21.0]] * 30, step=1 / 20)
+    assert (found.low or 0) < 20.6 / 20.4
+    assert nested_ratio([[20.0]] * 2, [[40.0]] * 2, step=1 / 20).holds(1) is False
+
+
+def test_steps_make_no_interval_narrower() -> None:
+    a, b = [[100.0], [101.0], [102.0]], [[110.0], [110.0], [110.0]]
+    exact, stepped = nested_ratio(a, b), nested_ratio(a, b, step=0.014)
+    assert (stepped.half_pct or 0) > (exact.half_pct or 0)
+
+
 @table(("starts", "runs"), [(3, 3), (10, 1)])
 def test_interval_of_one_side_holds_the_truth(starts: int, runs: int) -> None:
     rng = np.random.default_rng(6)
