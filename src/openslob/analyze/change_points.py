@@ -65,14 +65,37 @@ def change_points(
 
     """
     series = np.asarray(values, dtype=np.float64)
-    group = -(-len(series) // MOST_VALUES) or 1
+    group = _group(len(series))
     merged = series[: len(series) // group * group].reshape(-1, group).mean(axis=1)
     found = sorted(_divided(merged, 0, significance, max(least, 2), np.random.default_rng(1)))
-    edges = [0, *(at * group for at, _ in found), len(series)]
+    return _with_levels(series, [(at * group, p) for at, p in found])
+
+
+def change_points_to_the_last(values: Sequence[float]) -> list[ChangePoint]:
+    """Return the change points of a series that grows, in their order: a late one shows at once, however long it is.
+
+    Of a series of more than `MOST_VALUES` values, so many at its end are also compared one by one.
+    """
+    found, begin = [(each.at, each.p) for each in change_points(values)], len(values) - MOST_VALUES
+    if begin > 0:
+        late = [(begin + each.at, each.p) for each in change_points(values[begin:])]
+        # What both have found has its place by single values.
+        near = LEAST_PART * _group(len(values))
+        found = sorted([*(each for each in found if all(abs(each[0] - at) > near for at, _ in late)), *late])
+    return _with_levels(np.asarray(values, dtype=np.float64), found)
+
+
+def _group(count: int) -> int:
+    """Return how many neighbours of a series are compared as one."""
+    return -(-count // MOST_VALUES) or 1
+
+
+def _with_levels(series: _Array, found: Sequence[tuple[int, float]]) -> list[ChangePoint]:
+    """Return change points with the medians beside them; ``found`` has the place and the probability of each."""
+    edges = [0, *(at for at, _ in found), len(series)]
     medians = [float(np.median(series[begin:end])) for begin, end in pairwise(edges)] if len(series) else []
     return [
-        ChangePoint(at * group, before, after, p)
-        for (at, p), (before, after) in zip(found, pairwise(medians), strict=True)
+        ChangePoint(at, before, after, p) for (at, p), (before, after) in zip(found, pairwise(medians), strict=True)
     ]
 
 

@@ -13,12 +13,13 @@ from datetime import datetime
 from itertools import pairwise
 from statistics import median
 
-from openslob.analyze.change_points import LEAST_PART, change_points
-from openslob.analyze.compare import better_of, is_figure
+from openslob.analyze.change_points import LEAST_PART, change_points_to_the_last
+from openslob.analyze.compare import better_of, is_figure, unit_of
 from openslob.analyze.curves.points import ParameterValue, facts, latency_of, parameters_of
 from openslob.analyze.load_kinds import load_kind
 from openslob.errors import UsageError
-from openslob.metrics import METRICS, Better
+from openslob.metrics import METRICS, PRICED, Better
+from openslob.metrics.cost import CURRENCY, PRICE, price_of
 from openslob.record.model import RecordKind, RunRecord, Status, value_of
 
 FIGURES = ("ops_per_s", "op_p99_us")
@@ -71,7 +72,8 @@ class HistoryChange:
 class History:
     """The runs of one load on one server in the order of time; ``left_out`` failed or were interrupted.
 
-    ``parameters`` distinguish it from others of the same target whose load has the same words.
+    ``parameters`` distinguish it from others of the same target whose load has the same words. ``currency`` is that of
+    the last run with a price: what runs with a price in another one cost is unknown, as nothing is converted.
     """
 
     target: str
@@ -82,6 +84,12 @@ class History:
     runs: tuple[HistoryRun, ...]
     changes: tuple[HistoryChange, ...]
     left_out: int = 0
+    currency: str = ""
+
+    def unit_of(self, figure: str) -> str:
+        """Return the unit of a figure."""
+        unit = unit_of(figure)
+        return self.currency if unit == CURRENCY else unit
 
     @property
     def server(self) -> str:
@@ -150,7 +158,8 @@ def _history(records: Sequence[RunRecord], parameters: Mapping[str, ParameterVal
     last = records[-1]
     good = [each for each in records if each.status is Status.COMPLETE]
     names = tuple(figures) or _usual(last)
-    runs = tuple(_runs(good, names))
+    currency = next((price.currency for each in reversed(good) if (price := price_of(each))), "")
+    runs = tuple(_runs(good, names, currency))
     return History(
         target=str(last.engine.get("target")),
         host=str(last.environment.get("host") or "?"),
@@ -160,6 +169,7 @@ def _history(records: Sequence[RunRecord], parameters: Mapping[str, ParameterVal
         runs=runs,
         changes=tuple(change for name in names for change in _changes(runs, name)),
         left_out=len(records) - len(good),
+        currency=currency,
     )
 
 
@@ -177,13 +187,20 @@ def figure_of(record: RunRecord, name: str) -> float | None:
     return latency_of(record, kind, statistic)
 
 
-def _runs(records: Sequence[RunRecord], names: Sequence[str]) -> Iterator[HistoryRun]:
-    plain = [HistoryRun(each.id, each.started_at, {name: figure_of(each, name) for name in names}) for each in records]
+def _figures(record: RunRecord, names: Sequence[str], currency: str) -> dict[str, float | None]:
+    price = price_of(record)
+    other = PRICED if price and price.currency != currency else frozenset[str]()
+    return {name: None if name in other else figure_of(record, name) for name in names}
+
+
+def _runs(records: Sequence[RunRecord], names: Sequence[str], currency: str) -> Iterator[HistoryRun]:
+    plain = [HistoryRun(each.id, each.started_at, _figures(each, names, currency)) for each in records]
+    priced = not PRICED.isdisjoint(names)
     waits = [later.at_s - earlier.at_s for earlier, later in pairwise(plain)]
     longest = max(GAP_TIMES * median(waits), LEAST_GAP_S) if waits else 0.0
     before: dict[str, object] | None = None
     for number, (record, run) in enumerate(zip(records, plain, strict=True)):
-        now = _conditions(record)
+        now = _conditions(record) | ({PRICE: record.spec.get(PRICE)} if priced else {})
         gap_s = waits[number - 1] if number and waits[number - 1] > longest else None
         yield HistoryRun(run.id, run.started_at, run.figures, tuple(_differences(before, now)), gap_s)
         before = now
@@ -214,7 +231,7 @@ def _differences(before: Mapping[str, object] | None, now: Mapping[str, object])
 def _changes(runs: Sequence[HistoryRun], name: str) -> Iterator[HistoryChange]:
     known = [(number, value) for number, run in enumerate(runs) if (value := run.figures.get(name)) is not None]
     better = better_of(name)
-    for change in change_points([value for _, value in known]):
+    for change in change_points_to_the_last([value for _, value in known]):
         at = known[change.at][0]
         rises = change.after > change.before
         near = runs[max(at - 1, 0) : at + 2]

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from openslob import api
+from openslob.analyze.change_points import LEAST_PART
 from openslob.analyze.history import History
 from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import servers
@@ -47,8 +48,8 @@ FAIL = Annotated[
     typer.Option(
         "--fail-if-worse-within",
         metavar="N",
-        min=1,
-        help="Exit with 3 if a figure became worse with one of the last N runs.",
+        min=LEAST_PART,
+        help="Exit with 3 if a figure became worse with one of the last N runs; a change shows in its third run.",
     ),
 ]
 FORMAT = Annotated[HistoryFormat, typer.Option("--format", "-f", help="How to print the history.")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from openslob.analyze.compare import unit_of
 from openslob.analyze.history import LEAST_RUNS, History, HistoryChange, HistoryRun
 from openslob.report.folding import folded
 from openslob.report.format import quantity, wrapped
@@ -68,7 +67,7 @@ def _lines(history: History, columns: int | None) -> list[str]:
         lines.append(f"{history.left_out} more failed or were interrupted, and are left out")
     if history.changes:
         head = ("from (UTC)", "figure", "before", "after", "change", "", "what else changed")
-        rows = [_change_row(each) for each in history.changes]
+        rows = [_change_row(each, history.unit_of(each.figure)) for each in history.changes]
         lines += ["", "CHANGE POINTS", *folded(head, rows, columns, texts={0, 1, 5, 6})]
     elif len(history.runs) < LEAST_RUNS:
         lines += ["", f"no change point can be seen in fewer than {LEAST_RUNS} runs"]
@@ -88,8 +87,7 @@ def _is_shown(history: History, at: int, run: HistoryRun) -> bool:
     return at >= len(history.runs) - MOST_RUNS or bool(run.changed or run.gap_s) or at in begins
 
 
-def _change_row(change: HistoryChange) -> tuple[str, ...]:
-    unit = unit_of(change.figure)
+def _change_row(change: HistoryChange, unit: str) -> tuple[str, ...]:
     judged = {True: "worse", False: "better", None: ""}[change.worse]
     return (
         when(change.started_at), change.figure, quantity(change.before, unit), quantity(change.after, unit),
@@ -98,7 +96,7 @@ def _change_row(change: HistoryChange) -> tuple[str, ...]:
 
 
 def _run_row(history: History, run: HistoryRun) -> tuple[str, ...]:
-    figures = [quantity(run.figures.get(name), unit_of(name)) for name in history.figures]
+    figures = [quantity(run.figures.get(name), history.unit_of(name)) for name in history.figures]
     notes = [f"{format_duration(round(run.gap_s))} without a run"] if run.gap_s else []
     notes += [f"{each.figure} {each.change_pct:+.1f} %" for each in history.changes if each.id == run.id]
     return when(run.started_at), *figures, "; ".join([*notes, *([_named(run.changed)] if run.changed else [])])
@@ -118,6 +116,7 @@ def history_json(history: History) -> dict[str, Any]:
         "load": history.load,
         "parameters": dict(history.parameters),
         "left_out": history.left_out,
+        "currency": history.currency or None,
         "changes": [{**vars(each), "changed": list(each.changed)} for each in history.changes],
         "runs": [
             {
@@ -133,13 +132,13 @@ def history_rows(found: Sequence[History]) -> tuple[list[str], list[list[Any]]]:
     """Return columns and rows of a table: a row for each run."""
     names = list(dict.fromkeys(name for each in found for name in each.figures))
     changes_of = [f"{name}_change_pct" for name in names]
-    columns = ["target", "host", "load", "id", "started_at", *names, *changes_of, "gap_s", "changed"]
+    columns = ["target", "host", "load", "id", "started_at", *names, *changes_of, "currency", "gap_s", "changed"]
     rows = []
     for each in found:
         changes = {(change.figure, change.at): change.change_pct for change in each.changes}
         for at, run in enumerate(each.runs):
             rows.append([
                 each.target, each.host, each.load, run.id, run.started_at, *(run.figures.get(n) for n in names),
-                *(changes.get((n, at)) for n in names), run.gap_s, "; ".join(run.changed),
+                *(changes.get((n, at)) for n in names), each.currency or None, run.gap_s, "; ".join(run.changed),
             ])  # fmt: skip
     return columns, rows

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from factories.records import physical
 from openslob.analyze.history import History, histories
+from openslob.cli import app
 from openslob.errors import UsageError
+from openslob.metrics import priced
 from openslob.record.model import Figure, RunRecord, Status
 from openslob.report.charts.history import history_picture
 from openslob.report.history import history_json, history_rows, render_histories
+from openslob.units import Price
 
 BEGAN = datetime.fromisoformat("2026-03-01T12:00:00+00:00")
 
@@ -100,6 +104,40 @@ def test_a_time_without_runs_is_a_gap_and_failed_runs_are_left_out() -> None:
     found = the_only([*runs, failed])
     assert [(run.id, round(run.gap_s or 0)) for run in found.runs if run.gap_s] == [("run-005", 86_400 * 9 + 3600)]
     assert found.left_out == 1
+
+
+def test_a_step_in_the_last_runs_is_seen_however_long_the_history_is() -> None:
+    runs = [run_at(n, rate) for n, rate in enumerate(np.random.default_rng(7).normal(10_000, 100, 230))]
+    runs = [*runs[:226], *(run_at(n, 9_000.0 + n) for n in range(226, 230))]
+    found = the_only(runs, figures=["ops_per_s"])
+    assert [each.at for each in found.changes] == [226]
+    assert found.worse_within(5)
+
+
+def test_a_step_amid_a_long_history_is_one_change() -> None:
+    (change,) = the_only(series(10_000, 9_000, step=120, runs=300), figures=["ops_per_s"]).changes
+    assert abs(change.at - 120) <= 2
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_gate_that_no_run_could_fail_is_refused(runs: int) -> None:
+    done = CliRunner().invoke(app, ["history", "--fail-if-worse-within", str(runs)])
+    assert done.exit_code == 2
+
+
+def test_a_cost_has_its_currency_and_no_other() -> None:
+    prices = ["100 USD/month"] * 4 + ["100 EUR/month"] * 8 + ["150 EUR/month"] * 8
+    runs = [priced(run_at(n, 100.0), Price.parse(price)) for n, price in enumerate(prices)]
+    found = the_only(runs, figures=["cost_per_million_reads"])
+    assert found.unit_of("cost_per_million_reads") == "EUR"
+    assert [run.figures["cost_per_million_reads"] is None for run in found.runs] == [True] * 4 + [False] * 16
+    (change,) = found.changes
+    assert change.id == "run-012"
+    assert change.worse
+    assert change.change_pct == pytest.approx(50)
+    assert any("price 100 EUR/month -> 150 EUR/month" in each for each in change.changed)
+    assert "EUR" in render_histories([found], 120)
+    assert "currency" not in render_histories([found], 120)
 
 
 def test_an_unknown_figure_is_refused() -> None:

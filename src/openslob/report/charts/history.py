@@ -9,7 +9,6 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.compare import unit_of
 from openslob.analyze.history import History
 from openslob.report.charts.colours import BANDS, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture
@@ -54,7 +53,8 @@ def _panel(history: History, name: str, several: bool) -> Panel | None:
     ]
     if not rows:
         return None
-    title = f"{name} ({unit_of(name)})"
+    unit = history.unit_of(name)
+    title = f"{name} ({unit})" if unit else name
     labels = [title, *_label(history)] if several else title
     x = alt.X("at:T", title="begin of the run (UTC)", scale=alt.Scale(type="utc"), axis=alt.Axis(format=_TIMES))
     y = alt.Y("value:Q", title=labels, scale=alt.Scale(zero=True), axis=Y_AXIS)
