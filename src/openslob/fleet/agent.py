@@ -37,6 +37,8 @@ ALONE_S = 120.0
 LEAVE_S = 10.0
 # How often the files are looked after while nothing is reported.
 KEEP_S = 0.2
+# How long before the window begins its first reading is to be made.
+READ_AHEAD_S = 0.02
 # How long an answer may wait for the files to be written.
 MOST_WAIT_S = 5.0
 MOST_BYTES = 1024 * 1024
@@ -130,7 +132,7 @@ class _Job:
         self._taken = 0
         self._lock, self._files, self._ending = Lock(), Lock(), Lock()
         self._stop, self._over = Event(), Event()
-        self._ended = self._measured = self._has_failed = False
+        self._ended = self._measured = self._has_begun = self._has_failed = False
         self._said_at = time.monotonic()
         self._phase: Phase | None = None
         self._begun: set[int] = set()
@@ -230,8 +232,9 @@ class _Job:
         if phase.name == WINDOW:
             self._measured = True
             run_time = self._order.plans[0].workload.run_time
-            self._recorder = Recorder(self._order.plans, phase.begin_ns, run_time, self._raw, _nothing_counted, _unseen)
-            self._before = self._os.read()
+            recorder = Recorder(self._order.plans, phase.begin_ns, run_time, self._raw, _nothing_counted, _unseen)
+            with self._files:
+                self._recorder, self._before = recorder, self._os.read()
         for session in self._sessions:
             session.give(phase)
 
@@ -241,6 +244,7 @@ class _Job:
             batch = self._next()
             try:
                 with self._files:
+                    self._mark_begin(batch)
                     self._write(batch)
                 with self._lock:
                     self._out += batch
@@ -249,6 +253,21 @@ class _Job:
                     self._messages.task_done()
             if time.monotonic() > self._said_at + ALONE_S:
                 self.end()
+
+    def _mark_begin(self, batch: Sequence[Report]) -> None:
+        """Read what was used so far until the window begins, never later: it is given out seconds before.
+
+        If the clock was set meanwhile, the first slice says that it has begun.
+        """
+        if self._recorder is None or self._has_begun or self._over.is_set():
+            return
+        self._has_begun = self._begins_in_s() <= 0 or any(isinstance(message, SliceDone) for message in batch)
+        if not self._has_begun:
+            self._before = self._os.read()
+
+    def _begins_in_s(self) -> float:
+        begin_ns = self._phase.begin_ns if self._phase else 0
+        return (begin_ns - time.time_ns()) / NANOS - (self._use.clock_offset_s or 0.0)
 
     def _write(self, batch: Sequence[Report]) -> None:
         if self._recorder is None:
@@ -264,14 +283,17 @@ class _Job:
 
     def _next(self) -> list[Report]:
         batch: list[Report] = []
+        to_last_reading_s = self._begins_in_s() - READ_AHEAD_S
         with suppress(Empty):
-            batch.append(self._messages.get(timeout=KEEP_S))
+            batch.append(
+                self._messages.get(timeout=min(KEEP_S, to_last_reading_s) if to_last_reading_s > 0 else KEEP_S)
+            )
             while True:
                 batch.append(self._messages.get_nowait())
         return batch
 
     def _note_use(self) -> None:
-        """Note what was used since the window was given out."""
+        """Note what was used since the window began."""
         used = difference(self._before, self._os.read())
         cpu = used.cpu or {}
         idle = sum(cpu.get(kind, 0.0) for kind in ("idle", "iowait"))

@@ -77,6 +77,15 @@ def test_a_phase_that_is_said_twice_is_run_once_and_its_end_can_be_moved(agent):
     assert agent._job._phase.end_ns == begin_ns
 
 
+def test_what_a_driver_uses_before_the_window_begins_is_not_of_the_window(agent):
+    ready(agent)
+    given_ns, begin_ns = time.monotonic_ns(), server_ns() + 2 * NANOS
+    agent.exchange(Said(Phase("window", begin_ns, begin_ns + 3600 * NANOS), heard=2))
+    eventually(lambda: agent._job._has_begun)
+    # A busy host may let it wait, but not until the window has begun.
+    assert NANOS < agent._job._before.time_ns - given_ns < 2.1 * NANOS
+
+
 def test_sessions_end_when_nobody_says_anything(agent, monkeypatch):
     ready(agent)
     monkeypatch.setattr(agent_module, "ALONE_S", 0.1)
