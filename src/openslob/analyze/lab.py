@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from openslob.analyze.history import figure_of
 from openslob.analyze.intervals import CONFIDENCE, LEAST_STARTS, Interval, blocked_ratio, narrow_enough
 from openslob.analyze.verdicts.outcome import counted, fails, holds, holds_or_fails, unknown
 from openslob.record.lab import LabArm, LabRatio, LabRecord, LabResult, LabRun
-from openslob.record.model import Verdict
+from openslob.record.model import RunRecord, Verdict, value_of
 
 # Figures of a run that are compared. The rate decides when there are enough pairs.
 RATE, PER_CPU, P99 = "rate", "rate_per_db_cpu", "p99_us"
@@ -18,6 +19,17 @@ NAMES = (CONTROL, SETTLED, VALID)
 _MOST_NAMED = 3
 
 Pair = tuple[LabRun, LabRun]
+
+
+def figures_of(record: RunRecord, rate: str) -> dict[str, float | None]:
+    """Return the rate of a run, its rate per CPU second of the server, and its p99; what is not known is None.
+
+    A host that was too busy for a rate says nothing of the latency either.
+    """
+    per_s, cpu = value_of(record.summary, rate), value_of(record.summary, "db_cpu_per_s")
+    if per_s is None:
+        return dict.fromkeys(FIGURES)
+    return {RATE: per_s, PER_CPU: per_s / cpu if cpu else None, P99: figure_of(record, "op_p99_us")}
 
 
 def with_results(record: LabRecord, validity: Iterable[str]) -> LabRecord:

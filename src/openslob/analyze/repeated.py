@@ -8,15 +8,22 @@ from typing import Any
 import numpy as np
 
 from openslob.analyze.change_points import LEAST_PART, change_points
+from openslob.analyze.history import figure_of
 from openslob.analyze.verdicts.outcome import counted, fails, holds, holds_or_fails, unknown
-from openslob.record.model import Figure, Verdict
+from openslob.record.model import Figure, RunRecord, Verdict
 from openslob.record.repeated import RepeatedRecord, RepeatedTime, TimeState
 
 # The figures in which changes are looked for, with their units.
 WATCHED = {"ops_per_s": "1/s", "p99_us": "µs"}
+_FIGURES = ("ops_per_s", "pio_read_per_s", "commits_per_s")
 NAMES = ("every_time", "predictable")
 # With fewer runs, a change and chance look the same.
 LEAST_RUNS = 2 * LEAST_PART
+
+
+def figures_of(record: RunRecord) -> dict[str, float | None]:
+    """Return the figures that runs are compared by; the p99 is that of the most frequent kind of operation."""
+    return {**{name: figure_of(record, name) for name in _FIGURES}, "p99_us": figure_of(record, "op_p99_us")}
 
 
 def with_findings(record: RepeatedRecord) -> RepeatedRecord:

@@ -22,7 +22,14 @@ from openslob.record import bundle, finding, store
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RecordKind, RunRecord
 from openslob.report.text import render
-from openslob.report.verify import Verification, render_verification, slices_of, verification_json, verify
+from openslob.report.verify import (
+    Verification,
+    render_verification,
+    slices_of,
+    verification_json,
+    verified,
+    verify,
+)
 from openslob.run import runner
 from openslob.secrets import Target
 from openslob.workload import Workload
@@ -81,13 +88,7 @@ def _print(checked: Verification, replayed: dict[str, Any] | None, as_json: bool
     if replayed:
         lines += ["", "REPLAY", *(f"  {line}" for line in replayed["lines"])]
     good = not checked.faults and not (replayed and replayed["faults"])
-    write_report("\n".join(lines), _answer(checked) if good else "")
-
-
-def _answer(checked: Verification) -> str:
-    if list(checked.every):
-        return "verified: the figures follow from the raw files"
-    return "only the checksums could be compared" if checked.bundle else "nothing could be compared"
+    write_report("\n".join(lines), verified(checked) if good else "")
 
 
 def _replayed(found: Found, target: Target, results: Path) -> dict[str, Any]:

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob._version import __version__
-from openslob.analyze.repeated import with_findings
+from openslob.analyze.repeated import figures_of, with_findings
 from openslob.engines.base import Engine
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.record.repeated import RepeatedFolder, RepeatedRecord, RepeatedTime, TimeState
 from openslob.record.store import record_id
-from openslob.report.record_view import p99_us, value
 from openslob.run import runner
 from openslob.run.progress import ProgressSink
 from openslob.units import format_duration, iso
@@ -31,7 +30,6 @@ LATE_SHARE = 0.1
 # What a run takes beside its warm-up and its window: checks, connections, counters, the record.
 BESIDE_S = 3.0
 NO_DRIVER, STILL_BUSY = "no driver was there to make it", "the run before it was still going on"
-FIGURES = ("ops_per_s", "pio_read_per_s", "commits_per_s")
 
 
 @dataclass(frozen=True)
@@ -140,8 +138,3 @@ def _made(folder: RepeatedFolder, number: int, due_s: float, begun_s: float, wit
 
 def _new_folder(path: Path, before: set[Path]) -> str | None:
     return next((each.name for each in path.iterdir() if each not in before and each.is_dir()), None)
-
-
-def figures_of(record: RunRecord) -> dict[str, float | None]:
-    """Return the figures that runs are compared by; the p99 is that of the most frequent kind of operation."""
-    return {**{name: value(record, name) for name in FIGURES}, "p99_us": p99_us(record)}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from openslob.analyze.lab import P99, PER_CPU, RATE, is_done, with_results
+from openslob.analyze.lab import RATE, figures_of, is_done, with_results
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.patience import Patience
@@ -24,7 +24,7 @@ from openslob.lab.plan import MAKE_S, REMOVE_S, side_s
 from openslob.lab.servers import LabServers, changes_of, from_record, groups, lab_servers
 from openslob.record.lab import LabArm, LabFolder, LabRecord, LabRun, LeftOut
 from openslob.record.model import Holds, RunRecord, Status
-from openslob.report.record_view import VALIDITY, p99_us, reason, value
+from openslob.report.record_view import VALIDITY, reason
 from openslob.run import loading, runner
 from openslob.sweep.execute import SweepDisplay
 from openslob.workload import Workload
@@ -279,17 +279,6 @@ def _done(made: LabRun, finished: runner.FinishedRun, rate: str, not_as_asked: s
         "failed_verdicts": tuple(verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS),
     }
     return made.model_copy(update=found)
-
-
-def figures_of(record: RunRecord, rate: str) -> dict[str, float | None]:
-    """Return the rate of a run, its rate per CPU second of the server, and its p99; what is not known is None.
-
-    A host that was too busy for a rate says nothing of the latency either.
-    """
-    per_s, cpu = value(record, rate), value(record, "db_cpu_per_s")
-    if per_s is None:
-        return dict.fromkeys((RATE, PER_CPU, P99))
-    return {RATE: per_s, PER_CPU: per_s / cpu if cpu else None, P99: p99_us(record)}
 
 
 def _say_nothing(_line: str) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from openslob.analyze import lab as labs
+from openslob.analyze import repeated as repeats
+from openslob.analyze.curves.points import Run, points
+from openslob.analyze.curves.series import latency_figure
 from openslob.analyze.derive import Derived, RawRows, derived, off_the_method
-from openslob.analyze.lab import with_results
-from openslob.analyze.repeated import with_findings
 from openslob.errors import SlobError
-from openslob.record import endurance, lab, repeated, store
+from openslob.record import endurance, lab, repeated, store, sweep
 from openslob.record.bundle import Opened
 from openslob.record.finding import Found, Kind
 from openslob.record.model import DocumentModel, RecordKind, RunRecord
@@ -24,6 +26,13 @@ from openslob.report.record_view import VALIDITY
 from openslob.report.tables import tables_of
 
 _MOST_NAMED = 20
+# What figures follow from: every run and every observation writes these files, if only with their heads.
+_RAW, _PACED = ("slices.csv", "engine.csv", "os.csv", "waits.csv", "latency.csv"), "response.csv"
+_NO_RUN = "the record of its run is not there, or does not have it"
+
+
+# What a document notes of a run.
+_OfRun = TypeVar("_OfRun", lab.LabRun, repeated.RepeatedTime)
 
 
 @dataclass(frozen=True)
@@ -121,32 +130,86 @@ def _of_endurance(folder: Path) -> Iterator[Derived]:
 
 
 def _of_repeated(folder: Path) -> Iterator[Derived]:
-    record = repeated.load(folder)
-    yield from _same(record, with_findings(record), ("summary", "changes"))
+    record, runs = repeated.load(folder), _runs(folder)
+    times = _again(record.times, runs, lambda _, run: repeats.figures_of(run))
+    again = times and repeats.with_findings(record.model_copy(update={"times": times}))
+    yield from _same(record, again or None, ("summary", "changes"))
     for each in record.times:
-        if each.run and (figure := store.load(folder / each.run).summary.get("ops_per_s")) is not None:
-            recorded = each.figures.get("ops_per_s")
-            if recorded is not None:
-                yield Derived(f"times.{each.number}.ops_per_s", recorded, figure.value)
+        run = runs.get(each.run)
+        yield from _noted(f"times.{each.number}", each.figures, repeats.figures_of(run) if run else {})
 
 
 def _of_lab(folder: Path) -> Iterator[Derived]:
-    record = lab.load(folder)
-    yield from _same(record, with_results(record, VALIDITY), ("results",))
+    record, runs = lab.load(folder), _runs(folder)
+    made = _again(record.runs, runs, lambda each, run: labs.figures_of(run, record.load(each.load).rate))
+    again = made and labs.with_results(record.model_copy(update={"runs": made}), VALIDITY)
+    yield from _same(record, again or None, ("results",))
+    for number, each in enumerate(record.runs):
+        run = runs.get(each.run)
+        figures = labs.figures_of(run, record.load(each.load).rate) if run else {}
+        yield from _noted(f"runs.{number}", each.figures, figures)
+
+
+def _of_sweep(folder: Path) -> Iterator[Derived]:
+    """Yield the answer of a search beside the mean of the runs that it is of."""
+    record, runs = sweep.load_sweep(folder), _runs(folder)
+    search = record.search
+    if search is None or search.throughput is None:
+        return
+    made = [each.run for each in record.points if each.values.get("sessions") == search.sessions]
+    means = points([Run.of(runs[name]) for name in made if name in runs])
+    figures = {"best": search.throughput, "latency_us": latency_figure(search.at)}
+    again = {name: means[0].mean(figure) for name, figure in figures.items()} if len(means) == 1 else {}
+    yield from _noted("search", {"best": search.best, "latency_us": search.latency_us}, again)
+
+
+def _runs(folder: Path) -> dict[str | None, RunRecord]:
+    """Return the records of the runs in a record's folder that can be read, by the names of their folders."""
+    return {entry.id: entry.record for entry in store.find(folder) if entry.record}
+
+
+def _again(
+    noted: Sequence[_OfRun],
+    runs: Mapping[str | None, RunRecord],
+    figures_of: Callable[[_OfRun, RunRecord], Mapping[str, float | None]],
+) -> tuple[_OfRun, ...] | None:
+    """Return what a document notes of its runs, with the figures of their records; None if one of these is not there.
+
+    What a document comes to must follow from its runs, and not from what it notes of them.
+    """
+    found: list[_OfRun] = []
+    for each in noted:
+        run = runs.get(each.run)
+        if each.figures and run is None:
+            return None
+        found.append(each.model_copy(update={"figures": figures_of(each, run)}) if each.figures and run else each)
+    return tuple(found)
+
+
+def _noted(name: str, figures: Mapping[str, float | None], again: Mapping[str, float | None]) -> Iterator[Derived]:
+    """Yield the figures of a run that a document notes, beside those in the record of the run."""
+    for figure, value in figures.items():
+        if value is not None:
+            found = again.get(figure)
+            yield Derived(f"{name}.{figure}", value, found, "" if found is not None else _NO_RUN)
 
 
 _DOCUMENTS: Mapping[Kind, Callable[[Path], Iterator[Derived]]] = {
     Kind.ENDURANCE: _of_endurance,
     Kind.REPEATED: _of_repeated,
     Kind.LAB: _of_lab,
+    Kind.SWEEP: _of_sweep,
 }
 
 
-def _same(record: DocumentModel, again: DocumentModel, parts: tuple[str, ...]) -> Iterator[Derived]:
-    """Yield each number in these parts of a document beside that of the document that was made again."""
-    before, after = (dict(_leaves("", each.model_dump(mode="json", include=set(parts)))) for each in (record, again))
+def _same(record: DocumentModel, again: DocumentModel | None, parts: tuple[str, ...]) -> Iterator[Derived]:
+    """Yield each number in these parts of a document beside that of the document that was made again, if it was."""
+    before, after = (
+        dict(_leaves("", each.model_dump(mode="json", include=set(parts)))) if each else {} for each in (record, again)
+    )
+    why = "the raw files do not say it any more" if again else "the record of one of its runs is not there"
     for name, value in before.items():
-        yield Derived(name, value, after.get(name), "" if name in after else "the raw files do not say it any more")
+        yield Derived(name, value, after.get(name), "" if name in after else why)
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, float]]:
@@ -162,6 +225,11 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, float]]:
 
 def derive_run(folder: Path, record: RunRecord) -> RunCheck:
     """Derive every figure of a run or an observation from the raw files in its folder."""
+    needed = (*_RAW, *([_PACED] if record.response else []))
+    missing = [name for name in needed if not (folder / name).is_file()]
+    if record.window is not None and missing:
+        problem = f"its figures can't be derived again without {', '.join(missing)}"
+        return RunCheck(record.id, record.spec.get("seed"), problem=problem)
     slices = slices_of(folder)
     raw = RawRows(
         slices=slices,
@@ -219,6 +287,15 @@ def render_verification(found: Verification, columns: int | None = None) -> str:
         if len(found.faults) > _MOST_NAMED:
             lines.append(f"and {len(found.faults) - _MOST_NAMED} more (--json has all)")
     return "\n".join([*lines, *_not_derived(found, columns)])
+
+
+def verified(found: Verification) -> str:
+    """Return what was verified of a record without a fault, in a line."""
+    every, known = len(list(found.every)), sum(each.value is not None for _, each in found.every)
+    if not known:
+        return "only the checksums could be compared" if found.bundle else "nothing could be compared"
+    some = "the" if known == every else f"{known:,} of {every:,}"
+    return f"verified: {some} figures follow from the raw files"
 
 
 def _fact(name: str, text: str, columns: int | None) -> list[str]:

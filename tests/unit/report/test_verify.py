@@ -1,0 +1,197 @@
+"""What `slob verify` finds in records whose documents and raw files do not agree, or are not all there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factories.labs import PAGES_OFF, lab_record
+from factories.paths import FIXTURES
+from factories.records import Made, physical
+from openslob.analyze import repeated as repeats
+from openslob.analyze.derive import replay_faults
+from openslob.analyze.lab import RATE, figures_of, with_results
+from openslob.record import finding, repeated
+from openslob.record.lab import LabRecord
+from openslob.record.model import DocumentModel, Figure, RunRecord
+from openslob.record.sweep import PointState, SearchRecord, SweepPoint, SweepRecord
+from openslob.report.record_view import VALIDITY
+from openslob.report.verify import Verification, verified, verify
+
+MEASURED = FIXTURES / "records" / "v4" / "measured"
+
+
+def checked(folder: Path) -> Verification:
+    found = finding.at(folder)
+    assert found is not None
+    return verify(found)
+
+
+def written(folder: Path, name: str, document: DocumentModel | RunRecord) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(document.model_dump_json())
+    return folder
+
+
+def differing(found: Verification) -> set[str]:
+    """Return the numbers of the document itself that are not those of its runs."""
+    return {each.name for each in found.numbers if each.value is not None and not each.same}
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab whose runs are on disk."""
+
+    folder: Path
+    record: LabRecord
+
+
+@pytest.fixture
+def a_lab(tmp_path: Path) -> Lab:
+    made, folder, runs = lab_record((PAGES_OFF, 1.0), rounds=6), tmp_path / "lab", []
+    folder.mkdir()
+    for each in made.runs:
+        record = physical(record_id=each.run or "")
+        rate = {"commits_per_s": Figure(value=each.figures[RATE], unit="1/s")}
+        record = record.model_copy(update={"summary": {**record.summary, **rate}})
+        written(folder / record.id, "run.json", record)
+        runs.append(each.model_copy(update={"figures": figures_of(record, "commits_per_s")}))
+    return Lab(folder, with_results(made.model_copy(update={"runs": tuple(runs)}), VALIDITY))
+
+
+def test_ratios_of_a_lab_follow_from_its_runs_and_not_only_from_what_it_notes_of_them(a_lab: Lab) -> None:
+    written(a_lab.folder, "lab.json", a_lab.record)
+    found = checked(a_lab.folder)
+    assert differing(found) == set()
+    assert all(each.value is not None for each in found.numbers)
+    better = tuple(
+        each.model_copy(update={"figures": {**each.figures, RATE: (each.figures[RATE] or 0.0) * 1.1}})
+        if each.value is not None
+        else each
+        for each in a_lab.record.runs
+    )
+    # The forged ratios are those of the forged figures beside them.
+    forged = with_results(a_lab.record.model_copy(update={"runs": better}), VALIDITY)
+    found = checked(written(a_lab.folder, "lab.json", forged))
+    of_runs = {f"runs.{number}.rate" for number in range(1, 12, 2)}
+    assert differing(found) == of_runs | {f"results.0.figures.rate.{name}" for name in ("ratio", "low", "high")}
+    shutil.rmtree(a_lab.folder / str(a_lab.record.runs[0].run))
+    assert all(each.value is None for each in checked(a_lab.folder).numbers if each.name.startswith("results"))
+
+
+def test_what_a_repeated_run_notes_of_its_runs_is_what_they_have(tmp_path: Path) -> None:
+    run = physical(record_id="r1")
+    record = repeated.load(FIXTURES / "records" / "repeated-v1" / "measured")
+    noted = {**repeats.figures_of(run), "p99_us": 1.0}
+    first = record.done[0].model_copy(update={"run": "r1", "figures": noted})
+    folder = written(
+        tmp_path / "it", "repeated.json", repeats.with_findings(record.model_copy(update={"times": (first,)}))
+    )
+    written(folder / "r1", "run.json", run)
+    of_summary = {f"summary.{name}.value" for name in ("p99_us", "p99_us_low", "p99_us_high")}
+    assert differing(checked(folder)) == {f"times.{first.number}.p99_us"} | of_summary
+
+
+def test_the_answer_of_a_search_is_the_mean_of_its_runs(tmp_path: Path) -> None:
+    runs = [physical(Made(visits=visits), record_id=f"r{visits}") for visits in (54_000, 55_000)]
+    best = sum(each.summary["pio_read_per_s"].value or 0.0 for each in runs) / 2
+    search = SearchRecord(
+        limit_us=20_000, at="p99", most_sessions=8, throughput="pio_read_per_s", sessions=8, best=best * 1.02,
+        latency_us=sum(float(str(each.latency["select"]["p99_us"])) for each in runs) / 2, why="",
+    )  # fmt: skip
+    made = tuple(
+        SweepPoint(number=number, values={"sessions": 8}, repeat=number, state=PointState.DONE, run=each.id)
+        for number, each in enumerate(runs, 1)
+    )
+    record = SweepRecord(
+        id="s", name="s", started_at="2026-03-01T00:00:00Z", openslob_version="0", target="embedded", workload={},
+        grid={}, seed=1, search=search, points=made,
+    )  # fmt: skip
+    folder = written(tmp_path / "s", "sweep.json", record)
+    for each in runs:
+        written(folder / each.id, "run.json", each)
+    assert differing(checked(folder)) == {"search.best"}
+
+
+@pytest.mark.parametrize("name", ["slices.csv", "engine.csv", "os.csv", "waits.csv", "latency.csv"])
+def test_a_run_without_one_of_its_raw_files_is_not_verified(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "measured"
+    shutil.copytree(MEASURED, folder)
+    (folder / name).unlink()
+    (fault,) = checked(folder).faults
+    assert fault.endswith(f"its figures can't be derived again without {name}")
+
+
+def test_the_last_line_says_how_many_figures_follow() -> None:
+    assert verified(checked(MEASURED)) == "verified: the figures follow from the raw files"
+    paced = checked(FIXTURES / "records" / "v2" / "paced")
+    known, every = sum(each.value is not None for _, each in paced.every), len(list(paced.every))
+    assert known < every
+    assert verified(paced) == f"verified: {known} of {every} figures follow from the raw files"
+    for kind in ("lab-v1", "crash-v1"):
+        assert verified(checked(FIXTURES / "records" / kind / "measured")) == "nothing could be compared"
+
+
+def test_energy_follows_from_the_readings_of_the_host(tmp_path: Path) -> None:
+    folder = tmp_path / "measured"
+    shutil.copytree(MEASURED, folder)
+    head, *rows = (folder / "os.csv").read_text().splitlines()
+    moments = sorted({row.partition(",")[0] for row in rows})
+    joules = {at: 10 + 90 * number for number, at in enumerate(moments)}
+    with_energy = [head]
+    for row in rows:
+        with_energy.append(row)
+        at, counter, _ = row.split(",")
+        if counter == "host.cores":
+            with_energy.append(f"{at},energy.package_energy_j,{joules[at]}")
+    (folder / "os.csv").write_text("\n".join([*with_energy, ""]))
+    document = json.loads((folder / "run.json").read_text())
+    power = (max(joules.values()) - 10) / document["window"]["load_seconds"]
+    document["summary"]["package_power_w"] = {"value": power, "unit": "W", "why": None}
+    (folder / "run.json").write_text(json.dumps(document))
+    found = checked(folder)
+    assert [each.value for _, each in found.every if each.name == "package_power_w"] == [pytest.approx(power)]
+    assert found.faults == []
+
+
+def session(ops: int, updates: int = 0) -> list[dict[str, Any]]:
+    selects = ops - updates
+    rows = {"rows_read": 64 * selects, "rows_updated": 64 * updates, "rows_scanned": 0}
+    return [{"session": 0, "ops": ops, "selects": selects, "updates": updates, "scans": 0, **rows}]
+
+
+def ended_by(ops: int, update_pct: int = 0, warmup_s: float = 0.0) -> RunRecord:
+    record = physical()
+    assert record.window is not None
+    spec = {**record.spec, "work_loop": ops, "update_pct": update_pct, "scan_pct": 0}
+    window = record.window.model_copy(update={"warmup_s": warmup_s})
+    return record.model_copy(update={"spec": spec, "window": window})
+
+
+def test_a_replay_that_ended_by_time_did_as_far_as_it_went_what_the_run_did() -> None:
+    run = ended_by(1000)
+    assert replay_faults(run, session(1000), run, session(400)) == []
+    assert replay_faults(run, session(400), run, session(1000)) == []
+    other = session(1000)
+    other[0]["rows_read"] -= 64
+    (fault,) = replay_faults(run, session(1000), run, other)
+    assert "63,936 rows" in fault
+
+
+def test_a_warm_up_may_shift_how_many_operations_of_a_run_are_updates() -> None:
+    warm, cold = ended_by(150, 25, warmup_s=2.0), ended_by(150, 25)
+    counts = {
+        updates for updates in (37, 38) if not replay_faults(cold, session(150, updates), cold, session(150, updates))
+    }
+    (own,) = counts
+    shifted = 75 - own
+    assert replay_faults(warm, session(150, shifted), cold, session(150, own)) == []
+    whole = ended_by(200, 25, warmup_s=2.0)
+    less = session(200, 50)
+    less[0]["rows_read"] -= 64
+    assert len(replay_faults(whole, session(200, 50), ended_by(200, 25), less)) == 1
