@@ -28,7 +28,16 @@ from openslob.record.thinning import ThinnedCsv
 from openslob.run.plan import Phase
 from openslob.run.recorder import Recorder
 from openslob.run.samplers import clock_offset_ns
-from openslob.run.worker import CONNECT_AT_ONCE, Lost, PhaseDone, Report, SliceDone, Worker, allow_files
+from openslob.run.worker import (
+    CONNECT_AT_ONCE,
+    Lost,
+    PhaseDone,
+    Report,
+    SliceDone,
+    Worker,
+    allow_files,
+    wait_longer_for_python,
+)
 from openslob.units import NANOS
 
 # A driver to which nothing is said for so long ends its sessions: the leading process is gone, or can't reach it.
@@ -166,6 +175,7 @@ class _Job:
                 make(plan, self._messages.put, self._stop.is_set, self._begun.add, gate) for plan in self._order.plans
             ]
             allow_files(len(self._sessions))
+            wait_longer_for_python(len(self._sessions))
             for session in self._sessions:
                 start_thread(session)
             if self._stop.is_set():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Semaphore
@@ -11,7 +12,7 @@ from openslob.drivers import DriverUse
 from openslob.engines.base import Engine, SessionPlan
 from openslob.errors import start_thread
 from openslob.run.plan import Phase
-from openslob.run.worker import CONNECT_AT_ONCE, Report, Worker, allow_files
+from openslob.run.worker import CONNECT_AT_ONCE, Report, Worker, allow_files, wait_longer_for_python
 
 
 class Member(Protocol):
@@ -83,6 +84,7 @@ class LocalCrew:
     ) -> None:
         gate = Semaphore(CONNECT_AT_ONCE)
         self._workers = [Worker(engine, plan, report, stopping, gate) for plan in plans]
+        self._asked_after_s = sys.getswitchinterval()
 
     @property
     def members(self) -> Sequence[Member]:
@@ -92,6 +94,7 @@ class LocalCrew:
     def start(self) -> None:
         """Start the threads. SlobError when the system gives none."""
         allow_files(len(self._workers))
+        self._asked_after_s = wait_longer_for_python(len(self._workers))
         for worker in self._workers:
             start_thread(worker)
 
@@ -112,7 +115,8 @@ class LocalCrew:
         return ()
 
     def close(self) -> None:
-        """Do nothing: the threads end by themselves."""
+        """Put the interpreter's interval back; the threads end by themselves."""
+        sys.setswitchinterval(self._asked_after_s)
 
 
 def local_crew(

@@ -1,8 +1,10 @@
 """What the work loop of every engine is given."""
 
+from factories.tables import table
 from openslob.engines.mysql import slice_procedure as mysql
 from openslob.engines.mysql.names import Names
 from openslob.engines.postgresql import slice_procedure as postgresql
+from openslob.engines.postgresql.names import Names as PostgresNames
 from openslob.engines.slice_io import step_aside_s
 from openslob.run.plan import session_plans
 from openslob.workload import Workload
@@ -18,3 +20,16 @@ def test_sessions_that_begin_together_step_aside_and_those_with_due_times_do_not
     for arguments in (postgresql.slice_parameters, lambda each: mysql.slice_parameters(each, Names())):
         assert arguments(plan(sessions=100))["step_aside"] == 0.02
         assert arguments(plan(sessions=100, target_ops=1000))["step_aside"] == 0
+
+
+def _texts(workload):
+    yield postgresql.compose_slice(PostgresNames(), 1, workload).as_string()
+    yield mysql.compose_slice(Names(), 1, workload, 128)
+
+
+@table(("parameters", "together"), [({"sessions": 100}, True), ({"sessions": 2}, False),
+                                    ({"sessions": 100, "target_ops": 1000}, False)])  # fmt: skip
+def test_only_a_loop_of_sessions_that_begin_together_waits_just_before_its_operation(parameters, together):
+    for text in _texts(Workload(schemas=1, **parameters)):
+        # Once for each kind of operation.
+        assert (text.count("IF waits THEN"), text.count("IF waited THEN")) == ((3, 3) if together else (0, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from itertools import pairwise
 from resource import RLIM_INFINITY
@@ -10,6 +11,7 @@ from factories.tables import table
 from openslob.counts import SliceCounts
 from openslob.engines.base import SliceRequest, SliceResult
 from openslob.run import worker as worker_module
+from openslob.run.crew import LocalCrew
 from openslob.run.plan import Phase, session_plans
 from openslob.run.worker import Lost, SliceDone, Worker, allow_files
 from openslob.units import NANOS
@@ -107,3 +109,18 @@ def test_a_thousand_sessions_may_open_their_files_though_the_shell_allows_1024(m
     monkeypatch.setattr(worker_module.resource, "setrlimit", lambda _, limits: given.append(limits))
     allow_files(1000)
     assert given == ([] if becomes is None else [(becomes, most)])
+
+
+@table(("sessions", "asks_after_s"), [(1000, 0.1), (8, 0.005)])
+def test_threads_of_many_sessions_ask_for_python_less_often_until_the_run_ends(sessions, asks_after_s):
+    before = sys.getswitchinterval()
+    plans = session_plans(Workload(schemas=1, sessions=sessions), 8192, "t")
+    crew = LocalCrew(Session(), plans, lambda _report: None, lambda: True)
+    try:
+        sys.setswitchinterval(0.005)
+        crew.start()
+        assert round(sys.getswitchinterval(), 6) == asks_after_s
+        crew.close()
+        assert round(sys.getswitchinterval(), 6) == 0.005
+    finally:
+        sys.setswitchinterval(before)

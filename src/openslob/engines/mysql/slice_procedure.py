@@ -20,6 +20,7 @@ from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.slice_io import (
     KINDS,
+    begin_together,
     explained_kinds,
     loop_parameters,
     plan_refused,
@@ -74,13 +75,16 @@ def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: in
 
     ``resumable``: a CALL that the server aborts because of another node's change can be repeated (resume.sql).
     """
-    pieces = read_statements(PACKAGE, "resume")
+    pieces, parts = read_statements(PACKAGE, "resume"), read_statements(PACKAGE, "slice")
+    together = begin_together(workload)
     return statement(
         "slice",
         "procedure",
         procedure=names.procedure(schema),
         **{kind.value: _in_loop(kind, names, schema, workload, value_bytes) for kind in KINDS},
         **{f"{kind.value}_hot": _in_loop(kind, names, 1, workload, value_bytes) for kind in KINDS},
+        common_start=parts["common_start"] if together else "",
+        step_aside=parts["step_aside"] if together else "",
         **{f"resume_{name}": pieces[name] if resumable else "" for name in _RESUME},
     )
 

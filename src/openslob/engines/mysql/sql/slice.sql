@@ -32,12 +32,29 @@ SELECT count(c2) {into} FROM {table}
 -- Result:   EXPLAIN's columns, which MySQL 9.5 and later return only with FORMAT=TRADITIONAL.
 EXPLAIN FORMAT=TRADITIONAL {statement}
 
+-- name: common_start
+-- Together with step_aside in the loop where many sessions begin together, and only then. Each of hundreds of sessions
+-- that wake up at once keeps a CPU from the others until it pauses. So everything that can be done before is done before
+-- the wait, and everything else after the pause.
+IF waits THEN
+    SET waits = FALSE, waited = TRUE;
+    DO SLEEP(GREATEST(begin_us - TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6)), 0) / 1e6);
+END IF;
+
+-- name: step_aside
+-- With more sessions than CPUs the first to run would keep the others waiting for its whole time slice, and what is done
+-- after its operation would be done hundreds of times before the last one begins.
+IF waited THEN
+    DO SLEEP(step_aside);
+    SET waited = FALSE, began_us = t0, look_us = t0 + look_every_us;
+END IF;
+
 -- name: procedure
 -- One call is one slice: it runs operations until its end time or operation limit, each update in a transaction of its
 -- own, and returns what it did. The procedure is made once per schema and workload.
 -- Placeholders: procedure, its quoted name; select, update, scan, the statements above on the session's own tables;
--- select_hot, update_hot, scan_hot, the same on schema 1's tables; resume_*, the pieces of resume.sql, empty outside of a
--- Galera cluster.
+-- select_hot, update_hot, scan_hot, the same on schema 1's tables; common_start, step_aside, the parts above, empty where
+-- sessions do not begin together; resume_*, the pieces of resume.sql, empty outside of a Galera cluster.
 -- Parameters: see the comments beside them. Times are µs since the epoch by the server's clock, which is UTC for the
 -- session (session.sql).
 -- Result:   any number of result sets with one row and the column `latencies`: an operation's kind and service time as
@@ -95,14 +112,17 @@ slice: BEGIN
     DECLARE fresh VARCHAR(2560) CHARACTER SET ascii;
     DECLARE recent VARCHAR(4000) CHARACTER SET ascii DEFAULT '';
     DECLARE latencies MEDIUMTEXT CHARACTER SET ascii DEFAULT '';
-    DECLARE waited BOOLEAN DEFAULT FALSE;
+    DECLARE waits, waited BOOLEAN DEFAULT FALSE;
     DECLARE begin_us BIGINT DEFAULT GREATEST(not_before_us, resume_us);
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
     DECLARE began_us, look_us, t0 BIGINT;
 
     IF begin_us > now_us THEN
-        DO SLEEP((LEAST(begin_us, until_us) - now_us) / 1e6);
-        SET waited = step_aside > 0;
+        -- Of a common start, the loop waits for the begin. A sleep that the slice before cut short is none.
+        SET waits = step_aside > 0 AND resume_us < not_before_us AND begin_us < until_us;
+        IF NOT waits THEN
+            DO SLEEP((LEAST(begin_us, until_us) - now_us) / 1e6);
+        END IF;
     END IF;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
     SET began_us = now_us, look_us = now_us + look_every_us;
@@ -148,6 +168,7 @@ slice: BEGIN
             ELSE
                 SET fresh = REPEAT(RPAD(CONCAT(op, tag), value_bytes, 'x'), written_columns);
             END IF;
+{common_start}
             SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
 {resume_again}
             attempts: LOOP
@@ -167,6 +188,7 @@ slice: BEGIN
                 END;
             END LOOP;
             SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+{step_aside}
             SET rows_updated = rows_updated + found_rows;
         ELSE
             SET scan_quota = scan_quota + scan_pct;
@@ -174,6 +196,7 @@ slice: BEGIN
                 SET kind = 0;
                 SET first_key = base + FLOOR(RAND() * (span - work_unit + 1));
                 SET last_key = first_key + work_unit - 1;
+{common_start}
                 SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
                 IF hot THEN
                     {select_hot};
@@ -181,10 +204,12 @@ slice: BEGIN
                     {select};
                 END IF;
                 SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+{step_aside}
                 SET rows_read = rows_read + found_rows;
             ELSE
                 SET scan_quota = scan_quota - 100;
                 SET kind = 2;
+{common_start}
                 SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
                 IF hot THEN
                     {scan_hot};
@@ -192,15 +217,9 @@ slice: BEGIN
                     {scan};
                 END IF;
                 SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
+{step_aside}
                 SET rows_scanned = rows_scanned + found_rows;
             END IF;
-        END IF;
-
-        IF waited THEN
-            -- With more sessions than CPUs the first to run would keep the others waiting for its whole time slice,
-            -- and what is done after its operation would be done hundreds of times before the last one begins.
-            DO SLEEP(step_aside);
-            SET waited = FALSE;
         END IF;
 
         -- A clock that was set back within an operation gives 0, the bucket below its resolution.

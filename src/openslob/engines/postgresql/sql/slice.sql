@@ -37,11 +37,9 @@ DEALLOCATE slob_plan
 -- the wait, also what a transaction does when it comes to an expression for the first time, and everything else after the
 -- pause.
             IF waits THEN
-                PERFORM pg_sleep(date_part('epoch', began_at - clock_timestamp()));
-                began_at := clock_timestamp();
-                look_at := began_at + look_every;
                 waits := false;
                 waited := true;
+                PERFORM pg_sleep(date_part('epoch', began_at - clock_timestamp()));
             END IF;
 
 -- name: step_aside
@@ -49,6 +47,8 @@ DEALLOCATE slob_plan
         IF waited THEN
             PERFORM pg_sleep(step_aside);
             waited := false;
+            began_at := t0;
+            look_at := t0 + look_every;
         END IF;
 
 -- name: procedure
@@ -191,6 +191,7 @@ BEGIN
             GET DIAGNOSTICS found_rows = ROW_COUNT;
             COMMIT;
             ended_at := clock_timestamp();
+{step_aside}
             rows_updated := rows_updated + found_rows;
             us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);
             update_us := update_us + us;
@@ -209,6 +210,7 @@ BEGIN
                     {select};
                 END IF;
                 ended_at := clock_timestamp();
+{step_aside}
                 rows_read := rows_read + found_rows;
                 us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);
                 select_us := select_us + us;
@@ -225,6 +227,7 @@ BEGIN
                     {scan};
                 END IF;
                 ended_at := clock_timestamp();
+{step_aside}
                 rows_scanned := rows_scanned + found_rows;
                 us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);
                 scan_us := scan_us + us;
@@ -233,8 +236,6 @@ BEGIN
                 END IF;
             END IF;
         END IF;
-
-{step_aside}
 
         place := kind * buckets_a_kind + least({bucket}::int, last_bucket);
         counts[place] := counts[place] + 1;
