@@ -19,7 +19,7 @@ from openslob.record.store import RecordEntry
 
 CASES = [(fault, engine) for fault in FAULTS for engine in fault.engines]
 # Commands whose record is one document, beside which there may be runs.
-_DOCUMENTS = ("crash", "failover", "endure")
+_DOCUMENTS = ("crash", "failover", "endure", "lab")
 STATUS = {
     Left.FAILED: Status.FAILED, Left.KEPT: Status.FAILED, Left.STOPPED: Status.INTERRUPTED,
     Left.STOPPED_KEPT: Status.INTERRUPTED, Left.COMPLETE: Status.COMPLETE,

@@ -83,6 +83,8 @@ def test_a_killed_sweep_goes_on_by_the_same_command_and_ends_like_one_that_was_n
     killed = run_folders(path) - {point.run for point in before}
     assert 1 <= len(before) < 3
     assert len(killed) == 1
+    # Whoever starts it next, even without the sweep, finds it as it was.
+    assert registry.find("swept").status().spec.cache_bytes == 24 << 20
 
     told = sweep(tmp_path / "broken", *asked).stderr
     assert "resuming" in told

@@ -30,7 +30,7 @@ from openslob.errors import SlobError, UsageError
 from openslob.lab.execute import Execution
 from openslob.lab.loads import DEFAULT_CACHE
 from openslob.lab.plan import ready_list, round_s
-from openslob.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, LabRequest
+from openslob.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, PRECISION_PCT, LabRequest
 from openslob.record import finding
 from openslob.record.lab import LabFolder, LabRecord
 from openslob.record.model import Status
@@ -104,7 +104,7 @@ def lab(
     settings: SETTINGS = None,
     ready: READY = None,
     seconds: FOR = None,
-    precision: PRECISION = 3.0,
+    precision: PRECISION = PRECISION_PCT,
     loads: LOADS = None,
     sessions: SESSIONS = DEFAULT_SESSIONS,
     cache: CACHE = None,
@@ -171,7 +171,7 @@ def _go_on(folder: LabFolder, seconds: float | None) -> None:
             f"the lab {record.id} is complete: {why}",
             f"`slob show {record.id}` shows it" + ("" if record.is_settled else "; --for gives it more time"),
         )
-    folder.update(limit_s=limit_s, status=Status.INTERRUPTED)
+    folder.update(limit_s=limit_s, status=Status.INTERRUPTED, errors=())
 
 
 def _announce(record: LabRecord) -> None:

@@ -157,6 +157,14 @@ def remove_left(name: str, made_for: str) -> None:
     server.destroy()
 
 
+def remove_every_left(made_for: str) -> None:
+    """Destroy all servers that killed commands left which had made them for themselves, but those that are in use."""
+    for server in every_server():
+        if not isinstance(server, SlobError) and server.status().spec.made_for == made_for:
+            with suppress(SlobError):
+                server.destroy()
+
+
 def salvaged(name: str) -> ManagedServer:
     """Return the server of this name whose state is damaged, to be destroyed; its processes are ended.
 

@@ -15,13 +15,13 @@ from statistics import fmean
 
 from openslob.analyze.lab import RATE, figures_of, is_done, with_results
 from openslob.engines.base import Engine
-from openslob.engines.managed.base import ManagedServer
+from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.lab.loads import writes
 from openslob.lab.plan import MAKE_S, REMOVE_S, side_s
-from openslob.lab.servers import LabServers, changes_of, from_record, groups, lab_servers
+from openslob.lab.servers import LabServers, changes_of, groups, lab_servers
 from openslob.record.lab import LabArm, LabFolder, LabRecord, LabRun, LeftOut
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.record_view import VALIDITY, reason
@@ -96,7 +96,10 @@ class Execution:
     def execute(self) -> None:
         """Make rounds. SlobError when the servers can't be used, or the record can't be written."""
         record = self._folder.record
-        with lab_servers(from_record(record.server), record.arms, self._view.notify) as servers:
+        # What failed before is tried again.
+        failed = {label for arm in record.arms for label in (arm.label, arm.base_label)}
+        self._save(left_out=tuple(each for each in record.left_out if each.what not in failed))
+        with lab_servers(ServerSpec.from_record(record.server), record.arms, self._view.notify) as servers:
             while self._round(servers):
                 pass
         self._end()
@@ -171,7 +174,7 @@ class Execution:
         return not self._record.runs or takes_s + remove_s <= self._left_s
 
     def _name(self, side: _Side) -> str:
-        servers = LabServers(from_record(self._record.server), self._record.arms)
+        servers = LabServers(ServerSpec.from_record(self._record.server), self._record.arms)
         return servers.spec(side.setting, side.arm, side.loads).name
 
     def _run_block(self, block: Sequence[_Side], number: int, servers: LabServers) -> None:

@@ -15,7 +15,7 @@ from openslob.errors import UsageError
 from openslob.host.environment import environment
 from openslob.lab.loads import DEFAULT_CACHE, NAMES, LoadSize, lab_load, require_known
 from openslob.lab.plan import arms_of, missing_ready, questions, with_nothing_changed
-from openslob.lab.servers import template, to_record
+from openslob.lab.servers import template
 from openslob.record.lab import LabRecord
 from openslob.record.store import record_id
 from openslob.units import Price, iso
@@ -67,7 +67,7 @@ class LabRequest:
         started_at = iso(time.time_ns())
         return LabRecord(
             id=record_id(self.name, started_at), name=self.name, started_at=started_at, openslob_version=__version__,
-            target=target, server=to_record(spec), environment=environment(None),
+            target=target, server=spec.to_record(), environment=environment(None),
             loads=tuple(lab_load(name, size, self.price) for name in used), arms=arms, left_out=left_out,
             seed=self.seed, precision_pct=self.precision_pct, limit_s=self.limit_s, notes=rehearsal.notices(),
         )  # fmt: skip

@@ -7,11 +7,9 @@ needs a new server, both sides of its pairs have servers of their own: so both a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 from openslob.engines import registry
 from openslob.engines.base import Engine
@@ -23,7 +21,6 @@ from openslob.record.lab import LabArm
 
 PURPOSE = "lab"
 READS = f"{PURPOSE}-reads"
-_PATHS = ("bin_dir", "data_dir")
 
 
 def template(target: str, cache_bytes: int) -> ServerSpec:
@@ -41,16 +38,6 @@ def template(target: str, cache_bytes: int) -> ServerSpec:
         like, name=PURPOSE, cache_bytes=cache_bytes, huge_pages=False, standby_of=None, port=None, made_for=PURPOSE,
         data_dir=like.data_dir.with_name(f"{like.data_dir.name}-lab") if like.data_dir else None,
     )  # fmt: skip
-
-
-def to_record(spec: ServerSpec) -> dict[str, Any]:
-    """Return a specification as plain values."""
-    return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
-
-
-def from_record(values: Mapping[str, Any]) -> ServerSpec:
-    """Return the specification of plain values."""
-    return ServerSpec(**{**values, **{name: Path(values[name]) for name in _PATHS if values.get(name)}})
 
 
 def changes_of(arm: LabArm) -> list[Change]:
@@ -124,7 +111,8 @@ class LabServers:
 def lab_servers(like: ServerSpec, arms: Sequence[LabArm], notify: Callable[[str], None]) -> Iterator[LabServers]:
     """Provide the servers during the block, not yet made, and destroy them with their data at its end.
 
-    Servers that a killed lab left behind are destroyed first. SlobError if another lab uses them.
+    Servers that a killed lab left behind, whatever it compared, are destroyed first. SlobError if another lab uses
+    these.
     """
     servers = LabServers(like, arms)
     with ExitStack() as stack:
@@ -132,6 +120,7 @@ def lab_servers(like: ServerSpec, arms: Sequence[LabArm], notify: Callable[[str]
             stack.enter_context(registry.claim(name, PURPOSE))
             registry.remove_left(name, PURPOSE)
             stack.callback(_destroy, name, notify)
+        registry.remove_every_left(PURPOSE)
         yield servers
 
 

@@ -1,8 +1,9 @@
 """The servers of a sweep: a server as it is, or a managed server with each combination of settings.
 
-Settings that a restart can change are changed on the target itself and restored at the end. The others, such as the
-version, need a server of their own; its name follows from the sweep, so that a resumed sweep finds it again. Only one
-server runs at a time, so that none takes CPU, memory or storage from another.
+Settings that a restart can change are changed on the target itself for now only, and restored at the end: if this
+process is killed, whoever starts the target next finds it as it was. The others, such as the version, need a server of
+their own; its name follows from the sweep, so that a resumed sweep finds it again. Only one server runs at a time, so
+that none takes CPU, memory or storage from another.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import starmap
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,6 @@ from openslob.sweep.plan import made_with
 from openslob.units import parse_bytes
 
 ALL_CPUS = "all"
-_PATHS = ("bin_dir", "data_dir")
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def described(target: str) -> dict[str, Value]:
     """
     if "://" in target:
         raise UsageError("only a managed server can be restarted with other settings", "name one by --target")
-    spec = registry.find_or_new(target).status().spec
-    return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
+    spec: ServerSpec = registry.find_or_new(target).status().spec
+    return spec.to_record()
 
 
 def require_target(record: SweepRecord) -> None:
@@ -166,14 +166,18 @@ class SweepServers:
         spec = self._spec_with(self._before, values)
         self._remove_own(keep=spec.name)
         self._notify(f"server {spec.name}: {', '.join(starmap(in_words, values.items()))}")
-        if spec.name == self._before.name:
+        is_target = spec.name == self._before.name
+        if is_target:
             self._changed = True
+            if registry.find(spec.name) is None:
+                # What is made here stays: it is made as it is to be afterwards.
+                registry.managed(self._before).start()
         else:
             self._stop_target()
         server = registry.managed(spec)
         if again:
             server.stop()
-        return registry.engine_for(server.start().url), server
+        return registry.engine_for(server.start(for_now=is_target).url), server
 
     def lock(self, engine: Engine) -> Hold:
         """Take the lock of a target that is no managed server until `close`: for all points, and between them."""
@@ -186,10 +190,16 @@ class SweepServers:
     def close(self, finished: bool) -> None:
         """Restore the target, and remove the sweep's own servers if it is finished; otherwise they keep their data."""
         with self._claims, self._lock:
-            if finished:
-                self._remove_own()
-            if self._changed and self._before is not None:
-                registry.managed(self._before).start()
+            try:
+                if finished:
+                    self._remove_own()
+            finally:
+                self._restore_target()
+
+    def _restore_target(self) -> None:
+        target = registry.find(self._target) if self._changed else None
+        if target:
+            target.start()
 
     def _spec_with(self, before: ServerSpec, values: Values) -> ServerSpec:
         """Return the specification of the server for these settings: the target's, or one of the sweep's own."""
@@ -230,5 +240,4 @@ class SweepServers:
 
 def _spec(values: Values) -> ServerSpec:
     # Records of sweeps from before there was a choice of engines name none.
-    given: dict[str, Any] = {"engine": registry.default_engine(), **values}
-    return ServerSpec(**{**given, **{name: Path(given[name]) for name in _PATHS if given.get(name)}})
+    return ServerSpec.from_record({"engine": registry.default_engine(), **values})

@@ -6,6 +6,7 @@ from faults.fault import Fault
 from faults.rows.driver import DRIVER
 from faults.rows.drivers import DRIVERS
 from faults.rows.durability import DURABILITY
+from faults.rows.labs import LABS
 from faults.rows.loads import LOADS
 from faults.rows.managed import MANAGED
 from faults.rows.others import OTHERS
@@ -24,5 +25,6 @@ FAULTS: tuple[Fault, ...] = (
     *MANAGED,
     *OTHERS,
     *DURABILITY,
+    *LABS,
     *RECORDS,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ import pytest
 from factories.tables import table
 from openslob.config.grid import read_sweep_file, resolve_grid, split
 from openslob.engines import registry
-from openslob.errors import UsageError
+from openslob.errors import SlobError, UsageError
 from openslob.sweep.create import new_sweep
 from openslob.sweep.servers import SweepServers, described, server_grid
 
@@ -95,10 +96,11 @@ class Server:
     def __init__(self, spec):
         self.spec, self.name = spec, spec.name
 
-    def start(self):
+    def start(self, *, for_now=False):
         self.log.append(("start", self.spec))
-        self.known[self.name] = self
-        self.state = "running"
+        if not for_now:
+            self.known[self.name] = self
+        self.known[self.name].state = "running"
         return self
 
     def stop(self):
@@ -150,6 +152,46 @@ def test_what_a_restart_can_change_is_changed_and_put_back(servers):
         *(("embedded", 1, "0"), ("embedded", 1, None), ("embedded", 2, "0"), ("embedded", 2, None)),
         ("embedded", 8, None),
     ]
+
+
+def test_a_sweep_that_is_killed_leaves_the_specification_of_its_target_as_it_was(servers):
+    before = servers.known["embedded"].spec
+    where, settings = place({"cache_bytes": (1 << 24,), "cpus": ("0",)})
+    where.start(settings[0])
+    assert servers.log[-1][1].cache_bytes == 1 << 24
+    assert servers.known["embedded"].spec == before
+
+
+def test_a_target_that_a_sweep_makes_is_made_as_it_shall_be_afterwards(no_servers):
+    where, settings = place({"cache_bytes": (1 << 24,)})
+    where.start(settings[0])
+    where.close(finished=True)
+    made = registry.default_spec("embedded")
+    assert [(what, spec.cache_bytes) for what, spec in no_servers.log] == [
+        *(("start", made.cache_bytes), ("start", 1 << 24), ("start", made.cache_bytes))
+    ]
+    assert no_servers.known["embedded"].spec == made
+
+
+def test_what_the_user_changed_while_a_sweep_was_stopped_is_not_undone(servers):
+    where, settings = place({"cache_bytes": (1 << 24,)})
+    changed = replace(servers.known["embedded"].spec, cache_bytes=1 << 26)
+    Server(changed).start()
+    where.start(settings[0])
+    where.close(finished=True)
+    assert servers.log[-1] == ("start", changed)
+
+
+def test_the_target_is_restored_although_a_server_of_its_own_can_not_be_removed(servers, monkeypatch):
+    def refuse(_server):
+        raise SlobError("it is in use")
+
+    where, settings = place({"version": ("16",)})
+    where.start(settings[0])
+    monkeypatch.setattr(Server, "destroy", refuse)
+    with pytest.raises(SlobError, match="it is in use"):
+        where.close(finished=True)
+    assert (servers.log[-1][0], servers.log[-1][1].name) == ("start", "embedded")
 
 
 def test_what_it_cannot_change_takes_a_server_of_its_own_that_goes_when_it_is_done_with(servers, tmp_path):

@@ -152,6 +152,17 @@ def test_a_value_that_fails_again_is_left_out_and_the_others_go_on(world, tmp_pa
     assert record.result(METHOD, "scan") is None
 
 
+def test_a_value_that_was_left_out_as_it_failed_is_tried_again_in_a_lab_that_goes_on(world, tmp_path):
+    world.fail[METHOD.label] = "it does not start"
+    with LabFolder.begin(tmp_path, new(PAGES_OFF, METHOD)) as folder:
+        assert world.execute(folder).left_out
+    world.fail.clear()
+    with LabFolder.resume(folder.path) as again:
+        record = world.execute(again)
+    assert record.left_out == ()
+    assert record.result(METHOD, "scan").settled
+
+
 def test_a_lab_without_any_pair_has_failed_and_says_why(world, tmp_path):
     world.fail[PAGES_OFF.setting] = "no space"
     with LabFolder.begin(tmp_path, new(PAGES_OFF)) as folder:

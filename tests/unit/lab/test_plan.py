@@ -8,11 +8,12 @@ import pytest
 
 from factories.labs import SUMS_OFF
 from openslob.engines import registry
+from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import Effect, Setting
 from openslob.errors import UsageError
 from openslob.lab.loads import ANY, NAMES, LoadSize, lab_load, require_known
 from openslob.lab.plan import NOTHING, Question, arms_of, missing_ready, questions, ready_names, with_nothing_changed
-from openslob.lab.servers import LabServers, from_record, template, to_record
+from openslob.lab.servers import LabServers, template
 from openslob.record.lab import LabArm
 from openslob.units import MIB
 
@@ -151,7 +152,7 @@ def test_sides_that_need_a_new_server_have_one_each_and_the_others_share_one():
 def test_servers_are_made_like_the_target_and_marked_as_the_labs():
     spec = template(registry.embedded(ENGINE), 64 * MIB)
     assert (spec.cache_bytes, spec.made_for, spec.name) == (64 * MIB, "lab", "lab")
-    assert from_record(to_record(spec)) == spec
+    assert ServerSpec.from_record(spec.to_record()) == spec
     with pytest.raises(UsageError, match="makes its own"):
         template("some://server/db", 64 * MIB)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from openslob.engines.settings import Change, Effect, KnownSettings, lines
 
@@ -44,6 +44,15 @@ class ServerSpec:
     made_for: str = ""
     made_settings: str = ""
     port: int | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_record(cls, values: Mapping[str, Any]) -> ServerSpec:
+        """Return the specification of plain values."""
+        return cls(**{**values, **{name: Path(values[name]) for name in ("bin_dir", "data_dir") if values.get(name)}})
 
     def with_settings(self, changes: Collection[Change]) -> ServerSpec:
         """Return the specification with these settings after its own; those of sessions are not the server's."""

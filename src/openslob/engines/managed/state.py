@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -157,7 +157,7 @@ class ServerState:
         self._store(spec, {**(self.read() or {"made_at": iso(time.time_ns())}), **more})
 
     def _store(self, spec: ServerSpec, more: dict[str, Any]) -> None:
-        described = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(spec).items()}
+        described = spec.to_record()
         engine = described.pop("engine")
         state = {**more, "version": _STATE_VERSION, "engine": engine, "spec": described}
         write_atomically(self.path / _STATE, json.dumps(state, indent=1) + "\n", _READABLE)
