@@ -61,6 +61,7 @@ class MadeUp:
         while server_ns() < min(order.not_before_ns, order.until_ns):
             time.sleep(0.005)
         begin_ns = max(order.not_before_ns, server_ns())
+        self._server.begins(self._plan.number)
         while server_ns() < order.until_ns and not self._cancelled.wait(0.005) and not self._server.stopped.is_set():
             pass
         latency = {kind: self._histogram() for kind in OpKind}
@@ -91,7 +92,19 @@ class MadeUpServer:
     seed: int = 0
     refused: dict = field(default_factory=dict)
     stopped: threading.Event = field(default_factory=threading.Event)
+    at_work: set = field(default_factory=set)
+    changed: threading.Condition = field(default_factory=threading.Condition)
     address: Target = field(default_factory=lambda: Target.parse("postgresql://u@made.up/d"))
+
+    def begins(self, session):
+        with self.changed:
+            self.at_work.add(session)
+            self.changed.notify_all()
+
+    def wait_until_at_work(self, sessions):
+        """Whether so many sessions have begun to work before long."""
+        with self.changed:
+            return self.changed.wait_for(lambda: len(self.at_work) >= sessions, 120)
 
     def follow(self, patience):
         pass

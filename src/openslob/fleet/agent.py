@@ -139,6 +139,7 @@ class _Job:
         self._messages: Queue[Report] = Queue()
         self._out: list[Report] = []
         self._taken = 0
+        self._last_alive = frozenset(plan.number for plan in order.plans)
         self._lock, self._files, self._ending = Lock(), Lock(), Lock()
         self._stop, self._over = Event(), Event()
         self._ended = self._measured = self._has_begun = self._has_failed = False
@@ -212,15 +213,16 @@ class _Job:
             if session.number in said.cut:
                 session.cut()
         alive = self._alive()
-        # Of a session that has ended, all reports must be heard.
+        # Of a session that has ended, all reports must be heard: with slow storage it has not ended yet.
         with self._messages.all_tasks_done:
-            self._messages.all_tasks_done.wait_for(lambda: not self._messages.unfinished_tasks, MOST_WAIT_S)
+            if self._messages.all_tasks_done.wait_for(lambda: not self._messages.unfinished_tasks, MOST_WAIT_S):
+                self._last_alive = alive
         begin_ns = self._phase.begin_ns if self._phase else 0
         with self._lock:
             # What was heard is not kept.
             del self._out[: max(0, said.heard - self._taken)]
             self._taken = max(self._taken, said.heard)
-            return Heard(self._taken, list(self._out), alive, begin_ns, len(self._begun), self._error)
+            return Heard(self._taken, list(self._out), self._last_alive, begin_ns, len(self._begun), self._error)
 
     def _end_all(self) -> None:
         for session in self._sessions:
@@ -251,17 +253,9 @@ class _Job:
     def _keep(self) -> None:
         """Write what sessions report, then let it be heard; end all if nothing is said for too long."""
         while not self._over.is_set():
-            batch = self._next()
-            try:
-                with self._files:
-                    self._mark_begin(batch)
-                    self._write(batch)
-                with self._lock:
-                    self._out += batch
-            finally:
-                for _ in batch:
-                    self._messages.task_done()
+            self._pass_on(self._next(self._pause_s()))
             if time.monotonic() > self._said_at + ALONE_S:
+                self._error = self._error or f"nobody said anything to it for {ALONE_S:.0f} s, so it ended its sessions"
                 self.end()
 
     def _mark_begin(self, batch: Sequence[Report]) -> None:
@@ -279,6 +273,21 @@ class _Job:
         begin_ns = self._phase.begin_ns if self._phase else 0
         return (begin_ns - time.time_ns()) / NANOS - (self._use.clock_offset_s or 0.0)
 
+    def _pass_on(self, batch: Sequence[Report]) -> None:
+        try:
+            with self._files:
+                self._mark_begin(batch)
+                self._write(batch)
+            with self._lock:
+                self._out += batch
+        except BaseException as error:
+            # A defect: the run must not wait for reports that do not come, and the traceback must be shown.
+            self._error = self._error or repr(error)
+            raise
+        finally:
+            for _ in batch:
+                self._messages.task_done()
+
     def _write(self, batch: Sequence[Report]) -> None:
         if self._recorder is None:
             return
@@ -291,13 +300,15 @@ class _Job:
         if any(isinstance(message, PhaseDone) for message in batch):
             self._note_use()
 
-    def _next(self) -> list[Report]:
-        batch: list[Report] = []
+    def _pause_s(self) -> float:
+        """Return how long to wait for reports: to the last reading before the window at the most."""
         to_last_reading_s = self._begins_in_s() - READ_AHEAD_S
+        return min(KEEP_S, to_last_reading_s) if to_last_reading_s > 0 else KEEP_S
+
+    def _next(self, timeout_s: float) -> list[Report]:
+        batch: list[Report] = []
         with suppress(Empty):
-            batch.append(
-                self._messages.get(timeout=min(KEEP_S, to_last_reading_s) if to_last_reading_s > 0 else KEEP_S)
-            )
+            batch.append(self._messages.get(timeout=timeout_s))
             while True:
                 batch.append(self._messages.get_nowait())
         return batch
@@ -325,11 +336,21 @@ class _Job:
         return Use(**{**vars(self._use), "sizes": sizes})
 
     def end(self) -> None:
-        """End the sessions that are left, by force in the end. The keeper of the files may do so, too."""
+        """End the sessions that are left, by force in the end, and close everything."""
+        # It may be told to just as it does so by itself.
         with self._ending:
-            self._end()
+            if not self._over.is_set():
+                self._end_sessions()
+                self._over.set()
+                # What they reported last.
+                self._pass_on(self._next(0.0))
+                self._close_files()
+                # Only now: whoever writes the files reads the host, too.
+                self._os.close()
+                if not self._measured:
+                    self.discard()
 
-    def _end(self) -> None:
+    def _end_sessions(self) -> None:
         self._stop.set()
         self._end_all()
         for step in (Worker.cancel, Worker.cut):
@@ -339,12 +360,6 @@ class _Job:
             deadline = time.monotonic() + LEAVE_S / 2
             for session in alive:
                 session.join(max(0.0, deadline - time.monotonic()))
-        self._over.set()
-        self._close_files()
-        # Only now: whoever writes the files reads the host, too.
-        self._os.close()
-        if not self._measured:
-            self.discard()
 
     def discard(self) -> None:
         """Remove the files, and the folder of the run with the last of them."""

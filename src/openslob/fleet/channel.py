@@ -123,6 +123,7 @@ class Channel(Thread):
         self._open = open_remote
         self._report = report
         self._remote: Remote | None = None
+        self._is_gone = False
         self._changed = Condition()
         self._said = Said()
         self._pending = False
@@ -131,8 +132,8 @@ class Channel(Thread):
 
     @property
     def remote(self) -> Remote | None:
-        """The driver; None while it has no order, and once it is gone."""
-        return None if self.lost else self._remote
+        """The driver, also one that can't go on; None while it has no order, and once it is gone."""
+        return None if self._is_gone else self._remote
 
     def give(self, phase: Phase | None, in_s: float) -> None:
         """Say the next phase, which begins in so many seconds; None: there is no further one."""
@@ -162,24 +163,37 @@ class Channel(Thread):
     def run(self) -> None:
         """Give the order, then exchange messages until all sessions have ended."""
         try:
-            self._remote = self._open()
-            self._remote.begin(self.order)
+            remote = self._open()
+            if not self._takes(remote):
+                remote.end()
+                return
+            remote.begin(self.order)
             while self.alive:
-                self._exchange(self._remote)
+                self._exchange(remote)
                 with self._changed:
                     if not self._pending:
                         self._changed.wait(self._pause_s())
         except SlobError as error:
             self._lose(f"can't go on: {error}")
         except TimeoutError:
-            self._lose(f"is gone: it gave no answer for {ANSWER_S:.0f} s")
+            self._lose(f"is gone: it gave no answer for {ANSWER_S:.0f} s", is_gone=True)
         except GONE:
             # What Dask says of it is about Dask.
-            self._lose("is gone: its process ended, or its host can't be reached")
+            self._lose("is gone: its process ended, or its host can't be reached", is_gone=True)
         except BaseException as error:
             # A defect: the run must not wait for a thread that has ended, and the traceback must be shown.
             self._lose(f"can't go on: {error!r}")
             raise
+
+    def _takes(self, remote: Remote) -> bool:
+        """Take a driver that was reached; not if the run ended meanwhile, as its sessions must then not begin."""
+        with self._changed:
+            if self._said.ended:
+                self.alive = frozenset()
+                self._changed.notify_all()
+            else:
+                self._remote = remote
+            return not self._said.ended
 
     def _exchange(self, remote: Remote) -> None:
         with self._changed:
@@ -223,10 +237,10 @@ class Channel(Thread):
         left_s = self._near_at - time.monotonic()
         return NEAR_S if said.phase.max_ops or left_s <= 0 else min(self._usual_s, left_s)
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, why: str, is_gone: bool = False) -> None:
         """Report all sessions that are left as lost, all by one line."""
         with self._changed:
-            self.lost = why
+            self.lost, self._is_gone = why, is_gone
             left, self.alive = sorted(self.alive), frozenset()
             self._changed.notify_all()
         for number in left:
@@ -244,8 +258,10 @@ class Channel(Thread):
         if self.remote is not None:
             try:
                 use = self.remote.finish()
-            except (SlobError, *GONE) as error:
-                self.lost = f"is gone: {error}" if isinstance(error, SlobError) else "is gone"
+            except SlobError as error:
+                self.lost = self.lost or f"can't go on: {error}"
+            except GONE:
+                self.lost, self._is_gone = self.lost or "is gone", True
         used = use or Use(why_unknown="it is gone")
         return DriverUse(
             number=driver.number,

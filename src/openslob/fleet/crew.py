@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,6 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from openslob.disk import write_atomically
 from openslob.drivers import DriverUse
 from openslob.engines.base import SessionPlan
 from openslob.errors import SlobError, UsageError, start_thread
@@ -142,16 +142,15 @@ class FleetCrew:
             return False
         try:
             place.mkdir(parents=True, exist_ok=True)
-            for name, size in own.sizes.items():
-                content = b""
-                while len(content) < size and (part := remote.read(name, len(content))):
-                    content += part
-                write_atomically(place / name, content)
-                if len(content) != size:
-                    return False
-            remote.discard()
+            whole = all(_copied(remote, name, size, place / name) for name, size in own.sizes.items())
         except (SlobError, *GONE):
+            whole = False
+        if not whole:
+            # All of them are on the driver's host.
+            shutil.rmtree(place, ignore_errors=True)
             return False
+        with suppress(SlobError, *GONE):
+            remote.discard()
         return True
 
     def close(self) -> None:
@@ -163,6 +162,16 @@ class FleetCrew:
                 _tidy(self._folder / DRIVERS / str(channel.driver.number))
             with suppress(OSError):
                 (self._folder / DRIVERS).rmdir()
+
+
+def _copied(remote: Remote, name: str, size: int, path: Path) -> bool:
+    """Copy a file of a driver part by part, as it may not fit the memory; return whether all of it is here."""
+    done = 0
+    with path.open("wb") as file:
+        while done < size and (part := remote.read(name, done)):
+            file.write(part)
+            done += len(part)
+    return done == size
 
 
 def _tidy(place: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,7 +13,8 @@ from pathlib import Path
 import dask
 from distributed import Client, LocalCluster, Security
 
-from openslob.errors import SlobError
+from openslob.disk import scratch_folder
+from openslob.errors import SlobError, of_the_system
 from openslob.fleet.dask import CALM, connected, workers
 
 # How long the processes may take to start, each and in all.
@@ -32,7 +32,7 @@ def local_processes(count: int) -> Iterator[Client]:
     SlobError when one does not start.
     """
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slob-drivers-")))
+        scratch = stack.enter_context(scratch_folder("drivers"))
         security = Security.temporary()
         stack.enter_context(dask.config.set(CALM))
         cluster = stack.enter_context(
@@ -46,8 +46,10 @@ def local_processes(count: int) -> Iterator[Client]:
             )
         )
         address = str(cluster.scheduler_address)
-        started = [_start(address, number, scratch, security) for number in range(1, count + 1)]
+        started: list[subprocess.Popen[bytes]] = []
         stack.callback(_end, started)
+        for number in range(1, count + 1):
+            started.append(_start(address, number, scratch, security))
         client = stack.enter_context(connected(address, security))
         _await(client, started, scratch)
         yield client
@@ -68,16 +70,19 @@ def _start(address: str, number: int, scratch: Path, security: Security) -> subp
         "--local-directory", str(scratch), *options,
     ]  # fmt: skip
     calm = {f"DASK_{name.upper().replace('.', '__').replace('-', '_')}": str(value) for name, value in CALM.items()}
-    with _log(scratch, number).open("wb") as log:
-        # Ctrl-C is for the process that leads the run: the drivers hear of it from there.
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, **calm},
-            start_new_session=True,
-        )
+    try:
+        with _log(scratch, number).open("wb") as log:
+            # Ctrl-C is for the process that leads the run: the drivers hear of it from there.
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **calm},
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise SlobError(f"driver {number} can't be started: {of_the_system(error)}", "use fewer drivers") from error
 
 
 def _log(scratch: Path, number: int) -> Path:

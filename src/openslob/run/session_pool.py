@@ -58,7 +58,6 @@ class SessionPool:
         # Whether the sessions did not end in time, and how late the end of the phase was when it was given up.
         self.overdue = False
         self._late_s = 0.0
-        self._signal = engine.open_stop()
         self.crew = hire(engine, plans, self._queue.put, self._stopping, folder)
         self._members = self.crew.members
         self._present: set[int] = set()
@@ -74,6 +73,8 @@ class SessionPool:
         self.clock_offset_ns = 0
         # Whether the server was found not to answer.
         self.silent = False
+        # The last thing that can fail: nobody else would close it.
+        self._signal = engine.open_stop()
 
     def fail(self, why: str) -> None:
         """End the run, which failed for this reason."""

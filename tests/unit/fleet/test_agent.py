@@ -1,5 +1,6 @@
 """A driver by itself: it does what it is told, once, and ends its sessions when nobody tells it anything."""
 
+import threading
 import time
 
 import pytest
@@ -11,14 +12,21 @@ from openslob.fleet import agent as agent_module
 from openslob.fleet.agent import DriverAgent
 from openslob.fleet.messages import Order, Said
 from openslob.run.plan import Phase, session_plans
-from openslob.run.worker import Ready
+from openslob.run.worker import PhaseDone, Ready
 from openslob.units import NANOS
 from openslob.workload import Workload
 
+# Longer than any host takes.
+PATIENCE_S = 120
+
 
 @pytest.fixture
-def order(monkeypatch, tmp_path):
-    server = MadeUpServer()
+def server():
+    return MadeUpServer()
+
+
+@pytest.fixture
+def order(server, monkeypatch, tmp_path):
     use_made_up(monkeypatch, server, tmp_path)
     plans = session_plans(Workload(schemas=1, sessions=2, run_time=60), 8192, "t")
     return Order(tmp_path.name, 1, server.address, plans, None)
@@ -39,7 +47,7 @@ def ready(agent):
         heard[:] = agent.exchange(Said()).reports
         return sum(isinstance(each, Ready) for each in heard) == 2
 
-    eventually(all_said)
+    assert eventually(all_said)
     return heard
 
 
@@ -72,7 +80,7 @@ def test_a_phase_that_is_said_twice_is_run_once_and_its_end_can_be_moved(agent):
     ready(agent)
     begin_ns = server_ns()
     agent.exchange(Said(Phase("window", begin_ns, begin_ns + 3600 * NANOS), heard=2))
-    eventually(lambda: agent.exchange(Said(heard=2)).begun == 2)
+    assert eventually(lambda: agent.exchange(Said(heard=2)).begun == 2)
     assert agent.exchange(Said(Phase("window", begin_ns, begin_ns), heard=2)).alive == {0, 1}
     assert agent._job._phase.end_ns == begin_ns
 
@@ -81,16 +89,81 @@ def test_what_a_driver_uses_before_the_window_begins_is_not_of_the_window(agent)
     ready(agent)
     given_ns, begin_ns = time.monotonic_ns(), server_ns() + 2 * NANOS
     agent.exchange(Said(Phase("window", begin_ns, begin_ns + 3600 * NANOS), heard=2))
-    eventually(lambda: agent._job._has_begun)
+    assert eventually(lambda: agent._job._has_begun)
     # A busy host may let it wait, but not until the window has begun.
     assert NANOS < agent._job._before.time_ns - given_ns < 2.1 * NANOS
 
 
-def test_sessions_end_when_nobody_says_anything(agent, monkeypatch):
+def at_work(agent, server):
+    """The agent with both sessions in a slice that lasts for an hour."""
     ready(agent)
-    monkeypatch.setattr(agent_module, "ALONE_S", 0.1)
-    time.sleep(0.2)
-    eventually(lambda: not agent._job._alive())
+    begin_ns = server_ns()
+    agent.exchange(Said(Phase("window", begin_ns, begin_ns + 3600 * NANOS), heard=2))
+    assert server.wait_until_at_work(2)
+
+
+def test_sessions_end_when_nobody_says_anything_and_what_they_did_is_kept(agent, server, monkeypatch):
+    at_work(agent, server)
+    monkeypatch.setattr(agent_module, "ALONE_S", 0.0)
+    assert agent._job._over.wait(PATIENCE_S)
+    assert agent._job._alive() == frozenset()
+    rows = (agent._job.folder / "slices.csv").read_text().splitlines()[1:]
+    assert {row.split(",")[0] for row in rows} == {"0", "1"}
+    assert agent.exchange(Said(heard=2)).error.startswith("nobody said anything to it for 0 s")
+
+
+def test_sessions_stay_until_nothing_was_said_for_long(agent, server):
+    job, rounds, ended = agent._job, threading.Semaphore(0), threading.Event()
+    at_work(agent, server)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(agent_module, "ALONE_S", 3600.0)
+        patch.setattr(job, "end", ended.set)
+        take = job._next
+        patch.setattr(job, "_next", lambda timeout_s: (rounds.release(), take(timeout_s))[1])
+        job._said_at -= 3000
+        # A round ends when the next one begins.
+        assert all(rounds.acquire(timeout=PATIENCE_S) for _ in range(3))
+        assert not ended.is_set()
+        job._said_at -= 1000
+        assert ended.wait(PATIENCE_S)
+
+
+def done(heard):
+    """The sessions that said that they had ended the phase."""
+    return sorted(each.session for each in heard.reports if isinstance(each, PhaseDone))
+
+
+def test_a_session_has_not_ended_before_all_that_it_reported_is_heard_however_slow_the_files_are(
+    agent, server, monkeypatch
+):
+    slow = threading.Event()
+    write = agent._job._write
+    monkeypatch.setattr(agent._job, "_write", lambda batch: (slow.wait(PATIENCE_S), write(batch)))
+    monkeypatch.setattr(agent_module, "MOST_WAIT_S", 0.01)
+    slow.set()
+    at_work(agent, server)
+    slow.clear()
+    agent.exchange(Said(stop=True, ended=True, cancel=(0, 1), heard=2))
+    assert eventually(lambda: not agent._job._alive())
+    heard = agent.exchange(Said(heard=2))
+    assert (done(heard), heard.alive) == ([], {0, 1})
+    slow.set()
+    assert eventually(lambda: not agent.exchange(Said(heard=2)).alive)
+    assert done(agent.exchange(Said(heard=2))) == [0, 1]
+
+
+# The traceback is to be shown.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_defect_in_writing_the_files_is_said_and_not_waited_for(agent, monkeypatch):
+    ready(agent)
+    defects = iter([ZeroDivisionError("a defect")])
+
+    def fail(_batch):
+        for each in defects:
+            raise each
+
+    monkeypatch.setattr(agent._job, "_write", fail)
+    assert eventually(lambda: agent.exchange(Said(heard=2)).error == "ZeroDivisionError('a defect')")
 
 
 def test_the_password_of_the_target_is_not_in_what_a_log_shows(order):

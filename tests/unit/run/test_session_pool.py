@@ -10,7 +10,7 @@ from threading import Barrier, Event, Lock
 import pytest
 
 from openslob.engines.patience import Patience
-from openslob.errors import SlobError
+from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
 from openslob.run import crew, ending
 from openslob.run import session_pool as crew_module
@@ -104,6 +104,18 @@ def crew_of(engine, path="local", interrupt=None):
     workload = Workload(schemas=1, sessions=len(engine.steps), block_path=path)
     plans = session_plans(workload, 8192, "t")
     return SessionPool(engine, plans, Patience(interrupt or Interrupt()), local_crew, Path())
+
+
+def test_a_crew_that_can_not_be_hired_leaves_no_connection():
+    def refuse(*_):
+        raise UsageError("there are 2 drivers for 1 session")
+
+    engine = Engine([])
+    opened = []
+    engine.open_stop = lambda: opened.append("stop")
+    with pytest.raises(UsageError):
+        SessionPool(engine, [], Patience(Interrupt()), refuse, Path())
+    assert opened == []
 
 
 def brought_up(engine, **how):
