@@ -34,7 +34,8 @@ class Account:
     ) -> subprocess.CompletedProcess[str]:
         """Run a program as this account with ``text`` as its input and a bare environment; output is captured.
 
-        The bare environment keeps the caller's own variables, of database clients and locale, from changing the server.
+        SlobError if it takes longer than ``timeout`` seconds; it is killed then. The bare environment keeps the
+        caller's own variables, of database clients and locale, from changing the server.
         """
         return self._run(argv, text, timeout, detached=False)
 
@@ -51,21 +52,24 @@ class Account:
     def _run(
         self, argv: Sequence[str | Path], text: str, timeout: float | None, detached: bool
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(part) for part in argv],
-            input=text,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            check=False,
-            cwd="/",
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "LC_MESSAGES": "C", "TZ": "UTC"},
-            user=self.uid if self.switched else None,
-            group=self.gid if self.switched else None,
-            extra_groups=[] if self.switched else None,
-            start_new_session=detached,
-        )
+        try:
+            return subprocess.run(
+                [str(part) for part in argv],
+                input=text,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout,
+                check=False,
+                cwd="/",
+                env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "LC_MESSAGES": "C", "TZ": "UTC"},
+                user=self.uid if self.switched else None,
+                group=self.gid if self.switched else None,
+                extra_groups=[] if self.switched else None,
+                start_new_session=detached,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SlobError(f"{Path(argv[0]).name} did not end within {error.timeout:.0f} s") from error
 
     def make_private(self, directory: Path) -> None:
         """Make a directory, parents included, that only this account (and root) can enter."""

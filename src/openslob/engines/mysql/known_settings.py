@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pymysql
@@ -45,6 +45,13 @@ _OURS = {
 _PARAMETERS = {"innodb_flush_log_at_trx_commit": ("commit_mode", "engine")}
 _TRIAL_S = 60.0
 _SMALL = {"innodb_buffer_pool_size": f"{24 * MIB}", "innodb_log_file_size": f"{4 * MIB}"}
+# The empty server, which serves nobody, has others in the place of the defaults.
+_DEFAULTS = {
+    "max_relay_log_size": "1073741824",
+    "report_port": "0",
+    "skip_grant_tables": "OFF",
+    "thread_handling": "one-thread-per-connection",
+}
 _DUMP = "settings.tsv"
 _NULL = r"\N"
 
@@ -136,7 +143,11 @@ class ManagedSettings:
         self._programs, self._account, self._place = programs, account, place
         self._own = {name: value for name, value in ours.items() if name not in config.ACCESS} | _SMALL
         self._own["large_pages"] = "OFF"
-        self._catalogue = Catalogue(f"MariaDB {programs.version()}", self._ask("data", {}))
+        self._tried = 0
+        # What is so here only is shown as the server has it.
+        meant = {**_DEFAULTS, **{name: value for name, value in ours.items() if name in {*_SMALL, *_DEFAULTS}}}
+        found = [replace(each, value=meant.get(each.name, each.value)) for each in self._ask("data", {})]
+        self._catalogue = Catalogue(f"MariaDB {programs.version()}", found)
 
     def find(self, name: str) -> Setting:
         """Return a setting. UsageError for one that this version does not have, or that slob sets itself."""
@@ -158,7 +169,9 @@ class ManagedSettings:
         known = self._catalogue.variable(setting.name)
         if not known.is_option:
             return  # of sessions alone: each of them tries it
-        place = f"with-{setting.name}" if setting.effect is Effect.NEW_SERVER else "data"
+        self._tried += 1
+        # What data were made with one value says nothing of another one.
+        place = f"data-{self._tried}" if setting.effect is Effect.NEW_SERVER else "data"
         refused = f"{self._catalogue.product} refuses {setting.name}={value}"
         try:
             asked = Catalogue(self._catalogue.product, self._ask(place, {setting.name: value}))

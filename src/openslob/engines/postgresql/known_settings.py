@@ -57,6 +57,8 @@ _TRIAL_S = 60.0
 _AFTER_FILE = frozenset({"command line", "global", "database", "user", "database user", "client", "session"})
 _BY_STATEMENT = "postgresql.auto.conf"
 _SMALL = {"shared_buffers": "16MB"}
+# The server chooses values of other settings by these.
+_SIZES = frozenset({"shared_buffers", "max_connections"})
 
 
 def made_options(name: str, value: str) -> list[str]:
@@ -133,7 +135,14 @@ class ManagedSettings:
         self._own = {name: value for name, value in ours.items() if name not in {*_OURS, *config.ACCESS}} | _SMALL
         self._product = f"{_PRODUCT} {programs.version()}"
         self._data = self._initialised("data", {})
-        self._catalogue = _Catalogue(self._product, self._ask({}))
+        self._catalogue = _Catalogue(self._product, self._values({name: ours[name] for name in _SIZES & ours.keys()}))
+
+    def _values(self, sizes: Mapping[str, str]) -> list[list[str]]:
+        """Return the catalogue of a server of these sizes; of a small one if there is no room."""
+        try:
+            return self._ask(sizes)
+        except SlobError:
+            return self._ask({})
 
     def find(self, name: str) -> Setting:
         """Return a setting. UsageError for one that this version does not have, or that slob sets itself."""

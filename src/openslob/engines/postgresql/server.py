@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from subprocess import TimeoutExpired
 
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user, server_account
@@ -146,7 +145,7 @@ class PostgresServer(LocalServer[Installation]):
         """
         small: list[str | Path] = ["-c", "huge_pages=off", "-c", "shared_buffers=1MB"]
         if self.layout.data.exists():
-            with suppress(SlobError, TimeoutExpired):
+            with suppress(SlobError):
                 account = server_account()
                 postgres = self._programs(account).program("postgres")
                 account.run([postgres, "--check", "-D", self.layout.data, *small], timeout=_CHECK_TIMEOUT_S)

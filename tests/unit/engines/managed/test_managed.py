@@ -51,6 +51,12 @@ def spec() -> ServerSpec:
     return default_spec("x")
 
 
+def test_a_program_that_takes_too_long_is_ended_and_that_is_one_line():
+    us = account.Account(account.current_user(), os.geteuid(), os.getegid(), switched=False)
+    with pytest.raises(SlobError, match=r"^sleep did not end within 0 s$"):
+        us.run(["/bin/sleep", "3600"], timeout=0.1)
+
+
 def test_settings_follow_the_specification(spec: ServerSpec):
     values = as_values(replace(spec, cache_bytes=48 * MIB, log_bytes=512 * MIB, max_sessions=300))
     assert values["shared_buffers"] == "49152kB"
