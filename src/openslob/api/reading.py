@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from openslob.api.records import find, histories, joined
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.storage_result import StorageResult
+from openslob.disk import scratch_folder
 from openslob.errors import SlobError
 from openslob.record import bundle as bundles
 from openslob.record import endurance, finding, lab, repeated, storage
@@ -185,8 +185,8 @@ def verify(record: Folder = "latest", *, results: Folder = None) -> Verification
     path = Path(str(record))
     if not bundles.is_bundle(path):
         return verified(finding.one(str(record), results_folder(results)))
-    with tempfile.TemporaryDirectory(prefix="slob-verify-") as unpacked:
-        opened = bundles.unpack(path, Path(unpacked))
+    with scratch_folder("verify") as unpacked:
+        opened = bundles.unpack(path, unpacked)
         if opened.record is None:
             raise SlobError(f"{path} has no record that can be read", "; ".join(opened.changed))
         return verified(opened.record, opened)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import with_target
 from openslob.cli.progress import LiveLine
+from openslob.disk import scratch_folder
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.errors import UsageError, VerdictError
@@ -62,8 +62,8 @@ def verify_command(
     Example: slob verify petals.slob.zip
     """
     path = Path(record)
-    with tempfile.TemporaryDirectory(prefix="slob-verify-") as unpacked:
-        opened = bundle.unpack(path, Path(unpacked)) if bundle.is_bundle(path) else None
+    with scratch_folder("verify") as unpacked:
+        opened = bundle.unpack(path, unpacked) if bundle.is_bundle(path) else None
         if opened and opened.record is None:
             _refuse(path, opened)
         found = opened.record if opened and opened.record else finding.one(record, results, notify)

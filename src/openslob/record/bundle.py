@@ -227,8 +227,10 @@ def unpack(path: Path, into: Path) -> Opened:
                 manifest = _manifest(path, archive, members)
                 # The manifest is not in itself.
                 changed = list(_unpacked(archive, members, manifest, into))
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OverflowError) as error:
             raise SlobError(f"{path} is damaged or no bundle: {error}", _NOT_OURS) from error
+        except OSError as error:
+            raise SlobError(f"{path} can't be unpacked: {error.strerror}", "free space for temporary files") from error
     if sealed is None or sealed[1].decode() != digest:
         changed = changed or ["the archive itself: no file in it differs"]
     return Opened(manifest, finding.at(into / RECORD / manifest.id), digest, tuple(changed))
@@ -255,6 +257,9 @@ def _checked(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfi
         if each.flag_bits & 1 or each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise _refused(path, f"its member {each.filename!r} is encrypted, or compressed in another way")
         members[each.filename] = each
+    folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
+    for name in members.keys() & folders:
+        raise _refused(path, f"its member {name!r} is a file and a folder")
     total = sum(each.file_size for each in members.values())
     if len(members) > MOST_FILES or total > min(MOST_BYTES, max(MOST_RATIO * size, _ALWAYS_BYTES)):
         raise _refused(path, f"its {len(members):,} members would be {total:,} bytes, from {size:,}")
@@ -264,7 +269,8 @@ def _checked(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfi
 def _is_harmless(name: str) -> bool:
     parts = name.split("/")
     plain = name.isprintable() and not re.search(r'[\\:*?"<>|]', name) and len(name) < 1000
-    return plain and str(PurePosixPath(name)) == name and all(0 < len(part) < 250 and part != ".." for part in parts)
+    short = all(0 < len(part.encode()) < 250 and part != ".." for part in parts)
+    return plain and str(PurePosixPath(name)) == name and short
 
 
 def _refused(path: Path, why: str) -> SlobError:

@@ -1,8 +1,10 @@
 """Bundles: what is in one, any byte that changed, archives that would do harm, and records of older versions."""
 
+import errno
 import json
 import shutil
 import stat
+import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -153,6 +155,8 @@ def link(archive: zipfile.ZipFile) -> None:
         lambda archive: archive.writestr("record/a\\..\\b", "x"),
         lambda archive: archive.writestr("C:outside", "x"),
         lambda archive: archive.writestr("record//twice", "x"),
+        lambda archive: archive.writestr("manifest.json/below-a-file", "x"),
+        lambda archive: archive.writestr("record/" + 100 * "\N{GRINNING FACE}", "x"),
         link,
     ],
 )
@@ -172,6 +176,33 @@ def test_a_bomb_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(SlobError, match="would be"):
         bundle.unpack(evil(made(tmp_path), bomb), tmp_path / "out")
+
+
+def test_an_offset_that_no_file_has_is_damage(tmp_path: Path) -> None:
+    raw = bytearray(made(tmp_path).read_bytes())
+    # The first entry of the central directory gets its offset from an extra field of Zip64: beyond what can be sought.
+    with zipfile.ZipFile(tmp_path / "it.slob.zip") as archive:
+        start = archive.start_dir
+        name = archive.infolist()[0].filename.encode()
+    extra = struct.pack("<HHQ", 1, 8, 2**64 - 1)
+    raw[start + 30 : start + 32] = struct.pack("<H", len(extra))
+    raw[start + 42 : start + 46] = b"\xff" * 4
+    raw[start + 46 + len(name) : start + 46 + len(name)] = extra
+    end = raw.rindex(b"PK\x05\x06")
+    raw[end + 12 : end + 16] = struct.pack("<I", struct.unpack("<I", raw[end + 12 : end + 16])[0] + len(extra))
+    file = tmp_path / "evil.zip"
+    file.write_bytes(raw)
+    with pytest.raises(SlobError, match="is damaged or no bundle"):
+        bundle.unpack(file, tmp_path / "out")
+
+
+def test_a_bundle_that_does_not_fit_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(bundle, "_copied", full)
+    with pytest.raises(SlobError, match="can't be unpacked: No space left on device; free space"):
+        bundle.unpack(made(tmp_path), tmp_path / "out")
 
 
 def test_a_later_version_is_refused(tmp_path: Path) -> None:
