@@ -31,7 +31,7 @@ def test_a_killed_driver_leaves_a_record_that_another_one_completes(server, tmp_
     asked = ["endure", *on, "--for", "5s", "--sessions", "2", "--update-pct", "50", "--warmup", "0"]
     driver = subprocess.Popen([*COMMAND, *asked], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        eventually(lambda: any(last_slice_end_ns(run) for run in tmp_path.glob("*/*-segment-1")))
+        assert eventually(lambda: any(last_slice_end_ns(run) for run in tmp_path.glob("*/*-segment-1")))
     finally:
         driver.send_signal(signal.SIGKILL)
         driver.wait()

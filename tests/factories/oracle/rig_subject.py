@@ -16,6 +16,7 @@ import pytest
 from factories.oracle.double import connected, raw_of
 from factories.oracle.rig_server import RigServer, make
 from factories.oracle.rig_translated import buckets
+from factories.running import eventually
 from factories.subject_mariadb import MariaSubject
 from factories.subjects import SPEC
 from openslob.engines.base import Activity, Hold, Scope, SessionPlan
@@ -75,6 +76,8 @@ class RigEngine:
         left = self._subject.sessions_left()
         for number in left:
             self._subject.ask(f"KILL CONNECTION {number}")
+        # Each ends by itself, soon.
+        assert eventually(lambda: not self._subject.sessions_left())
         return len(left)
 
 

@@ -141,7 +141,7 @@ class Hub:
 
     async def _tick(self) -> None:
         try:
-            while self._channels and not await _is_set_within(self._end, INTERVAL_S if self._is_read else _BETWEEN_S):
+            while not await _is_set_within(self._end, INTERVAL_S if self._is_read else _BETWEEN_S) and self._channels:
                 await self._read(list(self._channels.values()), CATCHING_UP_S)
                 self._wake()
         finally:

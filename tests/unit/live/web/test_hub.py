@@ -129,10 +129,28 @@ def test_many_viewers_cost_one_computation_and_none_costs_nothing() -> None:
         assert source.polls <= ticks + 2
         for stream in streams:
             await stream.aclose()  # type: ignore[attr-defined]
-        await asyncio.sleep(0.1)
+        assert hub._ticking is not None
+        await hub._ticking  # what reads ends by itself
         left = source.polls
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(3 * hub_module.INTERVAL_S)
         assert source.polls == left
+
+    run(work())
+
+
+def test_nothing_is_read_after_the_last_viewer_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        source = MadeSource(grows_s=1)
+        hub = Hub(source)
+        hub._channels[0.0] = hub_module._Channel(0.0)
+
+        async def leave(_event: asyncio.Event, _seconds: float) -> bool:
+            hub._channels.clear()
+            return False
+
+        monkeypatch.setattr(hub_module, "_is_set_within", leave)
+        await hub._tick()
+        assert source.polls == 0
 
     run(work())
 
