@@ -99,6 +99,8 @@ def _price(value: object) -> object:
     return Price.parse(value) if isinstance(value, str) else value
 
 
+# The only parameter that is of a target, and not of a load.
+PRICE = "price"
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
 DurationField = Annotated[float, BeforeValidator(_seconds)]
 PriceField = Annotated[Price | None, BeforeValidator(_price), PlainSerializer(lambda price: price and str(price))]

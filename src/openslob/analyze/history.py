@@ -19,8 +19,9 @@ from openslob.analyze.curves.points import ParameterValue, facts, latency_of, pa
 from openslob.analyze.load_kinds import load_kind
 from openslob.errors import UsageError
 from openslob.metrics import METRICS, PRICED, Better
-from openslob.metrics.cost import CURRENCY, PRICE, price_of
+from openslob.metrics.cost import CURRENCY, price_of
 from openslob.record.model import RecordKind, RunRecord, Status, value_of
+from openslob.workload import PRICE
 
 FIGURES = ("ops_per_s", "op_p99_us")
 _OBSERVED = "transactions_per_s"

@@ -32,12 +32,12 @@ from openslob.engines.patience import Patience
 from openslob.engines.registry import client_programs, resolve
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
-from openslob.metrics.cost import PRICE as PRICE_OF
 from openslob.observe.command import ObservedCommand, observe_command, program_of
 from openslob.observe.observer import PULSE_S, Observer
 from openslob.record.model import RunRecord, Status
 from openslob.report.text import answer, render
 from openslob.secrets import Target
+from openslob.workload import PRICE as PRICE_OF
 
 COMMAND = Annotated[
     list[str] | None,

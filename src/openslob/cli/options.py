@@ -40,7 +40,7 @@ from openslob.cli.configured import (
     with_signature,
 )
 from openslob.cli.console import explain, notify
-from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, PRICE, TARGET_VARIABLE, names
+from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, TARGET_VARIABLE, names
 from openslob.config.loaded import DATA_SIZE, LOADED, loaded_layer, taken_text
 from openslob.config.parameters import Parameter, Setting, parameters, shown
 from openslob.config.resolve import DEFAULT, resolve
@@ -51,7 +51,7 @@ from openslob.run import loading
 from openslob.secrets import Target, redact_url
 from openslob.sweep.servers import SERVER_PARAMETERS, ServerParameter
 from openslob.units import Price
-from openslob.workload import Workload
+from openslob.workload import PRICE, Workload
 
 Command = Callable[..., None]
 # A flag and its values in 80 columns, beside the help text.

@@ -17,12 +17,11 @@ from openslob.config.parameters import Setting
 from openslob.config.slob_toml import Section, SlobToml, read_toml, variable_of
 from openslob.errors import UsageError
 from openslob.secrets import STARS, Target, redact_url
+from openslob.workload import PRICE
 
 DEFAULT_FILE = Path("slob.toml")
 CONFIG_VARIABLE, PROFILE_VARIABLE = "SLOB_CONFIG", "SLOB_PROFILE"
 TARGET_VARIABLE, ENGINE_VARIABLE, CONSENT_VARIABLE = map(variable_of, ("target", "engine", "consent"))
-# The only parameter that is of a target, and not of a load.
-PRICE = "price"
 # Others than the file's owner may read it, or replace what it says.
 _OPEN_TO_OTHERS = 0o077
 

@@ -18,8 +18,8 @@ from openslob.analyze.statistics import Estimate
 from openslob.errors import SlobError
 from openslob.method import OpKind
 from openslob.metrics import METRICS
-from openslob.metrics.cost import PRICE
 from openslob.record.model import Holds
+from openslob.workload import PRICE
 
 Row = dict[str, ParameterValue]
 

@@ -13,14 +13,13 @@ from openslob.measurement import Measurement, Observed
 from openslob.metrics.quantity import Quantity
 from openslob.record.model import Figure, RunRecord
 from openslob.units import Price
+from openslob.workload import PRICE
 
 # The unit of figures whose unit is the currency of a price.
 CURRENCY = "currency"
 NO_PRICE = "no price of the server was given (--price)"
 NONE_DONE = "there was none in the window"
 _MILLION = 1e6
-# The workload's parameter in the ``spec`` of a record.
-PRICE = "price"
 
 
 def cost_per_million(price: Price | None, rate: Quantity) -> Quantity:

@@ -30,11 +30,12 @@ from openslob.metrics.computation import (
     session_count,
     wake_up_late_us,
 )
-from openslob.metrics.cost import CURRENCY, PRICE, cost_at, cost_in, unit_in
+from openslob.metrics.cost import CURRENCY, cost_at, cost_in, unit_in
 from openslob.metrics.model import Better, RunMetric, TimelinePanel
 from openslob.metrics.quantity import Quantity, load_seconds
 from openslob.record.model import Figure, RunRecord
 from openslob.units import MIB, Price
+from openslob.workload import PRICE
 
 NO_READS = "the engine made no read request"
 # A mean read time of 0 µs is impossible: the clock is too coarse.

@@ -13,9 +13,9 @@ from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
 from openslob.metrics import METRICS, PRICED
-from openslob.metrics.cost import PRICE
 from openslob.metrics.run_metrics import RATE_OF
 from openslob.record.model import Holds, RunRecord, Status, all_reservations
+from openslob.workload import PRICE
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
 _FACTS = (
