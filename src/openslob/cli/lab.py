@@ -122,8 +122,8 @@ def lab(
 ) -> None:
     """Find out what each setting of a server costs here: interleaved pairs of runs with and without it.
 
-    It makes servers like the target, restarts them with each value, and destroys them at its end; the target itself is
-    left alone. Without a setting, all ready ones are compared.
+    It makes servers like the target and destroys them at its end; the target itself is left alone.
+    Without a setting, all ready ones are compared.
     Example: slob lab full_page_writes=off synchronous_commit=off --for 10m
     """
     if ready and "list" in ready:

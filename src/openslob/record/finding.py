@@ -212,7 +212,8 @@ def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Col
         return matches
     if others := _named(wanted, whole(listed), say_nothing):
         raise _other_kind(others[-1].entry.id, others[-1].kind, kinds)
-    what = "record" if len(kinds) == len(Kind) else " or ".join(_in_order(kinds))
+    what = "record of runs" if set(kinds) == OF_RUNS else " or ".join(_in_order(kinds))
+    what = "record" if len(kinds) == len(Kind) else what
     raise UsageError(f"there is no {what} {wanted!r} in {results}: no id or name begins with it", "see `slob list`")
 
 

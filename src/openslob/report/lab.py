@@ -170,7 +170,7 @@ def _under(record: LabRecord, arm: LabArm, load: LabLoad) -> str:
     )
     parts += [_change(result.figures[P99], "p99")] * _beyond(result.figures.get(P99))
     if not result.settled and rate.half_pct is not None:
-        parts.append(f"known to ± {rate.half_pct:.1f} % only, by {counted(rate.pairs, 'pair')}")
+        parts.append(f"known only to ± {rate.half_pct:.1f} %, from {counted(rate.pairs, 'pair')}")
     return f"{load.name}{control}: {', '.join(parts)}"
 
 

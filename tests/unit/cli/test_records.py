@@ -124,3 +124,18 @@ def test_a_price_is_refused_for_what_has_no_figures_of_cost(home):
         done = slob(command, "lab", "--price", "340 EUR/month")
         assert (done.returncode, done.stdout) == (2, "")
         assert "--price is for runs and sweeps, and this is a lab; leave it out" in done.stderr
+
+
+def test_the_last_line_of_a_verification_is_its_result(home):
+    for name, said in (
+        ("v4/measured", "verified: the figures follow"),
+        ("storage-v1/dd", "nothing could be compared"),
+    ):
+        done = slob("verify", FIXTURES / "records" / name)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.splitlines()[-1].startswith(said)
+
+
+def test_a_record_of_runs_that_is_not_there_is_called_so(home):
+    save(home)
+    assert "there is no record of runs 'nosuch' in " in slob("compare", "nosuch", "run").stderr

@@ -54,8 +54,8 @@ def test_what_must_show_nothing_has_a_table_of_its_own():
 
 def test_what_is_not_settled_says_how_well_it_is_known():
     text = words(render_lab(record(noise=0.1)))
-    assert "% only, by 8 pairs" in text
-    assert "% only" not in words(render_lab(record(noise=0.001)))
+    assert "%, from 8 pairs" in text
+    assert "known only" not in words(render_lab(record(noise=0.001)))
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
