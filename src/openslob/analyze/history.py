@@ -108,6 +108,11 @@ class History:
         """Whether there are runs enough to see a change point."""
         return len(self.runs) >= LEAST_RUNS
 
+    def can_fail(self, runs: int) -> bool:
+        """Return whether a change within the last ``runs`` runs could show: one has the figure, as have runs enough."""
+        known = [[run.figures[figure] is not None for run in self.runs] for figure in self.figures]
+        return any(sum(each) >= LEAST_RUNS and any(each[-runs:]) for each in known)
+
     def worse_within(self, runs: int) -> list[HistoryChange]:
         """Return the changes for the worse that begin with one of the last ``runs`` runs."""
         return [each for each in self.changes if each.worse and each.at >= len(self.runs) - runs]

@@ -11,7 +11,7 @@ import typer
 
 from openslob import api
 from openslob.analyze.change_points import LEAST_PART
-from openslob.analyze.history import History
+from openslob.analyze.history import LEAST_RUNS, History
 from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import servers
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file, write_report
@@ -86,9 +86,22 @@ def history(
             write_report(render_histories(found, columns(), whole))
     if picture:
         _draw(picture, found, theme)
-    worse = [each for one in found for each in one.worse_within(fail)] if fail else []
-    if worse:
+    if fail:
+        _judge(found, fail)
+
+
+def _judge(found: list[History], last: int) -> None:
+    """Raise VerdictError when a figure became worse within the last runs, or when too few have figures."""
+    if worse := [each for one in found for each in one.worse_within(last)]:
         raise VerdictError("; ".join(change_sentence(each) for each in worse))
+    unchecked = [each for each in found if not each.can_fail(last)]
+    if len(unchecked) == len(found):
+        raise VerdictError(
+            f"whether a figure became worse is unknown: that takes {LEAST_RUNS} runs of a load with the figure, one "
+            f"of them among the last {last}"
+        )
+    for each in unchecked:
+        notify(f"not checked, because too few runs have a figure: {each.words} on {each.server}")
 
 
 def _draw(path: Path, found: list[History], theme: PictureTheme) -> None:

@@ -125,6 +125,26 @@ def test_a_gate_that_no_run_could_fail_is_refused(runs: int) -> None:
     assert done.exit_code == 2
 
 
+@pytest.mark.parametrize(("runs", "can"), [(5, False), (6, True)])
+def test_a_gate_needs_runs_enough(runs: int, can: bool) -> None:
+    assert the_only(series(10_000, 10_000, runs=runs), figures=["ops_per_s"]).can_fail(3) is can
+
+
+def test_a_gate_needs_a_figure_in_the_last_runs() -> None:
+    runs = [priced(run_at(n, 100.0), Price.parse("1 EUR/month")) for n in range(8)]
+    found = the_only([*runs, *(run_at(n, 100.0) for n in range(8, 11))], figures=["cost_per_million_reads"])
+    assert [found.can_fail(last) for last in (3, 4)] == [False, True]
+
+
+@pytest.mark.parametrize(("runs", "code"), [(5, 3), (6, 0)])
+def test_a_gate_with_too_few_runs_does_not_pass(tmp_path: Path, runs: int, code: int) -> None:
+    for record in series(10_000, 10_000, runs=runs):
+        (tmp_path / record.id).mkdir()
+        (tmp_path / record.id / "run.json").write_text(record.model_dump_json())
+    done = CliRunner().invoke(app, ["history", "--fail-if-worse-within", "3", "--results", str(tmp_path)])
+    assert (done.exit_code if code == 0 else getattr(done.exception, "exit_code", None)) == code, done.output
+
+
 def test_a_cost_has_its_currency_and_no_other() -> None:
     prices = ["100 USD/month"] * 4 + ["100 EUR/month"] * 8 + ["150 EUR/month"] * 8
     runs = [priced(run_at(n, 100.0), Price.parse(price)) for n, price in enumerate(prices)]
