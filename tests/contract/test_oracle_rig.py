@@ -105,7 +105,7 @@ FAULTS = (
     Fault(
         "due times lose fractions",
         (("due_us := due_us + interval_us;", "due_us := due_us + FLOOR(interval_us);"),),
-        pacing.test_the_rate_is_kept_over_slices, {"per_s": 333.3},
+        pacing.test_the_rate_is_kept_over_slices, {"per_s": 333.3, "quick": 1000.0},
     ),
     Fault(
         "an operation begins before it is due",

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from factories.running import DATA, Target, eventually, load, slob
 from openslob.engines import registry
+from openslob.engines.mysql import global_settings
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import parse
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
@@ -192,6 +194,23 @@ def test_no_other_run_on_the_server_may_change_or_rely_on_settings_meanwhile(tar
         assert setting(target) == 1
     finally:
         ask(target, "DROP DATABASE other")
+
+
+def test_a_run_that_has_just_ended_does_not_keep_the_next_one_from_changing_settings(target, monkeypatch):
+    """The server lets go of what a closed connection held a moment later."""
+    monkeypatch.setattr(global_settings, "LOCK_PATIENCE_S", 60.0)
+    engine: Any = connect(target.url)
+    ended = engine.open("ended")
+    with ended.cursor() as cursor:
+        cursor.execute("SELECT GET_LOCK('openslob/settings', 60)")
+    own = GlobalSettingsOverride(lambda: engine.open("settings"), Names("other"))
+    with ThreadPoolExecutor(1) as pool:
+        changed = pool.submit(own.change, SETTING, setting(target))
+        waits = "SELECT count(*) FROM information_schema.processlist WHERE state = 'User lock'"
+        assert eventually(lambda: ask(target, waits)[0][0] == 1, seconds=60)
+        ended.close()
+        # It has that value already.
+        assert changed.result() == ""
 
 
 def test_a_run_is_made_with_settings_and_the_server_is_as_it_was_afterwards(target, server):

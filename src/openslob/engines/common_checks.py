@@ -13,7 +13,7 @@ from openslob.workload import DataSpec, Workload
 # Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for other queries.
 OWN_CONNECTIONS = 5
 # The server notices that the driver of a run has ended, and releases what it held: soon, not at once.
-LOCK_PATIENCE_S = 1.0
+LOCK_PATIENCE_S = 3.0
 
 
 def require_own_storage(data: DataSpec, target: str) -> None:

@@ -234,7 +234,7 @@ def test_load_reads_a_run_and_a_folder_of_runs(tmp_path: Path) -> None:
     both = openslob.read(tmp_path)
     assert [point.sessions for point in both.points().points] == [8, 16]
     assert [row["sessions"] for row in both.rows()] == [8, 16]
-    with pytest.raises(SlobError, match="there is no run or sweep"):
+    with pytest.raises(SlobError, match="there is no record of runs"):
         openslob.read(tmp_path / "nothing", results=tmp_path)
 
 

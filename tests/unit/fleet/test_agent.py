@@ -164,6 +164,8 @@ def test_a_defect_in_writing_the_files_is_said_and_not_waited_for(agent, monkeyp
 
     monkeypatch.setattr(agent._job, "_write", fail)
     assert eventually(lambda: agent.exchange(Said(heard=2)).error == "ZeroDivisionError('a defect')")
+    # The traceback is this test's, and not the next one's.
+    assert eventually(lambda: not any(thread.name == "files" for thread in threading.enumerate()))
 
 
 def test_the_password_of_the_target_is_not_in_what_a_log_shows(order):

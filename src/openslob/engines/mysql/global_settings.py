@@ -55,11 +55,13 @@ class GlobalSettingsOverride:
     def change(self, setting: str, value: float) -> str:
         """Change a setting until `restore`; return what was done, empty when the setting has that value already.
 
-        SlobError while another run has settings changed; pymysql.Error when this user may not change the setting.
+        SlobError while another run has settings changed; one that has just ended is waited for, as the server notices
+        that a moment later. pymysql.Error when this user may not change the setting.
         """
         connection = self._connection or self._connect()
         try:
-            _require_free(connection)
+            if not _lock(connection, LOCK_PATIENCE_S):
+                raise _locked(_holders(connection)["holder"])
             own = _value(connection, setting)
             if own == value:
                 return ""
@@ -122,8 +124,6 @@ def _restore(connection: Connection, names: Names, leftover: LeftoverSetting) ->
 
 def _record_and_change(connection: Connection, names: Names, setting: str, own: float, ours: float) -> None:
     """Record a change, then make it: a driver killed in between leaves the record of a change that was not made."""
-    if not _lock(connection, 0):
-        raise _locked(_holders(connection)["holder"])
     values = {"setting": setting, "own": own, "ours": ours}
     query(connection, statement("global_settings", "create", borrowed=names.borrowed()))
     query(connection, statement("global_settings", "record", borrowed=names.borrowed()), values)
@@ -136,12 +136,6 @@ def _record_and_change(connection: Connection, names: Names, setting: str, own: 
 
 def _lock(connection: Connection, patience_s: float) -> bool:
     return bool(query(connection, statement("facts", "lock"), {"lock": _LOCK, "patience": patience_s})[0]["held"])
-
-
-def _require_free(connection: Connection) -> None:
-    holders = _holders(connection)
-    if holders["holder"] not in (None, holders["own"]):
-        raise _locked(holders["holder"])
 
 
 def _locked(holder: object) -> SlobError:

@@ -34,5 +34,5 @@ SELECT @@GLOBAL.{setting} AS value
 SET GLOBAL {setting} = %(value)s
 
 -- name: holder
--- Result: connection that holds the lock, or null; our own number.
-SELECT IS_USED_LOCK(%(lock)s) AS holder, CONNECTION_ID() AS own
+-- Result: connection that holds the lock, or null.
+SELECT IS_USED_LOCK(%(lock)s) AS holder
