@@ -5,6 +5,7 @@ import time
 import pytest
 
 from factories.running import FULL_SPEED, Target, load, measured, rows_of, stopped, too_busy, total, verdicts_of
+from openslob.analyze.verdicts.course import STALL_MEDIANS
 from openslob.report.text import render
 
 pytestmark = pytest.mark.server
@@ -78,7 +79,9 @@ def test_a_stall_is_in_the_response_time_and_hardly_in_the_service_time(server, 
     assert selects["max_us"] > stall.seconds * 1e6 - 200_000
     assert service["p99_us"] < selects["p99_us"] / 2
     verdict = verdicts_of(record)["no_stalls"]
-    assert verdict.verdict == "fails", verdict.why
+    # On a host so busy that half of all operations wait for a part of a second, a stall is what is long beside them.
+    if STALL_MEDIANS * selects["p50_us"] < stall.seconds * 1e6:
+        assert verdict.verdict == "fails", verdict.why
     assert verdict.figures["longest_us"] > stall.seconds * 1e6 - 200_000
     if kept(record):
         assert figure(record, "ops_total") == pytest.approx(PER_S * STALLED_RUN_S, rel=0.01)
