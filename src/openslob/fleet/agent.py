@@ -7,6 +7,7 @@ run says so, to an agent that has the run's order; a second agent, or the same o
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -141,6 +142,7 @@ class _Job:
         self._taken = 0
         self._last_alive = frozenset(plan.number for plan in order.plans)
         self._lock, self._files, self._ending = Lock(), Lock(), Lock()
+        self._asked_after_s = sys.getswitchinterval()
         self._stop, self._over = Event(), Event()
         self._ended = self._measured = self._has_begun = self._has_failed = False
         self._said_at = time.monotonic()
@@ -176,7 +178,7 @@ class _Job:
                 make(plan, self._messages.put, self._stop.is_set, self._begun.add, gate) for plan in self._order.plans
             ]
             allow_files(len(self._sessions))
-            wait_longer_for_python(len(self._sessions))
+            self._asked_after_s = wait_longer_for_python(len(self._sessions))
             for session in self._sessions:
                 start_thread(session)
             if self._stop.is_set():
@@ -341,6 +343,7 @@ class _Job:
         with self._ending:
             if not self._over.is_set():
                 self._end_sessions()
+                sys.setswitchinterval(self._asked_after_s)
                 self._over.set()
                 # What they reported last.
                 self._pass_on(self._next(0.0))

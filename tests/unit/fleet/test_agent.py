@@ -1,5 +1,6 @@
 """A driver by itself: it does what it is told, once, and ends its sessions when nobody tells it anything."""
 
+import sys
 import threading
 import time
 
@@ -11,6 +12,7 @@ from openslob.errors import SlobError
 from openslob.fleet import agent as agent_module
 from openslob.fleet.agent import DriverAgent
 from openslob.fleet.messages import Order, Said
+from openslob.run import worker
 from openslob.run.plan import Phase, session_plans
 from openslob.run.worker import PhaseDone, Ready
 from openslob.units import NANOS
@@ -166,6 +168,16 @@ def test_a_defect_in_writing_the_files_is_said_and_not_waited_for(agent, monkeyp
     assert eventually(lambda: agent.exchange(Said(heard=2)).error == "ZeroDivisionError('a defect')")
     # The traceback is this test's, and not the next one's.
     assert eventually(lambda: not any(thread.name == "files" for thread in threading.enumerate()))
+
+
+def test_a_process_is_left_with_the_interval_of_threads_that_it_had(order, monkeypatch):
+    monkeypatch.setattr(worker, "ASK_AFTER_S_A_SESSION", 0.1)
+    before, agent = sys.getswitchinterval(), DriverAgent()
+    agent.begin(order)
+    ready(agent)
+    assert sys.getswitchinterval() == pytest.approx(0.2)
+    agent.end()
+    assert sys.getswitchinterval() == pytest.approx(before)
 
 
 def test_the_password_of_the_target_is_not_in_what_a_log_shows(order):
