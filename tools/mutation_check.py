@@ -144,7 +144,7 @@ FAULTS = (
     Fault(_PG_COUNTERS, "}={counters[_RESET]}", "}",
           "a reset during a run is not noticed: amounts are too small",
           ("tests/contract/test_sessions.py::test_a_reset_of_the_counters_makes_every_figure_unknown",), PG),
-    Fault("engines/mysql/counters.py", " - of_data)", ")",
+    Fault("engines/mysql/sharing.py", " - sum(of_data)", "",
           "syncs of data files count as log syncs: commits seem to have waited", _unit("engines/mysql/test_adapter")),
     Fault("engines/oracle/delta.py", "else foreground + background,", "else foreground,",
           "the CPU of background processes is lost: IOPS per DB CPU too high", _unit("engines/oracle/test_delta")),

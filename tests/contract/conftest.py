@@ -13,6 +13,6 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.fixture(scope="session")
-def subject(request, make_server):
+def subject(request, make_server, stranger_named):
     """A running, loaded server."""
-    return start(request.param, make_server)
+    return start(request.param, make_server, stranger_named)

@@ -184,7 +184,8 @@ def test_settling_warms_the_cache(subject):
     assert subject.engine.quiesce(workload, warm_cache=True)
     for number in range(SCHEMAS):
         with subject.session(workload, number) as worked:
-            assert subject.counted(lambda worked=worked: worked.slices(3)).read_requests == 0
+            reads = subject.counted(lambda worked=worked: worked.slices(3)).read_requests
+            assert reads <= subject.stray_reads
 
 
 def test_counters_know_every_figure_or_why_not(subject):
@@ -199,7 +200,7 @@ def test_counters_know_every_figure_or_why_not(subject):
 
 
 def test_a_reset_of_the_counters_makes_every_figure_unknown(subject):
-    counters = subject.engine.open_counters()
+    counters = subject.open_counters()
     # The second one is a reset of counters that had been reset before.
     for _ in range(2):
         with subject.session(subject.workload()) as worked:

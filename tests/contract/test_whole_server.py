@@ -18,7 +18,7 @@ FEW = 5
 
 @pytest.fixture
 def counters(subject):
-    with closing(subject.engine.open_counters(Scope.SERVER)) as opened:
+    with closing(subject.open_counters(Scope.SERVER)) as opened:
         yield opened
 
 

@@ -70,7 +70,7 @@ def test_rows_are_operations_times_work_unit_by_the_server_s_own_counters(subjec
 def test_the_counters_of_a_finished_slice_are_there_at_once(subject):
     """They don't move during a call: this is why there are slices."""
     workload = subject.workload(update_pct=50, work_unit=2)
-    counters = subject.engine.open_counters()
+    counters = subject.open_counters()
     with subject.session(workload) as worked:
         before = counters.read()
         for size in (10, 40, 1, 7):
@@ -92,7 +92,7 @@ def test_cached_blocks_are_logical_reads_only(subject, update_pct):
         worked.slices(20)  # every block is in the cache now
         delta = subject.counted(lambda: worked.slices(20))
     assert delta.rows_read == 20 * SCALE // 2
-    assert delta.read_requests == 0
+    assert delta.read_requests <= subject.stray_reads
     if "table" in subject.objects:
         assert delta.by_object["table"].hits >= delta.rows_read
 

@@ -30,6 +30,7 @@ max_wal_size = '256MB'
 fsync = off
 track_io_timing = on
 autovacuum = off
+password_encryption = 'scram-sha-256'
 """
 _TLS = "ssl = on\nssl_cert_file = 'server.crt'\nssl_key_file = 'server.key'\n"
 _ACCESS = "local all all scram-sha-256\n{kind} all all 127.0.0.1/32 scram-sha-256\n"
@@ -48,11 +49,11 @@ class ForeignServer:
     ``tls`` is a folder with server.crt and server.key.
     """
 
-    def __init__(self, bin_dir: Path | None = None, tls: Path | None = None) -> None:
+    def __init__(self, bin_dir: Path | None = None, tls: Path | None = None, settings: str = "") -> None:
         self.place = Path(tempfile.mkdtemp(prefix="slob-f-"))
         self.data = self.place / "data"
         self.port = free_port()
-        self._tls = tls
+        self._tls, self._settings = tls, settings
         self._account = server_account()
         spec = replace(default_spec("foreign"), bin_dir=bin_dir)
         self._programs = readable_installation(find_installation(spec), self._account)
@@ -65,7 +66,10 @@ class ForeignServer:
         password.write_text(PASSWORD)
         initdb = [self._program("initdb"), "-D", self.data, "-U", ADMIN, "-A", "scram-sha-256", "--no-sync"]
         self._run([*initdb, f"--pwfile={password}", "--locale=C.UTF-8", "--encoding=UTF8"])
-        self._write("postgresql.conf", _SETTINGS.format(port=self.port, place=self.data) + (_TLS if self._tls else ""))
+        self._write(
+            "postgresql.conf",
+            _SETTINGS.format(port=self.port, place=self.data) + self._settings + (_TLS if self._tls else ""),
+        )
         self._write("pg_hba.conf", _ACCESS.format(kind="hostssl" if self._tls else "host"))
         for name in ("server.crt", "server.key") if self._tls else ():
             self._write(name, (self._tls / name).read_text())

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from factories.promised import PROMISED
 from openslob.engines import registry
 
 # A word in a test's file, parameters or fixtures -> the engine whose server it starts.
@@ -22,18 +23,20 @@ _ENGINES = {
 _EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}, "test_tls": {"postgresql"}}
 # Started first, since they last longest.
 _LONG_FIRST = (
-    "test_walk", "test_mariadb", "test_trouble", "test_work_loop", "test_server", "test_run",
+    "test_walk", "test_ci_workflow", "test_mariadb", "test_trouble", "test_work_loop", "test_server", "test_run",
     "test_foreign", "test_cluster", "test_mariadb_settings", "test_sweep", "test_beside", "test_raw_compare",
 )  # fmt: skip
 
 
 def mark(item: pytest.Item) -> None:
     """Add the marks of an item."""
-    if item.path.parts[-2] in ("real", "contract", "faults"):
+    if item.path.parts[-2] in ("real", "contract", "faults", "matrix"):
         for engine in engines_of(item):
             item.add_marker(engine)
     if group := group_of(item):
         item.add_marker(pytest.mark.xdist_group(group))
+    if (name := server_of(item)) in PROMISED:
+        item.user_properties.append(("server", name))
 
 
 def engines_of(item: pytest.Item) -> set[str]:
@@ -48,11 +51,11 @@ def engines_of(item: pytest.Item) -> set[str]:
 def group_of(item: pytest.Item) -> str | None:
     """Return which tests run in one worker, one after the other: those of one server, and of one setting of the host.
 
-    Contract tests of an engine share its server, tests of real servers those of their file or files, rows of the
-    fault suite one of their engine; unit tests share nothing.
+    Contract tests of an engine share its server, as those of a promised one do, tests of real servers those of their
+    file or files, rows of the fault suite one of their engine; unit tests share nothing.
     """
-    if item.path.parent.name == "contract" and hasattr(item, "callspec"):
-        return str(item.callspec.params.get("subject", item.path.stem))
+    if item.path.parent.name in ("contract", "matrix") and hasattr(item, "callspec"):
+        return server_of(item) or item.path.stem
     if item.path.stem == "test_walk" and hasattr(item, "callspec"):
         return str(item.callspec.id)  # each page has a home of its own
     if item.path.parent.name == "faults":
@@ -60,6 +63,12 @@ def group_of(item: pytest.Item) -> str | None:
     if item.path.parent.name == "real":
         return "huge_pages" if "huge_pages" in item.name else item.path.stem
     return None
+
+
+def server_of(item: Any) -> str:
+    """Return the server that a contract test or one of a promised server is of; empty for other tests."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return str(params.get("subject") or params.get("stranger") or "")
 
 
 def fault_group(item: Any) -> str | None:

@@ -5,7 +5,11 @@ A block of code that a machine of CI can't run has a comment above it that says 
     <!-- walk: needs a second host -->
 
 Such blocks, and commands within sentences, are parsed by the command line; all others run, too (tests/real/test_walk.py
-and `make walk`).
+and `make walk`). What a reader has before a block, such as records, is made by commands in a comment above it::
+
+    <!-- walk first:
+    slob load --target big
+    -->
 """
 
 from __future__ import annotations
@@ -23,7 +27,11 @@ from factories.paths import ROOT, SOURCE
 DOCS = ROOT / "docs"
 PAGES = (ROOT / "README.md", *sorted(DOCS.rglob("*.md")), ROOT / "bench" / "README.md", ROOT / "CONTRIBUTING.md")
 
-_BLOCK = re.compile(r"(?:^<!-- walk: (?P<needs>[^\n]*?) -->\n+)?^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.M | re.S)
+_BLOCK = re.compile(
+    r"(?:^<!-- walk: (?P<needs>[^\n]*?) -->\n+|^<!-- walk first:\n(?P<first>(?:(?!-->).*\n)+?)-->\n+)?"
+    r"^```(?P<kind>\w*)\n(?P<text>(?s:.*?))^```",
+    re.MULTILINE,
+)
 _INLINE = re.compile(r"(?<!`)`(slob [^`\n]+)`")
 # A line of a block that is typed: other blocks show output, files or syntax.
 _COMMAND = re.compile(r"^ *(?:slob|make|python|pip|\.venv/|bench/)(?!:)", re.MULTILINE)
@@ -47,16 +55,29 @@ class Printed:
 
 @dataclass(frozen=True)
 class Block:
-    """A block of shell commands of a page, and what it needs that a machine of CI may lack (empty: nothing)."""
+    """A block of shell commands of a page, and what it needs that a machine of CI may lack (empty: nothing).
+
+    ``first`` are commands that are not shown, which make what the reader has before.
+    """
 
     place: str
     needs: str
     text: str
+    first: str = ""
 
     @property
     def lines(self) -> list[str]:
         """Its commands; those with continued lines are one, and so are loops."""
-        text = re.sub(r"\\\n\s*", " ", self.text)
+        return self._lines(self.text)
+
+    @property
+    def typed(self) -> list[str]:
+        """Its commands after those that make what the reader has."""
+        return [*self._lines(self.first), *self.lines]
+
+    @staticmethod
+    def _lines(shown: str) -> list[str]:
+        text = re.sub(r"\\\n\s*", " ", shown)
         return [one for one in re.findall(r"^for (?:.*\n)+?done$|^.+$", text, re.MULTILINE) if one.strip()]
 
 
@@ -66,7 +87,7 @@ def blocks(page: Path) -> Iterator[Block]:
     for match in _BLOCK.finditer(text):
         if match["kind"] in _SHELL and _COMMAND.search(match["text"]):
             place = f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, match.start('text'))}"
-            yield Block(place, match["needs"] or "", match["text"])
+            yield Block(place, match["needs"] or "", match["text"], match["first"] or "")
 
 
 def printed() -> Iterator[Printed]:

@@ -148,7 +148,7 @@ def verdicts_of(record):
 
 
 # What verdicts and figures say when the counters of the server could not be read in time.
-_TOO_BUSY = "the host was too busy"
+_TOO_BUSY = "too busy"
 
 
 def too_busy(record):

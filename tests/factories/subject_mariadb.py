@@ -35,7 +35,7 @@ class MariaSubject(Subject):
 
     # InnoDB has none of these counts; a table and its indexes are one file.
     unknown = frozenset({
-        "log_sync_time_us", "full_page_images", "full_page_image_bytes", "checkpoints", "maintenance", "shared_visits",
+        "log_sync_time_us", "full_page_images", "full_page_image_bytes", "maintenance", "shared_visits",
         "db_cpu_us", "db_time_us",
     })  # fmt: skip
     objects = frozenset({"table and index", "log"})
@@ -166,8 +166,20 @@ def start(make_server, version):
     return attach(server.status().url)
 
 
+# Cheap commits, as the tests' workloads ask for, and what a managed server counts: settings of the whole server.
+_SETTINGS = (
+    "SET GLOBAL innodb_flush_log_at_trx_commit = 0",
+    "SET GLOBAL userstat = ON",
+    "SET GLOBAL innodb_monitor_enable = 'log_checkpoints'",
+    "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits'",
+    "SET GLOBAL innodb_monitor_enable = 'trx_ro_commits'",
+    "SET GLOBAL innodb_monitor_enable = 'trx_nl_ro_commits'",
+    "UPDATE performance_schema.setup_consumers SET enabled = 'YES' WHERE name = 'events_waits_current'",
+)
+
+
 def attach(url):
     subject = MariaSubject(url)
-    # Cheap commits, as the tests' workloads ask for: that is a setting of the whole server, made by `quiesce`.
-    subject.ask("SET GLOBAL innodb_flush_log_at_trx_commit = 0")
+    for setting in _SETTINGS:
+        subject.ask(setting)
     return subject

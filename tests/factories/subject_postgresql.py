@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import closing, contextmanager
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 from psycopg import conninfo
 
 from factories.subjects import COLUMNS, SCHEMAS, Subject, Update
 from openslob.engines.postgresql.adapter import connect
-from openslob.engines.postgresql.binaries import BUNDLED
 from openslob.engines.postgresql.slice_procedure import compose_slice
 from openslob.units import MIB
 
-COUNTS_WRITES_SINCE = 16
+# 17 reads several blocks at once, and counts requests since 18.
+COMBINES_READS = range(17, 18)
+COUNTS_WRITES_SINCE, TIMES_THE_LOG_SINCE = 16, 14
 TABLES = {f"cf1_{number}": number for number in range(1, SCHEMAS + 1)}
 _AUDIT = """
 CREATE SCHEMA audit;
@@ -156,8 +154,7 @@ def _update(rows):
 
 
 def start(make_server, version):
-    given = {} if version in BUNDLED else _installed(version)
-    server = make_server(name=f"contract{version}", version=version, cache_bytes=32 * MIB, **given)
+    server = make_server(name=f"contract{version}", version=version, cache_bytes=32 * MIB)
     return attach(server.status().url)
 
 
@@ -166,12 +163,11 @@ def attach(url):
     ((version,),) = subject.ask("SHOW server_version_num")
     if int(version) // 10_000 < COUNTS_WRITES_SINCE:
         subject.unknown |= {"write_requests", "write_bytes"}
+    if int(version) // 10_000 in COMBINES_READS:
+        subject.of_tables |= {"read_requests"}
+    # As a managed server does: commits are durable, and what can be measured is.
+    timed = ("track_wal_io_timing",) if int(version) // 10_000 >= TIMES_THE_LOG_SINCE else ()
+    for setting in ("fsync", *timed):
+        subject.ask(f"ALTER SYSTEM SET {setting} = on")
+    subject.ask("SELECT pg_reload_conf()")
     return subject
-
-
-def _installed(version):
-    """Debian's programs, or others' in a folder with the same name of a version; old ones have no direct I/O."""
-    place = Path(os.environ.get("OPENSLOB_TEST_POSTGRESQL", "/usr/lib/postgresql")) / version / "bin"
-    if not (place / "postgres").exists():
-        pytest.skip(f"there is no PostgreSQL {version} in {place}")
-    return {"bin_dir": place, "io": "buffered"}

@@ -61,7 +61,7 @@ class Step:
 
 def steps(page: Path) -> list[tuple[str, str]]:
     """Return the commands of a page that can run anywhere, with their places."""
-    return [(block.place, line) for block in blocks(page) if not block.needs for line in block.lines]
+    return [(block.place, line) for block in blocks(page) if not block.needs for line in block.typed]
 
 
 def typed(commands: Sequence[tuple[str, str]], home: Path) -> list[Step]:
@@ -113,9 +113,14 @@ def home() -> Iterator[Path]:
     try:
         yield place
     finally:
-        command = [sys.executable, "-m", "openslob", "server"]
-        there = {**os.environ, "OPENSLOB_HOME": str(place / "h"), "PYTHONPATH": str(ROOT / "src")}
-        listed = subprocess.run([*command, "list", "--json"], check=False, capture_output=True, text=True, env=there)
-        for server in sorted(json.loads(listed.stdout or "[]"), key=lambda one: not one.get("standby_of")):
-            subprocess.run([*command, "destroy", server["name"]], check=False, capture_output=True, env=there)
+        destroy_servers(place / "h")
         shutil.rmtree(place, ignore_errors=True)
+
+
+def destroy_servers(home: Path) -> None:
+    """Destroy all servers of an OPENSLOB_HOME, standbys first."""
+    command = [sys.executable, "-m", "openslob", "server"]
+    there = {**os.environ, "OPENSLOB_HOME": str(home), "PYTHONPATH": str(ROOT / "src")}
+    listed = subprocess.run([*command, "list", "--json"], check=False, capture_output=True, text=True, env=there)
+    for server in sorted(json.loads(listed.stdout or "[]"), key=lambda one: not one.get("standby_of")):
+        subprocess.run([*command, "destroy", server["name"]], check=False, capture_output=True, env=there)

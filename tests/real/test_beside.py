@@ -9,6 +9,7 @@ from psycopg import conninfo
 
 from factories.programs import DEBIAN_POSTGRESQL
 from factories.running import DATA, counted, eventually, judged, load, verdicts_of
+from factories.strangers import repeated
 from openslob.engines.postgresql.adapter import connect
 from openslob.record.model import Holds
 from openslob.workload import Workload
@@ -69,20 +70,8 @@ def other_session(url, **parameters):
 @contextmanager
 def working(url, statement):
     """Somebody else executes a statement again and again."""
-    stop = threading.Event()
-    with other_session(url) as session:
-
-        def loop():
-            while not stop.is_set():
-                session.execute(statement)
-
-        thread = threading.Thread(target=loop, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+    with other_session(url) as session, repeated(lambda: session.execute(statement)):
+        yield
 
 
 def until_cancelled(session, statement):

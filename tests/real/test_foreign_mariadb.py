@@ -12,8 +12,10 @@ from factories.foreign_mariadb import ForeignMariaDb
 from factories.foreign_postgresql import PASSWORD, make_certificates, relay
 from factories.programs import need_mariadb
 from factories.running import counted, ignore, slob, too_busy, verdicts_of
+from openslob.engines.mysql.slice_procedure import compose_slice
 from openslob.engines.registry import engine_for
 from openslob.errors import SlobError
+from openslob.run.plan import session_plans
 from openslob.run.preflight import preflight
 from openslob.workload import Workload
 
@@ -98,6 +100,24 @@ def test_what_a_user_lacks_is_told_with_the_statement_that_gives_it(secure):
     with engine.exclusive("load"):
         engine.data.load(small().data(engine.facts().block_size), 1, ignore, lambda: False)
     assert engine.data.state().verified
+
+
+def test_a_check_tries_the_statements_and_leaves_nothing(secure, monkeypatch):
+    server, _ = secure
+    server.add_user("third", "empty")
+    engine = engine_for(verified(secure, "third", "empty"))
+    plan = session_plans(small(update_pct=20), engine.facts().block_size, "check")[0]
+    assert list(engine.try_statements(plan)) == []
+
+    def misspelt(*args):
+        return compose_slice(*args).replace("DO SLEEP(", "DOO SLEEP(")
+
+    monkeypatch.setattr("openslob.engines.mysql.trial.compose_slice", misspelt)
+    (finding,) = engine.try_statements(plan)
+    assert finding.blocking
+    assert "(the work loop): You have an error in your SQL syntax" in finding.why
+    assert server.ask("SELECT table_name FROM information_schema.tables WHERE table_schema = 'empty'") == ()
+    assert server.ask("SELECT routine_name FROM information_schema.routines WHERE routine_schema = 'empty'") == ()
 
 
 def test_the_host_is_proved_by_tcp_and_by_socket(secure):

@@ -37,7 +37,7 @@ def served(monkeypatch):
     """The process and its URL, given little time to answer."""
     monkeypatch.setenv("ORACLE_PASSWORD", "slob")
     give_little_time(monkeypatch)
-    command = [sys.executable, ROOT / "tests" / "factories" / "oracle" / "serve.py"]
+    command = [sys.executable, ROOT / "tests" / "factories" / "oracle" / "serve.py", "--until-input-ends"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield process, process.stdout.readline().strip()
         os.kill(process.pid, signal.SIGCONT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import sysconfig
@@ -105,39 +104,6 @@ def test_the_installed_wheel_runs_and_draws_a_record(installed, tmp_path):
     file, answer = json.loads(run(installed / "python", "-c", code, tmp_path / record.id, cwd=tmp_path))
     assert Path(file).is_relative_to(installed.parent)
     assert answer
-
-
-def instructions() -> list[tuple[str, str]]:
-    """The instructions of the Containerfile with their arguments."""
-    text = (ROOT / "Containerfile").read_text().replace("\\\n", " ")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in lines)]
-
-
-def test_the_container_runs_slob_as_an_ordinary_user_with_its_data_in_a_volume():
-    steps = instructions()
-    assert {word for word, _ in steps} <= {
-        *("FROM", "RUN", "COPY", "ENV", "USER", "WORKDIR", "VOLUME", "ENTRYPOINT", "CMD")
-    }
-    by_word = dict(steps)
-    (entry,) = json.loads(by_word["ENTRYPOINT"])
-    assert entry in PROJECT["scripts"]
-    assert by_word["USER"] not in ("root", "0")
-    environment = dict(part.partition("=")[::2] for part in shlex.split(by_word["ENV"]))
-    assert environment["OPENSLOB_HOME"] == by_word["VOLUME"] == by_word["WORKDIR"]
-    (made,) = [rest for word, rest in steps if word == "RUN" and "useradd" in rest]
-    assert by_word["USER"] in made.partition("useradd")[2]
-
-
-def test_the_container_copies_what_an_installation_needs():
-    sources = [
-        part
-        for word, rest in instructions()
-        if word == "COPY" and not rest.startswith("--from")
-        for part in rest.split()[:-1]
-    ]
-    assert all((ROOT / each).exists() for each in sources)
-    assert {"pyproject.toml", PROJECT["readme"], *PROJECT["license-files"], "src"} <= set(sources)
 
 
 def test_every_pinned_package_runs_on_the_oldest_python():

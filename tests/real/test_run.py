@@ -255,7 +255,7 @@ def test_counters_of_another_window_publish_no_rate(small_cache, results, edge):
     assert verdict.verdict is Holds.FAILS
     assert abs(record.window.difference_pct) > WINDOW_TOLERANCE_PCT
     if edge == "opening":
-        assert "first read after the load had begun" in verdicts_of(record)["counts_agree"].why
+        assert "after the load had begun" in verdicts_of(record)["counts_agree"].why
     for name in RATES:
         assert record.summary[name].value is None
         assert record.summary[name].why
@@ -344,7 +344,7 @@ def test_a_verdict_that_is_asked_for_decides_the_exit_code(pg_buffered, tmp_path
     )  # fmt: skip
     assert ran.returncode == 3
     found = {verdict["name"]: verdict for verdict in json.loads(ran.stdout)["verdicts"]}["reads_reached_device"]
-    assert found["verdict"] == "fails" or "the host was too busy" in found["why"]
+    assert found["verdict"] == "fails" or "too busy" in found["why"]
     assert ran.stderr.splitlines()[-1].startswith(f"slob: verdict reads_reached_device {found['verdict']}: ")
     assert json.loads(ran.stdout)["summary"]["ops_total"]["value"] > 0
     assert target.run(run_time=1, sessions=1, mode="scan").returncode == 3

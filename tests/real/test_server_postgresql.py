@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,11 +19,12 @@ import pytest
 
 from factories.programs import huge_pages
 from factories.server_subjects import SUBJECTS, left_behind, wait_until
+from factories.tables import table
 from openslob.engines import registry
 from openslob.engines.managed.account import server_account
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.managed.state import ServerState
-from openslob.engines.postgresql.binaries import Installation, find_installation, readable_installation
+from openslob.engines.postgresql.binaries import BUNDLED, find_installation, readable_installation
 from openslob.errors import UsageError
 from openslob.units import MIB
 
@@ -188,19 +190,32 @@ def test_nobody_else_gets_in(shared: ManagedServer, slob_home: Path):
     assert "authentication failed" in answer
 
 
+def closed_wheel(place: Path) -> Path:
+    """The wheel's files in a folder that only root may enter."""
+    package = find_installation(registry.default_spec("x")).bin.parent.parent
+    for part in (package, package.parent / f"{package.name}.libs"):
+        shutil.copytree(part, place / part.name, ignore=shutil.ignore_patterns("*.a", "include"))
+    place.chmod(0o700)
+    return place / package.name
+
+
 @as_root
-def test_programs_the_account_can_not_reach_are_copied_once(slob_home: Path, tmp_path: Path):
-    original = find_installation(registry.default_spec("x"))
-    closed = tmp_path / "closed"
-    for part in original.parts:
-        shutil.copytree(original.root / part, closed / part, ignore=shutil.ignore_patterns("*.a"))
-    closed.chmod(0o700)
-    hidden = Installation(closed, closed / original.bin.relative_to(original.root), original.parts)
+@table("folder", BUNDLED.values())
+def test_programs_the_account_can_not_reach_are_copied_once_with_all_that_they_load(
+    folder: str, slob_home: Path, tmp_path: Path
+):
+    closed = tmp_path / folder
+    hidden = find_installation(replace(registry.default_spec("x"), bin_dir=closed_wheel(closed) / folder / "bin"))
     account = server_account()
     copy = readable_installation(hidden, account)
     assert slob_home / "bin" in copy.bin.parents
-    for program in ("postgres", "initdb", "pg_ctl"):
-        assert account.run([copy.program(program), "--version"]).returncode == 0
+    for program in ("postgres", "initdb", "pg_ctl", "psql"):
+        done = account.run(["env", "LD_DEBUG=libs", copy.program(program), "--version"])
+        assert done.returncode == 0, done.stderr
+        loaded = {os.path.normpath(path) for path in re.findall(r"calling init: (/.*)", done.stderr)}
+        ours = [path for path in loaded if not path.startswith(("/lib", "/usr/lib"))]
+        assert all(path.startswith(f"{slob_home}/bin/") for path in ours)
+        assert bool(ours) == (program in ("initdb", "psql"))
     made_at = copy.bin.stat().st_ctime_ns
     assert readable_installation(hidden, account).bin.stat().st_ctime_ns == made_at
     assert (closed.stat().st_mode & 0o777) == 0o700

@@ -192,6 +192,22 @@ def test_the_command(trouble_server, tmp_path):
     assert len(rows_of(found.path, "engine.csv")) > 0
 
 
+def test_as_many_intervals_as_asked_for_are_printed_though_the_server_goes_away(trouble_server, tmp_path):
+    url = trouble_server.start().url
+    command = [*COMMAND, "watch", "--target", url, "--json", "--count", "4", "--record", "--results", tmp_path]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    first = [json.loads(process.stdout.readline()) for _ in range(2)]
+    trouble_server.stop()
+    while "the server is gone" not in process.stderr.readline():
+        assert process.poll() is None
+    trouble_server.start()
+    rest, _ = process.communicate(timeout=LONG_S)
+    assert process.returncode == 0
+    assert len(first) + len(rest.splitlines()) == 4
+    # Those before the server was gone, and those since it is back.
+    assert len(store.find(tmp_path)) == 2
+
+
 def test_a_server_that_hangs_is_gone_and_comes_back(trouble_server):
     """Each is told once; no interval spans the time without a server, and one that spans the hang says so."""
     server = trouble_server.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -45,6 +46,16 @@ class GateResult(StrEnum):
     VIOLATED = "so"
     OK = "not so"
     UNDECIDED = "can't be told"
+
+
+class GateVerdict(StrEnum):
+    """The verdict on a comparison, for programs. COMPARED: it has no conditions; REFUSED: nothing was compared."""
+
+    REFUSED = "refused"
+    FAILED = "failed"
+    UNDECIDED = "undecided"
+    PASSED = "passed"
+    COMPARED = "compared"
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,7 @@ def parse_condition(text: str) -> Condition:
 def _likely(name: str) -> list[str]:
     """Return the names of the figures that ``name`` may stand for."""
     word = name.lower()
-    near = difflib.get_close_matches(word, FIGURES, 3)
+    near = [each for each in FIGURES if each.startswith(f"{word}_")] or difflib.get_close_matches(word, FIGURES, 3)
     return list(dict.fromkeys([*_USUAL.get(word, ()), *near]))[:3]
 
 
@@ -158,6 +169,16 @@ def check(condition: Condition, comparison: Comparison) -> GateCheck:
         return GateCheck(condition, GateResult.VIOLATED, "", difference)
     why = f"Can't tell whether {condition.text}: {_why_not_shown(condition, difference)}."
     return GateCheck(condition, GateResult.UNDECIDED, why, difference)
+
+
+def verdict_of(checks: Sequence[GateCheck]) -> GateVerdict:
+    """Return the verdict on a comparison: that of the worst of its conditions."""
+    results = {check.result for check in checks}
+    if GateResult.VIOLATED in results:
+        return GateVerdict.FAILED
+    if GateResult.UNDECIDED in results:
+        return GateVerdict.UNDECIDED
+    return GateVerdict.PASSED if results else GateVerdict.COMPARED
 
 
 def _why_missing(difference: Difference | None, name_a: str) -> str:

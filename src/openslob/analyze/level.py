@@ -114,9 +114,10 @@ def search(trace: Trace) -> CapSearch:
     """Return whether the level of a load lasted, as far as its course shows that."""
     least_s = 2 * LEAST_STEPS * trace.step_s
     if not trace.steps:
-        return CapSearch(0.0, why_unknown="nothing of the course of the load was recorded")
+        return CapSearch(0.0, why_unknown=f"no whole step of {trace.step_s:g} s of the load was recorded")
     if trace.seconds < least_s:
-        why = f"the load lasted {trace.seconds:.0f} s, and a cap that comes into force shows from {least_s:.0f} s on"
+        known = f"the course of the load is known for {trace.seconds:.0f} s, in whole steps of {trace.step_s:g} s"
+        why = f"{known}, and a cap that comes into force shows from {least_s:.0f} s on"
         return CapSearch(trace.seconds, why_unknown=why)
     if not any(np.isfinite(flow.rate).sum() >= 2 * LEAST_STEPS for flow in _flows(trace)):
         why = "neither the server's requests to storage nor its CPU are known by the second"

@@ -6,20 +6,30 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from openslob.analyze.compare import Mismatch
-from openslob.analyze.curves.points import Run, facts
+from openslob.analyze.curves.points import SET, Run, facts
 from openslob.errors import UsageError
+
+_SETTINGS = "engine.settings"
 
 
 def not_allowed(mismatches: Sequence[Mismatch], runs: Sequence[Run], may_differ: Sequence[str]) -> tuple[Mismatch, ...]:
     """Return the mismatches that ``may_differ`` does not name, by a condition's name or a prefix that ends at a dot.
 
+    A setting of the server that a run was made with on purpose is a parameter; ``engine.settings`` covers it as well.
     UsageError for a name that is no condition of these runs.
     """
+    on_purpose = {name for run in runs for name in run.record.engine.get(SET) or ()}
     known = {name for run in runs for name in run.parameters} | set(facts([run.record for run in runs]))
+    known |= {f"{_SETTINGS}.{name}" for name in on_purpose}
     for name in may_differ:
         if not any(_covers(name, each) for each in known):
             raise UsageError(f"{name!r} is not a condition of these runs", _near(name, mismatches, known))
-    return tuple(each for each in mismatches if not any(_covers(name, each.name) for name in may_differ))
+
+    def is_allowed(condition: str) -> bool:
+        called = (condition, f"{_SETTINGS}.{condition}") if condition in on_purpose else (condition,)
+        return any(_covers(name, each) for name in may_differ for each in called)
+
+    return tuple(each for each in mismatches if not is_allowed(each.name))
 
 
 def _covers(name: str, condition: str) -> bool:

@@ -82,7 +82,7 @@ class Target:
 
         Raises:
             SlobError: The load failed.
-            UsageError: A parameter is unknown, or its value is not allowed.
+            UsageError: A parameter is unknown, its value is not allowed, or the server takes no writes, as a standby.
 
         """
         workload = resolution(parameters, config, target=self._address).workload
@@ -281,15 +281,13 @@ class Target:
 
         Raises:
             SlobError: Something could not be removed, or another process uses the server.
+            UsageError: The server takes no writes, as a standby.
 
         """
-        engine, _ = registry.resolve(self._address.reveal())
+        engine, server = registry.resolve(self._address.reveal())
         with interruptible() as interrupt:
             engine.follow(Patience(interrupt, log.info))
-            with engine.exclusive("drop") as held:
-                for line in held.restored:
-                    log.info(line)
-                return list(engine.data.drop())
+            return loading.drop(engine, server, log.info)
 
     def __repr__(self) -> str:
         """Return the address without a password."""

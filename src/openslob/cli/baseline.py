@@ -131,6 +131,8 @@ def _row(stored: Baseline) -> tuple[str, ...]:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {each}" for name, each in value.items() if each is not None)
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

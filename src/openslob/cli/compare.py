@@ -28,8 +28,9 @@ from openslob.cli.console import columns, notify, remark, write, write_report
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record import baseline as baselines
 from openslob.report import ci_formats
-from openslob.report.comparison import comparison_json, mismatch_lines, render_comparison
+from openslob.report.comparison import comparison_json, render_comparison
 from openslob.report.gate_text import gate_sentence
+from openslob.report.refusal import Refusal, refusal_json, refusal_markdown, refusal_text
 
 
 class CompareFormat(StrEnum):
@@ -123,7 +124,7 @@ def compare(
     allowed = [*given.may_differ, *(name for word in may_differ or () for name in re.split(r"[,\s]+", word) if name)]
     refused = not_allowed(comparison.mismatches, [*sides[0].runs, *sides[1].runs], allowed)
     if refused and not anyway:
-        _refuse(replace(comparison, mismatches=refused), chosen)
+        _refuse(Refusal(comparison, refused, tuple(allowed)), chosen)
     checks = [ci_gate.check(condition, comparison) for condition in conditions]
     _print(comparison, checks, chosen)
     _judge(checks)
@@ -186,17 +187,22 @@ def _require_disjoint(a: api.Results, b: api.Results, baseline: str | None) -> N
         raise UsageError(f"the run {min(shared)} is on both sides", remedy)
 
 
-def _refuse(comparison: Comparison, form: CompareFormat) -> None:
+def _refuse(refusal: Refusal, form: CompareFormat) -> None:
     """Raise SlobError for sides under different conditions, after the list of these in the format that was chosen."""
-    if form is CompareFormat.JUNIT:
-        write(ci_formats.junit(comparison, refused=True), end="")
-    elif form is CompareFormat.GITHUB:
-        write(ci_formats.github(comparison, refused=True), end="")
-    remark("\n".join(mismatch_lines(comparison.mismatches)))
-    differing = len(comparison.mismatches)
+    differing = replace(refusal.comparison, mismatches=refusal.refused)
+    match form:
+        case CompareFormat.JSON:
+            write(refusal_json(refusal))
+        case CompareFormat.MARKDOWN:
+            write(refusal_markdown(refusal), end="")
+        case CompareFormat.JUNIT:
+            write(ci_formats.junit(differing, refused=True), end="")
+        case CompareFormat.GITHUB:
+            write(ci_formats.github(differing, refused=True), end="")
+            _add_summary(refusal_markdown(refusal))
+    remark(refusal_text(refusal))
     raise SlobError(
-        f"{comparison.name_a} and {comparison.name_b} can't be compared: {differing} conditions differ",
-        "see the list above; --may-differ NAME allows one that was changed on purpose, --anyway all of them",
+        refusal.what, "see above; --may-differ allows what was changed on purpose, --anyway whatever differs"
     )
 
 

@@ -15,6 +15,7 @@ from openslob.cli.common_options import MEASUREMENT_NAME, RECORD_JSON, REQUIRE, 
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.durability.crash import CrashPlan, prove
 from openslob.engines import registry
+from openslob.engines.writes import require_primary
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.crash import CrashCycle, CrashKind, CrashRecord
 from openslob.record.model import Holds, Status
@@ -129,7 +130,7 @@ def _plan(
     control: str | None,
     seed: int,
 ) -> CrashPlan:
-    """Return the plan. UsageError for options that exclude each other."""
+    """Return the plan. UsageError for options that exclude each other, and for a server that can't be crashed."""
     if server is None:
         engine = engine or registry.default_engine()
         return CrashPlan(engine, kinds, cycles, sessions, rows, seed, None, version, control)
@@ -147,6 +148,7 @@ def _plan(
             "leave out --server: a server is made for the proof, and destroyed afterwards",
         )
     found = registry.require_server(server)
+    require_primary(found)
     return CrashPlan(found.status().spec.engine, kinds, cycles, sessions, rows, seed, server)
 
 

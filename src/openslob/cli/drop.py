@@ -11,6 +11,7 @@ from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import with_target
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
+from openslob.run import loading
 from openslob.secrets import Target
 
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the names of what was removed as JSON.")]
@@ -22,13 +23,10 @@ def drop(target: Target, as_json: JSON = False) -> None:
 
     Example: slob drop --target embedded
     """
-    engine, _ = resolve(target.reveal())
+    engine, server = resolve(target.reveal())
     with stoppable() as interrupt:
         engine.follow(Patience(interrupt, notify))
-        with engine.exclusive("drop") as held:
-            for line in held.restored:
-                notify(line)
-            removed = engine.data.drop()
+        removed = loading.drop(engine, server, notify)
     if as_json:
         print(json.dumps({"removed": removed}, indent=1))
     else:

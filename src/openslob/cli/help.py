@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from io import StringIO
 from pathlib import Path
@@ -11,7 +12,8 @@ import typer
 from rich.console import Console
 from rich.markdown import Markdown
 
-from openslob.cli.console import columns, notify, write_file, write_report
+from openslob.cli.console import columns, notify, write, write_file, write_report
+from openslob.cli.help_json import command_values
 from openslob.cli.manual import manual_pages
 from openslob.errors import SlobError, UsageError
 from openslob.report.format import INDENT, WIDTH, pairs, wrapped
@@ -49,9 +51,12 @@ MAN = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Write a manual page for each command into this directory.", file_okay=False),
 ]
+JSON = Annotated[
+    bool, typer.Option("--json", metavar="", help="Print the commands with their options, or the topic, as JSON.")
+]
 
 
-def show_help(ctx: typer.Context, topic: TOPIC = None, man: MAN = None) -> None:
+def show_help(ctx: typer.Context, topic: TOPIC = None, man: MAN = None, as_json: JSON = False) -> None:
     """Show the help of a command, or a chapter of the documentation such as verdicts or exit-codes.
 
     Example: slob help verdicts
@@ -59,7 +64,11 @@ def show_help(ctx: typer.Context, topic: TOPIC = None, man: MAN = None) -> None:
     program: Any = ctx.find_root().command
     words = list(topic or ())
     if man is not None:
+        if as_json:
+            raise UsageError("--man and --json exclude each other", "give one of them")
         _write_manual(program, man)
+    elif as_json:
+        write(json.dumps(_values(program, words), indent=1))
     elif not words:
         write_report(_list(program, ctx))
     elif words[0] in CHAPTERS and len(words) == 1:
@@ -69,7 +78,29 @@ def show_help(ctx: typer.Context, topic: TOPIC = None, man: MAN = None) -> None:
     elif len(words) == 1 and words[0] in _other_pages():
         write_report(rendered(_text_of(documentation() / f"{words[0]}.md"), min(columns() or WIDTH, 100)))
     else:
-        raise UsageError(f"there is no help topic {' '.join(words)!r}", "`slob help` lists the topics")
+        raise _unknown(words)
+
+
+def _unknown(words: list[str]) -> UsageError:
+    return UsageError(f"there is no help topic {' '.join(words)!r}", "`slob help` lists the topics")
+
+
+def _values(program: Any, words: list[str]) -> dict[str, Any]:  # noqa: ANN401 - typer's own
+    """Return a topic as plain values: a command, a text in Markdown; without a topic, all commands and topics."""
+    if not words:
+        chapters = {name: about for name, (about, _, _) in CHAPTERS.items()}
+        others = [name for name in _other_pages() if name not in program.commands]
+        return {**command_values(program, "slob"), "chapters": chapters, "pages": others}
+    if len(words) == 1 and words[0] in CHAPTERS:
+        return {"name": words[0], "text": chapter(words[0])}
+    command, path = program, "slob"
+    for word in words:
+        command, path = getattr(command, "commands", {}).get(word), f"{path} {word}"
+    if command is not None:
+        return command_values(command, path)
+    if len(words) == 1 and words[0] in _other_pages():
+        return {"name": words[0], "text": _text_of(documentation() / f"{words[0]}.md")}
+    raise _unknown(words)
 
 
 def _list(program: Any, ctx: typer.Context) -> str:  # noqa: ANN401 - typer's own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import webbrowser
 from collections.abc import Mapping
@@ -44,6 +45,7 @@ PORT = Annotated[
     int | None, typer.Option(min=1, max=65_535, metavar="N", help="Port of the page; default: any that is free.")
 ]
 OPEN = Annotated[bool, typer.Option("--open", metavar="", help="Open the page in a browser.")]
+JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print what would be shown now as JSON, and end.")]
 
 
 def live(
@@ -55,6 +57,7 @@ def live(
     web: WEB = False,
     port: PORT = None,
     open_page: OPEN = False,
+    as_json: JSON = False,
 ) -> None:
     """Show a run, a sweep or an observation on a live screen: in progress in another terminal, or replayed.
 
@@ -63,9 +66,15 @@ def live(
 
     Example: slob live latest --speed 10
     """
+    of_viewers = {"--web": web, "--speed": speed is not None, "--ascii": ascii_only}
+    if as_json and (given := [name for name, is_given in of_viewers.items() if is_given]):
+        raise UsageError(f"{given[0]} and --json exclude each other", "give one of them")
     _refuse_mixture(
         web, {"--speed": speed is not None, "--ascii": ascii_only}, {"--port": bool(port), "--open": open_page}
     )
+    if as_json:
+        _print(wanted(record, results).folder)
+        return
     if web:
         _serve(wanted(record, results).folder, port, open_page)
         return
@@ -84,6 +93,14 @@ def _refuse_mixture(web: bool, of_screen: Mapping[str, bool], of_page: Mapping[s
         raise UsageError(f"{wrong[0]} is for the screen, and --web shows a page", f"leave out --web or {wrong[0]}")
     if wrong:
         raise UsageError(f"{wrong[0]} is for the page", "add --web")
+
+
+def _print(folder: Path) -> None:
+    """Print what is to be seen of the record in a folder at this moment."""
+    from openslob.live.follow import follow  # noqa: PLC0415
+    from openslob.live.snapshot import document, read_all  # noqa: PLC0415
+
+    write(json.dumps(document(read_all(follow(folder))), indent=1))
 
 
 def _serve(folder: Path, port: int | None, open_page: bool) -> None:

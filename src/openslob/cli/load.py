@@ -63,7 +63,8 @@ def _load(engine: Engine, server: ManagedServer | None, workload: Workload, inte
 def _tell_what_is_replaced(engine: Engine, workload: Workload) -> None:
     facts, present = engine.facts(), loading.loaded(engine)
     asked = workload.data(facts.block_size, facts.tablespace)
-    if present and present[0] != asked:
+    # On one that takes no writes nothing is replaced: the load is refused.
+    if present and present[0] != asked and not facts.read_only:
         new = data_text(asked, facts.block_size)
         notify(f"the data that are loaded, {data_text(*present)}, are replaced by {new}")
 

@@ -30,6 +30,7 @@ from openslob.engines.base import Engine
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, require_workload
 from openslob.engines.patience import Patience
 from openslob.engines.registry import client_programs, resolve
+from openslob.engines.writes import require_writes
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
 from openslob.observe.command import ObservedCommand, observe_command, program_of
@@ -98,7 +99,7 @@ def observe(
 
     slob exits with the exit code of the command.
 
-    Example: slob observe --target embedded -- pgbench -c 8 -T 60
+    Example: slob observe --target embedded --workload tpcb --for 60s
     """
     require_known(require or (), [verdict.__name__ for verdict in OF_ANY_LOAD])
     _require_one(command, workload, seconds)
@@ -109,6 +110,7 @@ def observe(
         engine.follow(Patience(interrupt, notify))
         load = _Load(command, {"command": command, "seconds": seconds}, _environment(url))
         if workload:
+            require_writes(engine, server)
             bin_dir = server.status().spec.bin_dir if server else None
             request = WorkloadRequest(
                 workload,

@@ -36,6 +36,7 @@ _MOST_LINES = 500
 LOAD_INTERVAL_S = 5.0
 # A run reports about once a second: a line that is due within less than that is printed now.
 _REPORT_TOLERANCE_S = 0.5
+_NO_RATES = f"{MISSING} no rates while the first or the last slices go on"
 
 
 class LiveLine:
@@ -108,33 +109,42 @@ class LiveLine:
 
 
 class RateLines:
-    """A line of rates every so many seconds, for logs: time, phase, reads, visits and commits per second, p99."""
+    """A line of rates every so many seconds, for logs: time, phase, reads, visits and commits per second, p99.
+
+    Lines are due at the multiples of the interval, counted from the begin of the window. There are no rates while first
+    slices run: what they count is not of the time that passed. The first rates are over what is left of the interval.
+    """
 
     def __init__(self, label: str, every_s: float) -> None:
         self._label = f"{label}  " if label else ""
         self._every_s = every_s
-        self._since: Amounts | None = None
-        self._phase = ""
+        self._since = Amounts()
+        self._due_s = every_s
+        # Readings of the window come after its end as well: then it does not begin again.
+        self._phase, self._phases = "", set[str]()
 
     def __call__(self, progress: Progress) -> None:
         """Print the line that is due, or that a phase begins."""
-        if progress.phase != self._phase:
-            self._phase, self._since = progress.phase, None
+        if progress.phase == _BEFORE_THE_RECORD:
+            self._phases.clear()
+        if progress.phase not in self._phases:
+            self._phase, self._since, self._due_s = progress.phase, Amounts(), self._every_s
+            self._phases.add(progress.phase)
             if progress.phase != "window":
                 self._print(progress.phase)
         after = progress.so_far
-        if after is None or progress.rates is None:
-            # There are no rates while first slices run: what they count is not of the time that passed.
-            self._since = self._since and after
+        if after is None or progress.phase != self._phase:
             return
-        if self._since is None:
-            self._since = after
-            return
-        if after.at_s - self._since.at_s >= self._every_s - _REPORT_TOLERANCE_S:
+        known = progress.rates is not None
+        if progress.elapsed_s >= self._due_s - _REPORT_TOLERANCE_S:
             total = f" of {progress.total_s:.0f}" if progress.total_s else ""
-            rates = rate_texts(rates_between(self._since, after), progress.wanted_per_s)
+            rates = rate_texts(rates_between(self._since, after), progress.wanted_per_s) if known else [_NO_RATES]
             self._print(f"{progress.elapsed_s:.0f}{total} s  {'  '.join(rates)}")
-            self._since = after
+            while self._due_s <= progress.elapsed_s + _REPORT_TOLERANCE_S:
+                self._due_s += self._every_s
+        elif known:
+            return
+        self._since = after
 
     def _print(self, text: str) -> None:
         remark(f"{datetime.now().astimezone():%H:%M:%S}  {self._label}{text}")

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from openslob.counts import SliceCounts
 from openslob.engines.capabilities import Capability
-from openslob.engines.copies import CopyReader
+from openslob.engines.copies import Replicated
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.ledger import LedgerTables
 from openslob.engines.patience import Patience
@@ -274,20 +274,6 @@ class DataStore(Protocol):
         """Return the number of blocks of the test tables now, which shows whether updates made them grow."""
 
 
-class Replicated(Protocol):
-    """The replication position of a server, for databases whose instances each hold a copy of the data."""
-
-    def log_position(self) -> int:
-        """Return the server's position in the log, comparable among the instances of a cluster.
-
-        Where the instance takes writes, this is its last durable change; on a copy, the last change that
-        queries see. SlobError when the server does not report it.
-        """
-
-    def open_reader(self) -> CopyReader:
-        """Connect a reader of the position in bytes of the log."""
-
-
 class Engine(Protocol):
     """One database server as a target of loads and runs.
 
@@ -320,6 +306,13 @@ class Engine(Protocol):
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Return the findings about server, rights, data and settings that would make this run fail or mislead."""
+
+    def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
+        """Try what a load, a run of this plan and a drop would execute; yield a finding for what the server refuses.
+
+        Nothing stays of it, and nothing that others use is changed. Called where `findings` has nothing that blocks but
+        missing data. What can't be tried without effect is left out; an engine with `proving` leaves it to that.
+        """
 
     def capabilities(self) -> Sequence[Capability]:
         """Return every capability that the engine can use, present or missing on this server."""

@@ -43,6 +43,20 @@ class CopyReader(Protocol):
         """Close the connection; never raises."""
 
 
+class Replicated(Protocol):
+    """The replication position of a server, for databases whose instances each hold a copy of the data."""
+
+    def log_position(self) -> int:
+        """Return the server's position in the log, comparable among the instances of a cluster.
+
+        Where the instance takes writes, this is its last durable change; on a copy, the last change that
+        queries see. SlobError when the server does not report it.
+        """
+
+    def open_reader(self) -> CopyReader:
+        """Connect a reader of the position in bytes of the log."""
+
+
 def bytes_behind(primary: LogPosition | None, copy: LogPosition | None) -> int | None:
     """Return how many bytes of the primary's log the copy lacks; None if that is not known.
 

@@ -68,7 +68,8 @@ class ServerFacts:
     empty elsewhere. ``direct_io_remedy`` says how a server with buffered I/O is given direct I/O. ``experimental`` is
     why the engine's figures are not to be relied on yet, or empty. ``stand_in``: the server says that it is no
     database. ``started_at`` is when the server was started, by its clock, to the second; of a cluster all instances'.
-    Empty when it does not say.
+    Empty when it does not say. ``least_window_s``: most of the server's counts are unknown over less time, since it
+    shows them late.
     """
 
     product: str
@@ -88,6 +89,7 @@ class ServerFacts:
     experimental: str = ""
     stand_in: bool = False
     started_at: str = ""
+    least_window_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from openslob.metrics.quantity import (
     rate,
     window_fault,
 )
-from openslob.metrics.waits import db_time_shares
+from openslob.metrics.waits import db_time_shares, is_enough
 
 NO_RATE = "no rate was given"
 NO_COMMAND = "no command was observed"
@@ -79,6 +79,14 @@ class EngineCounter(Input):
     def why_unknown(self, counted: Counted) -> str:
         """Return the engine's reason."""
         return quantity.engine(counted, self.field).why
+
+
+class SampledTime(EngineCounter):
+    """A time that the engine counts, and whose share of DB time samples of the waits tell, where they are enough."""
+
+    def why_unknown(self, counted: Counted) -> str:
+        """Return the engine's reason, unless there will be enough samples."""
+        return "" if is_enough(counted.waits) else super().why_unknown(counted)
 
 
 class HostCounter(Input):

@@ -42,6 +42,10 @@ class Counted(Protocol):
     def local(self) -> bool:
         """Whether the server is on this host."""
 
+    @property
+    def waits(self) -> Mapping[str, int]:
+        """The sessions that samples saw, by wait event; before a run as many as there will be, whatever the event."""
+
 
 @dataclass(frozen=True)
 class Quantity:

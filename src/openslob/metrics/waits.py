@@ -75,6 +75,11 @@ def class_shares_pct(measurement: Observed) -> Mapping[WaitClass, float]:
     return shares
 
 
+def is_enough(samples: Mapping[str, int]) -> bool:
+    """Return whether samples of waits, by event, tell shares of DB time."""
+    return sum(samples.values()) >= MIN_SAMPLES
+
+
 def db_time_shares(measurement: Observed) -> dict[WaitClass, Quantity]:
     """Return the shares of DB time of data I/O, log and locks, in %; of other instances if sessions waited for those.
 
@@ -82,9 +87,8 @@ def db_time_shares(measurement: Observed) -> dict[WaitClass, Quantity]:
     show how long sessions took to commit, which is time of the log, and nothing about other waits.
     """
     kinds: tuple[WaitClass, ...] = (WaitClass.DATA_IO, WaitClass.LOG, WaitClass.LOCK)
-    sampled = sum(measurement.waits.values())
-    if sampled < MIN_SAMPLES:
-        few = f"only {sampled} wait samples"
+    if not is_enough(measurement.waits):
+        few = f"only {sum(measurement.waits.values())} wait samples"
         return {kind: _counted_share(measurement, kind, few) for kind in kinds}
     shares = class_shares_pct(measurement)
     kinds = (*kinds, WaitClass.CLUSTER) if WaitClass.CLUSTER in shares else kinds

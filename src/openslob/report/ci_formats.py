@@ -28,7 +28,7 @@ _WORDS = {GateResult.OK: "passed", GateResult.VIOLATED: "**failed**", GateResult
 
 def markdown(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
     """Return the comparison as Markdown: the conditions, the result in a sentence, and the figures that differ."""
-    lines = [f"## {_cell(comparison.name_b)} against {_cell(comparison.name_a)}", ""]
+    lines = title(comparison)
     lines += [line for text in reservations(comparison) for line in (f"**{_cell(text)}**", "")]
     if checks:
         lines += ["| condition | result | |", "| --- | --- | --- |"]
@@ -37,7 +37,7 @@ def markdown(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
             for each in checks
         ]
         lines.append("")
-    lines += [_cell(summary(comparison)), "", *_mismatches(comparison.mismatches)]
+    lines += [_cell(summary(comparison)), "", *mismatch_table(comparison.mismatches)]
     several, physical = len(comparison.pairs) > 1, reads_reached_device(comparison)
     lines += ["| figure | A | B | change | result |", "| --- | ---: | ---: | ---: | --- |"]
     for name, change in main_differences(comparison).items():
@@ -96,7 +96,13 @@ def _conditions_case(mismatches: Sequence[Mismatch], refused: bool) -> tuple[str
     return ("error" if refused else "skipped" if mismatches else "", f"the conditions differ: {names}")
 
 
-def _mismatches(mismatches: Sequence[Mismatch]) -> list[str]:
+def title(comparison: Comparison) -> list[str]:
+    """Return the heading of a comparison in Markdown."""
+    return [f"## {_cell(comparison.name_b)} against {_cell(comparison.name_a)}", ""]
+
+
+def mismatch_table(mismatches: Sequence[Mismatch]) -> list[str]:
+    """Return the conditions that differ as a table of Markdown."""
     if not mismatches:
         return []
     rows = [(each.name, value_text(each.a), value_text(each.b)) for each in mismatches]

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from openslob.analyze.breakdown import Breakdown
-from openslob.analyze.ci_gate import GateCheck, GateResult
+from openslob.analyze.ci_gate import GateCheck, GateResult, verdict_of
 from openslob.analyze.compare import Comparison, Mismatch, Pair
 from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import axes_for
@@ -75,6 +75,7 @@ def comparison_json(comparison: Comparison, checks: Sequence[GateCheck] = ()) ->
     return {
         "a": comparison.name_a,
         "b": comparison.name_b,
+        "verdict": verdict_of(checks).value,
         "reservations": reservations(comparison),
         "runs_needed": runs_needed(comparison),
         "loads": list(comparison.loads) if comparison.loads else None,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from openslob.engines.base import Engine, Hold
 from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer
+from openslob.engines.writes import require_writes
 from openslob.errors import SlobError
 from openslob.run.aftermath import explained
 from openslob.workload import DataSpec, Workload
@@ -45,7 +46,8 @@ def load(
     """Load what ``workload`` needs; ``server`` is the target's managed server, if it is one.
 
     ``outer`` is the target's lock, if the caller has it already; not of a managed server, which may be restarted.
-    ``notify`` gets a line for each change to the server. There is none when the data are already loaded.
+    ``notify`` gets a line for each change to the server. There is none when the data are already loaded. UsageError if
+    they are not, and the target takes no writes.
     """
     with _with_grants(engine, workload):
         return _load(engine, server, workload, progress, cancelled, notify, outer)
@@ -67,6 +69,8 @@ def _load(
             notify(line)
         state = engine.data.state()
         loaded = state is not None and state.verified and state.spec == spec
+        if not loaded:
+            require_writes(engine, server)
         if loaded or server is None:
             with explained(engine):
                 return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)
@@ -74,6 +78,19 @@ def _load(
     notify(f"restarting {server.name} in its configuration for loads; afterwards it is restarted as it was")
     with server.bulk_loading(), engine.exclusive("load"), explained(engine):
         return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)
+
+
+def drop(engine: Engine, server: ManagedServer | None, notify: Callable[[str], None]) -> list[str]:
+    """Remove everything that loads and runs made in the target, and return the names of what was removed.
+
+    ``server`` is the target's managed server, if it is one; ``notify`` gets a line for each change to the server.
+    UsageError if the target takes no writes.
+    """
+    require_writes(engine, server)
+    with engine.exclusive("drop") as held:
+        for line in held.restored:
+            notify(line)
+        return list(engine.data.drop())
 
 
 @contextmanager

@@ -6,7 +6,7 @@ that a run will lack follow from what its own samplers do not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,8 +17,10 @@ from openslob.host.sampler import difference
 from openslob.measurement import EngineDelta, HostDelta
 from openslob.metrics import METRICS, OBSERVED, PACED, PRICED
 from openslob.metrics.run_metrics import ENGINE_INPUTS
+from openslob.run.plan import session_plans
 from openslob.run.samplers import Samplers, SystemReading
 from openslob.run.server_reports import ServerReports
+from openslob.run.session_pool import PULSE_S
 from openslob.units import NANOS, format_bytes
 from openslob.workload import BlockPath, Mode, Workload
 
@@ -83,16 +85,20 @@ class Preflight:
     @property
     def blocked(self) -> bool:
         """Whether a run is impossible, for another reason than missing data, which a load repairs."""
-        return any(finding.blocking and finding.name != DATA for finding in self.findings)
+        return _blocked(self.findings)
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Counters of engine and host over a moment before the run. Only the unknown ones and their reasons are used."""
+    """Counters of engine and host over a moment before the run. Only the unknown ones and their reasons are used.
+
+    ``waits`` are as many as the run will have, if its sessions are at work all the time.
+    """
 
     engine: EngineDelta
     host: HostDelta
     local: bool
+    waits: Mapping[str, int]
 
 
 def active_bytes(workload: Workload, block_size: int) -> int:
@@ -230,10 +236,13 @@ def preflight(
     probe = _probe(engine, workload)
     data_bytes = active_bytes(workload, facts.block_size)
     location = engine.location()
+    found = list(findings(engine, workload, facts, reports))
+    if not _blocked(found):
+        found += engine.try_statements(session_plans(workload, facts.block_size, "check")[0])
     return Preflight(
         facts=facts,
         location=location,
-        findings=sorted(findings(engine, workload, facts, reports), key=_gravity),
+        findings=sorted(found, key=_gravity),
         purposes=purposes(data_bytes, facts, host_memory(location)),
         data_bytes=data_bytes,
         unknown={name: why for name in _figures_of(workload) if (why := METRICS[name].why_unknown(probe))},
@@ -246,6 +255,10 @@ def _figures_of(workload: Workload) -> list[str]:
     left_out = OBSERVED if workload.is_paced else OBSERVED | PACED
     left_out = left_out if workload.price else left_out | PRICED
     return [name for name in METRICS if name not in left_out]
+
+
+def _blocked(found: Iterable[Finding]) -> bool:
+    return any(finding.blocking and finding.name != DATA for finding in found)
 
 
 def _gravity(finding: Finding) -> tuple[bool, bool]:
@@ -263,9 +276,16 @@ def _probe(engine: Engine, workload: Workload) -> Probe:
         length_ns = int((workload.run_time or _ANY_LENGTH_S) * NANOS)
         late = replace(after.counters, server_ns=before.counters.server_ns + length_ns)
         counted = samplers.engine_delta(before, SystemReading(late, after.os))
-        return Probe(counted, difference(before.os, after.os), samplers.local)
+        return Probe(counted, difference(before.os, after.os), samplers.local, {"": _wait_samples(workload)})
     finally:
         samplers.close()
+
+
+def _wait_samples(workload: Workload) -> int:
+    """Return how many samples a run will have; none of sessions that rest, for how long is not known before it."""
+    if workload.is_paced or workload.think_tm_frequency:
+        return 0
+    return int(workload.total_sessions * (workload.run_time or _ANY_LENGTH_S) / PULSE_S)
 
 
 def _ignore(_reading: SystemReading) -> None:

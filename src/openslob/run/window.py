@@ -52,7 +52,9 @@ def counted_between(
     if after is None:
         return EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"}), 0.0
     if before.counters.server_ns > load_begin_ns:
-        why = "the server's counters were first read after the load had begun: the host was too busy"
+        late_ms = (before.counters.server_ns - load_begin_ns) / 1e6
+        why = f"the server's counters were first read {late_ms:.1f} ms after the load had begun: this host, the server "
+        why += "or the network was too busy for an earlier reading"
         return EngineDelta(unknown={"*": why}), 0.0
     if clock_set_back_s:
         why = f"the server's clock was set back by {clock_set_back_s:.2f} s during the run"

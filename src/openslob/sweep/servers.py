@@ -22,6 +22,7 @@ from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
 from openslob.engines.settings import Change, Effect
+from openslob.engines.writes import require_primary
 from openslob.errors import UsageError
 from openslob.record.sweep import SweepRecord, Value, Values, in_words
 from openslob.sweep.plan import made_with
@@ -96,9 +97,14 @@ def described(target: str) -> dict[str, Value]:
 
 
 def require_target(record: SweepRecord) -> None:
-    """Raise UsageError unless the sweep's target is there, or the sweep makes servers of its own in its place."""
+    """Raise UsageError unless the sweep's target is there, or the sweep makes servers of its own in its place.
+
+    Nor can it be a standby: it could not be loaded, and servers that are made like it would be standbys, too.
+    """
     if not made_with(record.server_grid, record.effects):
         registry.require_there(record.target)
+    if record.target in registry.known() and (server := registry.find(record.target)):
+        require_primary(server)
 
 
 def changes_of(values: Values, effects: Mapping[str, str]) -> tuple[Change, ...]:
@@ -111,14 +117,17 @@ def target_with(target: str, changes: Sequence[Change], notify: Callable[[str], 
     """Give the engine of a target for a run with these settings.
 
     A managed server is restarted with those that need it, and is as it was at the end of the block; if this process is
-    killed, the next command that uses it restarts it so. SlobError when another process uses it.
+    killed, the next command that uses it restarts it so. SlobError when another process uses it, UsageError for a
+    standby.
     """
     restarting = [f"{each.name}={each.value}" for each in changes if each.effect is Effect.RESTART]
     if not restarting:
         yield registry.resolve(target)[0]
         return
     with registry.claim(target, "run"):
-        before = registry.require_server(target).status().spec
+        server = registry.require_server(target)
+        require_primary(server)
+        before = server.status().spec
         notify(f"restarting {target} with {', '.join(restarting)}; afterwards it is restarted as it was")
         try:
             status = registry.managed(before.with_settings(changes)).start(for_now=True)

@@ -30,7 +30,8 @@ UNKNOWN_CACHE_SCALE = Extent.parse("2G")
 class ServerMemory:
     """What of a server decides which data a test needs: its cache, its block size, and whether its I/O is direct.
 
-    ``host_bytes`` is the memory of its host; it and the cache are None if they are unknown.
+    ``host_bytes`` is the memory of its host; it and the cache are None if they are unknown. ``least_window_s`` is as in
+    `ServerFacts`.
     """
 
     block_size: int
@@ -38,6 +39,7 @@ class ServerMemory:
     direct_io: bool | None
     host_bytes: int | None = None
     direct_io_remedy: str = "use --io direct"
+    least_window_s: float = 0.0
 
     def with_settings(self, server: Values) -> ServerMemory:
         """Return the memory of the server after a restart with these settings."""
@@ -59,8 +61,8 @@ def server_memory(target: str) -> ServerMemory | None:
         if "://" in target or "," in target:
             engine = registry.resolve(target)[0]
             facts, host = engine.facts(), host_memory(engine.location())
-            remedy = facts.direct_io_remedy
-            return ServerMemory(facts.block_size, facts.cache_bytes, facts.direct_io, host, remedy)
+            direct, remedy = facts.direct_io, facts.direct_io_remedy
+            return ServerMemory(facts.block_size, facts.cache_bytes, direct, host, remedy, facts.least_window_s)
         spec = registry.find_or_new(target).status().spec
     except SlobError:
         return None
@@ -101,7 +103,8 @@ def expected_failures(record: SweepRecord, memory: ServerMemory | None) -> list[
     for point in record.pending:
         workload = workload_of(record, point)
         known = () if memory is None else _of_memory(workload, memory.with_settings(point.server))
-        for reason in dict.fromkeys(chain(known, _of_length(workload))):
+        least_s = memory.least_window_s if memory else 0.0
+        for reason in dict.fromkeys(chain(known, _of_length(workload, least_s))):
             reasons[reason] = reasons.get(reason, 0) + 1
     alone = _without_repeats(record)
     return [f"{_share(count, len(record.pending))}: {reason}" for reason, count in reasons.items()] + alone
@@ -114,12 +117,15 @@ def _of_memory(workload: Workload, memory: ServerMemory) -> Iterator[str]:
         yield f"{subject} {outcome}: {finding.why}; {finding.remedy}"
 
 
-def _of_length(workload: Workload) -> Iterator[str]:
-    if 0 < workload.run_time < MIN_STEADY_POINTS:
+def _of_length(workload: Workload, least_s: float) -> Iterator[str]:
+    if 0 < workload.run_time < least_s:
         yield (
-            f"the verdict steady stays unknown: a window of {workload.run_time:g} s is too short to judge; "
-            f"--run-time {MIN_STEADY_POINTS} or longer"
+            f"what the server counts, such as reads, stays unknown: it shows its counts too late for a window of "
+            f"{workload.run_time:g} s; --run-time {least_s:g} or longer"
         )
+    if 0 < workload.run_time < MIN_STEADY_POINTS:
+        longer = "" if least_s > MIN_STEADY_POINTS else f"; --run-time {MIN_STEADY_POINTS} or longer"
+        yield f"the verdict steady stays unknown: a window of {workload.run_time:g} s is too short to judge{longer}"
 
 
 def _without_repeats(record: SweepRecord) -> list[str]:

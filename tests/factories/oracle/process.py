@@ -19,7 +19,7 @@ class StandInProcess:
     """Runs until it is left; ``url`` has its password. The arguments are those of `World`."""
 
     def __init__(self, **world: Any) -> None:
-        command = [sys.executable, str(PROGRAM), json.dumps(world)]
+        command = [sys.executable, str(PROGRAM), json.dumps(world), "--until-input-ends"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.shown = self._process.stdout.readline().strip()

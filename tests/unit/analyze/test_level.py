@@ -174,7 +174,10 @@ def test_a_limit_on_all_requests_is_told_from_one_on_reads():
 
 
 def test_what_can_not_show_a_cap_says_why():
-    assert "the load lasted 5 s" in search(trace(rates((8000, 5)))).why_unknown
+    assert "known for 5 s, in whole steps of 1 s" in search(trace(rates((8000, 5)))).why_unknown
+    observed = Trace(0, 5.0, {"ops": np.ones(1)})  # of 8 s
+    assert "known for 5 s, in whole steps of 5 s, and a cap" in search(observed).why_unknown
+    assert search(Trace(0, 5.0, {})).why_unknown == "no whole step of 5 s of the load was recorded"
     unknown = search(Trace(0, 1.0, {"ops": np.ones(60)}))
     assert "neither the server's requests to storage nor its CPU are known by the second" in unknown.why_unknown
     assert search(trace(rates((8000, 45)))).why_unknown == ""

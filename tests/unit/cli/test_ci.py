@@ -1,6 +1,7 @@
 """The CI kit: formats of a comparison, thresholds in a file, baselines in a directory, and a gate that can't tell."""
 
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -122,11 +123,42 @@ def test_other_conditions_are_an_error_in_every_format(results):
             assert junit(done) == {"conditions are the same": ["error"]}
         elif form == "github":
             assert done.stdout.startswith("::error title=slob compare::the conditions differ: version: ")
+        elif form == "json":
+            found = json.loads(done.stdout)
+            assert (found["verdict"], found["refused"], found["points"]) == ("refused", ["version"], [])
+            assert [(each["name"], each["b"]) for each in found["mismatches"]] == [("version", ["99"])]
+            assert found["why"] in done.stderr
+        elif form == "markdown":
+            assert "**Nothing was compared.**" in done.stdout
+            assert re.search(r"^\| version \| \S+ \| 99 \|$", done.stdout, re.M)
         else:
             assert done.stdout == ""
     assert junit(compare(results, "before", "newer", "--format", "junit", "--anyway")) == {
         "conditions are the same": ["skipped"]
     }
+
+
+def test_a_refusal_is_in_the_summary_of_a_job(results, tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    assert compare(results, "before", "newer", "--format", "github").returncode == 1
+    markdown = compare(results, "before", "newer", "--format", "markdown").stdout
+    assert (tmp_path / "summary.md").read_text() == markdown
+    assert "--may-differ version" in markdown
+
+
+@pytest.mark.parametrize(
+    ("sides", "conditions", "verdict", "code"),
+    [
+        (("before", "after"), (WORSE, "ops_per_s > 5%"), "failed", 3),
+        (("one", "other"), (WORSE,), "undecided", 3),
+        (("before", "after"), ("ops_per_s < -50%",), "passed", 0),
+        (("before", "after"), (), "compared", 0),
+    ],
+)
+def test_the_verdict_for_programs(results, sides, conditions, verdict, code):
+    options = [word for each in conditions for word in ("--fail-if", each)]
+    done = compare(results, *sides, *options, "--json")
+    assert (json.loads(done.stdout)["verdict"], done.returncode) == (verdict, code)
 
 
 @pytest.fixture(scope="module")
@@ -160,8 +192,8 @@ def test_only_what_may_differ_is_allowed_to(tuned, tmp_path):
     refused = compare(tuned, "old", "elsewhere", "--may-differ", "cache_bytes,engine.settings")
     assert refused.returncode == 1
     assert "1 conditions differ" in refused.stderr
-    assert "host" in refused.stderr
-    assert "cache_bytes" not in refused.stderr
+    assert "\n  host " in f"\n{refused.stderr}"
+    assert "\n  cache_bytes" not in f"\n{refused.stderr}"
     file = tmp_path / "thresholds.toml"
     for text in (
         'may_differ = ["cache_bytes", "engine.settings"]\n[thresholds]\nops_per_s = "< -5%"\n',
@@ -171,6 +203,32 @@ def test_only_what_may_differ_is_allowed_to(tuned, tmp_path):
     ):
         file.write_text(text)
         assert compare(tuned, "old", "new", "--thresholds", file).returncode == 0
+
+
+def test_the_option_that_a_refusal_prints_works_as_printed(tuned):
+    refused = compare(tuned, "old", "elsewhere", "--may-differ", "cache_bytes")
+    option, names = re.search(r"^If all of this was changed on purpose: (\S+) (\S+)$", refused.stderr, re.M).groups()
+    assert names.split(",") == ["cache_bytes", "host", "engine.settings.jit"]
+    assert compare(tuned, "old", "elsewhere", option, names).returncode == 0
+    document = json.loads(compare(tuned, "old", "elsewhere", "--may-differ", "cache_bytes", "--json").stdout)
+    assert ",".join(document["may_differ"]) == names
+    assert [each["name"] for each in document["mismatches"]] == ["cache_bytes", "host", "engine.settings.jit"]
+    assert document["refused"] == ["host", "engine.settings.jit"]
+
+
+def test_engine_settings_allow_those_that_runs_were_made_with_on_purpose(tmp_path):
+    for day, name in enumerate(("old", "new"), start=1):
+        for at in range(3):
+            record = physical(Made(), name=name, record_id=f"202603{day:02}-1200{at:02}-{name}")
+            settings = {**record.engine["settings"], "jit": "off" if name == "old" else "on"}
+            given = {"set": {"jit": "on"}} if name == "new" else {}
+            record = record.model_copy(update={"engine": {**record.engine, "settings": settings, **given}})
+            with RunFolder.begin(tmp_path, record) as folder:
+                folder.finish(record)
+    assert "\n  jit " in f"\n{compare(tmp_path, 'old', 'new').stderr}"
+    for names in ("jit", "engine.settings.jit", "engine.settings", "engine"):
+        assert compare(tmp_path, "old", "new", "--may-differ", names).returncode == 0
+    assert compare(tmp_path, "old", "new", "--may-differ", "engine.settings.fsync").returncode != 0
 
 
 @pytest.mark.parametrize(
@@ -245,7 +303,13 @@ def test_other_thresholds_are_errors_that_name_the_file(text):
 
 @pytest.mark.parametrize(
     ("name", "likely"),
-    [("iops", "pio_read_per_s"), ("tps", "commits_per_s"), ("p99", "op_p99_us"), ("iops_per_cpu", "iops_per_db_cpu")],
+    [
+        ("iops", "pio_read_per_s"),
+        ("tps", "commits_per_s"),
+        ("p99", "op_p99_us"),
+        ("iops_per_cpu", "iops_per_db_cpu"),
+        ("ops", "ops_per_s"),
+    ],
 )
 def test_an_unknown_figure_names_the_likely_one(name, likely):
     with pytest.raises(UsageError, match=f"did you mean .*{likely}"):
@@ -310,6 +374,7 @@ def test_baselines(results, tmp_path):
     shown = json.loads(baseline("show", "main", "--json").stdout)
     assert shown["runs"][0].endswith("-after")
     assert "main" in baseline("list").stdout
+    assert "model Example CPU @ 2.80GHz, online 2" in " ".join(baseline("show", "main").stdout.split())
     missing = baseline("show", "nothing")
     assert (missing.returncode, "there are main" in missing.stderr) == (2, True)
     assert baseline("save", "../x", "after", "--results", results).returncode == 2

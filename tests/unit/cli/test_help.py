@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import typer
@@ -17,6 +19,7 @@ from openslob import cli
 from openslob.cli import completion, console, help, output
 from openslob.cli.manual import manual_pages
 from openslob.cli.output import OUTPUT, Color, Output, coloured
+from openslob.errors import UsageError
 from openslob.report.text import render
 
 
@@ -189,3 +192,47 @@ def test_names_are_completed(tmp_path, monkeypatch):
 def test_a_shell_gets_the_choices_of_a_parameter(monkeypatch):
     result = called(_SLOB_COMPLETE="complete_bash", COMP_WORDS="slob run --mode ", COMP_CWORD="3")
     assert result.stdout.split() == ["pio", "lio", "redo", "scan"]
+
+
+@table("name", COMMANDS)
+def test_every_command_prints_its_result_for_programs(name):
+    """Groups print nothing of their own; what a command prints is for each to test."""
+    command: Any = typer.main.get_command(cli.app)
+    for word in COMMANDS[name]:
+        command = command.commands[word]
+    if not getattr(command, "commands", None):
+        assert any("--json" in param.opts for param in command.params)
+
+
+def test_the_tree_of_commands_is_that_of_the_help():
+    tree = json.loads(called("help", "--json").stdout)
+    names = []
+
+    def collect(command):
+        names.append(command["name"])
+        for child in command["commands"]:
+            collect(child)
+
+    collect(tree)
+    assert sorted(names) == sorted(COMMANDS)
+    assert set(tree["chapters"]) == set(help.CHAPTERS)
+    assert "servers" in tree["pages"]
+    (start,) = (each for each in _child(tree, "slob server")["commands"] if each["name"] == "slob server start")
+    assert json.loads(called("help", "server", "start", "--json").stdout) == start
+    (cache,) = (each for each in start["options"] if "--cache" in each["names"])
+    assert (cache["value"], cache["default"], cache["environment"]) == ("SIZE", None, "SLOB_SERVER_CACHE")
+    crash = {each["names"][0]: each["default"] for each in _child(tree, "slob crash")["options"]}
+    assert (crash["--kind"], crash["--cycles"], crash["--control"]) == ("kill", 10, None)
+
+
+def _child(tree, name):
+    return next(each for each in tree["commands"] if each["name"] == name)
+
+
+def test_a_topic_as_json_is_its_text():
+    found = json.loads(called("help", "exit-codes", "--json").stdout)
+    assert found == {"name": "exit-codes", "text": help.chapter("exit-codes")}
+    assert json.loads(called("help", "servers", "--json").stdout)["text"].startswith("# Managed servers")
+    for words in (["no-such"], ["--man", "x"]):
+        refused = called("help", *words, "--json")
+        assert (type(refused.exception), refused.stdout) == (UsageError, "")

@@ -8,6 +8,7 @@ import re
 import select
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from typing import IO
 
@@ -170,10 +171,36 @@ def test_a_line_of_rates_comes_so_often_as_the_user_wants(monkeypatch):
     for second in range(1, 11):
         live(counted(second))
     lines = [re.sub(r"^\d\d:\d\d:\d\d  ", "", line) for line in stderr.getvalue().splitlines()]
-    rates = "6,100 reads/s  6,272 visits/s  10 commits/s  p99 20.1 ms"
+    rates = "6,100 reads/s  6,272 visits/s  9.70 commits/s  p99 20.1 ms"
     assert lines[0] == "warm-up"
-    assert [line.split("  ", 1)[0] for line in lines[1:]] == ["4 of 10 s", "7 of 10 s", "10 of 10 s"]
+    assert [line.split("  ", 1)[0] for line in lines[1:]] == ["3 of 10 s", "6 of 10 s", "9 of 10 s"]
     assert lines[1].split("  ", 1)[1] == rates
+
+
+def test_the_first_line_is_due_after_one_interval_though_first_slices_have_no_rates(monkeypatch):
+    """What the first slices count is not of the time that passed: the first rates leave it out."""
+    stderr = not_a_terminal(monkeypatch)
+    live = LiveLine(every_s=2)
+    late = replace(counted(1), rates=None, so_far=replace(counted(1).so_far, visits=0, reads=0, commits=0))
+    for progress in (late, *map(counted, range(2, 11))):
+        live(progress)
+    live(Progress("read-out"))
+    live(replace(counted(10), rates=None))  # the last reading comes after the window's end
+    lines = [line.split("  ", 2) for line in stderr.getvalue().splitlines()]
+    assert [line[1] for line in lines] == [*(f"{second} of 10 s" for second in range(2, 11, 2)), "read-out"]
+    assert lines[0][2].startswith("12,200 reads/s  12,544 visits/s")
+    assert lines[1][2].startswith("6,100 reads/s  6,272 visits/s")
+
+
+def test_a_line_that_is_due_while_there_are_no_rates_says_so(monkeypatch):
+    stderr = not_a_terminal(monkeypatch)
+    live = LiveLine(every_s=1)
+    for progress in (replace(counted(1), rates=None), counted(2), replace(counted(3), rates=None)):
+        live(progress)
+    first, second, third = (line.split("  ", 2)[1:] for line in stderr.getvalue().splitlines())
+    unknown = "– no rates while the first or the last slices go on"
+    assert (first, third) == (["1 of 10 s", unknown], ["3 of 10 s", unknown])
+    assert second[1].startswith("6,100 reads/s")
 
 
 def test_rates_that_are_not_known_are_dashes(monkeypatch):

@@ -228,7 +228,7 @@ def test_late_counts_are_unknown_in_a_short_window_and_rows_always():
     assert (short.read_requests, short.commits, short.rows_read) == (None, None, None)
     assert short.log_bytes == 500  # told at any moment
     assert (short.by_object, short.wait_means_us) == ({}, {})
-    assert "shorter than 100 s" in short.unknown["read_requests"]
+    assert "too much of less than 100 s" in short.unknown["read_requests"]
     assert (long.read_requests, long.commits, long.rows_read, long.rows_updated) == (100, 3, None, None)
     assert "up to a second late" in long.unknown["rows_read"]
     assert (prompt.read_requests, prompt.rows_read) == (100, 800)

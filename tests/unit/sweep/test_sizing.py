@@ -86,6 +86,16 @@ def test_buffered_io_of_data_that_fit_the_memory_of_the_host_says_how_much_it_is
     assert note.endswith("use --io direct; otherwise load far more than the host's memory, 48 GB at least")
 
 
+def test_a_server_whose_counts_come_late_needs_longer_windows_than_any_verdict():
+    late = ServerMemory(8192, 1 * GIB, direct_io=True, least_window_s=100.0)
+    counts, steady = planned({"run_time": "5"}, memory=late).notes
+    assert counts.endswith("it shows its counts too late for a window of 5 s; --run-time 100 or longer")
+    assert "steady" in steady
+    assert "--run-time" not in steady
+    (counts,) = planned({"run_time": "99"}, memory=late).notes
+    assert planned({"run_time": "100"}, memory=late).notes == ()
+
+
 def test_a_comparison_without_repeats_has_no_interval():
     record = planned({"update_pct": "0,20", "run_time": "20"}, against="update_pct")
     assert record.notes == (

@@ -233,7 +233,7 @@ def _shared_syncs(measurement: Measurement, commits: float, syncs: float) -> Ver
         return unknown(
             name,
             f"Can't be determined: {counted(syncs, 'log sync')} are more than {count(commits)} commits need, so "
-            "others' syncs are among them.",
+            f"syncs that no commit waited for are among them: {_whose_syncs(measurement)}.",
             updates=commits,
             log_syncs=syncs,
             sessions=sessions,
@@ -247,6 +247,12 @@ def _shared_syncs(measurement: Measurement, commits: float, syncs: float) -> Ver
         log_syncs=syncs,
         sessions=sessions,
     )
+
+
+def _whose_syncs(measurement: Measurement) -> str:
+    """Return whose they are: a server syncs its log for its own purposes, too."""
+    own = "the server's own, such as those before it writes changed blocks"
+    return own if worked(measurement.others) is False else f"others', or {own}"
 
 
 def _each_commit_waited(measurement: Measurement, commits: float, waits: float) -> Verdict:

@@ -12,11 +12,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from openslob.engines.base import Engine, Hold, Replicated, Scope, SessionPlan, Snapshotter
+from openslob.engines.base import Engine, Hold, Scope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, common
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, Team
 from openslob.engines.cluster.session import ClusterSession, ClusterSnapshots, ClusterStop, named
+from openslob.engines.copies import Replicated
 from openslob.engines.facts import (
     OTHER_INSTANCES,
     READ_ONLY_FINDING,
@@ -179,6 +180,10 @@ class ClusterEngine:
             for finding in instance.findings(share):
                 if finding.name not in (READ_ONLY_FINDING, OTHER_INSTANCES):
                     yield replace(finding, why=f"{instance.target}: {finding.why}")
+
+    def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
+        """Try them on the instance that takes writes; all instances have the same version."""
+        yield from self.writer().try_statements(plan)
 
     def _location_findings(self) -> Iterator[Finding]:
         why = self.location().why_unknown

@@ -16,7 +16,7 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
-from openslob.engines.mysql import checks, connection_registry, loader, manifest
+from openslob.engines.mysql import checks, connection_registry, loader, manifest, trial
 from openslob.engines.mysql.connection import (
     Connection,
     Row,
@@ -195,6 +195,11 @@ class MysqlEngine:
         """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked") as connection:
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
+
+    def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
+        """Let the server parse them."""
+        with self.querying(f"{self.target} can't be checked") as connection:
+            yield from trial.try_statements(connection, self.names, plan)
 
     def capabilities(self) -> list[Capability]:
         """Return what the server's settings allow to be measured."""

@@ -14,7 +14,7 @@ from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding
 from openslob.engines.mysql import connection_registry, global_settings
 from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import Names, account
 from openslob.engines.mysql.quiesce import SETTING, required_setting
 from openslob.engines.mysql.waits import are_observed
 from openslob.errors import UsageError
@@ -74,6 +74,18 @@ _BAD_SETTINGS = (
         *("innodb_adaptive_hash_index", "ON", "visits may skip the index", _set("innodb_adaptive_hash_index", "OFF")),
         spoils=False,
     ),
+    # MariaDB takes a log on the file system of /dev/shm for one in persistent memory, also where that is a folder.
+    BadSetting(
+        *(
+            "innodb_log_file_mmap",
+            "ON",
+            "the log is mapped into memory: no commit waits for a sync, and none is counted",
+        ),
+        *(
+            "take it into account if the log is in persistent memory, else put innodb_log_file_mmap = OFF into my.cnf",
+            False,
+        ),
+    ),
     BadSetting("query_cache_type", "ON", _QUERY_CACHE, _set("query_cache_type", "OFF")),
     BadSetting("query_cache_type", "DEMAND", _QUERY_CACHE, _set("query_cache_type", "OFF"), spoils=False),
     BadSetting(
@@ -85,7 +97,7 @@ _BAD_SETTINGS = (
 
 def require_stored_name(connection: Connection, database: str) -> None:
     """Raise UsageError when the server stores the name in lower case: locks and statistics go by the name."""
-    stored = str(query(connection, statement("facts", "stored_name"), {"database": database})[0]["stored"])
+    stored = str(query(connection, statement("facts", "stored_name"), {"database": database})[0]["name"])
     if stored != database:
         raise UsageError(
             f"the server stores the name of the database {database} as {stored} (lower_case_table_names)",
@@ -108,7 +120,7 @@ def findings(
     yield from _rights(connection, names, facts, identity["user"], grants)
     yield from common_checks.connections(workload, facts.free_connections, _raise_limit(identity), _BY)
     yield from common_checks.data(workload, facts, data_state())
-    yield from _commit_mode(workload, facts, may_set(grants), _account(identity["user"]))
+    yield from _commit_mode(workload, facts, may_set(grants), account(identity["user"]))
     yield from binary_log(workload, facts)
     yield from late_commits(workload, facts)
     yield from lacking(capabilities(connection, facts))
@@ -133,7 +145,7 @@ def _raise_limit(identity: Row) -> Callable[[int], str]:
 
     def remedy(needed: int) -> str:
         if identity["max_user_connections"]:
-            return f"ALTER USER {_account(identity['user'])} WITH MAX_USER_CONNECTIONS {needed}"
+            return f"ALTER USER {account(identity['user'])} WITH MAX_USER_CONNECTIONS {needed}"
         return ""
 
     return remedy
@@ -153,7 +165,7 @@ def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterat
         yield Finding("clock", why, "start the server without sysdate-is-now", True)
 
 
-def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, account: str) -> Iterator[Finding]:
+def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, grantee: str) -> Iterator[Finding]:
     required, present = required_setting(workload), facts.settings.get(SETTING)
     if required is None or present == str(required):
         return
@@ -162,7 +174,7 @@ def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, accou
         yield Finding("commit mode", why, "use COMMIT_MODE=engine to leave it unchanged", False)
     else:
         why = f"COMMIT_MODE={workload.commit_mode} needs {SETTING} = {required}: it is {present}"
-        grant = f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {account}"
+        grant = f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {grantee}"
         yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it unchanged", grant, True, by=_BY)
 
 
@@ -197,6 +209,7 @@ def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
 def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
     """Return what the server's settings allow to be measured."""
     observed = facts.settings.get("performance_schema") == "ON"
+    enabled = _enabled_metrics(connection, facts.product)
     return [
         Capability(
             "waits",
@@ -214,7 +227,38 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
             _set("userstat", "ON"),
             by=_BY,
         ),
+        Capability(
+            "checkpoints",
+            enabled is None or "log_checkpoints" in enabled,
+            "the server does not count checkpoints",
+            "their number will be unknown",
+            _set_metric("log_checkpoints"),
+            by=_BY,
+        ),
+        Capability(
+            "page splits",
+            # MariaDB counts them always, among its status.
+            facts.product == "MariaDB" or enabled is None or "index_page_splits" in enabled,
+            "the server does not count splits of pages",
+            "whether updated rows stayed in their blocks will be unknown",
+            _set_metric("index_page_splits"),
+            by=_BY,
+        ),
     ]
+
+
+def _enabled_metrics(connection: Connection, product: str) -> set[str] | None:
+    """Return which of the counters that are off by default are on; None when this user may not see it."""
+    try:
+        rows = query(connection, statement("counters", f"metrics_{product.lower()}"))
+    except pymysql.Error:
+        return None
+    return {str(row["name"]) for row in rows}
+
+
+def _set_metric(name: str) -> str:
+    """Return the statement that turns a counter on; the option takes several names."""
+    return f"SET GLOBAL innodb_monitor_enable = '{name}' -- and {name} in innodb_monitor_enable of my.cnf, for restarts"
 
 
 def _left_behind(connection: Connection, names: Names) -> Iterator[Finding]:
@@ -273,26 +317,20 @@ def may_set(grants: Iterable[str]) -> bool:
     return len(missing_privileges(rights, grants, None)) < len(rights)
 
 
-def _account(user: str) -> str:
-    """Return the server's name of an account (CURRENT_USER) as GRANT takes it."""
-    name, _, host = user.rpartition("@")
-    return f"'{name}'@'{host}'"
-
-
 def _rights(
     connection: Connection, names: Names, facts: ServerFacts, user: str, grants: list[str]
 ) -> Iterator[Finding]:
     """Yield the missing privileges: those that a run needs, and those that would make more figures known."""
-    account = _account(user)
+    grantee = account(user)
     if missing := ", ".join(missing_privileges(_NEEDED, grants, names.database)):
         why = f"user {user} lacks privileges that a run needs in database {names.database}"
-        yield Finding(RIGHTS, why, f"GRANT {missing} ON {names.schema()}.* TO {account}", True, by=_BY)
+        yield Finding(RIGHTS, why, f"GRANT {missing} ON {names.schema()}.* TO {grantee}", True, by=_BY)
     if not may_set(grants):
         why = "this user may not flush dirty pages before the window, so earlier writes may fall into it"
-        yield Finding("checkpoint", why, f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {account}", False, by=_BY)
+        yield Finding("checkpoint", why, f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {grantee}", False, by=_BY)
     for name, why, privilege in _READS:
         if not _is_allowed(connection, name):
-            yield Finding("monitor", why, f"GRANT {privilege} TO {account}", False, by=_BY)
+            yield Finding("monitor", why, f"GRANT {privilege} TO {grantee}", False, by=_BY)
 
 
 def _is_allowed(connection: Connection, name: str) -> bool:

@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+import pymysql
+from pymysql.constants import ER
+
 from openslob.engines.clients import (
     SYSBENCH_WORKLOADS,
     TABLES,
@@ -15,8 +18,9 @@ from openslob.engines.clients import (
     require_ours,
     require_workload,
 )
-from openslob.engines.mysql.connection import PASSWORD_VARIABLE, Row, open_connection, parse, query
-from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.connection import PASSWORD_VARIABLE, Row, open_connection, parse, query, statement
+from openslob.engines.mysql.errors import code_of, explain_error, reported
+from openslob.engines.mysql.names import account
 from openslob.errors import SlobError
 
 # The client library's variable for each parameter of a connection. It has none for user and database: those names are
@@ -29,6 +33,9 @@ _VARIABLES = {
     "password": PASSWORD_VARIABLE,
 }
 _TABLE_NAMES = "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = %(database)s"
+_FAILURE = "the tables of the workload"
+# Privileges to make them, to work on them and to remove them.
+_NEEDED = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX"
 _SYSBENCH_OPTIONS = {"host": "host", "port": "port", "unix_socket": "socket", "user": "user", "password": "password"}
 
 
@@ -73,9 +80,17 @@ def _drop(url: str) -> None:
 
 
 def _execute(url: str, text: str, values: Mapping[str, object] | None = None) -> Sequence[Row]:
-    with reported("the tables of the workload"):
+    with reported(_FAILURE):
         connection = open_connection(parse(url), "workload")
         try:
             return query(connection, text, values)
+        except pymysql.Error as error:
+            if code_of(error) != ER.DBACCESS_DENIED_ERROR:
+                raise
+            user = str(query(connection, statement("facts", "identity"))[0]["user"])
+            raise SlobError(
+                f"{_FAILURE} are in a database {TABLES} of their own: {explain_error(error)}",
+                f"as an administrator: GRANT {_NEEDED} ON {TABLES}.* TO {account(user)}",
+            ) from error
         finally:
             connection.close()

@@ -11,24 +11,23 @@ import pymysql
 from openslob.engines.base import CounterReading
 from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, statement, thread_id
 from openslob.engines.mysql.errors import reported
-from openslob.engines.mysql.names import Names
-from openslob.engines.mysql.sharing import attributed
+from openslob.engines.mysql.names import TABLES, Names
+from openslob.engines.mysql.sharing import APART, DATA_FILE, FILES, OF_OTHERS, LastingSums, attributed
 from openslob.engines.sql import read_statements
 from openslob.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
 
 Values = Mapping[str, float]
 
-_FILES = "file.wait/io/file/innodb/"
-_DATA_FILE = f"{_FILES}innodb_data_file"
 # MySQL's files of double writes; MariaDB writes them into a data file.
-_DOUBLE_WRITE_FILE = f"{_FILES}innodb_dblwr_file"
-_LOG_FILE = f"{_FILES}innodb_log_file"
+_DOUBLE_WRITE_FILE = f"{FILES}innodb_dblwr_file"
+_LOG_FILE = f"{FILES}innodb_log_file"
 _COMMITS = "status.COM_COMMIT"
 PICO = 1e-6
 # The view of each product's status that can be part of a larger query, and the parts of counters.sql that read it.
+_STATUS_VIEWS = {"mariadb": "information_schema.global_status", "mysql": "performance_schema.global_status"}
 _STATUS_PARTS = {
-    "information_schema.global_status": ("status",),
-    "performance_schema.global_status": ("status", "writes_mysql"),
+    "mariadb": ("status", "changed_mariadb"),
+    "mysql": ("status", "writes_mysql", "changed_mysql"),
 }
 
 
@@ -38,13 +37,15 @@ class MysqlCounters:
     def __init__(self, connection: Connection, names: Names) -> None:
         self._connection = connection
         self._names = names
-        self._values = {"database": names.database}
+        self._values = {"database": names.database, "tables": TABLES}
         with reported("the counters can't be read"):
             query(connection, read_statements(PACKAGE, "session")["clock"])
             self._values["folder"] = self._folder(names.database)
+            self._product = self._answering()
             self._statement = self._compose()
+        self._lasting = LastingSums()
         self._resets = 0
-        self._highest: Values = {}
+        self._last: Values = {}
 
     def _folder(self, database: str) -> str:
         """Return the name of the database in names of files; its own where the server does not convert it."""
@@ -66,18 +67,21 @@ class MysqlCounters:
         # In a Galera cluster userstat counts the changes of other nodes too.
         changes = "table_io" if is_on(self._connection, "wsrep_on") else rows
         files = ("file_io",) if self._holds("files_watched") else ()
-        tables = (f"{rows}_visits", f"{changes}_changes", f"{rows}_sharing")
+        tables = [f"{rows}_visits", f"{changes}_changes", f"{rows}_sharing"]
+        if rows == "table_io" and self._product:
+            tables.append(f"table_io_changed_{self._product}")
         return (*tables, *files, "metrics_mariadb", "metrics_mysql")
 
     def _holds(self, question: str) -> bool:
         return bool(self._answers(read_statements(PACKAGE, "counters")[question]))
 
+    def _answering(self) -> str:
+        """Return the product by the view of status that answers; empty where none does."""
+        return next((name for name, view in _STATUS_VIEWS.items() if self._answers(f"SELECT 1 FROM {view}")), "")
+
     def _status(self) -> list[str]:
-        parts = read_statements(PACKAGE, "counters")
-        for view, names in _STATUS_PARTS.items():
-            if self._answers(f"SELECT 1 FROM {view}"):
-                return [parts[name].format(status=view) for name in names]
-        return []
+        parts, view = read_statements(PACKAGE, "counters"), _STATUS_VIEWS.get(self._product)
+        return [parts[name].format(status=view) for name in _STATUS_PARTS.get(self._product, ())]
 
     def _answers(self, text: str) -> int | None:
         """Return the number of rows of a query's result, at most one; None when the server or its rights refuse it."""
@@ -95,10 +99,12 @@ class MysqlCounters:
                 values[_COMMITS] = self._commits()
         server_ns = int(values.pop("clock.us")) * 1000
         # The server does not report a reset, but no counter ever decreases otherwise.
-        if any(values.get(name, 0.0) < value for name, value in self._highest.items() if not _may_shrink(name)):
+        before = {name: value for name, value in self._last.items() if not name.startswith(OF_OTHERS)}
+        if any(values.get(name, 0.0) < value for name, value in before.items()):
             self._resets += 1
-        self._highest = values
-        return CounterReading(server_ns, values, f"reset {self._resets} times while watched")
+            self._lasting = LastingSums()
+        self._last = values
+        return CounterReading(server_ns, self._lasting.kept(values), f"reset {self._resets} times while watched")
 
     def _commits(self) -> float:
         return float(query(self._connection, read_statements(PACKAGE, "counters")["commits"])[0]["Value"])
@@ -132,11 +138,6 @@ class MysqlCounters:
             self._connection.close()
 
 
-def _may_shrink(name: str) -> bool:
-    """Return whether a counter is a sum over tables that others may drop."""
-    return name.startswith("others.")
-
-
 def total(change: Values, prefix: str, suffix: str = "") -> float | None:
     """Return the sum of the counters whose names begin and end so; None when there are none."""
     values = [value for name, value in change.items() if name.startswith(prefix) and name.endswith(suffix)]
@@ -165,7 +166,7 @@ def whole_delta(change: Values) -> EngineDelta:
     updated = total(change, "changes.")
     splits = _first(change, "status.INNODB_BUFFER_POOL_PAGES_SPLIT", "metric.index_page_splits")
     reads, (writes, write_bytes) = status.get("INNODB_DATA_READS"), _writes(change, status)
-    read_us = _times(change.get(f"{_DATA_FILE}.read_ps"), PICO)
+    read_us = _times(change.get(f"{DATA_FILE}.read_ps"), PICO)
     delta = EngineDelta(
         logical_reads=status.get("INNODB_BUFFER_POOL_READ_REQUESTS"),
         read_requests=reads,
@@ -175,7 +176,7 @@ def whole_delta(change: Values) -> EngineDelta:
         write_bytes=write_bytes,
         # MySQL writes the last, half full block of the log again and again, and counts it each time.
         log_bytes=_first(status, "INNODB_REDO_LOG_CURRENT_LSN", "INNODB_OS_LOG_WRITTEN"),
-        log_syncs=_log_syncs(change, status),
+        log_syncs=_first(change, "status.INNODB_OS_LOG_FSYNCS", f"{APART}log_syncs"),
         log_write_requests=status.get("INNODB_LOG_WRITES"),
         commits=status.get("COM_COMMIT"),
         rows_read=total(change, "visits.", ".custid"),
@@ -198,20 +199,10 @@ def _writes(change: Values, status: Values) -> tuple[float | None, float | None]
     """
     if f"{_DOUBLE_WRITE_FILE}.writes" in change:
         files = {name: value for name, value in change.items() if not name.startswith(_LOG_FILE)}
-        return total(files, _FILES, ".writes"), total(files, _FILES, ".write_bytes")
-    requests, page_bytes = status.get("INNODB_DATA_WRITES"), change.get("pages.write_bytes")
-    if page_bytes is None or requests is None:
-        return requests, status.get("INNODB_DATA_WRITTEN")
-    return max(0.0, requests - status.get("INNODB_LOG_WRITES", 0.0)), page_bytes
-
-
-def _log_syncs(change: Values, status: Values) -> float | None:
-    """Return the syncs of the log; where only all files together are counted, those minus the data files' syncs."""
-    of_log, of_all = status.get("INNODB_OS_LOG_FSYNCS"), status.get("INNODB_DATA_FSYNCS")
-    of_data = total(change, _FILES, ".others")
-    if of_log is not None or of_all is None or of_data is None:
-        return of_log
-    return max(0.0, of_all - of_data)
+        return total(files, FILES, ".writes"), total(files, FILES, ".write_bytes")
+    if "pages.write_bytes" in change and f"{APART}page_writes" in change:
+        return change[f"{APART}page_writes"], change["pages.write_bytes"]
+    return status.get("INNODB_DATA_WRITES"), status.get("INNODB_DATA_WRITTEN")
 
 
 def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
@@ -234,8 +225,9 @@ _REASONS = {
     "rows_read": _NO_STATISTICS,
     "rows_updated": _NO_CHANGES,
     "rows_updated_in_place": "blocks were split meanwhile, or the server does not count splits "
-    "(MySQL: SET GLOBAL innodb_monitor_enable = index_page_splits)",
-    "checkpoints": "the server does not count them, or this user may not see it (innodb_metrics, log_checkpoints)",
+    "(MySQL: SET GLOBAL innodb_monitor_enable = 'index_page_splits')",
+    "checkpoints": "the server does not count them (SET GLOBAL innodb_monitor_enable = 'log_checkpoints'), or this "
+    "user may not see it (PROCESS)",
     "db_cpu_us": "the server does not count its CPU time as a whole",
     "db_time_us": "not read from the server: the work loop measures the time that sessions spend inside operations",
     "maintenance": "the server purges old row versions and writes pages all the time, and does not count it",

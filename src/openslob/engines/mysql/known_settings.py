@@ -23,6 +23,7 @@ from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import Installation, usable_installation
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
+from openslob.engines.mysql.names import quoted
 from openslob.engines.settings import Change, Effect, Setting, not_known, not_taken
 from openslob.errors import SlobError, UsageError
 from openslob.units import MIB
@@ -226,12 +227,22 @@ class SessionSettings:
     def find(self, name: str) -> Setting:
         """Return a setting. UsageError for one that a session can't change."""
         found = self._catalogue.variable(name)
-        if not found.of_session:
+        if not (found.of_session and self._has_its_own(found.name)):
             raise UsageError(
                 f"a session can't change {found.name}: it is a setting of the whole server",
                 "slob changes what sessions can, on a server that it does not manage",
             )
         return found.setting(Effect.SESSION)
+
+    def _has_its_own(self, name: str) -> bool:
+        """Return whether each session has a value of its own: MySQL's catalogue does not say."""
+        try:
+            query(self._connection, statement("catalogue", "own", setting=quoted(name)))
+        except pymysql.Error as error:
+            if code_of(error) != ER.INCORRECT_GLOBAL_LOCAL_VAR:
+                raise
+            return False
+        return True
 
     def require(self, setting: Setting, value: str) -> None:
         """Set the value in this session. UsageError if the server refuses, or makes another one of it."""

@@ -12,7 +12,7 @@ from pymysql.constants import ER
 from openslob.engines.manifest import Manifest, blocks_of, manifest_row, require_all_tables
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of
-from openslob.engines.mysql.names import Names, quoted
+from openslob.engines.mysql.names import TABLES, Names, quoted
 from openslob.engines.mysql.tables import TableBlocks, tables_of
 from openslob.workload import DataSpec
 
@@ -135,7 +135,7 @@ def remove(connection: Connection, names: Names) -> list[str]:
     The database is removed too if a load made it and nothing else is in it.
     """
     manifest = read(connection, names)
-    values = {"database": names.database}
+    values = {"database": names.database, "tables": TABLES}
     removed = []
     for kind in ("table", "routine"):
         for row in query(connection, statement("schema", f"{kind}s"), values):

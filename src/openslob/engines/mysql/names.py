@@ -6,11 +6,19 @@ import hashlib
 from dataclasses import dataclass
 
 DEFAULT_DATABASE = "slob"
+# The names of all our tables, as a pattern of the server's.
+TABLES = "^(cf[12]_[1-9][0-9]*|manifest|roster|borrowed|ledger_(sessions|rows|heartbeat))$"
 
 
 def quoted(name: str) -> str:
     """Return a name with the server's quotes."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def account(user: str) -> str:
+    """Return the server's name of an account (CURRENT_USER) as GRANT takes it."""
+    name, _, host = user.rpartition("@")
+    return f"'{name}'@'{host}'"
 
 
 @dataclass(frozen=True)

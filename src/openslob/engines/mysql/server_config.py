@@ -197,11 +197,15 @@ def _behaviour() -> list[ConfigLine]:
     ]
 
 
+# Counters of innodb_metrics that are off by default.
+_METRICS = "trx_rw_commits,trx_ro_commits,trx_nl_ro_commits,log_checkpoints"
+
+
 def _instruments() -> list[ConfigLine]:
     """Return what the server instruments: waits for files, and nothing that costs time for each row."""
     return [
         ConfigLine("userstat", "ON", "rows by table and index"),
-        ConfigLine("innodb_monitor_enable", "trx_rw_commits,trx_ro_commits,trx_nl_ro_commits", "transactions"),
+        ConfigLine("innodb_monitor_enable", _METRICS, "transactions and checkpoints"),
         ConfigLine("performance_schema", "ON", "can be set at the start only"),
         ConfigLine("performance_schema_consumer_events_waits_current", "ON", "what each session waits for"),
         ConfigLine("performance_schema_consumer_statements_digest", "OFF"),

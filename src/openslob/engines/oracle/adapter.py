@@ -124,6 +124,11 @@ class OracleEngine:
                 yield Finding("log-on", connection.warning, "ALTER USER … IDENTIFIED BY a new password", False)
         yield from self._landing.findings()
 
+    def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
+        """Yield nothing: to parse DDL is to execute it here. `slob check --prove` tries it on tables of its own."""
+        del plan
+        yield from ()
+
     def capabilities(self) -> list[Capability]:
         """Return what the server and this user's rights allow to be measured."""
         facts = self.facts()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import conninfo, sql
+from psycopg import conninfo
 
 from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
@@ -21,7 +21,7 @@ from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink,
 from openslob.engines.managed.state import claimed_through
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
 from openslob.engines.peer_process import found_or_named
-from openslob.engines.postgresql import checks, loader
+from openslob.engines.postgresql import checks, loader, trial
 from openslob.engines.postgresql.connection import (
     PACKAGE,
     LockConnection,
@@ -32,7 +32,7 @@ from openslob.engines.postgresql.connection import (
     set_unlimited,
     transport,
 )
-from openslob.engines.postgresql.counters import PostgresCounters
+from openslob.engines.postgresql.counters import PostgresCounters, least_window_s
 from openslob.engines.postgresql.errors import is_full, reported
 from openslob.engines.postgresql.known_settings import SessionSettings
 from openslob.engines.postgresql.ledger import PostgresLedger
@@ -43,10 +43,9 @@ from openslob.engines.postgresql.quiesce import quiesce
 from openslob.engines.postgresql.replication import PostgresReplication
 from openslob.engines.postgresql.server_scope import OwnWork, ServerCounters, ServerWaits
 from openslob.engines.postgresql.session import PostgresSession
-from openslob.engines.postgresql.slice_procedure import PostgresStop, compose_slice
+from openslob.engines.postgresql.slice_procedure import PostgresStop, install
 from openslob.engines.postgresql.waits import PostgresWaits
-from openslob.engines.slice_io import schemas_at_work
-from openslob.engines.sql import read_sql, read_statements
+from openslob.engines.sql import read_statements
 from openslob.errors import SlobError, UsageError
 from openslob.secrets import Target, redact_url
 from openslob.workload import DataSpec, StatisticsType, Workload
@@ -198,6 +197,7 @@ class PostgresEngine:
             cluster_id=cluster,
             direct_io_remedy=checks.direct_io_remedy(number),
             started_at=started_at,
+            least_window_s=least_window_s(number),
         )
 
     def _connection_facts(self) -> dict[str, str]:
@@ -217,6 +217,11 @@ class PostgresEngine:
         """Yield everything that would spoil this run."""
         with self.open("check") as connection, reported(f"{self.target} can't be checked"):
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
+
+    def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
+        """Try them in a transaction that is rolled back."""
+        with self.open("check") as connection, reported(f"{self.target} can't be checked"):
+            yield from trial.try_statements(connection, self.names, plan)
 
     def capabilities(self) -> list[Capability]:
         """Return what the server's settings allow to be measured."""
@@ -263,16 +268,8 @@ class PostgresEngine:
 
     def install(self, workload: Workload) -> None:
         """Create the slice procedure of each schema that sessions will work on, and the procedure that it calls."""
-        numbers = schemas_at_work(workload)
-        routines = [
-            (self.names.nap(), sql.SQL(read_sql(PACKAGE, "nap")).format(nap=self.names.nap())),
-            *((self.names.procedure(number), compose_slice(self.names, number, workload)) for number in numbers),
-        ]
-        with self.open("install") as connection, reported("can't install the work loop"), connection.transaction():
-            for name, statement in routines:
-                # CREATE OR REPLACE can't change parameters, which differ between versions.
-                connection.execute(sql.SQL("DROP ROUTINE IF EXISTS {}").format(name))
-                connection.execute(statement)
+        with self.open("install") as connection, reported("can't install the work loop"):
+            install(connection, self.names, workload)
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Checkpoint, if the role may, so that old dirty blocks are not written in the window."""

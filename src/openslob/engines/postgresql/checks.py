@@ -14,6 +14,7 @@ from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding
 from openslob.engines.postgresql import local_path
 from openslob.engines.postgresql.connection import PACKAGE, REMEDY, Connection, Pooling, why_not
 from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.quiesce import may_checkpoint
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 from openslob.units import format_bytes
@@ -25,7 +26,12 @@ _DIRECT_IO_SINCE = 160000
 
 
 def _set(setting: str) -> str:
-    return f"ALTER SYSTEM SET {setting} = on; SELECT pg_reload_conf()"
+    return f"ALTER SYSTEM SET {setting} = on;\nSELECT pg_reload_conf();"
+
+
+def _apart(by: str) -> str:
+    """Say of several statements that they are not to be sent as one: ALTER SYSTEM can't be in a transaction."""
+    return f"{by}, one statement after the other"
 
 
 _BAD_SETTINGS = (
@@ -53,16 +59,17 @@ def findings(
     facts: ServerFacts,
     data_state: Callable[[], DataState | None],
 ) -> Iterator[Finding]:
-    """Yield all findings; ``data_state`` is called only after the checks of rights."""
+    """Yield all findings; ``data_state`` is called only if this role may look into the schema."""
     role = _role(connection, names)
     yield from _role_findings(role, names)
     yield from common_checks.connections(
         workload, facts.free_connections, _raise_limit(role), _superuser(role["database"])
     )
-    yield from common_checks.data(workload, facts, data_state())
+    if role["may_use"] or not role["has_schema"]:
+        yield from common_checks.data(workload, facts, data_state())
     yield from local_path.findings(connection, workload, facts.block_size)
     yield from _pooler(facts)
-    yield from common_checks.bad_settings(_BAD_SETTINGS, facts, _superuser(role["database"]))
+    yield from common_checks.bad_settings(_BAD_SETTINGS, facts, _apart(_superuser(role["database"])))
     yield from lacking(capabilities(facts, role["name"], role["database"]))
     yield from _neighbours(connection)
     yield from _orphans(connection)
@@ -74,7 +81,7 @@ def _role(connection: Connection, names: Names) -> dict[str, Any]:
         row = cursor.execute(text, {"schema": names.schema}).fetchone()
     if row is None:
         raise SlobError("the server does not report the privileges of this role")
-    return row
+    return {**row, "may_checkpoint": may_checkpoint(connection)}
 
 
 def require_version(connection: Connection) -> None:
@@ -103,7 +110,7 @@ def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
     if not role["has_schema"] and not role["may_make_schema"]:
         why = f"there is no schema {names.schema}, and role {role['name']} may not create it"
         yield Finding(RIGHTS, why, f"CREATE SCHEMA {names.schema} AUTHORIZATION {role['name']}", True, by=by)
-    if not (role["superuser"] or role["may_checkpoint"]):
+    if not role["may_checkpoint"]:
         why = "this role may not run a checkpoint before the window, so earlier writes may fall into it"
         has_role = role["version"] >= _CHECKPOINT_ROLE_SINCE
         grant = f"GRANT pg_checkpoint TO {role['name']}" if has_role else "let a superuser run CHECKPOINT before a run"
@@ -171,6 +178,13 @@ def capabilities(facts: ServerFacts, role: str, database: str) -> list[Capabilit
     """Return what the server's settings allow to be measured by this role; names are as the server quotes them."""
     by = _superuser(database)
     return [
-        Capability(name, facts.settings.get(name) != "off", f"{name} is off", why, remedy.format(role=role), by=by)
+        Capability(
+            name,
+            facts.settings.get(name) != "off",
+            f"{name} is off",
+            why,
+            remedy.format(role=role),
+            by=_apart(by) if "\n" in remedy else by,
+        )
         for name, why, remedy in _CAPABILITIES
     ]

@@ -31,6 +31,7 @@ from openslob.engines.clients import (
 from openslob.engines.postgresql.binaries import find_installation, major
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.quiesce import checkpoint
 from openslob.engines.postgresql.server import default_spec
 from openslob.errors import SlobError
 from openslob.histogram import Histogram, bucket_of
@@ -211,9 +212,5 @@ def _drop(connection: psycopg.Connection[Any]) -> None:
 
 def _checkpoint(url: str) -> list[str]:
     """Write all changed blocks, so that this does not happen under the load; return a remark if that is not allowed."""
-    try:
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("CHECKPOINT")
-    except psycopg.errors.InsufficientPrivilege:
-        return ["no checkpoint was made before the load: the user may not"]
-    return []
+    with psycopg.connect(url, autocommit=True) as connection:
+        return [] if checkpoint(connection) else ["no checkpoint was made before the load: the user may not"]

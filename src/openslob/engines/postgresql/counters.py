@@ -4,7 +4,9 @@ Counters of each version, and the delay until a reader sees them:
 
 - 15 and later count in shared memory: a slice that has returned is counted. Before, a process reports to a collector
   when it is idle, every half second at most, and readers see statistics that are half a second old. Over a long window
-  that is little; figures that must be exact are unknown.
+  that is little; figures that must be exact are unknown. A reader of older statistics waits for the collector to write
+  them, for tens of milliseconds: such a reading is dated before that wait. The sessions of a run report at the end of a
+  slice, which no such wait outlasts, so it has nothing of a load that begins meanwhile.
 - 16 and later count I/O by kind of process (pg_stat_io), 18 also by session. Before 16 there are reads of databases
   and tables only, and writes come too late to be of use.
 - 17 reads several blocks by one request in sequential scans, and counts the blocks. 18 counts requests and bytes.
@@ -14,6 +16,7 @@ Counters of each version, and the delay until a reader sees them:
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -49,6 +52,7 @@ WAS_RESET = "the server's statistics were reset during the run"
 _RESET = "stats_reset"
 _NUMBERS = (int, float)  # but not bool, a subclass of int
 _BEFORE_PROMPT = ("log_position",)
+_CLOCK = "clock"
 PROMPT_SINCE = 150000
 # Before that version: half a second until a process reports, and half a second until readers see it.
 LATENESS_S = 1.0
@@ -78,7 +82,8 @@ class PostgresCounters:
         without = {*_COMBINE, *self._not_read, *(_BEFORE_PROMPT if self._prompt else ())}
         without |= set() if self._is_on("track_counts") else set(_TRACKED)
         without |= {name for name, needed in _NEEDS.items() if not self._has(needed)}
-        sources = "\nUNION ALL\n".join(text for name, text in statements.items() if name not in without)
+        names = ordered([name for name in statements if name not in without], self._prompt)
+        sources = "\nUNION ALL\n".join(statements[name] for name in names)
         text = statements[self._together].format(sources=sources)
         return PlainStatement(self._connection, text.encode(), b"counters")
 
@@ -139,6 +144,15 @@ class PostgresCounters:
         self._connection.close()
 
 
+def ordered(names: Sequence[str], prompt: bool) -> list[str]:
+    """Return the sources in the order in which they are read; ``prompt``: none of them keeps the reading waiting.
+
+    Then the clock comes last, so that all counts are of no later moment. Otherwise it follows what is exact.
+    """
+    first = [] if prompt else [name for name in (*_BEFORE_PROMPT, _CLOCK) if name in names]
+    return [*first, *(name for name in names if name not in first)]
+
+
 def timed(before: Values, after: Values) -> tuple[bool, bool]:
     """Return whether I/O, and that of the log, was timed at both readings."""
     data, log = (all(each.get(name, 1.0) for each in (before, after)) for name in ("timing.data", "timing.log"))
@@ -158,12 +172,18 @@ _EXACT_OR_NOTHING = ("rows_read", "rows_updated", "rows_updated_in_place")
 _LATE = "before PostgreSQL 15 the server shows its counts up to a second late"
 
 
+def least_window_s(version: int) -> float:
+    """Return over how many seconds the counts of a server of this version must go to be known."""
+    return 0.0 if version >= PROMPT_SINCE else LATENESS_S / LATENESS_SHARE
+
+
 def _without_late(delta: EngineDelta, seconds: float) -> EngineDelta:
     """Remove figures that must be exact, and of a short window all figures that come late."""
-    short = seconds * LATENESS_SHARE < LATENESS_S
-    least = f"{LATENESS_S / LATENESS_SHARE:.0f} s"
+    least_s = LATENESS_S / LATENESS_SHARE
+    short = seconds < least_s
+    too_much = f"{_LATE}, too much of less than {least_s:.0f} s: measure longer"
     late = {
-        name: f"{_LATE}: too much of a window shorter than {least}" if short else _LATE
+        name: too_much if short else _LATE
         for name, value in delta.amounts().items()
         if value is not None and (name in _EXACT_OR_NOTHING or (short and name not in _NEVER_LATE))
     }

@@ -11,12 +11,16 @@ DEFAULT_SCHEMA = "slob"
 
 @dataclass(frozen=True)
 class Names:
-    """Quoted identifiers of the objects in ``schema``; numbers are SLOB's schema numbers, from 1."""
+    """Quoted identifiers of the objects in ``schema``; numbers are SLOB's schema numbers, from 1.
+
+    Names with a ``prefix`` are not those of a load or run.
+    """
 
     schema: str = DEFAULT_SCHEMA
+    prefix: str = ""
 
     def _in_schema(self, name: str) -> sql.Identifier:
-        return sql.Identifier(self.schema, name)
+        return sql.Identifier(self.schema, self.prefix + name)
 
     def cf1(self, number: int) -> sql.Identifier:
         """Return the name of the table of one row a block."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import psycopg
 from psycopg import sql
 
 from openslob.engines.postgresql.connection import PACKAGE, Connection
 from openslob.engines.postgresql.local_path import buffers
 from openslob.engines.postgresql.names import Names
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
-from openslob.engines.sql import read_sql
+from openslob.engines.sql import read_sql, read_statements
 from openslob.units import format_bytes
 from openslob.workload import BlockPath, Workload
 
@@ -21,12 +20,20 @@ def quiesce(connection: Connection, names: Names, workload: Workload, warm_cache
         done.append(_private_memory(connection, workload))
     elif warm_cache:
         done.append(_warm(connection, names, workload))
-    try:
-        connection.execute("CHECKPOINT")
-        done.append("checkpoint")
-    except psycopg.errors.InsufficientPrivilege:
-        done.append("no checkpoint: this role may not run one")
+    done.append("checkpoint" if checkpoint(connection) else "no checkpoint: this role may not run one")
     return done
+
+
+def checkpoint(connection: Connection) -> bool:
+    """Write all changed blocks, if this role may do so; return whether it did."""
+    if may := may_checkpoint(connection):
+        connection.execute("CHECKPOINT")
+    return may
+
+
+def may_checkpoint(connection: Connection) -> bool:
+    """Return whether this role may run a checkpoint."""
+    return connection.execute(read_statements(PACKAGE, "facts")["may_checkpoint"]).fetchall() == [(True,)]
 
 
 def _private_memory(connection: Connection, workload: Workload) -> str:

@@ -112,6 +112,7 @@ class PostgresServer(LocalServer[Installation]):
     def start(self, *, for_now: bool = False) -> ServerStatus:
         """Start the server; start the primary of a new standby first, to copy it."""
         if self.spec.standby_of and not self.layout.data.exists():
+            self.check_spec()
             _primary(self.spec).start()
         return super().start(for_now=for_now)
 
@@ -155,8 +156,24 @@ class PostgresServer(LocalServer[Installation]):
         return nullcontext() if server_state.is_followed(self.name) else super().bulk_loading()
 
     def check_spec(self) -> None:
-        """Raise UsageError for the first value that PostgreSQL can't be run with on this host."""
+        """Raise UsageError for the first value that PostgreSQL can't be run with on this host, or beside its copies.
+
+        A standby with fewer connections than its primary does not start, and one that runs stands still.
+        """
         config.check_spec(self.spec)
+        mine, sessions = self.spec, self.spec.max_sessions
+        for each in server_state.specifications():
+            if each.name == mine.standby_of and each.max_sessions > sessions:
+                raise UsageError(
+                    f"{mine.name} needs at least the --max-sessions of its primary {each.name}: {each.max_sessions}",
+                    "give as many",
+                )
+            if each.standby_of == mine.name and each.max_sessions < sessions:
+                raise UsageError(
+                    f"the standby {each.name} of {mine.name} has --max-sessions {each.max_sessions}, "
+                    f"and can't follow a primary with {sessions}",
+                    f"raise that first: slob server start {each.name} --max-sessions {sessions}",
+                )
 
     def known_settings(self) -> AbstractContextManager[KnownSettings]:
         """Give the settings of an empty server of the same programs, during the block."""
@@ -198,10 +215,6 @@ class PostgresServer(LocalServer[Installation]):
 
     def _copy_primary(self, data: Path, programs: Installation, account: Account) -> None:
         primary = _primary(self.spec)
-        if self.spec.max_sessions < primary.spec.max_sessions:
-            raise UsageError(
-                f"a standby needs the --max-sessions of its primary: {primary.spec.max_sessions}", "give as many"
-            )
         primary.forget(self.name)
         command = server_config.copy_command(programs.program("pg_basebackup"), primary.layout, data, self.name)
         self.check_done(account.run(command), f"copying {primary.name}")

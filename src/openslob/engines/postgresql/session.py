@@ -17,9 +17,8 @@ from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.local_path import load_private_tables
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.slice_procedure import (
-    CALL_PARAMETERS,
-    CALL_RESULTS,
     PACKAGE,
+    compose_call,
     explain,
     slice_parameters,
     to_result,
@@ -50,17 +49,8 @@ class PostgresSession:
         self._set: dict[str, str] = {}
 
     def _compose_call(self, changed: Mapping[str, int]) -> PlainStatement:
-        """Return the CALL, with the parameters that stay the same written into its text.
-
-        That saves the driver converting them in every slice.
-        """
-        values: dict[str, sql.Composable] = {
-            name: sql.Literal(value) for name, value in {**self._parameters, **changed}.items()
-        }
-        values |= {name: sql.NULL for name in CALL_RESULTS}
-        values |= {name: sql.SQL(f"${number}") for number, name in enumerate(CALL_PARAMETERS, start=1)}
-        arguments = [sql.SQL("{} => {}").format(sql.Identifier(name), value) for name, value in values.items()]
-        call = sql.SQL("CALL {}({})").format(self._names.procedure(self._plan.schema), sql.SQL(", ").join(arguments))
+        """Return the CALL with these of the session's parameters changed."""
+        call = compose_call(self._names, self._plan.schema, {**self._parameters, **changed})
         # Not prepared on the server: the plan of a prepared statement may change in mid-run.
         return PlainStatement(self._connection, call.as_bytes(self._connection))
 

@@ -23,6 +23,7 @@ from openslob.engines.slice_io import (
     explained_kinds,
     loop_parameters,
     plan_refused,
+    schemas_at_work,
     slice_result,
     written_columns,
 )
@@ -86,6 +87,31 @@ def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed
     )
 
 
+def install(connection: psycopg.Connection[Any], names: Names, workload: Workload) -> None:
+    """Create the slice procedure of each schema that sessions will work on, and the procedure that it calls."""
+    routines = [
+        (names.nap(), sql.SQL(read_sql(PACKAGE, "nap")).format(nap=names.nap())),
+        *((names.procedure(number), compose_slice(names, number, workload)) for number in schemas_at_work(workload)),
+    ]
+    with connection.transaction():
+        for name, statement in routines:
+            # CREATE OR REPLACE can't change parameters, which differ between versions.
+            connection.execute(sql.SQL("DROP ROUTINE IF EXISTS {}").format(name))
+            connection.execute(statement)
+
+
+def compose_call(names: Names, schema: int, parameters: Mapping[str, Any]) -> sql.Composed:
+    """Return the CALL of one schema's procedure, with the parameters that stay the same written into its text.
+
+    That saves the driver converting them in every slice.
+    """
+    values: dict[str, sql.Composable] = {name: sql.Literal(value) for name, value in parameters.items()}
+    values |= {name: sql.NULL for name in CALL_RESULTS}
+    values |= {name: sql.SQL(f"${number}") for number, name in enumerate(CALL_PARAMETERS, start=1)}
+    arguments = [sql.SQL("{} => {}").format(sql.Identifier(name), value) for name, value in values.items()]
+    return sql.SQL("CALL {}({})").format(names.procedure(schema), sql.SQL(", ").join(arguments))
+
+
 def _part(file: str, name: str) -> sql.SQL:
     return sql.SQL(read_statements(PACKAGE, file)[name])
 
@@ -135,10 +161,8 @@ def explain(connection: psycopg.Connection[Any], names: Names, schema: int, work
 
 def _plan_of(connection: psycopg.Connection[Any], statement: sql.Composed) -> str:
     connection.execute(_part("slice", "prepare").format(statement=statement))
-    try:
-        rows = connection.execute(_part("slice", "explain")).fetchall()
-    finally:
-        connection.execute(_part("slice", "deallocate"))
+    rows = connection.execute(_part("slice", "explain")).fetchall()
+    connection.execute(_part("slice", "deallocate"))
     return "\n".join(row[0] for row in rows)
 
 

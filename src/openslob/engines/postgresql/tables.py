@@ -62,6 +62,14 @@ def fill(
     All but the last two are one transaction: the table is complete or does not exist. ``wrote_blocks`` is called after
     every batch of rows; an exception in it ends the load of the table.
     """
+    create_filled(connection, table, block_size, obfuscate, wrote_blocks)
+    connection.execute(statement("load", "vacuum", table=sql.SQL(table.relation)))
+
+
+def create_filled(
+    connection: Connection, table: Table, block_size: int, obfuscate: bool, wrote_blocks: Callable[[int], None]
+) -> None:
+    """Create, fill and index a table, in one transaction."""
     name = sql.SQL(table.relation)
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute(statement("schema", "create_table", table=name))
@@ -77,7 +85,6 @@ def fill(
             cursor.execute(statement("load", "unset_text", table=name))
         if table.indexed:
             cursor.execute(statement("schema", "create_index", table=name))
-    connection.execute(statement("load", "vacuum", table=name))
 
 
 def batches(keys: Permutation, block_size: int, obfuscate: bool) -> Iterator[tuple[bytes, int]]:

@@ -205,6 +205,8 @@ CASES = [
     ("commits_waited", FAILS, syncs(240), "50.0 per sync"),
     ("commits_waited", HOLDS, syncs(1.1 * 12_000 + 3000), "12,000 updates"),
     ("commits_waited", UNKNOWN, syncs(1.1 * 12_000 + 3001), "more than 12,000 commits need"),
+    ("commits_waited", UNKNOWN, {**syncs(20_000), "others": OtherSessions()}, "among them: others', or the server's"),
+    ("commits_waited", UNKNOWN, {**syncs(20_000), "others": ALONE}, "are among them: the server's own, such as"),
     ("commits_waited", UNKNOWN, syncs(0), "no log sync was counted"),
     ("commits_waited", UNKNOWN, syncs(None), "log_syncs was not measured"),
     ("commits_waited", HOLDS, each_waited(10_800), "12,000 updates were committed, and 10,800 commits waited"),

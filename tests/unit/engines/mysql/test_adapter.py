@@ -8,6 +8,7 @@ import numpy as np
 import pymysql
 import pytest
 
+from factories.mysql_counters import changes_of
 from factories.tables import table
 from openslob.engines.facts import ServerFacts
 from openslob.engines.mysql import checks, counters
@@ -236,8 +237,12 @@ CHANGE = {
 }
 
 
+def delta_of(change):
+    return counters.to_delta(changes_of(change)[1])
+
+
 def test_differences_in_the_product_s_terms():
-    delta = counters.to_delta(CHANGE)
+    delta = delta_of(CHANGE)
     assert (delta.read_requests, delta.log_syncs, delta.rows_read, delta.rows_updated) == (100, 5, 704, 64)
     assert (delta.read_time_us, delta.rows_updated_in_place) == (50_000, 64)
     assert delta.wait_means_us == {"IO:innodb_data_file": 500}
@@ -269,7 +274,7 @@ def test_mysql_s_writes_are_those_of_pages_without_the_log_and_with_double_write
     delta = counters.to_delta({**MYSQL_CHANGE, **by_file})
     assert (delta.write_requests, delta.write_bytes) == (522 + 45752 + 40, 2 * 749600768 + 1048576)
     # Without performance_schema, nearly so.
-    estimate = counters.to_delta(MYSQL_CHANGE)
+    estimate = delta_of(MYSQL_CHANGE)
     assert estimate.write_requests == pytest.approx(delta.write_requests, rel=0.01)
     assert estimate.write_bytes == pytest.approx(delta.write_bytes, rel=0.01)
     # MariaDB counts the same itself.
@@ -289,7 +294,7 @@ def test_syncs_of_data_files_are_never_taken_for_those_of_the_log():
     assert "performance_schema" in unknown.unknown["log_syncs"]
     assert counters.to_delta({**every, "status.INNODB_OS_LOG_FSYNCS": 3.0}).log_syncs == 3
     # A file that was opened is among the others.
-    assert counters.to_delta({**every, "file.wait/io/file/innodb/innodb_data_file.others": 8.0}).log_syncs == 0
+    assert delta_of({**every, "file.wait/io/file/innodb/innodb_data_file.others": 8.0}).log_syncs == 0
 
 
 def test_what_is_not_counted_is_unknown_with_a_reason():
@@ -303,9 +308,40 @@ def test_what_is_not_counted_is_unknown_with_a_reason():
 @table("database, stored, refused", [("slob", "slob", False), ("MyDB", "MyDB", False), ("MyDB", "mydb", True)])
 def test_a_database_must_be_named_as_the_server_stores_it(database, stored, refused):
     """Two runs in one database would not see each other's lock, which goes by the name."""
-    with patch.object(checks, "query", lambda *_: [{"stored": stored}]):
+    with patch.object(checks, "query", lambda *_: [{"name": stored}]):
         if not refused:
             checks.require_stored_name(None, database)
             return
         with pytest.raises(UsageError, match=r"stores the name of the database MyDB as mydb .*; write it like that"):
             checks.require_stored_name(None, database)
+
+
+def capabilities_of(product, *enabled):
+    facts = replace(FACTS, product=product, settings={"performance_schema": "ON"})
+
+    def query(_connection, text, _values=None):
+        if enabled == (None,) and "innodb_metrics" in text:
+            raise pymysql.err.OperationalError(1227, "you need PROCESS")
+        return [{"name": name} for name in enabled] if "innodb_metrics" in text else []
+
+    with patch.object(checks, "query", query), patch.object(checks, "are_observed", lambda _: True):
+        return {each.name: each for each in checks.capabilities(None, facts)}
+
+
+@table(
+    ("product", "enabled", "missing"),
+    [
+        ("MySQL", (), {"checkpoints", "page splits"}),
+        ("MySQL", ("log_checkpoints",), {"page splits"}),
+        ("MySQL", ("log_checkpoints", "index_page_splits"), set()),
+        # Its status has them.
+        ("MariaDB", (), {"checkpoints"}),
+        # The right is another finding.
+        ("MySQL", (None,), set()),
+    ],
+)
+def test_counters_that_are_off_by_default_are_told_with_the_statement_that_turns_them_on(product, enabled, missing):
+    found = capabilities_of(product, *enabled)
+    assert {name for name, each in found.items() if not each.present} == missing
+    remedy = "SET GLOBAL innodb_monitor_enable = 'log_checkpoints' -- and"
+    assert "checkpoints" not in missing or found["checkpoints"].remedy.startswith(remedy)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from factories.tables import table
 from openslob.engines.base import CounterReading
-from openslob.engines.postgresql.counters import PostgresCounters
+from openslob.engines.postgresql.counters import PACKAGE, PostgresCounters, ordered
 from openslob.engines.postgresql.delta import to_delta
+from openslob.engines.sql import read_statements
 
 BLOCK = 8192
 # As version 18 counts: data by any process, and the log.
@@ -63,6 +64,21 @@ def test_an_entry_that_appears_during_the_run_counts_in_full():
     after = {name: float(value) for name, value in {**DATA, **LOG}.items()}
     delta = counters.difference(CounterReading(0, before, ""), CounterReading(1, after, ""))
     assert (delta.read_requests, delta.read_bytes, delta.log_syncs) == (40, 100 * BLOCK, 6)
+
+
+STATISTICS = [name for name in read_statements(PACKAGE, "counters") if not name.startswith("together")]
+
+
+def test_the_clock_is_read_after_all_counts_where_none_of_them_keeps_the_reading_waiting():
+    names = [name for name in STATISTICS if name != "log_position"]
+    assert ordered(names, prompt=True) == names
+    assert names[-1] == "clock"
+
+
+def test_a_reading_that_waits_for_the_statistics_is_dated_before_the_wait_and_after_what_is_exact():
+    found = ordered(STATISTICS, prompt=False)
+    assert found[:2] == ["log_position", "clock"]
+    assert sorted(found) == sorted(STATISTICS)
 
 
 # --- what is the test's, and what others did

@@ -15,8 +15,12 @@ SELECT VARIABLE_NAME AS name, VARIABLE_SCOPE AS scope, READ_ONLY AS read_only, V
 INTO OUTFILE 'settings.tsv'
 
 -- name: of_sessions
--- MySQL, whose catalogue does not say which a session may change. Result: Variable_name, Value.
+-- MySQL, whose catalogue does not say which a session has for itself. Result: Variable_name, Value.
 SHOW SESSION VARIABLES
+
+-- name: own
+-- Fails for a setting of the whole server.
+SELECT @@SESSION.{setting} AS value
 
 -- name: set
 -- Parameter: value.

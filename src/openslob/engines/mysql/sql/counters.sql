@@ -1,6 +1,7 @@
 -- Purpose:  the server's cumulative counters, in one statement so that they are of one moment (except `commits`).
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later; each part is read where the server has it (counters.py).
--- Placeholders (quoted by names.py): status, the view of global status. Parameters: database; folder, its name in files.
+-- Placeholders (quoted by names.py): status, the view of global status. Parameters: database; folder, its name in files;
+--           tables, a pattern of the names of our tables.
 -- Result:   source, name, value.
 
 -- name: clock
@@ -10,7 +11,7 @@ SELECT 'clock' AS source, 'us' AS name, TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'197
 -- name: status
 SELECT 'status', UPPER(variable_name), CAST(variable_value AS DECIMAL(30)) FROM {status}
 WHERE variable_name IN (
-    'COM_COMMIT', 'HANDLER_DELETE', 'HANDLER_UPDATE', 'HANDLER_WRITE',
+    'COM_COMMIT',
     'INNODB_BUFFER_POOL_PAGES_SPLIT', 'INNODB_BUFFER_POOL_READ_REQUESTS', 'INNODB_BUFFER_POOL_READS',
     'INNODB_DATA_FSYNCS', 'INNODB_DATA_READ', 'INNODB_DATA_READS', 'INNODB_DATA_WRITES', 'INNODB_DATA_WRITTEN',
     'INNODB_LOG_WRITES', 'INNODB_OS_LOG_FSYNCS', 'INNODB_OS_LOG_WRITTEN', 'INNODB_PAGES_WRITTEN',
@@ -21,6 +22,17 @@ WHERE variable_name IN (
 -- MySQL's INNODB_DATA_WRITTEN counts the log's bytes too, and those of a page once, though it is written twice.
 SELECT 'pages', 'write_bytes', SUM(variable_value) * @@innodb_page_size FROM {status}
 WHERE variable_name IN ('INNODB_PAGES_WRITTEN', 'INNODB_DBLWR_PAGES_WRITTEN')
+
+-- name: changed_mariadb
+-- Rows that anybody changed, in tables of any engine. MariaDB counts those of temporary results apart.
+SELECT 'every', 'rows_changed', SUM(variable_value) FROM {status}
+WHERE variable_name IN ('HANDLER_DELETE', 'HANDLER_UPDATE', 'HANDLER_WRITE')
+
+-- name: changed_mysql
+-- Rows that anybody changed, in InnoDB's tables that are not the server's own (before 8.0.19 those, too). In MySQL the
+-- handler's counts include temporary results: a query of innodb_metrics writes 314 rows of one, by HANDLER_WRITE.
+SELECT 'every', 'rows_changed', SUM(variable_value) FROM {status}
+WHERE variable_name IN ('INNODB_ROWS_DELETED', 'INNODB_ROWS_INSERTED', 'INNODB_ROWS_UPDATED')
 
 -- name: commits
 -- MySQL shows counts of statements only in this way.
@@ -36,16 +48,19 @@ SELECT 'changes', table_name, rows_changed FROM information_schema.table_statist
 WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
 
 -- name: userstat_sharing
--- Rows of others' tables that were read; rows of the test tables, however they were found; rows changed in all tables
--- but others'. Rows of tables that this user may not read are left out, so that a part of what others did is missing.
+-- Rows of others' tables that were read; rows of the test tables, however they were found; those of all rows changed that
+-- are ours or the server's. Rows of tables that this user may not read are left out, so that a part of what others did is
+-- missing.
 SELECT 'others', 'rows_read', COALESCE(SUM(rows_read), 0) FROM information_schema.table_statistics
-WHERE table_schema NOT IN (%(database)s, 'information_schema', 'mysql', 'performance_schema', 'sys')
+WHERE table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')
+  AND NOT (table_schema = %(database)s AND table_name REGEXP %(tables)s)
 UNION ALL
 SELECT 'sharing', 'rows_read', COALESCE(SUM(rows_read), 0) FROM information_schema.table_statistics
 WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
 UNION ALL
 SELECT 'sharing', 'rows_changed', COALESCE(SUM(rows_changed), 0) FROM information_schema.table_statistics
-WHERE table_schema IN (%(database)s, 'mysql', 'performance_schema', 'sys')
+WHERE table_schema IN ('mysql', 'performance_schema', 'sys')
+   OR table_schema = %(database)s AND table_name REGEXP %(tables)s
 
 -- name: table_io_visits
 -- The same by performance_schema, where it instruments tables.
@@ -64,7 +79,8 @@ WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$' AN
 
 -- name: table_io_sharing
 SELECT 'others', 'rows_read', COALESCE(SUM(count_fetch), 0) FROM performance_schema.table_io_waits_summary_by_table
-WHERE object_schema NOT IN (%(database)s, 'information_schema', 'mysql', 'performance_schema', 'sys')
+WHERE object_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')
+  AND NOT (object_schema = %(database)s AND object_name REGEXP %(tables)s)
   AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
               WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
 UNION ALL
@@ -72,10 +88,21 @@ SELECT 'sharing', 'rows_read', COALESCE(SUM(count_fetch), 0) FROM performance_sc
 WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$'
   AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
               WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
-UNION ALL
+
+-- name: table_io_changed_mariadb
+-- Those of all rows changed that are ours or the server's.
 SELECT 'sharing', 'rows_changed', COALESCE(SUM(count_insert + count_update + count_delete), 0)
 FROM performance_schema.table_io_waits_summary_by_table
-WHERE object_schema IN (%(database)s, 'mysql', 'performance_schema', 'sys')
+WHERE (object_schema IN ('mysql', 'performance_schema', 'sys')
+       OR object_schema = %(database)s AND object_name REGEXP %(tables)s)
+  AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
+              WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
+
+-- name: table_io_changed_mysql
+-- The same; those that are not InnoDB's are not among all rows changed.
+SELECT 'sharing', 'rows_changed', COALESCE(SUM(count_insert + count_update + count_delete), 0)
+FROM performance_schema.table_io_waits_summary_by_table
+WHERE object_schema = %(database)s AND object_name REGEXP %(tables)s AND object_name NOT IN ('roster', 'borrowed')
   AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
               WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
 

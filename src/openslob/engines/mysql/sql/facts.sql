@@ -15,7 +15,7 @@ SHOW GLOBAL VARIABLES WHERE Variable_name IN (
     'innodb_buffer_pool_size', 'innodb_change_buffering', 'innodb_checksum_algorithm', 'innodb_data_file_buffering',
     'innodb_dedicated_server', 'innodb_doublewrite', 'innodb_flush_log_at_timeout', 'innodb_flush_log_at_trx_commit',
     'innodb_flush_method', 'innodb_flush_neighbors', 'innodb_flush_sync', 'innodb_io_capacity',
-    'innodb_io_capacity_max', 'innodb_log_buffer_size', 'innodb_log_file_buffering', 'innodb_log_file_size',
+    'innodb_io_capacity_max', 'innodb_log_buffer_size', 'innodb_log_file_buffering', 'innodb_log_file_mmap', 'innodb_log_file_size',
     'innodb_lru_scan_depth', 'innodb_max_dirty_pages_pct', 'innodb_page_cleaners', 'innodb_page_size',
     'innodb_purge_threads', 'innodb_random_read_ahead', 'innodb_read_ahead_threshold', 'innodb_read_io_threads',
     'innodb_redo_log_capacity', 'innodb_stats_auto_recalc', 'innodb_use_native_aio', 'innodb_write_io_threads',
@@ -45,8 +45,8 @@ SELECT CONNECTION_ID() AS number, @@version AS told_by
 SELECT HOST AS address FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()
 
 -- name: stored_name
--- Result: the name as the server stores it.
-SELECT IF(@@lower_case_table_names = 1, LOWER(%(database)s), %(database)s) AS stored
+-- Result: name, as the server stores it.
+SELECT IF(@@lower_case_table_names = 1, LOWER(%(database)s), %(database)s) AS name
 
 -- name: grants
 -- Result: one GRANT statement a row, of this user and its active roles; the column's name contains the user.

@@ -31,11 +31,9 @@ ALTER TABLE {table} ADD UNIQUE INDEX custid (custid)
 
 -- name: tables
 -- Our tables, the manifest first: without it nothing counts as loaded.
--- Result: name.
+-- Parameter tables, a pattern of their names. Result: name.
 SELECT table_name AS name FROM information_schema.tables
-WHERE table_schema = %(database)s
-  AND (table_name IN ('manifest', 'roster', 'borrowed')
-       OR table_name REGEXP '^(cf[12]_[1-9][0-9]*|ledger_(sessions|rows|heartbeat))$')
+WHERE table_schema = %(database)s AND table_name REGEXP %(tables)s
 ORDER BY table_name <> 'manifest', table_name
 
 -- name: routines

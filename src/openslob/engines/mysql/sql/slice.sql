@@ -121,7 +121,8 @@ slice: BEGIN
         -- Of a common start, the loop waits for the begin. A sleep that the slice before cut short is none.
         SET waits = step_aside > 0 AND resume_us < not_before_us AND begin_us < until_us;
         IF NOT waits THEN
-            DO SLEEP((LEAST(begin_us, until_us) - now_us) / 1e6);
+            -- MySQL refuses to sleep for less than no time.
+            DO SLEEP(GREATEST(LEAST(begin_us, until_us) - now_us, 0) / 1e6);
         END IF;
     END IF;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));

@@ -113,11 +113,11 @@ SELECT 'private_indexes', '', to_jsonb(s) FROM (
       FROM pg_class AS c
      WHERE c.relpersistence = 't' AND c.relkind = 'i' AND c.relname ~ '^cf1_[1-9][0-9]*_custid_idx$') AS s
 
--- name: clock
-SELECT 'clock', '', jsonb_build_object('us', (date_part('epoch', clock_timestamp()) * 1e6)::bigint)
-
 -- name: timing
 -- Whether I/O is timed, which may change at any moment. Versions without a setting do not have what it turns on, either.
 SELECT 'timing', '', jsonb_build_object(
            'data', (coalesce(current_setting('track_io_timing', true), 'on') = 'on')::int,
            'log', (coalesce(current_setting('track_wal_io_timing', true), 'on') = 'on')::int)
+
+-- name: clock
+SELECT 'clock', '', jsonb_build_object('us', (date_part('epoch', clock_timestamp()) * 1e6)::bigint)

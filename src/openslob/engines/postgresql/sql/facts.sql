@@ -94,7 +94,7 @@ SELECT CASE
            %(schema)s) END AS schema
 
 -- name: role
--- Result: whether this role may use or create the schema, create objects in it, run a checkpoint, see other sessions;
+-- Result: whether this role may use or create the schema, create objects in it, see other sessions;
 -- names quoted by the server.
 SELECT quote_ident(current_user) AS name,
        quote_ident(current_database()) AS database,
@@ -107,10 +107,14 @@ SELECT quote_ident(current_user) AS name,
        has_database_privilege(current_database(), 'CREATE') AS may_make_schema,
        coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'USAGE'), false) AS may_use,
        coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'CREATE'), false) AS may_create,
-       coalesce(pg_has_role((SELECT oid FROM pg_roles WHERE rolname = 'pg_checkpoint'), 'USAGE'), false) AS may_checkpoint,
        pg_has_role('pg_read_all_stats', 'USAGE') AS may_see_all,
        pg_is_in_recovery() AS standby,
        current_setting('default_transaction_read_only')::boolean AS read_only
+  FROM pg_roles WHERE rolname = current_user
+
+-- name: may_checkpoint
+-- Result: whether this role may run CHECKPOINT. To ask costs nothing; to be refused is an error in the server's log.
+SELECT rolsuper OR coalesce(pg_has_role((SELECT oid FROM pg_roles WHERE rolname = 'pg_checkpoint'), 'USAGE'), false)
   FROM pg_roles WHERE rolname = current_user
 
 -- name: table_sizes

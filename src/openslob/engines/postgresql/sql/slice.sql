@@ -258,8 +258,9 @@ BEGIN
         END IF;
     END LOOP;
     ops := op - first_op;
-    sum_us[1:3] := ARRAY[select_us, update_us, scan_us];
-    max_us[1:3] := ARRAY[slowest_select, slowest_update, slowest_scan];
+    -- PL/pgSQL assigns to slices of arrays since 14 only.
+    sum_us := ARRAY[select_us, update_us, scan_us] || sum_us[4:];
+    max_us := ARRAY[slowest_select, slowest_update, slowest_scan] || max_us[4:];
     began_us := date_part('epoch', began_at) * 1e6::float8;
     ended_us := date_part('epoch', ended_at) * 1e6::float8;
     resume_us := date_part('epoch', resume_at) * 1e6::float8;
