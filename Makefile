@@ -32,9 +32,9 @@ format: $(VENV)/.ready
 docs: $(VENV)/.ready
 	OPENSLOB_GALLERY=1 NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
 
-# Every command of README and the documentation, typed as printed, in order, from nothing: some minutes.
+# Every command of README and the documentation, typed as printed, in order, from nothing, and the workflow to copy.
 walk: $(VENV)/.ready
-	WALK=all $(VENV)/bin/pytest -q tests/real/test_walk.py
+	WALK=all $(VENV)/bin/pytest -q tests/real/test_walk.py tests/real/test_ci_workflow.py
 
 # Lines and branches that tests run, in processes of their own, too.
 coverage: $(VENV)/.ready

@@ -9,7 +9,6 @@ from itertools import pairwise
 import pytest
 
 from factories.running import eventually
-from factories.subjects import SAME_WORK_LOOP
 from openslob.engines.base import SliceRequest
 from openslob.histogram import lower_edge_us
 from openslob.method import OpKind
@@ -17,7 +16,6 @@ from openslob.run.plan import Phase, first_due_ns
 from openslob.units import NANOS
 
 pytestmark = pytest.mark.server
-NOT_ON = SAME_WORK_LOOP
 
 MS = 1_000_000
 # A session may wake up late on a busy host, and between two operations, but not by as much as the waits that are looked

@@ -7,12 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from factories.subjects import COLUMNS, SAME_WORK_LOOP, SCALE, SCAN_ROWS
+from factories.subjects import COLUMNS, SCALE, SCAN_ROWS
 from openslob.histogram import BUCKETS, bucket_of, lower_edge_us
 from openslob.method import OpKind, is_due, kind_of
 
 pytestmark = pytest.mark.server
-NOT_ON = SAME_WORK_LOOP
 
 UPDATE_PCTS = (0, 1, 10, 33, 50, 67, 99, 100)
 SMALL_SLICES = (1, 7, 30, 62, 100, 50)

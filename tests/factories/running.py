@@ -61,18 +61,6 @@ def measured(engine, results, interrupt=None, hire=local_crew, **parameters):
     return runner.run(engine, request, interrupt or Interrupt(), ignore, render)
 
 
-def counted(engine, results, **parameters):
-    """`measured`, again if the host was too busy for a moment to read the counters in time.
-
-    The longer the run, the later they may be read.
-    """
-    for _ in range(4):
-        finished = measured(engine, results, **{"run_time": 3, **parameters})
-        if verdicts_of(finished.record)["counts_agree"].verdict is not Holds.UNKNOWN:
-            break
-    return finished
-
-
 def eventually(true, seconds=60):
     """Whether ``true()`` comes true within so many seconds."""
     return any(true() or time.sleep(0.1) for _ in range(seconds * 10))

@@ -37,7 +37,6 @@ STRANGER = "promised"
 # Name -> module with `start(make_server, version) -> Subject`, and the version, or the URL of a server that runs.
 SUBJECTS = {
     "postgresql-18": ("factories.subject_postgresql", "18"),
-    "postgresql-16": ("factories.subject_postgresql", "16"),
     "mariadb-10.11": ("factories.subject_mariadb", "10.11"),
     # Somebody else's servers, of the oldest releases that are promised.
     "postgresql-13": ("factories.subject_postgresql", STRANGER),
@@ -51,8 +50,6 @@ _MODULES = {
     "mariadb": "factories.subject_mariadb",
     "mysql": "factories.subject_mysql",
 }
-# PostgreSQL's work loop is the same text in every version: the oldest and the newest show it.
-SAME_WORK_LOOP = frozenset({"postgresql-16"})
 
 
 @dataclass(frozen=True)

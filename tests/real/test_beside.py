@@ -8,7 +8,7 @@ import pytest
 from psycopg import conninfo
 
 from factories.programs import DEBIAN_POSTGRESQL
-from factories.running import DATA, counted, eventually, judged, load, verdicts_of
+from factories.running import DATA, eventually, judged, load, measured, verdicts_of
 from factories.strangers import repeated
 from openslob.engines.postgresql.adapter import connect
 from openslob.record.model import Holds
@@ -81,7 +81,7 @@ def until_cancelled(session, statement):
 
 def run_beside(url, statement, results):
     with working(url, statement):
-        return counted(connect(url), results, **LOAD).record
+        return measured(connect(url), results, **LOAD).record
 
 
 def has_rates(record):
@@ -123,7 +123,7 @@ def test_before_18_the_tests_tables_are(old, results, statement):
 
 
 def test_a_server_of_ones_own(newest, results):
-    record = counted(connect(newest), results, **LOAD).record
+    record = measured(connect(newest), results, **LOAD).record
     judged(record, "alone_on_server")
     assert not has_rates(record) or all(record.summary[name].value for name in (*WHOLE_SERVER, *SINCE_18))
 

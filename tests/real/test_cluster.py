@@ -9,7 +9,7 @@ import time
 import psycopg
 import pytest
 
-from factories.running import counted, ignore, judged, measured, rows_of, slob
+from factories.running import ignore, judged, measured, rows_of, slob
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.errors import SlobError, UsageError
@@ -60,7 +60,7 @@ def test_standbys_follow_and_have_settings_of_their_own(servers):
 
 
 def test_sessions_work_on_all_instances_and_their_figures_add_up(engine, servers, tmp_path):
-    finished = counted(engine, tmp_path, **DATA, sessions=6, update_pct=0, work_unit=4)
+    finished = measured(engine, tmp_path, **DATA, sessions=6, update_pct=0, work_unit=4)
     record = finished.record
     assert [row.role for row in record.instances] == ["read-write", "read-only", "read-only"]
     assert [row.sessions for row in record.instances] == [2, 2, 2]
@@ -107,7 +107,7 @@ def test_updates_on_a_standby_are_refused_in_one_line(engine, servers, tmp_path)
 
 def test_the_primary_alone_updates_while_its_standbys_follow(servers, tmp_path):
     engine, _ = registry.resolve(NAMES[0])
-    record = counted(engine, tmp_path, **DATA, sessions=2, update_pct=50, work_unit=2, run_time=2).record
+    record = measured(engine, tmp_path, **DATA, sessions=2, update_pct=50, work_unit=2, run_time=2).record
     assert record.instances == ()
     assert record.summary["updates_total"].value > 0
     assert record.summary["conflicts_total"].value == 0

@@ -11,7 +11,7 @@ import pytest
 from factories.foreign_mariadb import ForeignMariaDb
 from factories.foreign_postgresql import PASSWORD, make_certificates, relay
 from factories.programs import need_mariadb
-from factories.running import counted, ignore, slob, too_busy, verdicts_of
+from factories.running import ignore, measured, slob, too_busy, verdicts_of
 from openslob.engines.mysql.slice_procedure import compose_slice
 from openslob.engines.registry import engine_for
 from openslob.errors import SlobError
@@ -59,7 +59,7 @@ def test_an_ordinary_user_is_measured_through_tls(secure, tmp_path):
     engine = engine_for(verified(secure))
     with engine.exclusive("load"):
         engine.data.load(small().data(engine.facts().block_size), 1, ignore, lambda: False)
-    record = counted(engine, tmp_path, **SMALL, sessions=2, work_unit=8, run_time=2, update_pct=20).record
+    record = measured(engine, tmp_path, **SMALL, sessions=2, work_unit=8, run_time=2, update_pct=20).record
     assert record.errors == ()
     assert record.engine["connection"]["transport"].startswith("TLSv1.3, TLS_")
     assert PASSWORD not in record.model_dump_json()

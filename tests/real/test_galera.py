@@ -7,7 +7,7 @@ import time
 import pytest
 
 from factories import galera
-from factories.running import FULL_SPEED, counted, ignore, judged, verdicts_of
+from factories.running import FULL_SPEED, ignore, judged, measured, verdicts_of
 from openslob.durability.failover.conduct import Conduct, Request
 from openslob.durability.failover.servers import ManagedNodes
 from openslob.engines import registry
@@ -73,7 +73,7 @@ def test_every_node_has_what_was_loaded_though_its_pages_may_be_others(nodes, en
 
 def test_refused_updates_are_run_again_and_counted(engine, nodes, tmp_path):
     load = {**DATA, "scale": ROWS, "update_pct": 50, "work_unit": 1, "sessions": 3, "commit_mode": "nowait"}
-    record = counted(engine, tmp_path, **load, **FULL_SPEED).record
+    record = measured(engine, tmp_path, **load, **FULL_SPEED).record
     assert record.status == Status.COMPLETE
     assert record.errors == ()
     # On every node: of nodes that differ all values would be there.

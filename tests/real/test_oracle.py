@@ -2,7 +2,6 @@
 
 import pytest
 
-from factories import running
 from factories.oracle.process import StandInProcess
 from factories.oracle.standin_world import BYTES_OF_REDO_PER_OPERATION, BYTES_OF_REDO_PER_ROW, INDEX_VISITS, Pace
 from factories.running import (
@@ -54,7 +53,7 @@ def target(standin, tmp_path):
 
 @pytest.fixture(scope="module")
 def finished(standin, tmp_path_factory):
-    return running.counted(registry.engine_for(standin.url), tmp_path_factory.mktemp("results"), **MIX)
+    return measured(registry.engine_for(standin.url), tmp_path_factory.mktemp("results"), **MIX)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from factories.running import SCALE, SCHEMAS, Target, counted, judged, load, measured, slob, too_busy, verdicts_of
+from factories.running import SCALE, SCHEMAS, Target, judged, load, measured, slob, too_busy, verdicts_of
 from openslob import disk
 from openslob.engines.postgresql import local_path
 from openslob.engines.postgresql.tables import fill
@@ -93,7 +93,7 @@ def test_a_copy_that_is_not_as_it_should_be_is_refused(connection, monkeypatch):
 
 
 def test_a_run_reads_privately_and_from_the_device(engine, tmp_path):
-    record = counted(engine, tmp_path, **LOCAL).record
+    record = measured(engine, tmp_path, **LOCAL).record
     verdicts = verdicts_of(record)
     assert record.status is Status.COMPLETE
     for name in ("block_path", "counts_agree", "exact_mix", "reads_reached_device"):
@@ -192,7 +192,7 @@ def test_memory_speed_storage_is_called_so(make_server, tmp_path):
     place = Path("/dev/shm") / f"slob-test-{os.getpid()}"
     server = make_server(name="inmemory", data_dir=place, io="buffered", cpus="0", cache_bytes=4 << 20)
     try:
-        record = counted(load(server), tmp_path, **LOCAL).record
+        record = measured(load(server), tmp_path, **LOCAL).record
     finally:
         server.destroy()
     assert record.environment["data"]["file_system"] == "tmpfs"

@@ -13,7 +13,6 @@ from factories.running import (
     SCAN_ROWS,
     SCHEMAS,
     Target,
-    counted,
     judged,
     load,
     measured,
@@ -54,19 +53,19 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def physical(small_cache, results):
-    return counted(small_cache, results, mode="pio", **MIX)
+    return measured(small_cache, results, mode="pio", **MIX)
 
 
 @pytest.fixture(scope="module")
 def buffered(pg_buffered, results):
-    return counted(load(pg_buffered), results, mode="pio", **MIX)
+    return measured(load(pg_buffered), results, mode="pio", **MIX)
 
 
 @pytest.fixture(scope="module")
 def cached(pg_server, results):
     """Data of half the cache, which the product itself reads into it first."""
     half = {"scale": str(SCALE // 8), "update_pct": 1}
-    return counted(load(pg_server), results, **{**MIX, **half}, mode="lio", warmup=0.5)
+    return measured(load(pg_server), results, **{**MIX, **half}, mode="lio", warmup=0.5)
 
 
 @pytest.fixture(params=["physical", "buffered", "cached"])
@@ -280,7 +279,7 @@ def test_work_loop_ends_each_session_after_so_many_operations(small_cache, resul
 def test_warm_up_is_run_and_not_counted(small_cache, results):
     with closing(small_cache.open_counters()) as counters:
         before = counters.read()
-        finished = counted(small_cache, results, sessions=2, update_pct=100, work_unit=1, warmup=1)
+        finished = measured(small_cache, results, sessions=2, update_pct=100, work_unit=1, warmup=1)
         all_of_it = counters.difference(before, counters.read()).rows_updated
     recorded = finished.record.summary["ops_total"].value
     if judged(finished.record, "counts_agree"):

@@ -1,4 +1,4 @@
-"""A reader types what README and two tutorials print: every command works as printed, in order, from nothing.
+"""A reader types what the README prints: every command works as printed, in order, from nothing.
 
 All pages are walked by `make walk`, which takes some minutes.
 """
@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from factories.paths import ROOT
-from factories.printed_commands import DOCS, PAGES
+from factories.printed_commands import PAGES
 from factories.walk import EVERYTHING, home, steps, typed
 from openslob.cli import demo
 
-# What a reader types first. The storage engineer's tutorial mostly waits for fio, which README does, too.
-FIRST = (ROOT / "README.md", DOCS / "tutorials" / "dba.md", DOCS / "tutorials" / "ci.md")
+FIRST = (ROOT / "README.md",)
 
 
 @pytest.mark.server

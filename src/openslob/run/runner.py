@@ -37,7 +37,7 @@ from openslob.run.recorder import Recorder
 from openslob.run.samplers import Samplers
 from openslob.run.session_pool import SessionPool, ignore
 from openslob.run.warmup import WarmupMonitor
-from openslob.run.window import WindowReadings, counted_between, read_ahead_s
+from openslob.run.window import READ_EARLIER_S, WindowReadings, counted_between, read_ahead_s, read_opening
 from openslob.units import NANOS
 from openslob.workload import Mode, Workload
 
@@ -250,7 +250,8 @@ class _Run:
         if self._workload.warmup or self._request.steady_limit_s:
             self._warm_up(held, session_pool, plans, self._begin_ns(offset_ns, session_pool.crew.lead_s))
         with self._reports.around(self._attach_to(folder), self._builder.notes, self._show, self._patience):
-            begin_ns = self._begin_ns(offset_ns, samplers.reading_s + session_pool.crew.lead_s)
+            more_s = READ_EARLIER_S[0] + samplers.reading_s + session_pool.crew.lead_s
+            begin_ns = self._begin_ns(offset_ns, more_s)
             readings = self._window(folder, held, session_pool, samplers, plans, begin_ns, offset_ns)
         return ours_alone(self._measurement(readings, session_pool, samplers, blocks_before))
 
@@ -306,8 +307,9 @@ class _Run:
         def read_before() -> None:
             samplers.get_ready()
             ahead_s = read_ahead_s(load.run_time, len(plans), max(1, len(self._facts.instances)), samplers.reading_s)
-            time.sleep(max(0.0, (begin_ns - offset_ns - time.time_ns()) / NANOS - ahead_s))
-            readings.before = samplers.opening_reading()
+            # The server's clock is known to half of what its reading takes.
+            begins_ns = begin_ns - offset_ns - int(samplers.reading_s / 2 * NANOS)
+            readings.before = read_opening(samplers, begins_ns, ahead_s)
             recorder.reading(readings.before)
             to_begin_s = (begin_ns - offset_ns - time.time_ns()) / NANOS
             samplers.start(to_begin_s - between_slices_s(len(plans)))

@@ -20,7 +20,7 @@ from openslob.run.plan import session_plans
 from openslob.run.recorder import Recorder
 from openslob.run.samplers import Samplers as RealSamplers
 from openslob.run.samplers import SystemReading
-from openslob.run.window import WindowReadings, counted_between, read_ahead_s
+from openslob.run.window import WindowReadings, counted_between, read_ahead_s, read_opening
 from openslob.run.worker import SliceDone
 from openslob.units import NANOS
 from openslob.workload import Workload
@@ -286,8 +286,44 @@ def sliced(number, ops):
         (2.0, 1, 0.003, 0.0121),  # what a reading takes on a busy host
         (300.0, 1, 0.003, 0.04),
         (300.0, 1000, 0.003, 0.112),
-        (300.0, 1, 0.1, 0.12),  # this server takes long
+        (300.0, 1, 0.1, 0.2),  # this server takes long
     ],
 )
 def test_counters_are_read_so_early_that_they_are_there_when_the_window_begins(run_time, sessions, reading_s, ahead_s):
     assert read_ahead_s(run_time, sessions, 1, reading_s) == pytest.approx(ahead_s)
+
+
+class Clock:
+    """A clock of this host that only sleep and readings move, and the readings that it dates."""
+
+    def __init__(self, monkeypatch, *took_s):
+        self.now_ns, self.took_s, self.asked_s = BEGIN - NANOS, iter(took_s), []
+        monkeypatch.setattr("openslob.run.window.time.time_ns", lambda: self.now_ns)
+        monkeypatch.setattr("openslob.run.window.time.sleep", self.move)
+
+    def move(self, seconds):
+        self.now_ns += round(seconds * NANOS)
+
+    def opening_reading(self):
+        asked_s = (self.now_ns - BEGIN) / NANOS
+        self.asked_s.append(asked_s)
+        self.move(next(self.took_s))
+        return reading(asked_s, len(self.asked_s))
+
+
+@table(
+    ("took_s", "asked_s", "kept_s"),
+    [
+        ((0.01, 0.01, 0.01), [-0.25, -0.1, -0.02], -0.02),
+        ((0.01, 0.01, 0.05), [-0.25, -0.1, -0.02], -0.1),  # the last one was not there in time
+        ((0.01, 0.2), [-0.25, -0.1], -0.25),
+        ((0.17, 0.01), [-0.25, -0.02], -0.02),  # the second one's time had passed
+        ((0.24,), [-0.25], -0.25),
+        ((0.3,), [-0.25], 0.05),  # it has counts of the load, and is dated after its begin
+    ],
+)
+def test_the_last_reading_that_was_there_before_the_begin_is_kept(monkeypatch, took_s, asked_s, kept_s):
+    clock = Clock(monkeypatch, *took_s)
+    kept = read_opening(clock, BEGIN, 0.02)
+    assert clock.asked_s == pytest.approx(asked_s)
+    assert (kept.counters.server_ns - BEGIN) / NANOS == pytest.approx(kept_s)
