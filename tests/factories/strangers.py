@@ -125,7 +125,7 @@ class PostgresqlStranger(Stranger):
     @contextmanager
     def writer(self):
         self._server.ask(
-            "CREATE TABLE IF NOT EXISTS busy AS SELECT n, 0 AS v FROM generate_series(1, 20000) AS n", "others"
+            "CREATE TABLE IF NOT EXISTS busy AS SELECT n, 0 AS v FROM generate_series(1, 2000) AS n", "others"
         )
         with (
             closing(psycopg.connect(self._server.url(database="others"), autocommit=True)) as connection,

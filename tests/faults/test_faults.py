@@ -26,7 +26,6 @@ STATUS = {
 }  # fmt: skip
 
 
-@pytest.mark.timeout(900)  # however busy the host is
 @pytest.mark.parametrize(
     ("fault", "engine"), CASES, ids=[f"{engine or 'none'}-{fault.name}" for fault, engine in CASES]
 )

@@ -55,7 +55,7 @@ class Own:
 @pytest.fixture(scope="session")
 def own(stranger, request, tmp_path_factory):
     """Nothing is granted or loaded yet."""
-    seconds = "10" if request.config.getoption("--every-server") else "3"
+    seconds = "10" if request.config.getoption("--every-server") else "2"
     return Own(stranger, tmp_path_factory.mktemp("records"), seconds)
 
 
@@ -150,7 +150,7 @@ def test_the_figures_follow_from_the_raw_files(own, cell):
 
 
 def test_a_sweep(own, cell):
-    own.slob("sweep", "--sessions", "1,2", "--update-pct", "0,20", "--run-time", "2", "--warmup", "0",
+    own.slob("sweep", "--sessions", "1,2", "--update-pct", "0,20", "--run-time", "1", "--warmup", "0",
              "--results", own.results)  # fmt: skip
     cell("sweep")
 
@@ -171,7 +171,7 @@ def test_watch(own, cell):
 def test_a_second_session_that_writes_is_noticed(own, cell, request):
     """And nobody is where nobody is: the runs before it were alone. A busy host may keep the samples away."""
     with own.stranger.writer():
-        record = own.measured("run", "beside", *LOAD, "--update-pct", "33", "--run-time", "3")
+        record = own.measured("run", "beside", *LOAD, "--update-pct", "33", "--run-time", "2")
     alone = {verdict["name"]: verdict for verdict in record["verdicts"]}["alone_on_server"]
     missed = () if request.config.getoption("--every-server") else ("unknown",)
     assert alone["verdict"] in ("fails", *missed), alone

@@ -64,7 +64,6 @@ def records(job: github_job.Job) -> list[dict]:
 
 
 @pytest.mark.server
-@pytest.mark.timeout(900)
 def test_equal_states_pass_on_any_host_and_each_run_has_a_start_of_its_own(conduct):
     job = conduct(files(database(QUICK)), {"README": "of no importance\n"}, 2, "some-other-host")
     assert job.code == 0, job.output
@@ -79,7 +78,6 @@ def test_equal_states_pass_on_any_host_and_each_run_has_a_start_of_its_own(condu
 
 
 @pytest.mark.server
-@pytest.mark.timeout(900)
 @pytest.mark.skipif(not EVERYTHING, reason="`make walk` makes these runs; tests/unit/cli/test_ci.py has the verdicts")
 def test_a_slower_head_fails(conduct):
     job = conduct(files(database(QUICK)), {"docs/ci/database.sh": database(SLOW)}, 3)

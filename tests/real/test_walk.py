@@ -18,7 +18,6 @@ FIRST = (ROOT / "README.md",)
 
 
 @pytest.mark.server
-@pytest.mark.timeout(1800 if EVERYTHING else 300)
 @pytest.mark.parametrize("page", PAGES if EVERYTHING else FIRST, ids=lambda page: page.name)
 def test_commands_of_a_page_work_as_printed(page):
     commands = steps(page)
@@ -30,7 +29,6 @@ def test_commands_of_a_page_work_as_printed(page):
 
 
 @pytest.mark.server
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(not EVERYTHING, reason="`make walk` types them; README has nearly the same commands")
 def test_the_closing_commands_of_the_demonstration_work():
     printed = demo.next_steps(Path("results"), keep=False).splitlines()
