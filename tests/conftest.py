@@ -16,6 +16,7 @@ from unittest.mock import patch
 import pytest
 import typer
 import typer.testing
+from altair.utils import schemapi
 from hypothesis import settings
 
 from factories import marks, strangers, subjects, tried, versions
@@ -81,6 +82,13 @@ def one_command_tree() -> Iterator[None]:
     """The tree of all commands is built once: that takes longer than most commands."""
     built = cache(typer.main.get_command)
     with patch("typer.main.get_command", built), patch("typer.testing._get_command", built):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pictures_checked_whole() -> Iterator[None]:
+    """Altair checks no part of a picture as it is made, which takes longer than all else: tests check it whole."""
+    with schemapi.debug_mode(False):
         yield
 
 

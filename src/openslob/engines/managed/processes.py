@@ -174,12 +174,20 @@ def _has_ended(process: psutil.Process) -> bool:
         return True
 
 
-def became_ready(is_ready: Callable[[], bool], pid: int, seconds: float) -> bool:
-    """Wait until a server that was just started as process ``pid`` is ready; return False if it ends or takes longer.
+def why_not_ready(is_ready: Callable[[], bool], pid: int, seconds: float) -> str | None:
+    """Wait until a server that was just started as process ``pid`` is ready; else return that it ended or takes longer.
 
     It is ready only while it lives: its last words in the pid file are those of a living server.
     """
-    return wait(lambda: is_ready() or not _lives(pid), seconds) and is_ready()
+    give_up = time.monotonic() + seconds
+    while time.monotonic() < give_up:
+        lives = _lives(pid)
+        if is_ready():
+            return None
+        if not lives:
+            return "its process ended without a word"
+        time.sleep(0.02)
+    return f"it was not ready within {seconds:.0f} s"
 
 
 def _lives(pid: int) -> bool:

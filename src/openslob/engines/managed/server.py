@@ -105,7 +105,7 @@ class LocalServer(ABC, Generic[P]):
 
     @abstractmethod
     def launch(self, programs: P, account: Account) -> str | None:
-        """Start the stopped server and wait until it is ready; return its program's output if it did not start."""
+        """Start the stopped server and wait until it is ready; return why it is not, for a log that does not say so."""
 
     @abstractmethod
     def huge_pages_needed(self, programs: P, account: Account) -> int:
@@ -343,8 +343,8 @@ class LocalServer(ABC, Generic[P]):
             complaint = self.launch(programs, account)
         if complaint is not None:
             self._halt(at_once=True)
-            said = log.read_text(encoding="utf-8", errors="replace")[logged:] if log.exists() else ""
-            reason = self.last_complaint(said) or self.last_complaint(complaint) or "it gave no reason"
+            said = log.read_bytes()[logged:].decode("utf-8", "replace") if log.exists() else ""
+            reason = self.last_complaint(said) or complaint
             raise SlobError(f"the server {self.name} did not start: {reason}", f"its log is {log}")
 
     def _halt(self, at_once: bool = False) -> None:

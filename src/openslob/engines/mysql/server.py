@@ -15,7 +15,7 @@ from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import Control, ReadySetting, ServerSpec
 from openslob.engines.managed.layout import more_settings
-from openslob.engines.managed.processes import ServerProcesses, became_ready
+from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.resources import page_bytes
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.mysql import known_settings, standby
@@ -190,8 +190,8 @@ class MariaServer(LocalServer[Installation]):
     def launch(self, programs: Installation, account: Account) -> str | None:
         """Start its program as an independent process and wait until it accepts connections."""
         pid = account.launch([programs.server, f"--defaults-file={self.layout.config}"], self.layout.log)
-        if not became_ready(self.is_ready, pid, _START_TIMEOUT_S):
-            return ""
+        if complaint := why_not_ready(self.is_ready, pid, _START_TIMEOUT_S):
+            return complaint
         if self.spec.standby_of and not standby.follows(self.url):
             try:
                 primary = _primary(self.spec)

@@ -12,7 +12,7 @@ from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user, server_account
 from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, ServerStatus
 from openslob.engines.managed.layout import check_path, more_settings
-from openslob.engines.managed.processes import ServerProcesses, became_ready
+from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.postgresql import known_settings, replication, server_config
 from openslob.engines.postgresql import server_config as config
@@ -244,7 +244,7 @@ class PostgresServer(LocalServer[Installation]):
         pg_ctl would put the directory's name into a shell command.
         """
         pid = account.launch([programs.program("postgres"), "-D", self.layout.data], self.layout.log)
-        return None if became_ready(self.is_ready, pid, _START_TIMEOUT_S) else ""
+        return why_not_ready(self.is_ready, pid, _START_TIMEOUT_S)
 
     def huge_pages_needed(self, programs: Installation, account: Account) -> int:
         """Return the number that the server program itself computes."""

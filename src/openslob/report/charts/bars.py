@@ -11,7 +11,7 @@ import altair as alt
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.colours import INK
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import coloured
+from openslob.report.charts.theme import coloured, inline
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import number
 from openslob.report.storage import storage_headline
@@ -29,7 +29,7 @@ def bars(cells: list[Row], title: str, kinds: Sequence[str]) -> Panel:
     # Room for the label of the longest bar.
     x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, most * 1.15], nice=False))
     tips = (Tip("name", " "), Tip("what", "data"), Tip("value", title, "low", "high"))
-    base = alt.Chart(alt.InlineData(values=cells)).encode(y=names)
+    base = alt.Chart(inline(cells)).encode(y=names)
     drawn = with_tips(base.mark_bar(height={"band": 0.62}).encode(x=x, color=coloured("what", kinds)), *tips)
     ranges = base.mark_rule(strokeWidth=1.6, color=INK).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
     text = base.mark_text(align="left", dx=6, fontSize=12, color=INK).encode(

@@ -11,7 +11,15 @@ import altair as alt
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.colours import QUIET, WARNING
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import coloured, dashed, from_zero, legend_selection, selection_opacity, shaped
+from openslob.report.charts.theme import (
+    coloured,
+    dashed,
+    from_zero,
+    inline,
+    legend_selection,
+    selection_opacity,
+    shaped,
+)
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros, number
 from openslob.report.storage import storage_headline
@@ -119,7 +127,7 @@ def _curve(rows: list[Row], title: str, limit: float | None) -> Panel:
     pick = legend_selection("line", f"picked_{'mb' if 'MB/s' in title else 'iops'}")
     latencies = [row["us"] for row in rows]
     y = alt.Y("us:Q", title="latency (µs)", scale=_latency_scale([*latencies, *([limit] if limit else [])]))
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = alt.Chart(inline(rows)).encode(
         x=alt.X("rate:Q", title=title, scale=from_zero([row["rate"] for row in rows])),
         y=y,
         **selection_opacity(pick),
@@ -147,7 +155,7 @@ def _latency_scale(latencies: Sequence[float]) -> alt.Scale:
 
 
 def _limit_line(limit: float) -> tuple[alt.Chart, alt.Chart]:
-    base = alt.Chart(alt.InlineData(values=[{"us": limit, "text": f"limit {micros(limit)}"}])).encode(y=alt.Y("us:Q"))
+    base = alt.Chart(inline([{"us": limit, "text": f"limit {micros(limit)}"}])).encode(y=alt.Y("us:Q"))
     text = base.mark_text(color=WARNING, align="left", dx=4, dy=-6)
     return (
         base.mark_rule(color=WARNING, strokeDash=[4, 3], strokeWidth=1.2),

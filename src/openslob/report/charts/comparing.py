@@ -20,6 +20,7 @@ from openslob.report.charts.theme import (
     coloured,
     dashed,
     from_zero,
+    inline,
     legend_selection,
     selection_opacity,
 )
@@ -53,7 +54,7 @@ def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture
     shapes = alt.Scale(domain=[each.value for each in shown], range=[OUTCOMES[each][1] for each in shown])
     x = alt.X("pct:Q", title="B against A (%)", scale=alt.Scale(domain=_axis_domain(rows), nice=False))
     legend = alt.Legend(title=None)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = alt.Chart(inline(rows)).encode(
         y=alt.Y("figure:N", title=None, sort=None, axis=alt.Axis(labelLimit=260, grid=True)),
         color=alt.Color("outcome:N", scale=scale, legend=legend),
     )
@@ -62,7 +63,7 @@ def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture
         Tip("outcome", "outcome"),
     )  # fmt: skip
     panel = alt.layer(
-        alt.Chart(alt.InlineData(values=[{"pct": 0}])).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(x=x),
+        alt.Chart(inline([{"pct": 0}])).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(x=x),
         base.mark_rule(clip=True, strokeWidth=1.6).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         with_tips(
             base.mark_point(filled=True, size=85, clip=True).encode(
@@ -109,7 +110,7 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
     least = min(row["share_pct"] for row in rows)
     y_scale = alt.Scale(type="log", domain=[least * 0.85, 100])
     panel = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(inline(rows))
         .mark_line(interpolate="step-before", strokeWidth=1.8)
         .encode(
             x=alt.X("us:Q", title="latency of an operation (µs)", scale=from_zero([row["us"] for row in rows])),

@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.record.crash import CrashCycle, CrashRecord
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import coloured, from_zero, shaped
+from openslob.report.charts.theme import coloured, from_zero, inline, shaped
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import number, seconds
 
@@ -43,7 +43,7 @@ def _dots(every: Sequence[CrashCycle], cycles: Sequence[CrashCycle], field: str,
         for cycle in cycles
     ]
     scale = alt.Scale(domain=[0, max(cycle.number for cycle in every) + 1], nice=False)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = alt.Chart(inline(rows)).encode(
         x=alt.X(f"{_CYCLE}:Q", title=_CYCLE, scale=scale, axis=alt.Axis(format="d", tickMinStep=1)),
         y=alt.Y("value:Q", title=title, scale=from_zero([row["value"] for row in rows])),
         color=coloured(_KIND, kinds),

@@ -15,6 +15,7 @@ from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import BANDS, QUIET, SERIES, WARNING
 from openslob.report.charts.heat import FREQUENCY, HEIGHT, INTENSITY, heat_panel, latency_ends
 from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS, log_scale, time_axis
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.endurance import Course, course_steps, percentiles
@@ -77,7 +78,7 @@ def _texts(lines: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _rates(rows: Sequence[Row], lines: Sequence[Mapping[str, Any]], ends: tuple[float, float]) -> Panel:
     scale = alt.Scale(zero=True)
-    bare = alt.Chart(alt.InlineData(values=list(rows))).encode(x=time_axis("from_s", ends), x2=alt.X2("to_s:Q"))
+    bare = alt.Chart(inline(rows)).encode(x=time_axis("from_s", ends), x2=alt.X2("to_s:Q"))
     tips = (
         Tip("from_s", "from (s)"), Tip("mean", "mean (1/s)"), Tip("low", "5 % below (1/s)"),
         Tip("high", "5 % above (1/s)"),
@@ -88,7 +89,7 @@ def _rates(rows: Sequence[Row], lines: Sequence[Mapping[str, Any]], ends: tuple[
     mean = base.mark_rule(color=BANDS[0], strokeWidth=3).encode(y=alt.Y("mean:Q", scale=scale))
     marked = [{"at_s": row["at_s"], "kind": row["kind"]} for row in lines]
     rules = (
-        alt.Chart(alt.InlineData(values=marked))
+        alt.Chart(inline(marked))
         .mark_rule(color=WARNING, strokeWidth=2, strokeDash=[4, 3])
         .encode(x=time_axis("at_s", ends))
     )
@@ -99,7 +100,7 @@ def _latency(rows: Sequence[Row], ends: tuple[float, float]) -> Panel:
     known = [row[end] for row in rows for end in time_panels.BAND_ENDS.values() if row[end]]
     scale = log_scale(min(known) / 1.3, max(known) * 1.3)
     drawn = time_panels.bands_known(rows)
-    return time_panels.bands(OPERATIONS, alt.InlineData(values=list(rows)), drawn, scale, ends)
+    return time_panels.bands(OPERATIONS, inline(rows), drawn, scale, ends)
 
 
 def _marks(marks: Sequence[Mapping[str, Any]], ends: tuple[float, float]) -> Panel:
@@ -119,7 +120,7 @@ def _marks(marks: Sequence[Mapping[str, Any]], ends: tuple[float, float]) -> Pan
     colours = [
         WARNING if kind in (*LINES, SLOW) else QUIET if kind == GAP else SERIES[at % 6] for at, kind in enumerate(kinds)
     ]
-    bare = alt.Chart(alt.InlineData(values=rows)).encode(
+    bare = alt.Chart(inline(rows)).encode(
         x=time_axis("from_s", ends),
         x2=alt.X2("to_s:Q"),
         y=alt.Y("kind:N", title=None, sort=kinds, axis=alt.Axis(minExtent=58, labelLimit=120)),
@@ -138,7 +139,7 @@ def _heat(course: Course, length: float) -> Picture | None:
     ]
     if not rows:
         return None
-    data, ends, latency = alt.InlineData(values=rows), (0.0, length), latency_ends(rows)
+    data, ends, latency = inline(rows), (0.0, length), latency_ends(rows)
     panels = tuple(
         heat_panel(OPERATIONS, "operations", weight, data, latency, ends) for weight in (FREQUENCY, INTENSITY)
     )

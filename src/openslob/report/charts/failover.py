@@ -7,10 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-
 from openslob.record.failover import COMMITS_FILE, LAG_FILE, FailoverRecord, rows_of
 from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import rates
 from openslob.report.failover import TIMES, cycle_name, failover_headline, short_name
 from openslob.report.format import seconds
@@ -89,7 +88,7 @@ def lag_rows(rows: Sequence[Row], cycles: dict[str, str], field: str, scale: flo
 
 def _panel(pick: str, rows: list[Row], title: str, end_s: float) -> Panel:
     names = list(dict.fromkeys(row["series"] for row in rows))
-    return rates(pick, alt.InlineData(values=rows), names, title, (0.0, end_s))
+    return rates(pick, inline(rows), names, title, (0.0, end_s))
 
 
 def _table(record: FailoverRecord) -> DataTable | None:

@@ -18,7 +18,7 @@ from openslob.record.model import RunRecord
 from openslob.report.charts import over_time
 from openslob.report.charts.colours import MAP_GROUND, MAP_STEPS, WARNING
 from openslob.report.charts.picture import Panel, Picture
-from openslob.report.charts.theme import legend_columns
+from openslob.report.charts.theme import inline, legend_columns
 from openslob.report.charts.time_panels import Data, Ends, log_scale, time_axis
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import seconds
@@ -95,7 +95,7 @@ def _maps(
     if not drawn:
         return None
     panels = [
-        heat_panel(kind, what, weight, alt.InlineData(values=rows), latency_ends(rows), (0, length), MEAN in notes)
+        heat_panel(kind, what, weight, inline(rows), latency_ends(rows), (0, length), MEAN in notes)
         for kind, rows in drawn.items()
         for weight in (FREQUENCY, INTENSITY)
     ]

@@ -12,6 +12,7 @@ import altair as alt
 from openslob.analyze.history import History
 from openslob.report.charts.colours import BANDS, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.history import headline, long_enough, when
@@ -58,9 +59,9 @@ def _panel(history: History, name: str, several: bool) -> Panel | None:
     labels = [title, *_label(history)] if several else title
     x = alt.X("at:T", title="begin of the run (UTC)", scale=alt.Scale(type="utc"), axis=alt.Axis(format=_TIMES))
     y = alt.Y("value:Q", title=labels, scale=alt.Scale(zero=True), axis=Y_AXIS)
-    base = alt.Chart(alt.InlineData(values=rows)).mark_point(size=28, filled=True, color=SERIES[0]).encode(x=x, y=y)
+    base = alt.Chart(inline(rows)).mark_point(size=28, filled=True, color=SERIES[0]).encode(x=x, y=y)
     dots = with_tips(base, Tip("when", "begun"), Tip("id", "run"), Tip("value", title))
-    levels = alt.Chart(alt.InlineData(values=_levels(history, name, rows)))
+    levels = alt.Chart(inline(_levels(history, name, rows)))
     lines = levels.mark_rule(color=BANDS[0], strokeWidth=3).encode(x=x, x2=alt.X2("until:T"), y=y)
     marks = [
         {"at": run.at_s * 1000, "why": "; ".join([*run.changed, *(["no run before it"] if run.gap_s else [])])}
@@ -69,7 +70,7 @@ def _panel(history: History, name: str, several: bool) -> Panel | None:
     ]
     if not marks:
         return alt.layer(lines, dots)
-    changed = alt.Chart(alt.InlineData(values=marks)).mark_rule(color=WARNING, strokeDash=[4, 3]).encode(x=x)
+    changed = alt.Chart(inline(marks)).mark_rule(color=WARNING, strokeDash=[4, 3]).encode(x=x)
     return alt.layer(lines, with_tips(changed, Tip("why", "changed")), dots)
 
 

@@ -11,7 +11,7 @@ from openslob.analyze.lab import P99, PER_CPU, RATE
 from openslob.record.lab import LabArm, LabRecord, LabResult
 from openslob.report.charts.colours import INK, QUIET, SERIES, WARNING
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import legend_columns
+from openslob.report.charts.theme import inline, legend_columns
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import number
 from openslob.report.lab import ratio_text
@@ -93,13 +93,13 @@ def _panel(rows: Sequence[Row], title: str) -> Panel:
     x = alt.X("value:Q", title=f"{title}, × the value here", scale=scale, axis=alt.Axis(format=".3~r"))
     legend = alt.Legend(title=None, columns=legend_columns(max(map(len, shown))))
     axis = alt.Axis(labelLimit=300, grid=True, labelExpr="split(datum.label, '|')", labelLineHeight=13, labelOffset=-6)
-    base = alt.Chart(alt.InlineData(values=list(rows))).encode(
+    base = alt.Chart(inline(rows)).encode(
         y=alt.Y("what:N", title=None, sort=None, axis=axis),
         color=alt.Color("outcome:N", scale=colours, legend=legend),
     )
     tips = (Tip("arm", "setting"), Tip("load", "load"), Tip("here", "here"), Tip("shown", title), Tip("pairs", "pairs"))
     return alt.layer(
-        alt.Chart(alt.InlineData(values=[{"value": 1.0}])).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(x=x),
+        alt.Chart(inline([{"value": 1.0}])).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(x=x),
         base.mark_rule(clip=True, strokeWidth=1.6).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         with_tips(
             base.mark_point(filled=True, size=85, clip=True).encode(

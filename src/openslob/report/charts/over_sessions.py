@@ -17,6 +17,7 @@ from openslob.report.charts.theme import (
     count_axis,
     dashed,
     from_zero,
+    inline,
     legend_selection,
     selection_opacity,
     shaped,
@@ -112,7 +113,7 @@ def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Pane
 
 def _base(rows: list[Row], along: str) -> alt.Chart:
     x = count_axis([row["sessions"] for row in rows], along[:1].upper() + along[1:])
-    base: alt.Chart = alt.Chart(alt.InlineData(values=rows)).encode(x=x)
+    base: alt.Chart = alt.Chart(inline(rows)).encode(x=x)
     return base
 
 

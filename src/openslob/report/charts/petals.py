@@ -26,6 +26,7 @@ from openslob.report.charts.theme import (
     coloured,
     dashed,
     from_zero,
+    inline,
     is_log,
     legend_selection,
     selection_opacity,
@@ -230,8 +231,8 @@ def petal_panel(
     signs = _signs_among(seen)
     colour = coloured("colour", colours, () if two else signs)
     shape, dash = shaped("dash", dashes, signs, two), dashed("dash", dashes, signs, two)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, **selection_opacity(*picks))
-    between = alt.Chart(alt.InlineData(values=arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
+    base = alt.Chart(inline(rows)).encode(x=x, y=y, **selection_opacity(*picks))
+    between = alt.Chart(inline(arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
     tips = _tips(axes, along, names)
     sign = shaped("sign", dashes, signs, two)
     return alt.layer(
@@ -259,7 +260,7 @@ def _within_latency(ceiling_points: Sequence[Row], rows: Sequence[Row]) -> list[
 
 
 def _ceiling(ceiling_points: Sequence[Row], x: alt.X, y: alt.Y) -> alt.Chart:
-    line = alt.Chart(alt.InlineData(values=list(ceiling_points))).mark_line(
+    line = alt.Chart(inline(ceiling_points)).mark_line(
         clip=True,
         color=QUIET,
         strokeDash=[2, 3],

@@ -10,6 +10,7 @@ import altair as alt
 from openslob.record.repeated import RepeatedRecord, TimeState
 from openslob.report.charts.colours import BANDS, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.repeated_text import moment
@@ -53,10 +54,10 @@ def _panel(record: RepeatedRecord, name: str, unit_s: float, unit: str) -> Panel
     ends = (0.0, max(len(record.times) * record.every_s / unit_s, record.every_s / unit_s))
     x = alt.X("at:Q", title=f"time since the first run ({unit})", scale=alt.Scale(domain=list(ends), nice=False))
     y = alt.Y("value:Q", title=_TITLES[name], scale=alt.Scale(zero=True), axis=Y_AXIS)
-    base = alt.Chart(alt.InlineData(values=rows)).mark_point(size=28, filled=True, color=SERIES[0]).encode(x=x, y=y)
+    base = alt.Chart(inline(rows)).mark_point(size=28, filled=True, color=SERIES[0]).encode(x=x, y=y)
     dots = with_tips(base, Tip("run", "run"), Tip("when", "due"), Tip("value", _TITLES[name]))
     lines = (
-        alt.Chart(alt.InlineData(values=_levels(record, name, unit_s, ends[1])))
+        alt.Chart(inline(_levels(record, name, unit_s, ends[1])))
         .mark_rule(color=BANDS[0], strokeWidth=3)
         .encode(x=x, x2=alt.X2("until:Q"), y=y)
     )
@@ -65,7 +66,7 @@ def _panel(record: RepeatedRecord, name: str, unit_s: float, unit: str) -> Panel
         for each in record.times
         if each.state is not TimeState.DONE
     ]
-    crosses = alt.Chart(alt.InlineData(values=missed)).mark_point(shape="cross", size=50, color=WARNING, filled=True)
+    crosses = alt.Chart(inline(missed)).mark_point(shape="cross", size=50, color=WARNING, filled=True)
     layers = [dots, lines, *([with_tips(crosses.encode(x=x, y=y), Tip("why", "no run"))] if missed else [])]
     return alt.layer(*layers)
 

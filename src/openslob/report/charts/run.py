@@ -17,7 +17,7 @@ from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import GROUND, WARNING
 from openslob.report.charts.heat import slice_notes
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import FigureNames
+from openslob.report.charts.theme import FigureNames, inline
 from openslob.report.charts.time_panels import BAND_COLOURS, BAND_ENDS, PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros, number, seconds
@@ -132,7 +132,7 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
     axis = alt.Scale(type="log", domain=[bars[0]["from_us"], bars[-1]["to_us"]], nice=False)
     x = alt.X("from_us:Q", title=f"{kind} latency (µs)", scale=axis)
     drawn = (
-        alt.Chart(alt.InlineData(values=bars))
+        alt.Chart(inline(bars))
         .mark_bar(color=BAND_COLOURS["p50 to p90"], stroke=GROUND, strokeWidth=0.3)
         .encode(
             x=x,
@@ -147,7 +147,7 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
         for at, (field, name) in enumerate(MARKED.items())
         if (us := figures.get(field)) is not None
     ]
-    marked = alt.Chart(alt.InlineData(values=marks)).encode(x=alt.X("us:Q", scale=axis))
+    marked = alt.Chart(inline(marks)).encode(x=alt.X("us:Q", scale=axis))
     rules = with_tips(
         marked.mark_rule(strokeDash=[4, 3], color=WARNING, strokeWidth=1.2), Tip("name", "percentile"), Tip("us", "µs")
     )
@@ -165,26 +165,26 @@ def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, leng
     drawn = time_panels.rate_rows(rows, names)
     series = list(dict.fromkeys(row["series"] for row in drawn))
     spread = any("low" in row for row in drawn)
-    return time_panels.rates(pick_name, alt.InlineData(values=drawn), series, title, (0, length), spread)
+    return time_panels.rates(pick_name, inline(drawn), series, title, (0, length), spread)
 
 
 def _bands(kind: str, rows: list[Row], length: float) -> Panel:
     values = [row[name] for row in rows for name in BAND_ENDS.values() if row[name] is not None]
     scale = time_panels.log_scale(min(values) * 0.85, max(values) * 1.15) if values else alt.Scale()
-    return time_panels.bands(kind, alt.InlineData(values=rows), time_panels.bands_known(rows), scale, (0, length))
+    return time_panels.bands(kind, inline(rows), time_panels.bands_known(rows), scale, (0, length))
 
 
 def _waits(rows: list[Row], length: float) -> Panel:
     events = list(dict.fromkeys(row["event"] for row in rows))
     events.sort(key=lambda event: event == over_time.OTHERS)
-    return time_panels.waits(alt.InlineData(values=rows), events, (0, length))
+    return time_panels.waits(inline(rows), events, (0, length))
 
 
 def _cpu(record: RunRecord, rows: list[Row], length: float) -> Panel:
     # Of a server elsewhere, this is the other end's.
     whose = "driver's host" if record.environment.get("local") is False else "host"
     kinds = [kind for kind in (*over_time.CPU_KINDS, over_time.SERVER) if any(row["kind"] == kind for row in rows)]
-    return time_panels.cpu(alt.InlineData(values=rows), whose, kinds, (0, length))
+    return time_panels.cpu(inline(rows), whose, kinds, (0, length))
 
 
 def _read_range(requests: Sequence[Row]) -> str:

@@ -11,7 +11,7 @@ from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET
 from openslob.report.charts.heat import LATENCY_AXIS
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import coloured, from_zero, is_log, shaped
+from openslob.report.charts.theme import coloured, from_zero, inline, is_log, shaped
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros
 from openslob.report.slowest import MOST, SLICE_NOTE, cells_of, of_single_blocks, slowest_of
@@ -82,9 +82,9 @@ def _panel(rows: list[Row], medians: list[Row]) -> Panel:
     first = " of the first run" if len({row["run"] for row in rows}) > 1 else ""
     x = alt.X("from_s:Q", title=f"time since the load{first} began (s)", axis=alt.Axis(format="d", tickMinStep=1))
     names = list(dict.fromkeys(row["sessions"] for row in rows))
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, color=coloured("sessions", names))
+    base = alt.Chart(inline(rows)).encode(x=x, y=y, color=coloured("sessions", names))
     spans = base.mark_rule(strokeWidth=2).encode(x2=alt.X2("to_s:Q"))
     dots = base.transform_calculate(middle_s="(datum.from_s + datum.to_s) / 2").mark_point(filled=True, size=60)
     dots = with_tips(dots.encode(x=alt.X("middle_s:Q"), shape=shaped("sessions", names)), *_TIPS)
-    middle = alt.Chart(alt.InlineData(values=medians)).mark_rule(color=QUIET, strokeWidth=2)
+    middle = alt.Chart(inline(medians)).mark_rule(color=QUIET, strokeWidth=2)
     return alt.layer(middle.encode(x=x, x2=alt.X2("to_s:Q"), y=y), spans, dots)

@@ -13,7 +13,16 @@ from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.bars import bars, bars_height, ways
 from openslob.report.charts.calibration import calibration
 from openslob.report.charts.picture import DataTable, Panel, Picture
-from openslob.report.charts.theme import HEAT, coloured, dashed, from_zero, legend_selection, selection_opacity, shaped
+from openslob.report.charts.theme import (
+    HEAT,
+    coloured,
+    dashed,
+    from_zero,
+    inline,
+    legend_selection,
+    selection_opacity,
+    shaped,
+)
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros, number, percent
 from openslob.report.storage import comparison_headline, range_text
@@ -147,7 +156,7 @@ def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
     pick = legend_selection("line", "picked_line")
     # Logarithmic, because the effect of a queue depends on the ratio of its lengths.
     scale = alt.Scale(type="log", base=2, domain=[loads[0] / 1.15, loads[-1] * 1.15])
-    base = alt.Chart(alt.InlineData(values=list(rows))).encode(
+    base = alt.Chart(inline(rows)).encode(
         x=alt.X("load:Q", title=x_title, scale=scale, axis=alt.Axis(values=loads, format="d")),
         y=alt.Y("value:Q", title=y_title, scale=from_zero([row["value"] for row in rows])),
         color=coloured("line", lines),
@@ -162,7 +171,7 @@ def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
 def _heat(rows: Sequence[Row], title: str) -> Panel:
     # Dark text on the light half of the scale, light text on the dark half.
     middle = (min(row["value"] for row in rows) + max(row["value"] for row in rows)) / 2
-    base = alt.Chart(alt.InlineData(values=list(rows))).encode(
+    base = alt.Chart(inline(rows)).encode(
         x=alt.X("small:O", title=_TITLES[SMALL], axis=alt.Axis(labelAngle=0)), y=alt.Y("large:O", title="large")
     )
     legend = alt.Legend(title=title, gradientLength=220, format=",.4~r", orient="top")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -75,6 +75,11 @@ class FigureNames:
         """Return the name of a figure with its unit."""
         unit = unit_of(figure)
         return f"{self.label(figure)} ({unit})" if unit else self.label(figure)
+
+
+def inline(rows: Iterable[Any]) -> alt.InlineData:
+    """Return rows as the data of a chart. Altair copies lists with each step of a chart, but keeps a tuple as it is."""
+    return alt.InlineData(values=tuple(rows))
 
 
 def unit_of(figure: str) -> str:

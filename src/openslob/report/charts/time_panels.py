@@ -18,6 +18,7 @@ from openslob.report.charts.theme import (
     FigureNames,
     coloured,
     dashed,
+    inline,
     legend_selection,
     selection_opacity,
     shaped,
@@ -78,7 +79,7 @@ def shaded(panel: Panel, rows: Sequence[Row], ends: Ends) -> Panel:
     if not rows:
         return panel
     bare: alt.Chart = (
-        alt.Chart(alt.InlineData(values=list(rows)))
+        alt.Chart(inline(rows))
         .mark_rect(color=WARNING, opacity=0.18)
         .encode(x=time_axis("begin_s", ends), x2=alt.X2("end_s:Q"))
     )
