@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import socket
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
