@@ -21,7 +21,8 @@ from openslob.units import NANOS
 def server(monkeypatch, tmp_path):
     made = MadeUpServer()
     use_made_up(monkeypatch, made, tmp_path / "home")
-    return made
+    yield made
+    made.end_agents()
 
 
 @pytest.fixture
