@@ -45,7 +45,9 @@ def test_cpu_is_that_of_the_program_alone(tmp_path):
             others.append(subprocess.run(python(BURN.format(0.5)), check=True))
             pipe.write_text("go on")
 
-    done = run(python(f"import time; open({str(pipe)!r}).read(); print(time.process_time())"), Event(), sample=burn_beside)
+    done = run(
+        python(f"import time; open({str(pipe)!r}).read(); print(time.process_time())"), Event(), sample=burn_beside
+    )
     # By its own count, and what the interpreter takes to end.
     assert -0.02 < done.cpu_user_s + done.cpu_system_s - float(done.output) < 0.5
     done = run(python(BURN.format(0.3)), Event())
