@@ -14,7 +14,6 @@ from openslob.durability.clients import Clients
 from openslob.durability.ledger import LedgerFile, Operation
 from openslob.errors import SlobError
 
-
 # Longer than any host takes.
 PATIENCE_S = 120
 

@@ -27,7 +27,7 @@ BLOCKS = 100
 
 
 class Clock:
-    """In place of the pool's `time`: what is waited for takes real time, patience only what the sessions' steps take."""
+    """In place of the pool's `time`: waits take real time, patience only ends with the time of the sessions' steps."""
 
     time_ns, sleep = staticmethod(time.time_ns), staticmethod(time.sleep)
 
@@ -38,7 +38,7 @@ class Clock:
         return self.now_s
 
     def pass_on(self, seconds, cancelled):
-        """Let time pass once the pool has heard what came before; return when it has seen how long it was, or gave up."""
+        """Let time pass once the pool has heard what came before; return when it has seen that, or gave up."""
         with self.changed:
             self._await_look(cancelled)
             self.now_s += seconds
