@@ -22,7 +22,7 @@ unit: $(VENV)/.ready
 	$(VENV)/bin/pytest -n auto --dist worksteal tests/unit
 
 # The same on every Python from 3.11 on that is here, each in an environment of its own.
-unit-pythons: $(VENV)/.ready
+unit-pythons:
 	scripts/unit-pythons
 
 lint: $(VENV)/.ready
