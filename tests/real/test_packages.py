@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from factories import record_files
+from factories import archives, record_files
 from factories.paths import ROOT, SOURCE
 from openslob import __version__
 from openslob.record.store import RunFolder
@@ -41,7 +41,7 @@ def wheel(tmp_path_factory) -> Path:
     """The wheel of the source package."""
     place = tmp_path_factory.mktemp("packages")
     with tarfile.open(build(ROOT, "sdist", place)) as packed:
-        packed.extractall(place, filter="data")
+        archives.unpack(packed, place)
     return build(place / f"openslob-{__version__}", "wheel", place)
 
 

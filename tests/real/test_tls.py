@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from factories.foreign_postgresql import HOST, PASSWORD, ForeignServer, make_certificates, started
+from factories.certificates import make_certificates
+from factories.foreign_postgresql import HOST, PASSWORD, ForeignServer, started
 from factories.programs import DEBIAN_POSTGRESQL
 from factories.running import ignore, measured
 from openslob.engines.registry import engine_for
@@ -24,7 +25,7 @@ def secure(slob_home):
         pytest.skip(f"there is no openssl to make certificates, or no server with TLS in {DEBIAN_POSTGRESQL}")
     certificates = Path(tempfile.mkdtemp(prefix="slob-ca-"))
     try:
-        ca = make_certificates(certificates)
+        ca = make_certificates(certificates, f"DNS:{HOST}")
         with started(ForeignServer(DEBIAN_POSTGRESQL, certificates)) as server:
             yield server, ca
     finally:

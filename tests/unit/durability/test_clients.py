@@ -14,6 +14,9 @@ from openslob.durability.clients import Clients
 from openslob.durability.ledger import LedgerFile, Operation
 from openslob.errors import SlobError
 
+# Longer than any host takes.
+PATIENCE_S = 120
+
 
 class Tables:
     """A server whose sessions fail after so many commits, all together, or hang; it refuses some sessions."""
@@ -53,9 +56,10 @@ def worked(tables, path, sessions=3, **more):
     with LedgerFile(path) as file:
         clients = Clients(tables, file, 5, [1] * sessions, **more)
         clients.start()
-        while clients.running() and len(tables.committed) < 20 and not tables.hangs:
+        while clients.running() and len(tables.committed) < (sessions if tables.hangs else 20):
             time.sleep(0.001)
-        operations = clients.end(0.2)
+        # Sessions that do not hang have all the time that they need to end.
+        operations = clients.end(0.0 if tables.hangs else PATIENCE_S)
     return clients, operations
 
 
@@ -114,7 +118,7 @@ def test_nothing_is_sent_that_is_not_in_the_ledger(tmp_path):
         clients = Clients(tables, file, 5, [1, 1])
         clients.start()
         with pytest.raises(SlobError, match=r"ledger .* can't be written: No space left"):
-            clients.end(5)
+            clients.end(PATIENCE_S)
     file.close()
     assert tables.committed == []
 

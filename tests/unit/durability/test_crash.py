@@ -24,6 +24,8 @@ from openslob.record.model import Holds, Status
 
 KILL, CUT = (CrashKind.KILL,), (CrashKind.CUT,)
 ENOUGH = 30
+# Longer than any host takes.
+PATIENCE_S = 120
 
 
 class Simulated:
@@ -31,7 +33,7 @@ class Simulated:
 
     def __init__(self, at_crash=lambda log: None, recovers=lambda crashes: True, found=lambda crashes: ()):
         self.at_crash, self.recovers, self.found = at_crash, recovers, found
-        self.lock, self.up, self.log, self.crashes, self.made = threading.Lock(), True, [], 0, 0
+        self.lock, self.up, self.log, self.crashes, self.made = threading.Condition(), True, [], 0, 0
         self.server = SimpleNamespace(name="simulated")
         facts = SimpleNamespace(product="Simulated", version="1", block_size=8192, cache_bytes=1)
         self.engine = SimpleNamespace(follow=lambda _: None, facts=lambda: facts)
@@ -51,11 +53,8 @@ class Simulated:
         return Session(self, number)
 
     def crash(self, kind):
-        for _ in range(10_000):
-            if len(self.log) >= ENOUGH * (self.crashes + 1):
-                break
-            threading.Event().wait(0.001)
         with self.lock:
+            assert self.lock.wait_for(lambda: len(self.log) >= ENOUGH * (self.crashes + 1), PATIENCE_S)
             self.up = False
             self.crashes += 1
             self.at_crash(self.log)
@@ -90,6 +89,7 @@ class Session:
             if not self.server.up:
                 raise SlobError("lost")
             self.server.log.append((self.number, number, key, ("own", "row")))
+            self.server.lock.notify_all()
         return number
 
     def cut(self):
@@ -293,14 +293,14 @@ def test_sessions_that_end_by_themselves_are_an_error_and_no_crash(tmp_path):
     server = Simulated()
     begin = server.begin
     server.begin = lambda *counts: (begin(*counts), setattr(server, "up", False))
-    with pytest.raises(SlobError, match="no session could go on: lost"), patch.object(crash, "LOAD_S", (0.5, 0.5)):
-        proved_slowly(tmp_path, server)
+    start = crash.Clients.start
 
+    def start_and_let_end(clients):
+        start(clients)
+        assert clients.join(PATIENCE_S)
 
-def proved_slowly(tmp_path, server):
-    @contextmanager
-    def rig(_plan):
-        yield lambda: server
-
-    with patch.object(CrashPlan, "rig", rig):
-        prove(CrashPlan("postgresql", KILL, 1, 3, 4, 1), "proof", tmp_path, Interrupt(), lambda _: None)
+    with (
+        patch.object(crash.Clients, "start", start_and_let_end),
+        pytest.raises(SlobError, match="no session could go on: lost"),
+    ):
+        proved(tmp_path, server, cycles=1)

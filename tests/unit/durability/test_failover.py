@@ -23,6 +23,8 @@ from openslob.record.model import Holds
 from openslob.units import NANOS
 
 ROWS = 4
+# Longer than any host takes.
+PATIENCE_S = 120
 
 
 def outage(world, retry=Retry.ASK, in_flight=0, sessions=3, per_s=None):
@@ -42,7 +44,7 @@ def outage(world, retry=Retry.ASK, in_flight=0, sessions=3, per_s=None):
     taken = time.monotonic_ns()
     wait_for(clients, 20)
     plan.stop.set()
-    assert all(client.join(10) for client in clients)
+    assert all(client.join(PATIENCE_S) for client in clients)
     return Observed(
         [client.journal for client in clients], world.contents(), ROWS, plan.offsets, began, time.monotonic_ns(),
         cause, taken, time.time_ns() - time.monotonic_ns(),
@@ -51,7 +53,7 @@ def outage(world, retry=Retry.ASK, in_flight=0, sessions=3, per_s=None):
 
 def wait_for(clients, more):
     wanted = [len(client.journal) + more for client in clients]
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while any(len(client.journal) < count for client, count in zip(clients, wanted, strict=True)):
         assert time.monotonic() < deadline
         time.sleep(0.002)
@@ -154,7 +156,7 @@ def test_without_an_outage_nothing_is_claimed():
     client.start()
     wait_for([client], 10)
     plan.stop.set()
-    assert client.join(10)
+    assert client.join(PATIENCE_S)
     seen = Observed([client.journal], world.contents(), ROWS, {}, began, time.monotonic_ns(), None, None, 0)
     cycle = figures_of(seen, 1, "a", "a", [])
     assert cycle.value("outage_s") is None

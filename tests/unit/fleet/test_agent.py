@@ -87,13 +87,36 @@ def test_a_phase_that_is_said_twice_is_run_once_and_its_end_can_be_moved(agent):
     assert agent._job._phase.end_ns == begin_ns
 
 
-def test_what_a_driver_uses_before_the_window_begins_is_not_of_the_window(agent):
+class Clock:
+    """In place of the agent's `time`: the time of day stands still until the test moves it."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self):
+        self.now_ns = time.time_ns()
+
+    def time_ns(self):
+        return self.now_ns
+
+
+def test_what_a_driver_uses_before_the_window_begins_is_not_of_the_window(agent, monkeypatch):
     ready(agent)
-    given_ns, begin_ns = time.monotonic_ns(), server_ns() + 2 * NANOS
+    job, clock, read_at_ns = agent._job, Clock(), []
+    read = job._os.read
+    monkeypatch.setattr(agent_module, "time", clock)
+    monkeypatch.setattr(agent_module, "KEEP_S", 0.01)
+    monkeypatch.setattr(job._os, "read", lambda: (read_at_ns.append(clock.now_ns), read())[1])
+    driver_begin_ns = clock.now_ns + 2 * NANOS
+    begin_ns = driver_begin_ns + round(job._use.clock_offset_s * NANOS)
     agent.exchange(Said(Phase("window", begin_ns, begin_ns + 3600 * NANOS), heard=2))
-    assert eventually(lambda: agent._job._has_begun)
-    # A busy host may let it wait, but not until the window has begun.
-    assert NANOS < agent._job._before.time_ns - given_ns < 2.1 * NANOS
+    for now_ns in (driver_begin_ns - NANOS, driver_begin_ns - NANOS // 100):
+        with job._files:  # not in the middle of a look at the clock
+            clock.now_ns = now_ns
+        assert eventually(lambda: read_at_ns[-1] == clock.now_ns)
+    with job._files:
+        clock.now_ns = driver_begin_ns + NANOS
+    assert eventually(lambda: job._has_begun)
+    assert read_at_ns[-1] == driver_begin_ns - NANOS // 100, "the last reading is from before the begin"
 
 
 def at_work(agent, server):
@@ -106,8 +129,11 @@ def at_work(agent, server):
 
 def test_sessions_end_when_nobody_says_anything_and_what_they_did_is_kept(agent, server, monkeypatch):
     at_work(agent, server)
+    monkeypatch.setattr(agent_module, "LEAVE_S", 2.0 * PATIENCE_S)
     monkeypatch.setattr(agent_module, "ALONE_S", 0.0)
     assert agent._job._over.wait(PATIENCE_S)
+    # Returns when all is written that the sessions reported last.
+    agent.end()
     assert agent._job._alive() == frozenset()
     rows = (agent._job.folder / "slices.csv").read_text().splitlines()[1:]
     assert {row.split(",")[0] for row in rows} == {"0", "1"}
@@ -156,7 +182,9 @@ def test_a_session_has_not_ended_before_all_that_it_reported_is_heard_however_sl
 
 # The traceback is to be shown.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_defect_in_writing_the_files_is_said_and_not_waited_for(agent, monkeypatch):
+def test_a_defect_in_writing_the_files_is_said_and_not_waited_for(order, monkeypatch):
+    others, agent = set(threading.enumerate()), DriverAgent()
+    agent.begin(order)
     ready(agent)
     defects = iter([ZeroDivisionError("a defect")])
 
@@ -167,7 +195,9 @@ def test_a_defect_in_writing_the_files_is_said_and_not_waited_for(agent, monkeyp
     monkeypatch.setattr(agent._job, "_write", fail)
     assert eventually(lambda: agent.exchange(Said(heard=2)).error == "ZeroDivisionError('a defect')")
     # The traceback is this test's, and not the next one's.
-    assert eventually(lambda: not any(thread.name == "files" for thread in threading.enumerate()))
+    ours = [thread for thread in set(threading.enumerate()) - others if thread.name == "files"]
+    assert eventually(lambda: not any(thread.is_alive() for thread in ours))
+    agent.end()
 
 
 def test_a_process_is_left_with_the_interval_of_threads_that_it_had(order, monkeypatch):

@@ -11,6 +11,7 @@ from factories.live import OPS, READS, run_folder
 from factories.views import HEAD, P99_US, MadeSource, MadeView, sweep_view
 from openslob.errors import SlobError
 from openslob.live.follow import follow
+from openslob.live.screen import app as app_module
 from openslob.live.screen.app import LiveScreen
 from openslob.live.screen.board import Screenful, draw, draw_help
 from openslob.live.screen.canvas import Canvas, Signs
@@ -49,6 +50,22 @@ def played(source, *steps, size=SMALL, command=None, speed=None):
         return app
 
     return asyncio.run(play())
+
+
+class Clock:
+    """In place of the screen's `time`: it stands still, so that a replay moves when the test wants it to."""
+
+    now_s = 1000.0
+
+    def monotonic(self):
+        return self.now_s
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(app_module, "time", made)
+    return made
 
 
 def has(text):
@@ -188,11 +205,25 @@ def test_a_run_in_progress_is_held_where_it_is():
 
 def test_a_finished_record_is_replayed_from_its_begin():
     played(
-        MadeSource(MadeView(head=FINISHED)), has("complete  "), "space", has("replay x1 at 0:0"), "plus", "plus",
-        has("replay x5 at 0:0"), "minus", has("replay x2 at"), "space", has("held at 0:0"),
+        MadeSource(MadeView(head=FINISHED)), has("complete  "), "space", has("replay x1 at 0:00"), "plus", "plus",
+        has("replay x5 at 0:00"), "minus", has("replay x2 at 0:00"), "space", has("held at 0:00"),
     )  # fmt: skip
-    app = played(MadeSource(MadeView(head=FINISHED)), has("replay x10 at 0:0"), "ctrl+q", speed=10)
+    app = played(MadeSource(MadeView(head=FINISHED)), has("replay x10 at 0:00"), "ctrl+q", speed=10)
     assert app.return_code == 0
+
+
+def test_a_replay_goes_on_with_the_clock_at_its_speed(clock):
+    async def look():
+        app = LiveScreen(MadeSource(MadeView(head=FINISHED)), Signs(), speed=10)
+        async with app.run_test(size=SMALL) as pilot:
+            await pilot.pause()
+            for passed_s, expected in ((2.0, "replay x10 at 0:20"), (3.5, "replay x10 at 0:55"), (0.5, "complete  ")):
+                clock.now_s += passed_s
+                app.tick()
+                assert expected in app.board.text
+            assert "replay" not in app.board.text
+
+    asyncio.run(look())
 
 
 def test_a_sweep_has_a_tab_of_its_points():
@@ -276,10 +307,11 @@ def test_a_record_that_grows_and_ends_is_on_the_screen(tmp_path, size):
 class Long(MadeSource):
     """A record that several looks read."""
 
-    read_share = 0.1
+    read_share, goes_on = 0.1, False
 
     def poll(self):
-        self.read_share = min(1.0, self.read_share + 0.25)
+        if self.goes_on:
+            self.read_share = min(1.0, self.read_share + 0.25)
         return super().poll()
 
 
@@ -289,8 +321,9 @@ def test_a_long_record_is_read_while_it_is_shown():
         app = LiveScreen(source, Signs())
         async with app.run_test(size=SMALL) as pilot:
             await pilot.pause()
-            assert " % of the record is read" in app.board.text
-            for _ in range(100):
+            assert "10 % of the record is read" in app.board.text
+            source.goes_on = True
+            for _ in range(1200):
                 await pilot.pause(0.1)
                 if "of the record is read" not in app.board.text:
                     break

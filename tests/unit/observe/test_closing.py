@@ -16,6 +16,22 @@ from openslob.run.samplers import SystemReading
 FACTS = ServerFacts("Any", "1.2", 8192, 2**20, 100, {}, direct_io=True)
 
 
+class Clock:
+    """In place of the observer's `time`: only sleeping takes time."""
+
+    def __init__(self):
+        self.begun_ns, self.slept_ns = time.monotonic_ns(), 0
+
+    def sleep(self, seconds):
+        self.slept_ns += round(seconds * 1e9)
+
+    def monotonic_ns(self):
+        return self.begun_ns + self.slept_ns
+
+    def monotonic(self):
+        return self.monotonic_ns() / 1e9
+
+
 class Server:
     """Samplers of a server that has counted so many transactions at each of its readings; the last again and again."""
 
@@ -37,8 +53,7 @@ class Server:
 
 @pytest.fixture
 def closing(tmp_path, monkeypatch):
-    monkeypatch.setattr(observer, "REST_S", 0.001)
-    monkeypatch.setattr(observer, "SETTLE_S", 0.5)  # more than a busy host may keep a reading waiting
+    monkeypatch.setattr(observer, "time", Clock())
     engine = SimpleNamespace(name="any", target="any://host/data", facts=lambda: FACTS)
 
     def read(*counted, command=True, last=(0, 0)):

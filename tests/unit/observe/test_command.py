@@ -5,11 +5,20 @@ import os
 import signal
 import sys
 
+import psutil
 import pytest
 
+from factories.running import eventually
+from openslob.observe import command as command_module
 from openslob.observe.command import Kept, ObservedCommand, UnrunnableError, program_of
 
-LONG_S = 30
+# Longer than any host takes.
+LONG_S = 120
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    monkeypatch.setattr(command_module, "_REST_S", LONG_S)
 
 
 def ran(script, number=None, environment=None):
@@ -36,27 +45,26 @@ def test_what_it_prints_is_passed_on_and_kept():
 
 def test_its_cpu_is_that_of_all_processes_that_it_waited_for():
     command, _, _ = ran(f"{sys.executable} -c 'while __import__(\"time\").process_time() < 0.3: pass'; true")
-    assert 0.3 <= command.cpu_s < LONG_S
+    assert command.cpu_s >= 0.3
 
 
 def test_a_signal_reaches_all_of_its_group():
-    command, output, _ = ran("sleep 60 & echo $!; wait", signal.SIGTERM)
+    command, output, _ = ran("sleep 600 & echo $!; wait", signal.SIGTERM)
     assert (command.exit_code, command.how_it_ended) == (128 + signal.SIGTERM, "signal SIGTERM")
-    with pytest.raises(ProcessLookupError):
-        for _ in range(300):
-            os.kill(int(output), 0)
-            command.ended.clear()
-            command.ended.wait(0.1)
+    assert eventually(lambda: not psutil.pid_exists(int(output)))
 
 
-def test_what_it_leaves_running_does_not_keep_it():
-    command, output, _ = ran("sleep 60 & echo $!")
-    os.kill(int(output), signal.SIGTERM)
+def test_what_it_leaves_running_does_not_keep_it(monkeypatch):
+    monkeypatch.setattr(command_module, "_REST_S", 0.01)
+    command, _, _ = ran("sleep 600 & echo $!")
+    # A busy host may pass on later what it printed.
+    assert eventually(lambda: command.output.text().endswith("\n"))
+    os.kill(int(command.output.text()), signal.SIGTERM)
     assert command.exit_code == 0
 
 
 def test_a_block_that_fails_leaves_no_command_behind():
-    command = ObservedCommand(["/bin/sleep", "60"], os.environ)
+    command = ObservedCommand(["/bin/sleep", "600"], os.environ)
     with pytest.raises(RuntimeError), command:
         command.start(io.StringIO(), io.StringIO())
         raise RuntimeError

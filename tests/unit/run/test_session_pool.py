@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
-from threading import Barrier, Event, Lock
+from threading import Barrier, Condition, Event, Lock
 
 import pytest
 
@@ -20,8 +21,38 @@ from openslob.run.progress import Connecting
 from openslob.run.session_pool import SessionPool
 from openslob.workload import Workload
 
-PATIENCE_S = 0.6
+# How long the pool waits for sessions, by the clock of the tests, and how long tests wait: longer than any host takes.
+PATIENCE_S, LONG_S = 60.0, 120
 BLOCKS = 100
+
+
+class Clock:
+    """In place of the pool's `time`: waits take real time, patience only ends with the time of the sessions' steps."""
+
+    time_ns, sleep = staticmethod(time.time_ns), staticmethod(time.sleep)
+
+    def __init__(self):
+        self.now_s, self.looks, self.changed = 1000.0, 0, Condition()
+
+    def monotonic(self):
+        return self.now_s
+
+    def pass_on(self, seconds, cancelled):
+        """Let time pass once the pool has heard what came before; return when it has seen that, or gave up."""
+        with self.changed:
+            self._await_look(cancelled)
+            self.now_s += seconds
+            self._await_look(cancelled)
+
+    def _await_look(self, cancelled):
+        # The present one may have begun before.
+        enough = self.looks + 2
+        assert self.changed.wait_for(lambda: self.looks >= enough or cancelled.is_set(), LONG_S)
+
+    def look(self):
+        with self.changed:
+            self.looks += 1
+            self.changed.notify_all()
 
 
 @dataclass
@@ -34,7 +65,11 @@ class Session:
 
     def load_private_tables(self, wrote_blocks):
         for step_s in self.engine.steps[self.number]:
-            if self.cancelled.wait(step_s):
+            if step_s is None:
+                assert self.cancelled.wait(LONG_S)
+            elif step_s:
+                self.engine.clock.pass_on(step_s, self.cancelled)
+            if self.cancelled.is_set():
                 raise SlobError("cancelled")
             wrote_blocks(BLOCKS)
         if self.number in self.engine.failing:
@@ -61,7 +96,11 @@ class Session:
 
     def cancel(self):
         self.cancelled.set()
+        with self.engine.clock.changed:
+            self.engine.clock.changed.notify_all()
         return True
+
+    cut = cancel
 
     def close(self):
         self.engine.closed.append(self.number)
@@ -77,6 +116,7 @@ class Engine:
     closed: list = field(default_factory=list)
     interrupt: Interrupt = field(default_factory=Interrupt)
     all_run: Barrier = field(default_factory=lambda: Barrier(2))
+    clock: Clock = field(default_factory=Clock)
 
     def open_stop(self):
         return self
@@ -97,7 +137,19 @@ class Engine:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     monkeypatch.setattr(crew_module, "CONNECT_PATIENCE_S", PATIENCE_S)
-    monkeypatch.setattr(crew_module, "CUT_AFTER_S", 0.1)
+    monkeypatch.setattr(crew_module, "CUT_AFTER_S", 0.01)
+    # Whoever is cancelled or cut off here ends by itself, on a busy host later.
+    monkeypatch.setattr(crew_module, "LEAVE_AFTER_S", LONG_S)
+    for name in ("ASK_S", "CUT_AFTER_S", "LEAVE_AFTER_S"):
+        monkeypatch.setattr(ending, name, LONG_S)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(crew_module, "time", made)
+    monkeypatch.setattr(crew_module, "PULSE_S", 0.005)
+    return made
 
 
 def crew_of(engine, path="local", interrupt=None):
@@ -118,22 +170,24 @@ def test_a_crew_that_can_not_be_hired_leaves_no_connection():
     assert opened == []
 
 
-def brought_up(engine, **how):
+def brought_up(engine, private_bytes=0, **how):
     session_pool, seen = crew_of(engine, **how), []
+    shown = Connecting(seen.append)
+    ready = shown.ready
+    shown.ready = lambda count: (engine.clock.look(), ready(count))
     try:
-        plans = session_pool.connect_all(Connecting(seen.append))
+        plans = session_pool.connect_all(shown, private_bytes)
     finally:
         session_pool.shutdown()
     return plans, seen[-1].done or 0
 
 
-def test_a_load_may_take_longer_than_patience_as_long_as_it_gets_on():
-    engine = Engine([[0.25] * 4, [0.3] * 4])
-    begun = time.monotonic()
+def test_a_load_may_take_longer_than_patience_as_long_as_it_gets_on(clock):
+    engine, begun = Engine([[10.0] * 8, [15.0] * 8], clock=clock), clock.now_s
     plans, blocks = brought_up(engine)
-    assert time.monotonic() - begun > PATIENCE_S
+    assert clock.now_s - begun == 200 > PATIENCE_S
     assert plans == {"select": "by the index"}
-    assert blocks == 8 * BLOCKS
+    assert blocks == 16 * BLOCKS
     assert sorted(engine.prepared) == [0, 1]
 
 
@@ -146,35 +200,29 @@ def test_sessions_say_where_they_landed():
     assert session_pool.instances == {0: "instance 0", 1: "instance 1", 2: "instance 0"}
 
 
-def test_a_load_that_stands_still_is_given_up_and_cancelled():
-    engine = Engine([[0.01, None]])
+def test_a_load_that_stands_still_is_given_up_and_cancelled(clock):
+    engine = Engine([[1.0, PATIENCE_S + 1]], clock=clock)
     with pytest.raises(SlobError, match="1 of 1 sessions could not be connected: they were not ready in time"):
         brought_up(engine)
     assert engine.closed == [0]
 
 
-def test_patience_grows_with_what_is_to_be_loaded():
-    engine = Engine([[0.01, 1.0]])
-    session_pool = crew_of(engine)
-    try:
-        session_pool.connect_all(Connecting(lambda _: None), private_bytes=20 * crew_module.SLOWEST_LOAD_BYTES_PER_S)
-    finally:
-        session_pool.shutdown()
+def test_patience_grows_with_what_is_to_be_loaded(clock):
+    engine = Engine([[1.0, PATIENCE_S + 19]], clock=clock)
+    brought_up(engine, private_bytes=20 * crew_module.SLOWEST_LOAD_BYTES_PER_S)
     assert engine.prepared == [0]
 
 
 def test_one_that_fails_ends_the_others_at_once():
-    engine = Engine([[0.01], [0.05] * 200], failing=(0,))
-    begun = time.monotonic()
+    engine = Engine([[0], [None]], failing=(0,))
     with pytest.raises(SlobError, match="could not be connected: session 0: no space left"):
         brought_up(engine)
-    assert time.monotonic() - begun < 5
     assert sorted(engine.closed) == [0, 1]
     assert engine.prepared == []
 
 
 def test_a_stop_ends_a_load_within_a_batch():
-    engine, interrupt = Engine([[0.05] * 200]), Interrupt()
+    engine, interrupt = Engine([repeat(0)]), Interrupt()
     interrupt.request()
     with pytest.raises(SlobError, match="stopped before the start"):
         brought_up(engine, interrupt=interrupt)
@@ -216,18 +264,18 @@ def test_an_operation_that_goes_on_after_the_planned_end_has_run_since_then(monk
 
 
 class Door(Engine):
-    """Opens sessions slowly, and counts how many are being opened at the same time."""
+    """Counts how many sessions are being opened at the same time; each waits in the door for ``goes_on``."""
 
-    def __init__(self, steps):
+    def __init__(self, steps, goes_on):
         super().__init__(steps)
-        self.inside, self.most, self.opened = 0, 0, []
+        self.inside, self.most, self.opened, self.goes_on = 0, 0, [], goes_on
         self.lock = Lock()
 
     def open_session(self, plan):
         with self.lock:
             self.inside += 1
             self.most = max(self.most, self.inside)
-        time.sleep(0.05)
+        self.goes_on()
         with self.lock:
             self.inside -= 1
             self.opened.append(plan.number)
@@ -236,21 +284,23 @@ class Door(Engine):
 
 def test_a_few_sessions_at_a_time_are_connected(monkeypatch):
     monkeypatch.setattr(crew, "CONNECT_AT_ONCE", 3)
-    engine = Door([[] for _ in range(9)])
+    # Three meet in the door, or none goes on.
+    engine = Door([[] for _ in range(9)], Barrier(3, timeout=LONG_S).wait)
     brought_up(engine, path="shared")
     assert sorted(engine.opened) == list(range(9))
-    assert engine.most <= 3
+    assert engine.most == 3
 
 
 def test_a_stop_leaves_alone_the_sessions_that_were_not_opened_yet(monkeypatch):
     monkeypatch.setattr(crew, "CONNECT_AT_ONCE", 2)
-    interrupt = Interrupt()
-    engine = Door([[] for _ in range(100)])
+    interrupt, first = Interrupt(), Lock()
+    # The first one gets through; the others wait in the door for the stop.
+    engine = Door([[] for _ in range(100)], lambda: first.acquire(blocking=False) or interrupt.stop.wait(LONG_S))
     session_pool = crew_of(engine, path="shared", interrupt=interrupt)
     stop = Connecting(lambda _: None)
     stop.ready = lambda count: interrupt.request() if count else None
     with pytest.raises(SlobError, match="of 100 sessions could not be connected: stopped before the start"):
         session_pool.connect_all(stop)
     session_pool.shutdown()
-    assert len(engine.opened) < 50
+    assert len(engine.opened) <= 3
     assert sorted(engine.closed) == sorted(engine.opened)

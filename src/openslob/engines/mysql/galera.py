@@ -31,6 +31,13 @@ _VIEW, _CACHE = "gvwstate.dat", "galera.cache"
 _TOGETHER_S = 120.0
 
 
+def key_command(key: Path, certificate: Path) -> list[str | Path]:
+    """Return the command that makes a cluster's key and its certificate, which all nodes have and trust."""
+    uses = "keyUsage=critical,digitalSignature,keyEncipherment,keyCertSign"
+    options = ["-newkey", "rsa:2048", "-nodes", "-subj", "/CN=slob", "-days", "3650", "-addext", uses]
+    return ["openssl", "req", "-x509", *options, "-keyout", key, "-out", certificate]
+
+
 def library() -> str | None:
     """Return the library that makes a server a node; None where it is not installed."""
     return next((path for path in _LIBRARIES if Path(path).exists()), None)
@@ -45,9 +52,7 @@ class GaleraNode(MariaServer):
         """Create the first node, with the key that its cluster's members have, or copy one."""
         if self.source is None:
             super().initialise(data, programs, account)
-            files: list[str | Path] = ["-keyout", data / _KEY, "-out", data / _CERTIFICATE]
-            options = ["-newkey", "rsa:2048", "-nodes", "-subj", "/CN=slob", "-days", "3650"]
-            self._run(account, "making a key", ["openssl", "req", "-x509", *options, *files])
+            self._run(account, "making a key", key_command(data / _KEY, data / _CERTIFICATE))
         else:
             copy = 'cp -a "$0/." "$1" && rm -f "$1/$2"'
             self._run(account, f"copying {self.source}", ["sh", "-c", copy, self.source, data, _CACHE])

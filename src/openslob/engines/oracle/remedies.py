@@ -133,7 +133,8 @@ WITHOUT_CODE: Mapping[str, str] = {
     "Connection refused": REMEDIES["ORA-12541"],
     "Name or service not known": REMEDIES["ORA-12545"],
     "name resolution": REMEDIES["ORA-12545"],
-    "idna": REMEDIES["ORA-12545"],
+    # Of Python itself, some of whose releases name no codec.
+    **dict.fromkeys(("idna", "label empty", "label too long"), REMEDIES["ORA-12545"]),
     "timed out": _NETWORK,
     "No route to host": _NETWORK,
     "unreachable": _NETWORK,

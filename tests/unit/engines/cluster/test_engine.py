@@ -191,12 +191,13 @@ def test_counters_of_all_instances_in_one_reading():
     made = [Made("a", delta=counted()), Made("bb", ahead_ns=HOUR, delta=counted())]
     engine = ClusterEngine(made)
     counters = engine.open_counters()
-    before, after = counters.read(), counters.read()
+    before, begun_ns, after, ended_ns = counters.read(), time.time_ns(), counters.read(), time.time_ns()
+    took_ns = ended_ns - begun_ns
     assert counters.backend_ids() == [1, 2]
     assert (after.values["0.x"], after.values["1.x"], after.values["0.ahead_ns"]) == (1, 1, 0)
-    assert after.values["1.ahead_ns"] == pytest.approx(HOUR, abs=NANOS)
-    assert after.values["spread_ns"] < NANOS
-    assert abs(after.server_ns - time.time_ns()) < NANOS
+    assert after.values["1.ahead_ns"] == pytest.approx(HOUR, abs=took_ns)
+    assert after.values["spread_ns"] <= took_ns
+    assert begun_ns - took_ns <= after.server_ns <= ended_ns + took_ns
     assert after.epoch == "0:epoch of a 1:epoch of bb"
     assert counters.difference(before, after).read_requests == 2 * counted().read_requests
     counters.close()
@@ -348,7 +349,7 @@ def test_when_one_refuses_nothing_stays_open():
 
 
 def test_all_are_asked_at_the_same_moment():
-    meeting = threading.Barrier(3, timeout=10)
+    meeting = threading.Barrier(3, timeout=120)
     team = Team(3)
     assert sorted(team.ask(lambda _: meeting.wait(), "abc")) == [0, 1, 2]
     team.close()

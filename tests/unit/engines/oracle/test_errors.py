@@ -245,6 +245,7 @@ def test_a_password_that_expires_soon_is_told_and_no_error(server):
         ("oracle://a:b@127.0.0.1:9/c", "lsnrctl status"),
         ("oracle://a:b@no-such-host.invalid/c", "check the host's name"),
         ("oracle://a:b@a..b/c", "check the host's name"),
+        (f"oracle://a:b@{'x' * 64}/c", "check the host's name"),
         ("oracle://a:b@/NAME", "config_dir=DIRECTORY"),
         ("oracle://a:b@/NAME?config_dir=/nowhere", "config_dir=DIRECTORY"),
         ("oracles://a:b@127.0.0.1:9/c?wallet=/nowhere", "lsnrctl status"),

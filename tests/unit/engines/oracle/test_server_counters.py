@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from factories.oracle.standin_sql import database, translated
@@ -72,11 +74,11 @@ READ, IDLE = ("User I/O", "db file sequential read"), ("Idle", "SQL*Net message 
     ],
 )
 def test_clients_at_work_are_seen_by_what_they_wait_for(session, seen):
-    connection = database(lambda *_: None)
     columns = "type, username, status, state, wait_class, event, program, module, action"
-    connection.execute(f'CREATE TABLE "v$session" ({columns})')
-    connection.execute(f'INSERT INTO "v$session" VALUES ({", ".join("?" * len(session))})', session)
-    assert connection.execute(translated(statement("waits", "server_look"))).fetchall() == seen
+    with closing(database(lambda *_: None)) as connection:
+        connection.execute(f'CREATE TABLE "v$session" ({columns})')
+        connection.execute(f'INSERT INTO "v$session" VALUES ({", ".join("?" * len(session))})', session)
+        assert connection.execute(translated(statement("waits", "server_look"))).fetchall() == seen
 
 
 @pytest.mark.parametrize("column", ["user commits", "user rollbacks"])
