@@ -24,12 +24,19 @@ def need_debian_postgresql() -> Path:
     return max(found, key=lambda place: int(place.parent.name))
 
 
-def need_mariadb() -> None:
-    """Skip the test where no MariaDB server is installed."""
+def why_no_mariadb() -> str:
+    """Why there is no MariaDB server here; empty where one is installed."""
     try:
         find_installation(None)
     except SlobError as missing:
-        pytest.skip(str(missing))
+        return str(missing)
+    return ""
+
+
+def need_mariadb() -> None:
+    """Skip the test where no MariaDB server is installed."""
+    if missing := why_no_mariadb():
+        pytest.skip(missing)
 
 
 @contextmanager
