@@ -105,6 +105,9 @@ def unpack_mysql(jar: zipfile.ZipFile, place: Path) -> None:
     for link in (place / "bin").iterdir():
         if link.is_symlink():
             link.unlink()
+    # Debian 13 renamed this library; where times always had 64 bits, it is the same.
+    for renamed in Path("/usr/lib").glob("*/libaio.so.1t64"):
+        (place / "lib" / "private" / "libaio.so.1").symlink_to(renamed)
 
 
 def unpack_mariadb(jar: zipfile.ZipFile, place: Path) -> None:
