@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from factories.registries import CACHE, from_debian, mirror_of_host
 
 # What the README asks for, and what a copy of the project needs to be got.
@@ -104,7 +106,9 @@ class MinimalDebian:
             except subprocess.TimeoutExpired:
                 return None
             finally:
-                process.kill()
+                # The first process of the namespace is gone only when all others are.
+                for first in psutil.Process(process.pid).children() if process.poll() is None else ():
+                    first.kill()
                 process.wait()
 
     def _entering(self, command: Sequence[str]) -> list[str]:
