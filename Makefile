@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit unit-pythons lint format coverage docs faults matrix walk bench clean
+.PHONY: install demo test check unit unit-pythons lint format coverage docs faults matrix test-systems walk bench clean
 
 install: $(VENV)/.installed
 
@@ -49,6 +49,10 @@ coverage: $(VENV)/.ready
 matrix: $(VENV)/.ready
 	scripts/test-tools
 	scripts/run-matrix
+
+# `make demo` and `make test` in minimal Debian 12 and 13, as root and as ordinary users: needs root, takes hours.
+test-systems: $(VENV)/.ready
+	scripts/test-systems
 
 # The fault suite: every row of docs/reliability.md, on real servers.
 faults: $(VENV)/.ready

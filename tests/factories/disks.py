@@ -16,7 +16,8 @@ def small_disk(directory, size):
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", directory], capture_output=True, check=False
     )
     if done.returncode:
-        pytest.skip(f"no small file system can be made here: {done.stderr.decode().strip()}")
+        why = done.stderr.decode().partition("\n")[0].rpartition(": ")[2]
+        pytest.skip(f"no small file system can be made here: {why}")
     try:
         yield
     finally:

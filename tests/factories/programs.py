@@ -9,18 +9,34 @@ from pathlib import Path
 import pytest
 
 from openslob.engines.mysql.binaries import find_installation
+from openslob.engines.postgresql.binaries import BUNDLED
 from openslob.errors import SlobError
 
-# Debian's package; what comes with us is newer, and was built without TLS.
-DEBIAN_POSTGRESQL = Path("/usr/lib/postgresql/15/bin")
+_BUNDLED = max(map(int, BUNDLED))
+_DEBIAN = Path("/usr/lib/postgresql")
+
+
+def need_debian_postgresql() -> Path:
+    """The programs of Debian's newest PostgreSQL that is older than ours, which was built without TLS; or skip."""
+    found = [place.parent for place in _DEBIAN.glob("*/bin/postgres") if int(place.parts[-3]) < _BUNDLED]
+    if not found:
+        pytest.skip(f"there is no PostgreSQL before {_BUNDLED} in {_DEBIAN}")
+    return max(found, key=lambda place: int(place.parent.name))
+
+
+def why_no_mariadb() -> str:
+    """Why there is no MariaDB server here; empty where one is installed."""
+    try:
+        find_installation(None)
+    except SlobError as missing:
+        return str(missing)
+    return ""
 
 
 def need_mariadb() -> None:
     """Skip the test where no MariaDB server is installed."""
-    try:
-        find_installation(None)
-    except SlobError as missing:
-        pytest.skip(str(missing))
+    if missing := why_no_mariadb():
+        pytest.skip(missing)
 
 
 @contextmanager
@@ -35,4 +51,6 @@ def huge_pages() -> Iterator[Path]:
             raise
         pytest.skip(error.what)
     finally:
-        pool.write_text(before)
+        # A container's may not be written.
+        if pool.read_text() != before:
+            pool.write_text(before)

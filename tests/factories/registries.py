@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import tarfile
@@ -69,12 +70,28 @@ def from_debian(release: str, *packages: str) -> Path:
     def fill(place: Path) -> None:
         if os.geteuid() != 0:
             raise NotToBeHadError("only root can unpack another Debian (debootstrap)")
-        _run("debootstrap", "--variant=minbase", f"--include={','.join(packages)}", release, str(place))
+        wanted = ("--variant=minbase", f"--include={','.join(packages)}", release, str(place))
+        _run("debootstrap", *wanted, *mirror_of_host("")[:1])
         shutil.rmtree(place / "var" / "cache" / "apt", ignore_errors=True)
         # MariaDB takes files on the file system of /dev/shm for persistent memory, and never syncs its log there.
         shutil.rmtree(place / "dev" / "shm", ignore_errors=True)
 
     return unpacked(f"{release}-{packages[0]}", fill)
+
+
+def mirror_of_host(archive: str) -> list[str]:
+    """Return where this host gets a Debian archive from: of the release itself (empty), ``-updates`` or ``-security``.
+
+    Empty where the host is no Debian, or does without the archive.
+    """
+    if shutil.which("apt-get") is None or platform.freedesktop_os_release().get("ID") != "debian":
+        return []
+    wanted = platform.freedesktop_os_release().get("VERSION_CODENAME", "") + archive
+    listed = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)"], capture_output=True, text=True, check=False
+    )
+    found = (line.split() for line in listed.stdout.splitlines())
+    return list(dict.fromkeys(uri for release, uri in found if release == wanted))
 
 
 def unpack_postgresql(jar: zipfile.ZipFile, place: Path) -> None:
@@ -90,6 +107,9 @@ def unpack_mysql(jar: zipfile.ZipFile, place: Path) -> None:
     for link in (place / "bin").iterdir():
         if link.is_symlink():
             link.unlink()
+    # Debian 13 renamed this library; where times always had 64 bits, it is the same.
+    for renamed in Path("/usr/lib").glob("*/libaio.so.1t64"):
+        (place / "lib" / "private" / "libaio.so.1").symlink_to(renamed)
 
 
 def unpack_mariadb(jar: zipfile.ZipFile, place: Path) -> None:

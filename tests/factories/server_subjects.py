@@ -25,7 +25,6 @@ class Subject:
     """
 
     engine: str
-    version: str
     program: str
     pid_file: str
     least_bytes: int
@@ -36,6 +35,7 @@ class Subject:
     fixed: tuple[Mapping[str, object], ...]
     connect: Callable[[ManagedServer], Any]
     setting_query: str
+    version_query: str
     connection_id: str
 
     def execute(self, server: ManagedServer, *statements: str) -> str | None:
@@ -72,7 +72,6 @@ def _to_mariadb(server: ManagedServer) -> Any:
 SUBJECTS = (
     Subject(
         engine="postgresql",
-        version="18",
         program="postgres",
         pid_file="postmaster.pid",
         least_bytes=30 << 20,
@@ -83,11 +82,11 @@ SUBJECTS = (
         fixed=({"version": "16"}, {"data_dir": Path("/elsewhere")}, {"block_size": 16384}),
         connect=_to_postgresql,
         setting_query="SELECT current_setting('{}')",
+        version_query="SELECT split_part(current_setting('server_version'), '.', 1)",
         connection_id="SELECT pg_backend_pid()",
     ),
     Subject(
         engine="mariadb",
-        version="10.11",
         program="mariadbd",
         pid_file="slob.pid",
         least_bytes=80 << 20,
@@ -98,6 +97,7 @@ SUBJECTS = (
         fixed=({"data_dir": Path("/elsewhere")}, {"block_size": 8192}),
         connect=_to_mariadb,
         setting_query="SELECT @@{}",
+        version_query="SELECT SUBSTRING_INDEX(VERSION(), '.', 2)",
         connection_id="SELECT CONNECTION_ID()",
     ),
 )

@@ -253,7 +253,8 @@ class Outside:
             try:
                 cpu = process.cpu_times()
                 lines = Path(f"/proc/{process.pid}/io").read_text().splitlines()
-            except (psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
+            # The counts of one that has ended belong to root until it is waited for.
+            except (psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError, PermissionError):
                 continue
             read = next(line.removeprefix(self._line) for line in lines if line.startswith(self._line))
             self._seen[process.pid] = (float(read), cpu.user + cpu.system)

@@ -162,7 +162,6 @@ def _update(rows):
 
 def start(make_server, version):
     server = make_server(name="contract-mariadb", engine="mariadb", cache_bytes=48 * MIB)
-    assert server.status().spec.version.startswith(version)
     return attach(server.status().url)
 
 

@@ -34,15 +34,16 @@ _RUNS = count()
 
 # In place of a version: the server is the promised one of the subject's name (promised.py).
 STRANGER = "promised"
-# Name -> module with `start(make_server, version) -> Subject`, and the version, or the URL of a server that runs.
+# Name -> module with `start(make_server, version) -> Subject`, and the version, or the URL of a server that runs; of
+# MariaDB there is the one that this host has.
 SUBJECTS = {
     "postgresql-18": ("factories.subject_postgresql", "18"),
-    "mariadb-10.11": ("factories.subject_mariadb", "10.11"),
+    "mariadb": ("factories.subject_mariadb", ""),
     # Somebody else's servers, of the oldest releases that are promised.
     "postgresql-13": ("factories.subject_postgresql", STRANGER),
     "mysql-8.0": ("factories.subject_mysql", STRANGER),
     # A stand-in: Oracle's work loop on MariaDB in Oracle mode.
-    "oracle-rig": ("factories.oracle.rig_subject", "10.11"),
+    "oracle-rig": ("factories.oracle.rig_subject", ""),
 }
 # The scheme of a URL -> module with the subjects of such servers.
 _MODULES = {

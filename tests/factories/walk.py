@@ -20,6 +20,7 @@ from pathlib import Path
 
 from factories.paths import FIXTURES, ROOT
 from factories.printed_commands import blocks
+from factories.programs import why_no_mariadb
 
 # Commands that install, or start what other tests do, are passed over; make demo is slob demo.
 _PRELUDE = f"""
@@ -62,6 +63,13 @@ class Step:
 def steps(page: Path) -> list[tuple[str, str]]:
     """Return the commands of a page that can run anywhere, with their places."""
     return [(block.place, line) for block in blocks(page) if not block.needs for line in block.typed]
+
+
+def lacking(line: str) -> str:
+    """Return what a command needs that this machine lacks; empty when nothing is missing."""
+    if re.search(r"\bslob raw (?!dd\b)", line) and shutil.which("fio") is None:
+        return "fio is not installed"
+    return why_no_mariadb() if "mariadb" in line else ""
 
 
 def typed(commands: Sequence[tuple[str, str]], home: Path) -> list[Step]:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import conninfo
 
-from factories.programs import DEBIAN_POSTGRESQL
+from factories.programs import need_debian_postgresql
 from factories.running import DATA, eventually, judged, load, measured, verdicts_of
 from factories.strangers import repeated
 from openslob.engines.postgresql.adapter import connect
@@ -41,9 +41,7 @@ def newest(pg_server):
 
 @pytest.fixture(scope="module")
 def old(make_server):
-    if not DEBIAN_POSTGRESQL.exists():
-        pytest.skip(f"there are no programs in {DEBIAN_POSTGRESQL}")
-    with shared_with_others(make_server(name="old", bin_dir=DEBIAN_POSTGRESQL, io="buffered")) as url:
+    with shared_with_others(make_server(name="old", bin_dir=need_debian_postgresql(), io="buffered")) as url:
         yield url
 
 

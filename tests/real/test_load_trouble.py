@@ -121,16 +121,18 @@ def full_disk(pg_buffered, tmp_path_factory):
     owner = data.stat()
     place = data.parent / "small"
     place.mkdir()
-    with small_disk(place, "40m"):
-        os.chown(place, owner.st_uid, owner.st_gid)
-        target.ask(sql.SQL("CREATE TABLESPACE small LOCATION {}").format(str(place)))
-        target.ask("ALTER ROLE slob SET default_tablespace = small")
-        try:
-            yield target
-        finally:
-            target.ask("ALTER ROLE slob RESET default_tablespace")
-            target.ask("DROP TABLESPACE small")
-    place.rmdir()
+    try:
+        with small_disk(place, "40m"):
+            os.chown(place, owner.st_uid, owner.st_gid)
+            target.ask(sql.SQL("CREATE TABLESPACE small LOCATION {}").format(str(place)))
+            target.ask("ALTER ROLE slob SET default_tablespace = small")
+            try:
+                yield target
+            finally:
+                target.ask("ALTER ROLE slob RESET default_tablespace")
+                target.ask("DROP TABLESPACE small")
+    finally:
+        place.rmdir()
 
 
 def test_a_disk_that_is_too_small_is_told_before_anything_is_loaded(full_disk):

@@ -8,7 +8,7 @@ import pytest
 
 from factories.certificates import make_certificates
 from factories.foreign_postgresql import HOST, PASSWORD, ForeignServer, started
-from factories.programs import DEBIAN_POSTGRESQL
+from factories.programs import need_debian_postgresql
 from factories.running import ignore, measured
 from openslob.engines.registry import engine_for
 from openslob.errors import SlobError
@@ -21,12 +21,13 @@ pytestmark = pytest.mark.server
 @pytest.fixture(scope="module")
 def secure(slob_home):
     """Such a server with TLS, by programs that have it."""
-    if shutil.which("openssl") is None or not (DEBIAN_POSTGRESQL / "postgres").exists():
-        pytest.skip(f"there is no openssl to make certificates, or no server with TLS in {DEBIAN_POSTGRESQL}")
+    programs = need_debian_postgresql()
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make certificates")
     certificates = Path(tempfile.mkdtemp(prefix="slob-ca-"))
     try:
         ca = make_certificates(certificates, f"DNS:{HOST}")
-        with started(ForeignServer(DEBIAN_POSTGRESQL, certificates)) as server:
+        with started(ForeignServer(programs, certificates)) as server:
             yield server, ca
     finally:
         shutil.rmtree(certificates)

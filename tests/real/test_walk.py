@@ -11,7 +11,7 @@ import pytest
 
 from factories.paths import ROOT
 from factories.printed_commands import PAGES
-from factories.walk import EVERYTHING, home, steps, typed
+from factories.walk import EVERYTHING, home, lacking, steps, typed
 from openslob.cli import demo
 
 FIRST = (ROOT / "README.md",)
@@ -23,9 +23,12 @@ def test_commands_of_a_page_work_as_printed(page):
     commands = steps(page)
     if not commands:
         pytest.skip("no commands that can run anywhere")
+    passed_over = {line.split("#")[0].strip(): reason for _, line in commands if (reason := lacking(line))}
     with home() as place:
-        done = typed(commands, place)
+        done = typed([step for step in commands if not lacking(step[1])], place)
     assert [str(step) for step in done if step.failed] == []
+    if passed_over:
+        pytest.skip(f"all but {', '.join(passed_over)}: {', '.join(set(passed_over.values()))}")
 
 
 @pytest.mark.server

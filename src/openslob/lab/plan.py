@@ -61,7 +61,9 @@ def ready_names() -> list[str]:
 
 def ready_list(target: str) -> dict[str, str]:
     """Return what is ready to be compared on servers like the target: by its name the setting, and what it is about."""
-    ready = registry.ready_settings(template(target, DEFAULT_CACHE).engine)
+    # A server made on demand need not be there, and its programs need not be installed.
+    engine = registry.engine_on_demand(target) or template(target, DEFAULT_CACHE).engine
+    ready = registry.ready_settings(engine)
     return {each.name: f"{each.setting}: {each.about}" for each in ready}
 
 

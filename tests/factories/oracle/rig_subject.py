@@ -124,5 +124,4 @@ class OracleRig(MariaSubject):
 
 def start(make_server, version):
     server = make_server(name="oracle-rig", engine="mariadb", cache_bytes=48 * MIB)
-    assert server.status().spec.version.startswith(version)
     return OracleRig(server.status().url)

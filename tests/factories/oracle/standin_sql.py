@@ -130,9 +130,16 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+class _Database(sqlite3.Connection):
+    """One that is closed with the last reference to it: Python 3.13 warns of those that are left open."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def database(context: Callable[..., str | None]) -> sqlite3.Connection:
     """Return an empty database in memory, for all threads. ``context`` is SYS_CONTEXT."""
-    found = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+    found = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None, factory=_Database)
     for name, function in _FUNCTIONS.items():
         found.create_function(name, -1, function)
     found.create_function("sys_context", -1, context)

@@ -139,9 +139,11 @@ def _entry() -> pwd.struct_passwd | None:
 
 
 def _create() -> pwd.struct_passwd:
+    # The folder of system programs, which a shell of root's does not always look into.
+    searched = {**os.environ, "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"}
     command = ["useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"]
     try:
-        done = subprocess.run([*command, SYSTEM_USER], capture_output=True, text=True, check=False)
+        done = subprocess.run([*command, SYSTEM_USER], capture_output=True, text=True, check=False, env=searched)
         reason = done.stderr.strip()
     except OSError as error:
         reason = str(error)

@@ -36,7 +36,7 @@ SET GLOBAL gtid_slave_pos = @@GLOBAL.gtid_binlog_pos
 
 -- name: follow
 CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %(port)s, MASTER_USER = %(user)s,
-    MASTER_PASSWORD = %(password)s, MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1
+    MASTER_PASSWORD = %(password)s, MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1, MASTER_SSL = 0
 
 -- name: start
 START REPLICA
