@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit unit-pythons lint format coverage docs faults matrix test-systems walk bench clean
+.PHONY: install demo test check unit unit-pythons lint format coverage docs faults matrix test-systems walk nightly bench clean
 
 install: $(VENV)/.installed
 
@@ -58,6 +58,9 @@ test-systems: $(VENV)/.ready
 faults: $(VENV)/.ready
 	scripts/test-tools
 	scripts/run-tests tests/faults
+
+# What takes too long for each change, one after the other: for every night, and before a release.
+nightly: faults walk matrix test-systems
 
 # A look at every comparison; for figures to quote run them one by one without --quick on a quiet machine.
 bench: $(VENV)/.ready
