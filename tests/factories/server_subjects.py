@@ -52,7 +52,9 @@ class Subject:
 
     def setting(self, server: ManagedServer, name: str) -> str | None:
         """The value of a setting."""
-        return self.execute(server, self.setting_query.format(name))
+        value = self.execute(server, self.setting_query.format(name))
+        # MariaDB 11 shows switches with more than two positions as words.
+        return {"ON": "1", "OFF": "0"}.get(value or "", value)
 
     def settings(self, server: ManagedServer, names: Mapping[str, str]) -> dict[str, str | None]:
         """The values of the settings of these names."""
