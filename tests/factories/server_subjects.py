@@ -53,8 +53,8 @@ class Subject:
     def setting(self, server: ManagedServer, name: str) -> str | None:
         """The value of a setting."""
         value = self.execute(server, self.setting_query.format(name))
-        # MariaDB 11 shows switches with more than two positions as words.
-        return {"ON": "1", "OFF": "0"}.get(value or "", value)
+        # MariaDB 11 has more than two ways to do this, and shows them as words.
+        return {"ON": "1", "OFF": "0"}.get(value or "", value) if name == "innodb_doublewrite" else value
 
     def settings(self, server: ManagedServer, names: Mapping[str, str]) -> dict[str, str | None]:
         """The values of the settings of these names."""
