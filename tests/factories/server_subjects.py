@@ -52,7 +52,9 @@ class Subject:
 
     def setting(self, server: ManagedServer, name: str) -> str | None:
         """The value of a setting."""
-        return self.execute(server, self.setting_query.format(name))
+        value = self.execute(server, self.setting_query.format(name))
+        # MariaDB 11 has more than two ways to do this, and shows them as words.
+        return {"ON": "1", "OFF": "0"}.get(value or "", value) if name == "innodb_doublewrite" else value
 
     def settings(self, server: ManagedServer, names: Mapping[str, str]) -> dict[str, str | None]:
         """The values of the settings of these names."""

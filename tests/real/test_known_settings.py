@@ -48,6 +48,8 @@ def test_a_setting_has_the_value_that_a_server_of_this_specification_has(subject
             with suppress(UsageError):
                 found[name] = known.find(name).value
     assert len(found) > 100
+    # MariaDB 11.8 sizes the index, which is off, by the cache that it got in the end.
+    found.pop("innodb_adaptive_hash_index_cells", None)
     others = {name: (value, real[name]) for name, value in found.items() if value != real[name]}
     assert {name: both for name, both in others.items() if not both[0].startswith("/")} == {}, others
 

@@ -119,7 +119,7 @@ def test_a_run_to_its_verdicts(target):
     assert document["engine"]["product"] == "MariaDB"
     assert "2026" <= document["engine"]["server_started_at"] <= document["started_at"]
     assert document["environment"]["server_cpu_s"]["session"] > 0
-    assert "page_cleaner_thread" in document["environment"]["server_cpu_s"]
+    assert any(name.startswith("page_clean") for name in document["environment"]["server_cpu_s"])
     assert "Using index condition" in document["engine"]["plans"]["select"]
 
 

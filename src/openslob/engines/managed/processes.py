@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from openslob.engines.managed.account import server_account
 from openslob.errors import SlobError
 
 _CLEAN_STOP_S = 300.0  # the final checkpoint writes out a whole cache
@@ -117,7 +118,7 @@ class ServerProcesses:
             # a zombie has no working directory any more and counts as gone
             data = str(self.data.resolve())
             # The kernel says so of a directory that was removed under the server.
-            return process.name() in self.programs and process.cwd() in (data, f"{data} (deleted)")
+            return process.name() in self.programs and _working_directory(process) in (data, f"{data} (deleted)")
         except psutil.Error:
             return False
 
@@ -136,6 +137,18 @@ class ServerProcesses:
             return number != signal.SIGKILL and any(map(_is_frozen, processes))
 
         return wait(lambda: all_ended() or is_frozen(), seconds) and wait(all_ended, _FROZEN_S)
+
+
+def _working_directory(process: psutil.Process) -> str:
+    """Return it as the kernel says it. psutil.Error when it is not known."""
+    try:
+        return str(process.cwd())
+    except psutil.AccessDenied:
+        # Root in a container may not look into processes of other users, but may become the one that runs servers.
+        account = server_account()
+        if not account.switched or process.uids().real != account.uid:
+            raise
+        return account.run(["readlink", f"/proc/{process.pid}/cwd"]).stdout.removesuffix("\n")
 
 
 def _send(number: int, processes: Collection[psutil.Process]) -> None:

@@ -108,7 +108,11 @@ def reserve(needed: int) -> int:
     if missing <= 0:
         return 0
     before = _size()
-    _resize(before + missing)
+    try:
+        _resize(before + missing)
+    except OSError as error:  # a container's /proc/sys is read-only
+        why = f"the kernel could not reserve {missing} more huge pages: {error.strerror}"
+        raise SlobError(why, "leave out --huge-pages, or let a privileged process reserve them") from error
     short = needed - _available()
     if short <= 0:
         return missing

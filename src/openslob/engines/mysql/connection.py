@@ -7,6 +7,7 @@ import io
 import os
 import select
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -136,7 +137,19 @@ class _Incoming(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer
-        return _waited(partial(self._source.recv_into, buffer), self._watch)
+        receive = partial(self._source.recv_into, buffer)
+        try:
+            return _waited(receive, self._watch)
+        except BrokenPipeError:
+            # Reading breaks no pipe: Python 3.13 takes what broke another connection of this thread for this one's.
+            _forget_tls_errors()
+            return _waited(receive, self._watch)
+
+
+def _forget_tls_errors() -> None:
+    """Empty OpenSSL's list of this thread's errors: Python does so when it refuses ciphers."""
+    with suppress(ssl.SSLError):
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).set_ciphers("none")
 
 
 def _waited(act: Callable[[], int], watch: Watch) -> int:
