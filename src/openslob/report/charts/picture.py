@@ -170,7 +170,9 @@ def _document(panel: Panel) -> Spec:
     # Altair copies all of a chart each time that it is given a property or put into another one, but not what has
     # become a document. Validation would take longer than drawing; tests validate every picture.
     document: Spec = panel.to_dict(validate=False)
-    return document | {"datasets": {name: list(rows) for name, rows in document["datasets"].items()}}
+    if "datasets" in document:  # else the page has them
+        document["datasets"] = {name: list(rows) for name, rows in document["datasets"].items()}
+    return document
 
 
 def _completed(drawn: Spec, picture: Picture, config: Spec) -> Spec:
