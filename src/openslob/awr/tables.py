@@ -54,6 +54,16 @@ class ReportTable:
         listed = [row for row in self.rows if row[0].isdigit()]
         return listed[0] if len(listed) == 1 else None
 
+    def by_instance(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield each row after the number of its instance, which text prints only in the first of several rows.
+
+        It is ``*`` for all instances, and empty in a table without such numbers.
+        """
+        at, number = self.index("i#"), ""
+        for row in self.rows:
+            number = cell(row, at) or number
+            yield number, row
+
     def labelled(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield each ``label:`` of the table with the non-empty cells that follow it."""
         for row in self.rows:
