@@ -92,7 +92,8 @@ def _seconds(
         return seconds
     minutes = builder.header.get("db_time_min")
     if share is not None and minutes is not None:
-        expected, slack = share.value * minutes.value * 0.6, (share.step * minutes.value + share.value * minutes.step) * 0.6
+        expected = share.value * minutes.value * 0.6
+        slack = (share.step * minutes.value + share.value * minutes.step) * 0.6
         fitting = [abs(seconds.value * size - expected) <= slack + seconds.step * size for size in (1.0, 1e3, 1e6)]
         if fitting == [True, False, False]:
             return seconds

@@ -55,7 +55,9 @@ def summary(sheet: Sheet) -> None:
     columns: list[Column] = [Column("Id", width=11), Column("Name", width=10, left=True)]
     row = [sheet.word(("header", "db_id"), database.identifier), sheet.word(("header", "db_name"), database.name)]
     if is_late:
-        columns += [Column(name, width=width, left=True) for name, width in (("Unique Name", 11), ("Role", 16), ("Edition", 7))]
+        columns += [
+            Column(name, width=width, left=True) for name, width in (("Unique Name", 11), ("Role", 16), ("Edition", 7))
+        ]
         row += [sheet.word(("header", name), getattr(database, name)) for name in ("unique_name", "role", "edition")]
     columns.append(Column("RAC", width=5, left=True))
     row.append(yes(database.is_rac))
@@ -66,7 +68,10 @@ def summary(sheet: Sheet) -> None:
         sheet.note(("header", "cdb"), database.is_container)
     columns += [Column(name, width=width) for name, width in (("Block Size", 10), ("Begin", 7), ("End", 7))]
     row.append(sheet.word(("header", "block_size"), database.block_size))
-    row += [sheet.word(("header", f"{edge}_snap"), snap) for edge, snap in zip(("begin", "end"), database.snaps, strict=True)]
+    row += [
+        sheet.word(("header", f"{edge}_snap"), snap)
+        for edge, snap in zip(("begin", "end"), database.snaps, strict=True)
+    ]
     columns += [Column(name, width=11) for name in ("In Report", "Total", "In Report", "Total", "DB time")]
     columns.append(Column("Elapsed time", width=12))
     row += [str(len(database.instances))] * 4
@@ -148,7 +153,9 @@ def hosts(sheet: Sheet) -> None:
             "iowait": host.iowait,
             "idle": 1 - host.user - host.system,
         }
-        cells = [fixed(count) for count in (host.cpus, host.cores, host.sockets)] + [fixed(load, 2) for load in host.load]
+        cells = [fixed(count) for count in (host.cpus, host.cores, host.sockets)] + [
+            fixed(load, 2) for load in host.load
+        ]
         cells += [fixed(100 * share, 2) for share in shares.values()]
         names = ("cpus", "", "", "load_begin", "load_end", *(f"host_{name}_pct" for name in shares))
         for name, cell in zip(names, cells, strict=True):
@@ -211,7 +218,9 @@ def classes(sheet: Sheet) -> None:
             sheet.figure((*place, "time_s"), fixed(sum(known), 2))
             at += 1
     columns = (_NUMBER, *(Column(heading, width=14) for heading, _ in listed), Column("DB time", width=16))
-    rows = _by_instance(sheet, lambda one: [*(fixed(seconds(one, name), 2) for _, name in listed), fixed(one.db_time, 2)])
+    rows = _by_instance(
+        sheet, lambda one: [*(fixed(seconds(one, name), 2) for _, name in listed), fixed(one.db_time, 2)]
+    )
     sheet.add(Table("Foreground Wait Classes", columns, rows, "Foreground Wait Classes", "bare"))
 
 
@@ -240,12 +249,14 @@ def activity(sheet: Sheet) -> None:
     database, per, rows = sheet.database, sheet.database.elapsed, list[Row]()
     transactions = sum(one.transactions for one in database.instances)
     listed = sorted(database.statistics().items())
-    shown = [sheet.shown(name, 32) for name, _ in listed]
+    alike: dict[str, set[int]] = {}
+    for name, count in listed:
+        alike.setdefault(sheet.shown(name, 32), set()).add(count)
     for name, count in listed:
         label = sheet.shown(name, 32)
         rate = [one.statistics[name] / per for one in database.instances]
         cells = [fixed(count), fixed(count / per, 2), fixed(count / transactions if transactions else None, 2)]
-        if shown.count(label) == 1:
+        if len(alike[label]) == 1:
             for place, cell in zip(("total", "per_second", "per_transaction"), cells, strict=True):
                 sheet.figure(("activity", label, place), cell)
         spread = (fmean(rate), pstdev(rate), min(rate), max(rate))
@@ -287,7 +298,9 @@ def latencies(sheet: Sheet) -> None:
     unit, size, places = ("us", 1.0, 0) if is_late else ("ms", 1e3, 2)
 
     def row(one: Instance) -> list[Figure]:
-        get, cr, current = (one.gc_us[f"{name} time"] for name in ("global enqueue get", "cr block receive", "current block receive"))
+        get, cr, current = (
+            one.gc_us[f"{name} time"] for name in ("global enqueue get", "cr block receive", "current block receive")
+        )
         cells = [fixed(us / size, places, comma=False) for us in (get, cr, 0.0, current, 0.0)]
         sheet.figure(("per_instance", one.number, "gc_cr_us"), cells[1].scaled(size))
         sheet.figure(("per_instance", one.number, "gc_current_us"), cells[3].scaled(size))
@@ -315,9 +328,9 @@ def parameters(sheet: Sheet) -> None:
         sheet.note(("parameters", shown, "instance"), "*" if is_same else str(first.number))
         for at, one in enumerate(sheet.database.instances[: 1 if is_same else None]):
             number = "*" if is_same else str(one.number)
-            begin, end = one.parameters[name]
-            parts = [begin] if sheet.layout.is_html else textwrap.wrap(begin, 33) or [""]
-            rows.append((name if at == 0 or sheet.layout.is_html else "", number, parts[0], end))
+            own, own_end = one.parameters[name]
+            parts = [own] if sheet.layout.is_html else textwrap.wrap(own, 33) or [""]
+            rows.append((name if at == 0 or sheet.layout.is_html else "", number, parts[0], own_end))
             rows += [("", "", part, "") for part in parts[1:]]
     columns = (
         Column("Parameter Name", width=29, left=True),

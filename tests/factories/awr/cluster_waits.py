@@ -30,7 +30,10 @@ def tops(sheet: Sheet) -> None:
         ("Top Timed Foreground Events", Scope.TOP, ("foreground",), "DB time", "DB CPU"),
         ("Top Timed Background Events", Scope.TOP_BACKGROUND, ("background",), "bg time", "background cpu time"),
     ):
-        groups: list[tuple[str, Sequence[Instance]]] = [("*", everyone), *((str(one.number), (one,)) for one in everyone)]
+        groups: list[tuple[str, Sequence[Instance]]] = [
+            ("*", everyone),
+            *((str(one.number), (one,)) for one in everyone),
+        ]
         rows: list[Row] = []
         counts: dict[str, int] = {}
         for number, some in groups:
@@ -191,8 +194,12 @@ def _traffic_rows(sheet: Sheet, attribute: str, title: str) -> None:
     for number, some in (("*", everyone), *((str(one.number), (one,)) for one in everyone)):
         for at, one in enumerate(_sums(some, attribute)):
             place: Place = (f"iostat_{attribute}", at)
-            rates = {"read_requests_per_s": one.reads / per, "write_requests_per_s": one.writes / per,
-                     "read_mb_per_s": one.read_bytes / MIB / per, "write_mb_per_s": one.write_bytes / MIB / per}  # fmt: skip
+            rates = {
+                "read_requests_per_s": one.reads / per,
+                "write_requests_per_s": one.writes / per,
+                "read_mb_per_s": one.read_bytes / MIB / per,
+                "write_mb_per_s": one.write_bytes / MIB / per,
+            }
             printed = {name: fixed(rate, 2) for name, rate in rates.items()}
             if is_function:
                 last = {"waits": counted(one.waits), "avg_us": average(sheet, one.wait_us)}
@@ -227,9 +234,12 @@ def _traffic_rows(sheet: Sheet, attribute: str, title: str) -> None:
 def _traffic_columns(sheet: Sheet, attribute: str, title: str) -> None:
     """Up to 12.1: a row for each instance, and columns for each name in four groups."""
     per, everyone = sheet.database.elapsed, sheet.database.instances
-    parts = (("read_mb_per_s", "Reads MB/sec", "read_bytes", MIB), ("write_mb_per_s", "Writes MB/sec", "write_bytes", MIB),
-             ("read_requests_per_s", "Reads requests/sec", "reads", 1.0),
-             ("write_requests_per_s", "Writes requests/sec", "writes", 1.0))  # fmt: skip
+    parts = (
+        ("read_mb_per_s", "Reads MB/sec", "read_bytes", MIB),
+        ("write_mb_per_s", "Writes MB/sec", "write_bytes", MIB),
+        ("read_requests_per_s", "Reads requests/sec", "reads", 1.0),
+        ("write_requests_per_s", "Writes requests/sec", "writes", 1.0),
+    )
     names = [one.name for one in _sums(everyone, attribute)]
     rows: list[Row] = []
     for number, some in (*((str(one.number), (one,)) for one in everyone), ("Sum", everyone)):

@@ -32,7 +32,9 @@ class Wait:
         return self.seconds * 1e6 / self.waits
 
     def __add__(self, other: Wait) -> Wait:
-        counts = {power: self.counts.get(power, 0) + other.counts.get(power, 0) for power in {*self.counts, *other.counts}}
+        counts = {
+            power: self.counts.get(power, 0) + other.counts.get(power, 0) for power in {*self.counts, *other.counts}
+        }
         return replace(self, counts=counts, timeouts=self.timeouts + other.timeouts)
 
 

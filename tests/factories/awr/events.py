@@ -82,7 +82,9 @@ def all_events(sheet: Sheet, title: str, waits: Sequence[Wait], scope: Scope, in
         Column("Event", width=26, left=True),
         Column("Waits", width=11 if is_late else 12),
         Column("%Time -outs", "%Time|-outs", 5),
-        Column("Total Wait Time (s)", "Total|Wait|Time (s)" if is_late else "Total Wait|Time (s)", 8 if is_late else 10),
+        Column(
+            "Total Wait Time (s)", "Total|Wait|Time (s)" if is_late else "Total Wait|Time (s)", 8 if is_late else 10
+        ),
         average_column(sheet),
         Column("Waits /txn", "Waits|/txn", 8),
         Column(f"% {of} time", f"% {of}|time", 6),
@@ -233,8 +235,8 @@ _LATE = (("", "Total Waits", "Total|Waits",
 _SECONDS = _edges("<32ms 15", "<64ms 16", "<1/8s 17", "<1/4s 18", "<1/2s 19", "<1s 20", "<2s 21")
 _MINUTES = _edges("<2s 21", "<4s 22", "<8s 23", "<16s 24", "<32s 25", "<_1m 26", "<_2m 27")
 _HOURS = _edges("<2m 27", "<4m 28", "<8m 29", "<1/4h 30", "<1/2h 31", "<_1h 32")
-_EARLY = ("", "Total Waits", "Total|Waits",
-          _edges("<1ms 10", "<2ms 11", "<4ms 12", "<8ms 13", "<16ms 14", "<32ms 15", "<=1s 20"), ">1s", ">1s")  # fmt: skip
+_FIRST = _edges("<1ms 10", "<2ms 11", "<4ms 12", "<8ms 13", "<16ms 14", "<32ms 15", "<=1s 20")
+_EARLY = ("", "Total Waits", "Total|Waits", _FIRST, ">1s", ">1s")
 
 
 def _histogram_tables(is_late: bool) -> Iterable[tuple[str, str, str, Edges, str, str]]:
@@ -269,7 +271,9 @@ def histograms(sheet: Sheet, instance: Instance) -> None:
             Column(rest, rest_text, 5),
         )
         groups = (("", 1), ("", 1), (shares, len(edges) + 1))
-        summary = "This table displays total number of waits, and information about total wait time, for each wait event"
+        summary = (
+            "This table displays total number of waits, and information about total wait time, for each wait event"
+        )
         notes = ("K is 1000, M is 1000000", "Ordered by Event")
         sheet.add(Table(f"Wait Event Histogram{title}", columns, rows, summary, notes=notes, groups=groups))
 

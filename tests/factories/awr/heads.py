@@ -149,7 +149,9 @@ def _snapshots(sheet: Sheet, instance: Instance) -> None:
 def _snapshot_lines(table: Table, minutes: list[str]) -> list[str]:
     headings, _, *rows = text_of(table, "").rstrip("\n").split("\n")
     line = " " * 12 + ruler(table.columns[1:])
-    labelled = [f"   {label}  {figure:>18} (mins)" for label, figure in zip(("Elapsed:", "DB Time:"), minutes, strict=True)]
+    labelled = [
+        f"   {label}  {figure:>18} (mins)" for label, figure in zip(("Elapsed:", "DB Time:"), minutes, strict=True)
+    ]
     return [headings, line, *rows, *labelled]
 
 

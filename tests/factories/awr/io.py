@@ -25,7 +25,9 @@ def _total(listed: tuple[Traffic, ...]) -> Traffic:
     total = listed[0]
     for one in listed[1:]:
         total = total + one
-    return Traffic("TOTAL:", *(getattr(total, name) for name in ("reads", "writes", "read_bytes", "write_bytes", "waits")))
+    return Traffic(
+        "TOTAL:", *(getattr(total, name) for name in ("reads", "writes", "read_bytes", "write_bytes", "waits"))
+    )
 
 
 def _per_second(sheet: Sheet, size: int) -> Figure:
@@ -54,13 +56,22 @@ def _traffic(sheet: Sheet, attribute: str, listed: tuple[Traffic, ...]) -> None:
             sheet.note((*place, "name"), "TOTAL")
         else:
             sheet.word((*place, "name"), one.name, width)
-        rate = {name: fixed(count / per, layout.decimals, comma=False) for name, count in (("read", one.reads), ("write", one.writes))}
-        reads = figures(sheet, place, read_requests_per_s=rate["read"], read_mb_per_s=_per_second(sheet, one.read_bytes))
-        writes = figures(sheet, place, write_requests_per_s=rate["write"], write_mb_per_s=_per_second(sheet, one.write_bytes))
+        rate = {
+            name: fixed(count / per, layout.decimals, comma=False)
+            for name, count in (("read", one.reads), ("write", one.writes))
+        }
+        reads = figures(
+            sheet, place, read_requests_per_s=rate["read"], read_mb_per_s=_per_second(sheet, one.read_bytes)
+        )
+        writes = figures(
+            sheet, place, write_requests_per_s=rate["write"], write_mb_per_s=_per_second(sheet, one.write_bytes)
+        )
         if is_function:
             last = figures(sheet, place, waits=counted(one.waits), avg_us=_time(sheet, one.wait_us))
         else:
-            last = figures(sheet, place, small_read_us=_time(sheet, one.small_us), large_read_us=_time(sheet, one.large_us))
+            last = figures(
+                sheet, place, small_read_us=_time(sheet, one.small_us), large_read_us=_time(sheet, one.large_us)
+            )
         rows.append((one.name, volume(one.read_bytes).text, *reads, volume(one.write_bytes).text, *writes, *last))
     time = 8 if layout.since("12.2") else 7
     if is_function:
@@ -199,7 +210,9 @@ def global_cache(sheet: Sheet, instance: Instance) -> None:
     for way in ("received", "served"):
         count = sum(instance.statistics[f"gc {kind} blocks {way}"] for kind in ("cr", "current"))
         rates = (fixed(count / per, 2), fixed(count / instance.transactions if instance.transactions else None, 2))
-        named = zip(("per_second", "per_transaction"), rates, strict=True)  # read where the load profile has no such row
+        named = zip(
+            ("per_second", "per_transaction"), rates, strict=True
+        )  # read where the load profile has no such row
         cells = [sheet.figure(("load_profile", f"gc_blocks_{way}", name), rate) for name, rate in named]
         rows.append((f"Global Cache blocks {way}:", *cells))
     title = "Global Cache Load Profile"

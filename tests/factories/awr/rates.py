@@ -94,7 +94,10 @@ def _beside(
     label, figures = gaps[0], list(zip(widths[1:], gaps[1:], strict=True))
 
     def line(first: str, cells: Row) -> str:
-        return (first.ljust(label) + "".join(" " * gap + one.rjust(wide) for one, (wide, gap) in zip(cells, figures, strict=True))).rstrip()
+        return (
+            first.ljust(label)
+            + "".join(" " * gap + one.rjust(wide) for one, (wide, gap) in zip(cells, figures, strict=True))
+        ).rstrip()
 
     heads = [column.text or column.heading for column in columns[1:]]
     printed = [line(f"{row[0]:>{label}}", row[1:]) for row in rows]
@@ -108,15 +111,15 @@ def io_profile(sheet: Sheet, instance: Instance) -> None:
     for label, name, size in (
         ("Total Requests", "total IO requests", 1.0),
         ("Database Requests", "IO requests", 1.0),
-        ("Redo Requests", "", 0.0),
+        ("Redo Requests", "", 1.0),
         ("Total (MB)", "total bytes", MIB),
         ("Database (MB)", "bytes", MIB),
         ("Database (blocks)", "s", 1.0),
     ):
-        if size:
+        if name:
             read, write = (statistics[f"physical {way}{'' if name == 's' else ' '}{name}"] for way in ("read", "write"))
         else:
-            read, write, size = 0, statistics["redo writes"], 1.0
+            read, write = 0, statistics["redo writes"]
         rates = [fixed(count / size / per, 1) for count in (read + write, read, write)]
         places = zip(("total", "read", "write"), rates, strict=True)
         rows.append((f"{label}:", *(sheet.figure(("io_profile", label.lower(), place), one) for place, one in places)))
@@ -197,7 +200,7 @@ def _statistics(sheet: Sheet, title: str, listed: Mapping[str, int], instance: I
     )
     rows: list[Row] = []
     for name, count in listed.items():
-        is_unique = list(shown.values()).count(shown[name]) == 1
+        same = {count for other, count in listed.items() if shown[other] == shown[name]}
         widths = (0, 0, 0) if layout.is_html else (18, 14, 13)
         rates = (
             fixed(count, 0, widths[0]),
@@ -205,11 +208,13 @@ def _statistics(sheet: Sheet, title: str, listed: Mapping[str, int], instance: I
             fixed(count / instance.transactions if instance.transactions else None, layout.decimals, widths[2]),
         )
         places = zip(("total", "per_second", "per_transaction"), rates, strict=True)
-        if is_unique:
+        if len(same) == 1:
             rows.append((name, *(sheet.figure(("activity", shown[name], place), rate) for place, rate in places)))
         else:  # cut alike, so nobody knows which is which
             rows.append((name, *(rate.text for rate in rates)))
-    kind = "Key Instance" if title.startswith("Key") else "non-key Instance" if title.startswith("Other") else "Instance"
+    kind = (
+        "Key Instance" if title.startswith("Key") else "non-key Instance" if title.startswith("Other") else "Instance"
+    )
     summary = f"This table displays {kind} activity statistics. For each, a total and rates are displayed"
     sheet.add(Table(title, columns, rows, summary, notes=("Ordered by statistic name",)))
 

@@ -96,7 +96,8 @@ def _finished(sheet: Sheet, title: str, page_title: str) -> WrittenReport:
     if sheet.layout.is_html:
         text = (
             f'<html lang="en"><head><title>{page_title}</title>\n<style type="text/css">\n{_STYLE}\n</style></head>'
-            f'<body class="awr">\n<h1 class="awr">\n{title}\n\n</h1>\n<p />\n{body}<p />\nEnd of Report\n</body></html>\n'
+            f'<body class="awr">\n<h1 class="awr">\n{title}\n\n</h1>\n<p />\n{body}'
+            "<p />\nEnd of Report\n</body></html>\n"
         )
     else:
         text = f"\n{title}\n\n{body}End of Report\n"
@@ -130,5 +131,8 @@ def _sql(sheet: Sheet) -> None:
         Column("SQL Id", width=13, left=True),
         Column("SQL Text", width=80, left=True),
     )
-    rows = [("1,234.5", "60", "0123456789abc", _SQL), ("2.0", "1", "abcdefghijklm", "declare x number; begin null; end;")]
+    rows = [
+        ("1,234.5", "60", "0123456789abc", _SQL),
+        ("2.0", "1", "abcdefghijklm", "declare x number; begin null; end;"),
+    ]
     sheet.ignore(Table("SQL ordered by Elapsed Time", columns, rows, "This table displays top SQL by elapsed time"))
