@@ -25,6 +25,7 @@ def _average(sheet: Sheet, us: float | None) -> Figure:
 def tops(sheet: Sheet) -> None:
     """The longest waits of all processes, of the foreground and of the background."""
     everyone = sheet.database.instances
+    printed: dict[str, int] = {}  # rows of an instance in all three lists
     for title, scope, processes, time, cpu in (
         ("Top Timed Events", Scope.TOP_ALL, ("foreground", "background"), "DB time", "DB CPU"),
         ("Top Timed Foreground Events", Scope.TOP, ("foreground",), "DB time", "DB CPU"),
@@ -35,30 +36,23 @@ def tops(sheet: Sheet) -> None:
             *((str(one.number), (one,)) for one in everyone),
         ]
         rows: list[Row] = []
-        counts: dict[str, int] = {}
         for number, some in groups:
             waits = longest_first(*(getattr(one, name) for one in some for name in processes))[: _TOP - 1]
             listed: list[Wait | None] = [*waits, None]
             for rank, wait in enumerate(listed):
                 place: Place = ("events", str(scope), rank)
                 if number != "*":  # of an instance, those of all three lists follow each other
-                    at = _instance_rows(sheet, int(number))
+                    at = printed[number] = printed.get(number, -1) + 1
                     place = ("instance_events", int(number), at)
                 spent = sum(one.times[cpu] for one in some) if wait is None else wait.seconds
                 in_all = sum(one.db_time if time == "DB time" else one.times["background elapsed time"] for one in some)
                 shown = number if rank == 0 or sheet.layout.is_html else ""  # text prints a number once
                 row = _row(sheet, place, wait, cpu, spent, in_all)
                 rows.append((shown, *row, *_summary(sheet, wait, number == "*")))
-                counts[number] = counts.get(number, 0) + 1
-        columns = (Column("I#", width=4), *_columns(sheet, f"%{time}" if time == "DB time" else "%DB time", True))
+        columns = (Column("I#", width=4), *_columns(sheet, "%DB time", True))
         heads = (("", 1), ("Wait", 1), ("Event", 3), ("Wait Time", 3), ("Summary Avg Wait Time", 5))
         notes = ("Instance '*' - cluster wide summary",)
         sheet.add(Table(title, columns, rows, f"{title}. . {notes[0]}", "bare", notes, heads))
-
-
-def _instance_rows(sheet: Sheet, number: int) -> int:
-    places = {place[2] for place in sheet.written if place[:2] == ("instance_events", number)}
-    return len(places)
 
 
 def _row(sheet: Sheet, place: Place, wait: Wait | None, cpu: str, seconds: float, in_all: float) -> Row:

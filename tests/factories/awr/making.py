@@ -106,6 +106,7 @@ def _instance(draw: Draw, number: int, elapsed: int) -> Instance:
     background = tuple(_wait(draw, *one) for one in _BACKGROUND if draw(0, 9))
     cpu = draw(5, 10 * elapsed * 16) / 10
     background_cpu = draw(0, elapsed * 10) / 100
+    switches = _size(draw, 3)
     return Instance(
         number=number,
         name=f"fix{number}",
@@ -114,7 +115,7 @@ def _instance(draw: Draw, number: int, elapsed: int) -> Instance:
         sessions=(draw(20, 2000), draw(20, 2000)),
         foreground=foreground,
         background=background,
-        statistics=_statistics(draw),
+        statistics=_statistics(draw) | {"background checkpoints started": switches},
         times={
             "DB CPU": cpu,
             **{name: _size(draw, 8) / 100 for name in _TIMES},
@@ -130,7 +131,7 @@ def _instance(draw: Draw, number: int, elapsed: int) -> Instance:
         },
         efficiency={name: draw(-999, 10_000) / 100 for name in _EFFICIENCY},
         parameters=_parameters(draw, number),
-        log_switches=_size(draw, 3),
+        log_switches=switches,
         gc_us={name: draw(0, 9_999_999) / 10 for name in _GC},
         gc_flushes={
             f"log flushes for {kind} blocks served %": draw(0, 1000) / 10 for kind in ("cr", "current")

@@ -13,9 +13,7 @@ from openslob.awr.parse import is_title
 from openslob.awr.tables import ReportTable
 
 WORDS = st.text(alphabet="abcdefghijk XYZ:/*-$", max_size=12).map(str.strip)
-FIGURES = st.from_regex(r"[0-9]{1,3}(,[0-9]{3}){0,2}(\.[0-9])?", fullmatch=True).filter(
-    lambda figure: len(figure) <= 12
-) | st.just("")
+FIGURES = st.integers(0, 999_999_999).map("{:,}".format) | st.sampled_from(["", "0.5", "1,234,567.8", "99,999.9"])
 ROWS = st.lists(
     st.tuples(WORDS.filter(lambda word: len(word) > 1 and word[0] not in "-~="), FIGURES, FIGURES),
     min_size=1,
