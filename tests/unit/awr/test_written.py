@@ -29,6 +29,7 @@ KINDS: dict[str, tuple[Callable[[Database, Layout], WrittenReport], int]] = {
 }
 IDS = [f"{layout.version}-{'html' if layout.is_html else 'text'}" for layout in LAYOUTS]
 SEED = 7
+DISTINCT = [layout for layout in LAYOUTS if layout.version != "18c"]  # which looks like 12.2
 
 
 @cache
@@ -51,18 +52,19 @@ def test_what_was_written_is_what_is_read(layout, kind):
     assert not set(found.sections) & set(found.unparsed)
 
 
-@pytest.mark.parametrize("kind", ["one of a cluster", "whole cluster"])
-@pytest.mark.parametrize("draw", [min, max], ids=["least", "greatest"])
+@pytest.mark.parametrize(
+    ("draw", "kind"), [(min, "one of a cluster"), (max, "one of a cluster"), (max, "whole cluster")]
+)
 def test_the_least_and_the_greatest_figures_are_read(draw, kind):
     make, instances = KINDS[kind]
     described = database(draw, instances)
-    for layout in LAYOUTS:
+    for layout in DISTINCT:
         report = make(described, layout)
         found = read_bytes(report.data)
         assert (layout, differences(report.written, found), found.warnings) == (layout, [], ())
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(KINDS)), st.sampled_from(LAYOUTS))
 def test_figures_of_any_magnitude_are_read_to_the_printed_precision(seed, kind, layout):
     make, instances = KINDS[kind]
@@ -96,9 +98,9 @@ def test_text_and_page_of_a_database_say_the_same(version, kind):
 def everything() -> dict[Place, Written]:
     """What is written of a database whose figures are all there."""
     found: dict[Place, Written] = {}
-    for make, instances in KINDS.values():
+    for make, instances in ((write, 2), (write_global, 2)):
         described = database(max, instances, containers=1)
-        for layout in LAYOUTS:
+        for layout in DISTINCT:
             found |= make(described, layout).written
     return found
 
