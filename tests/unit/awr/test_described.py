@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from factories.awr.compare import differences
 from factories.awr.described import Database, Wait
 from factories.awr.making import example
 from factories.awr.report import LAYOUTS, write, write_global
@@ -53,6 +54,8 @@ def exact(database: Database) -> dict[str, object]:
         "total:user commits": counts["user commits"],
         "time:parse time elapsed": one.times["parse time elapsed"],
         "os:BUSY_TIME": one.os_stats["BUSY_TIME"][0],
+        "os:LOAD:end": one.os_stats["LOAD"][1],
+        "stat:user calls:per_trans": counts["user calls"] / one.transactions,
         "os_idle_s": one.os_stats["IDLE_TIME"][0] / 100,
         "host_user_pct": 100 * one.host.user,
         "host_busy_pct": 100 * (one.host.user + one.host.system),
@@ -96,6 +99,8 @@ def test_columns_of_a_cluster_are_those_of_its_instances(layout):
         assert row[8] == pytest.approx(one.transactions / DATABASE.elapsed, abs=0.01)
     busy = sum(one.statistics["execute count"] for one in DATABASE.instances) / DATABASE.elapsed
     assert cell(report, "executes").value == pytest.approx(busy, abs=0.01)
+    spent = sum(wait.seconds for one in DATABASE.instances for wait in one.foreground if wait.wait_class == "Commit")
+    assert cell(report, "commit_pct").value == pytest.approx(100 * spent / DATABASE.db_time, abs=0.01)
     assert cell(report, "host_user_pct").why == "printed for each instance: see --columns instances"
     assert cell(report, "gc_cr_us").why == "printed for each instance: see --columns instances"
 
@@ -199,6 +204,28 @@ def test_rows_of_an_instance_are_no_rows_of_the_cluster(version, is_html):
     assert (number.begin, number.instance) == ("1", "1")
     if Layout(version).since("12.2"):
         assert [one.name for one in report.iostat_functions].count("Total") == 1
+
+
+@table("is_html", [False, True])
+def test_a_report_of_many_pages_is_read_to_its_end(is_html):
+    one = ALONE.instances[0]
+    more = {f"statistic number {number}": number * number for number in range(1200)}
+    described = replace(ALONE, instances=(replace(one, statistics={**one.statistics, **more}),))
+    report = write(described, Layout("12.1", is_html))
+    found = read_bytes(report.data)
+    assert differences(report.written, found) == []
+    assert found.activity["statistic number 1199"].total.value == 1199**2
+
+
+@table("is_html", [False, True])
+def test_tablespaces_of_the_same_name_are_added(is_html):
+    """Each pluggable database has a SYSAUX."""
+    one = ALONE.instances[0]
+    report = read_bytes(write(ALONE, Layout("11.2.0.2", is_html)).data.replace(b"UNDOTBS1", b"SYSAUX  "))
+    both = [file for file in one.files if file.tablespace in ("SYSAUX", "UNDOTBS1")]
+    reads, seconds = (sum(getattr(file, name) for file in both) for name in ("reads", "read_s"))
+    assert cell(report, "tablespace:SYSAUX:reads").value == reads
+    assert cell(report, "tablespace:SYSAUX:read_us").value == pytest.approx(1e6 * seconds / reads, abs=50)
 
 
 def test_the_warning_names_the_figure_that_was_changed():

@@ -83,6 +83,11 @@ def test_a_title_that_follows_a_table_without_a_blank_line_ends_it():
     assert (second.section, second.rows) == ("Host CPU (CPUs: 2)", (("0.98", "0.62"),))
 
 
+def test_an_underline_after_a_blank_line_ends_a_table_that_goes_over_pages():
+    (table,) = lexed(printed([("a b", "1", "2")]).rsplit("\n", 1)[0] + "\n\n~~~~~~~~\n")
+    assert table.rows == (("a b", "1", "2"),)
+
+
 def test_labelled_values_need_no_ruler():
     source = (
         "Instance Efficiency Percentages\n~~~~~~~~~~~\n           "
