@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from openslob.awr.builder import ReportBuilder
 from openslob.awr.model import HostCpu, InitParameter, IoRates, IoStat, OsStat, Rate, Statistic
@@ -78,11 +79,15 @@ def load_profile(table: ReportTable, builder: ReportBuilder) -> None:
             builder.cannot_read(table)
         return
     for row in table.rows:
-        label = plain(row[0])
-        for pattern, name in LOAD_PROFILE:
-            if re.fullmatch(pattern, label):
-                rate = Rate(builder.number(table, row, second), builder.number(table, row, transaction))
-                builder.load_profile.setdefault(name, rate)
+        name = _rate_name(plain(row[0]))
+        if name is not None:
+            rate = Rate(builder.number(table, row, second), builder.number(table, row, transaction))
+            builder.load_profile.setdefault(name, rate)
+
+
+@lru_cache(maxsize=512)
+def _rate_name(label: str) -> str | None:
+    return next((name for pattern, name in LOAD_PROFILE if re.fullmatch(pattern, label)), None)
 
 
 def activity(table: ReportTable, builder: ReportBuilder) -> None:

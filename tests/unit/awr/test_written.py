@@ -64,7 +64,7 @@ def test_the_least_and_the_greatest_figures_are_read(draw, kind):
         assert (layout, differences(report.written, found), found.warnings) == (layout, [], ())
 
 
-@settings(max_examples=20)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(KINDS)), st.sampled_from(LAYOUTS))
 def test_figures_of_any_magnitude_are_read_to_the_printed_precision(seed, kind, layout):
     make, instances = KINDS[kind]
@@ -106,8 +106,7 @@ def everything() -> dict[Place, Written]:
 
 
 # Of other kinds of reports, which have fixtures of their own: Statspack, 10g, a pluggable database.
-_ELSEWHERE = {"wait events( \\(fg and bg\\))?", "database resource limits", "database", "host( name)?", "snapshot",
-              "((key|other) )?instance activity stat(istic)?s|system statistics \\(global\\)"}  # fmt: skip
+_ELSEWHERE = {"wait events( \\(fg and bg\\))?", "database resource limits", "database", "host( name)?", "snapshot"}
 
 
 def test_every_section_that_is_read_is_written_in_some_layout():
