@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from openslob.awr.builder import ReportBuilder
 from openslob.awr.model import HostCpu, InitParameter, IoRates, IoStat, OsStat, Rate, Statistic
@@ -78,11 +79,15 @@ def load_profile(table: ReportTable, builder: ReportBuilder) -> None:
             builder.cannot_read(table)
         return
     for row in table.rows:
-        label = plain(row[0])
-        for pattern, name in LOAD_PROFILE:
-            if re.fullmatch(pattern, label):
-                rate = Rate(builder.number(table, row, second), builder.number(table, row, transaction))
-                builder.load_profile.setdefault(name, rate)
+        name = _rate_name(plain(row[0]))
+        if name is not None:
+            rate = Rate(builder.number(table, row, second), builder.number(table, row, transaction))
+            builder.load_profile.setdefault(name, rate)
+
+
+@lru_cache(maxsize=512)
+def _rate_name(label: str) -> str | None:
+    return next((name for pattern, name in LOAD_PROFILE if re.fullmatch(pattern, label)), None)
 
 
 def activity(table: ReportTable, builder: ReportBuilder) -> None:
@@ -162,7 +167,7 @@ def iostat(target: str) -> Callable[[ReportTable, ReportBuilder], None]:
         data = _indices(table, r".*data( vol| per)?( ?per ?| ?/| )sec|(read|write) mb/s")
         waits, average = table.index(r".*count"), table.index(r".*avg ?(time|tm).*")
         small, large = table.index(r".*small ?read.*"), table.index(r".*large ?read.*")
-        name, instance = table.index(r"(function|filetype).*"), table.index("i#")
+        name = table.index(r"(function|filetype).*")
         if name is None and _by_instance(table, builder, target):
             return
         if name is None or len(requests) != 2 or len(data) != 2:
@@ -170,11 +175,11 @@ def iostat(target: str) -> Callable[[ReportTable, ReportBuilder], None]:
             return
         unit = _heading_unit(table, average)
         listed = builder.iostat_functions if target == "functions" else builder.iostat_filetypes
-        for row in table.rows:
+        for instance, row in table.by_instance():
             if target == "filetypes" and cell(row, name).rstrip(":").lower() == "total":
                 for figure, at in zip(_TOTALS, (data[0], data[1], requests[0], requests[1]), strict=True):
                     builder.of_instance(table, row, figure, at)
-            if cell(row, instance) in ("", "*") and cell(row, name):
+            if instance in ("", "*") and cell(row, name):
                 stat = IoStat(
                     name=cell(row, name).rstrip(":"),
                     read_requests_per_s=builder.number(table, row, requests[0]),
@@ -270,9 +275,11 @@ def parameters(table: ReportTable, builder: ReportBuilder) -> None:
         if _CONTAINER.fullmatch(cell(row, name)):
             continue
         if cell(row, name):
-            last = cell(row, name)
+            last = cell(row, name) if cell(row, name) not in builder.parameters else ""  # the first value is kept
             parameter = InitParameter(cell(row, begin), cell(row, end), cell(row, instance) or "*")
-            builder.parameters.setdefault(last, parameter)
+            builder.parameters.setdefault(cell(row, name), parameter)
+        elif cell(row, instance):
+            last = ""  # the value of another instance, which may go on in the next line, too
         elif last and cell(row, begin):
             known = builder.parameters[last]
             builder.parameters[last] = InitParameter(known.begin + cell(row, begin), known.end, known.instance)

@@ -23,7 +23,7 @@ def identity(table: ReportTable, builder: ReportBuilder) -> None:
         database(table, builder)
     elif table.index("host name") is not None:
         host(table, builder)
-    elif table.index("container name") is not None and table.rows:
+    elif table.index("container name") is not None and len(table.rows) == 1:  # several are those that were open
         name = cell(table.rows[0], table.index("container name"))
         builder.set("pdb_name", name if _CONTAINER.fullmatch(name) else None)
     elif table.index("instance") is not None and table.rows:

@@ -324,8 +324,8 @@ _Named = TypeVar("_Named", WaitEvent, WaitHistogram)
 
 
 def _by_name(name: str, listed: tuple[_Named, ...]) -> _Named | None:
-    for item in listed:
-        if item.name == name:
-            return item
+    same = [item for item in listed if item.name == name]
+    if same:
+        return same[0] if len(same) == 1 or not same[0].cut else None  # events whose names are cut alike
     cut = [item for item in listed if item.cut and name.startswith(item.name)]
     return cut[0] if len(cut) == 1 else None

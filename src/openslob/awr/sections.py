@@ -90,7 +90,7 @@ def efficiency(table: ReportTable, builder: ReportBuilder) -> None:
         return
     for label, values in table.labelled():
         share = builder.numbers.read(values[0]) if values else None
-        if share is not None and label.endswith("%"):
+        if share is not None and "%" in (label[0], label[-1]):
             builder.efficiency_pct.setdefault(label, share)
 
 

@@ -21,6 +21,16 @@ def plain(title: str) -> str:
     return squeeze(title).rstrip(":").strip().lower()
 
 
+@lru_cache(maxsize=4096)  # a table goes over many pages, and reports of a version have the same headings
+def _index(columns: tuple[str, ...], patterns: tuple[str, ...]) -> int | None:
+    headings = [plain(column) for column in columns]
+    for pattern in patterns:
+        for at, heading in enumerate(headings):
+            if re.fullmatch(pattern, heading):
+                return at
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class ReportTable:
     """One table of a report.
@@ -39,12 +49,7 @@ class ReportTable:
 
     def index(self, *patterns: str) -> int | None:
         """Return the first column whose plain heading matches one of ``patterns``, tried in order, or None."""
-        headings = [plain(column) for column in self.columns]
-        for pattern in patterns:
-            for at, heading in enumerate(headings):
-                if re.fullmatch(pattern, heading):
-                    return at
-        return None
+        return _index(self.columns, patterns)
 
     def of_cluster(self) -> tuple[str, ...] | None:
         """Return the row of the whole cluster in a table with a row per instance: ``Sum``, or the only instance's."""
@@ -53,6 +58,16 @@ class ReportTable:
                 return row
         listed = [row for row in self.rows if row[0].isdigit()]
         return listed[0] if len(listed) == 1 else None
+
+    def by_instance(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield each row after the number of its instance, which text prints only in the first of several rows.
+
+        It is ``*`` for all instances, and empty in a table without such numbers.
+        """
+        at, number = self.index("i#"), ""
+        for row in self.rows:
+            number = cell(row, at) or number
+            yield number, row
 
     def labelled(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield each ``label:`` of the table with the non-empty cells that follow it."""

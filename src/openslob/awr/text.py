@@ -303,12 +303,13 @@ def _fits(line: str, spans: list[Span]) -> bool:
 def _with_blank(line: str, spans: list[Span]) -> str | None:
     """Return a row of figures with room for the column that it left out together with its width; None if unclear.
 
-    A host whose sockets are unknown has its load average under ``Sockets``, and all that follows shifted.
+    A host whose sockets are unknown has its load average under ``Sockets``, and all that follows shifted, by the width
+    of the column with or without the blank beside it.
     """
     if not all(_FIGURE.fullmatch(word) for word in line.split()):
         return None
     missing = spans[-1][1] - len(line)
-    starts = [start for (start, _), (following, _) in pairwise(spans) if following - start == missing]
+    starts = [start for (start, end), (following, _) in pairwise(spans) if missing in (end - start, following - start)]
     whole = [line[:start] + " " * missing + line[start:] for start in starts]
     fitting = [one for one in whole if _fits(one, spans) and all(one[end - 1 : end] != " " for _, end in spans[-1:])]
     return fitting[0] if len(fitting) == 1 else None

@@ -1,4 +1,4 @@
-"""Every kind of column, from text and HTML with the same figures, and from real reports."""
+"""Every kind of column, from text and HTML with the same figures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from factories.awr_reports import FIXTURES, SAMPLES, needs_samples
+from factories.awr_reports import FIXTURES
 from factories.awr_sections import page_with_sections, text_with_sections
 from factories.tables import table
 from openslob.awr import Report, read, read_bytes
@@ -186,71 +186,3 @@ def test_the_whole_model_is_plain_data(report):
     assert model["activity"]["user commits"]["total"] == 600
     assert model["elapsed_s"] == 600
     assert {"wait_classes", "tablespaces", "files", "global_cache", "histograms"} <= model.keys()
-
-
-@needs_samples
-@table(
-    ("name", "expected"),
-    [
-        (
-            "awr_html_19c_rac_cdb19pdbs_xydb1.html",
-            {
-                "application_waits": 18_036,
-                "application_s": 6734,
-                "concurrency_pct": 15.92,
-                "db_cpu": pytest.approx(13_956 / 3595.8, rel=1e-3),
-                "log_switches": 217,
-                "buffer_hit_pct": 100,
-                "gc_cr_us": 1609.4,
-                "gc_received": 223.4,
-                "os:BUSY_TIME": 2_551_153,
-                "os_busy_s": 25_511.53,
-                "function:LGWR:write_mb": 3.869,
-                "filetype:Log File:small_read_us": 8770,
-            },
-        ),
-        (
-            "awr_html_11.2.0.4_rac_xydb1_overload.html",
-            {
-                "top1_event": "enq: TX - row lock contention",
-                "user_io_s": 10_991,
-                "cluster_waits": 174_071,
-                "tablespace:TS_UNIAUTH": 25_590,
-                "datafile:ntjw.dbf:writes": 512,
-                "function:Buffer Cache Reads:us": 54_000,
-                "host_user_pct": 25.0,
-                "host_iowait_pct": 18.8,
-                "log_switches_per_h": 1.62,
-            },
-        ),
-        (
-            "awr_text_11.2.0.4_rac_orcl1_idle.txt",
-            {
-                "db_cpu": pytest.approx(1.1 / 3613, rel=0.01),
-                "gc_current_us": 1400,
-                "os_idle_s": 2925.49,
-                "commit_waits": 2,
-                "tablespace:SYSTEM": 5200,
-                "datafile:sysaux.257.852362089:writes": 348,
-            },
-        ),
-        (
-            "awrg_html_12.1.0.2_rac_slob_2inst.html",
-            {
-                "user_io_s": 526.69,
-                "user_io_pct": pytest.approx(77.98, abs=0.01),
-                "top1_event": "direct path read",
-                "top1_s": 526.63,
-                "function:Direct Reads:reads": 17_475.51,
-                "gc_cr_us": None,
-            },
-        ),
-        (
-            "sp_text_11.2.0.4_igt_crlf.txt",
-            {"log_switches": 48, "buffer_hit_pct": 98.68, "tablespace:IGT_INDEX": 200, "user_io_s": None},
-        ),
-    ],
-)
-def test_figures_of_real_reports(name, expected):
-    report = read(SAMPLES / name)
-    assert {column: cell(report, column).value for column in expected} == expected

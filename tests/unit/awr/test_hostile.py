@@ -24,7 +24,7 @@ from openslob.awr.rows import ROW_SETS
 from openslob.awr.verdicts import verdicts
 
 # Enough for a look at each kind of damage; OPENSLOB_AWR_MUTATIONS=4000 makes so many.
-MUTANTS = int(os.environ.get("OPENSLOB_AWR_MUTATIONS") or 320)
+MUTANTS = int(os.environ.get("OPENSLOB_AWR_MUTATIONS") or 200)
 _SOURCES = [(path.name, path.read_bytes()) for path in READABLE]
 
 
@@ -115,7 +115,7 @@ def test_mutated_reports_give_a_report_or_one_line(seed):
 def test_a_report_cut_anywhere_has_no_figure_that_the_whole_one_has_not(path):
     data = path.read_bytes()
     complete = read(path)
-    for end in range(0, len(data) - 40, max(1, len(data) // 25)):
+    for end in range(0, len(data) - 40, max(1, len(data) // 15)):
         try:
             report = read_bytes(data[:end], path.name)
         except ReportError as error:

@@ -13,9 +13,7 @@ from openslob.awr.parse import is_title
 from openslob.awr.tables import ReportTable
 
 WORDS = st.text(alphabet="abcdefghijk XYZ:/*-$", max_size=12).map(str.strip)
-FIGURES = st.from_regex(r"[0-9]{1,3}(,[0-9]{3}){0,2}(\.[0-9])?", fullmatch=True).filter(
-    lambda figure: len(figure) <= 12
-) | st.just("")
+FIGURES = st.integers(0, 999_999_999).map("{:,}".format) | st.sampled_from(["", "0.5", "1,234,567.8", "99,999.9"])
 ROWS = st.lists(
     st.tuples(WORDS.filter(lambda word: len(word) > 1 and word[0] not in "-~="), FIGURES, FIGURES),
     min_size=1,
@@ -83,6 +81,11 @@ def test_a_title_that_follows_a_table_without_a_blank_line_ends_it():
     first, second = lexed(source)
     assert first.rows == (("a b", "1", "2"),)
     assert (second.section, second.rows) == ("Host CPU (CPUs: 2)", (("0.98", "0.62"),))
+
+
+def test_an_underline_after_a_blank_line_ends_a_table_that_goes_over_pages():
+    (table,) = lexed(printed([("a b", "1", "2")]).rsplit("\n", 1)[0] + "\n\n~~~~~~~~\n")
+    assert table.rows == (("a b", "1", "2"),)
 
 
 def test_labelled_values_need_no_ruler():

@@ -6,9 +6,11 @@ engine makes its figures; the latter is the server's own word for what they mean
 
 import pytest
 
+from factories.awr.making import example
+from factories.awr.report import LAYOUTS, write
 from factories.awr_reports import FIXTURES, SAMPLES, needs_samples
 from openslob.awr.model import Report, Scope, WaitEvent
-from openslob.awr.parse import read
+from openslob.awr.parse import read, read_bytes
 from openslob.engines.oracle.delta import to_delta
 
 REAL = (
@@ -66,6 +68,11 @@ def agrees(report: Report, least: int) -> None:
     switches = report.thread_activity.get("log switches (derived)")
     if switches and switches.total:
         assert delta.log_switches == pytest.approx(switches.total.value, abs=1)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_rates_are_those_of_reports_of_every_version(layout):
+    agrees(read_bytes(write(example(7), layout).data), 3)
 
 
 @needs_samples
