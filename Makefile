@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit lint format coverage docs faults matrix walk bench clean
+.PHONY: install demo test check unit lint format coverage docs faults mutants matrix walk bench clean
 
 install: $(VENV)/.installed
 
@@ -51,6 +51,10 @@ faults: $(VENV)/.ready
 	scripts/test-tools
 	scripts/run-tests tests/faults
 
+# What the unit tests catch of small changes to the code that computes, by a sample: a quarter of an hour.
+mutants: $(VENV)/.ready
+	$(VENV)/bin/python tools/mutants.py
+
 # A look at every comparison; for figures to quote run them one by one without --quick on a quiet machine.
 bench: $(VENV)/.ready
 	for each in load loop physical driver repeat honesty calibrate; do $(VENV)/bin/python bench/$$each.py --quick || exit 1; done
@@ -63,4 +67,4 @@ $(VENV)/.ready: pyproject.toml constraints.txt scripts/bootstrap
 	scripts/bootstrap $(VENV) dev
 
 clean:
-	rm -rf $(VENV) site .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site .coverage .mutants .mypy_cache .pytest_cache .ruff_cache
