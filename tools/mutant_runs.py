@@ -28,7 +28,7 @@ from hypothesis import Phase, settings
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "openslob"
 # A mutant may compute or ask for memory without end: it is caught, too.
-MOST_CPU_S = 20
+MOST_CPU_S = 60
 MOST_BYTES = 8 << 30
 _OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov",
             "-W", "ignore::pytest.PytestAssertRewriteWarning")  # fmt: skip
@@ -138,7 +138,7 @@ def _restrict() -> None:
         os.dup2(nowhere, stream)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
 
 
 def changed_functions(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType]] | None:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Change what the modules that compute decide, one place at a time, and count how many changes the unit tests catch.
 
-Usage: tools/mutants.py [--seed SEED] [--workers N] [--again] [MODULE]...
+Usage: tools/mutants.py [--seed SEED] [--most N] [--workers N] [--again] [MODULE]...
 
 A sample of each module's mutants is drawn by the seed, so that it is the same the next time. A mutant is tried with
-unit tests that run its line, or, where it is in no function, that run its module, and with those of its folder. Prints
-the shares and the survivors, each with its place and change: it changes nothing that can be seen, or lacks a test.
+unit tests that run its line, or its module where the line is run only once, and with those named for it. Prints the
+shares and the survivors, each with its place and change: it changes nothing that can be seen, or lacks a test.
 `tools/mutation_check.py` has chosen faults, some of which only a server shows.
 
 `.mutants/` keeps which test runs which line, until the source or a test changes, and what survived. ``--again`` tries
@@ -23,9 +23,10 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from coverage import CoverageData
 
@@ -34,8 +35,8 @@ from mutant_runs import PACKAGE, ROOT, Outcome, Runner
 
 TESTS = ROOT / "tests" / "unit"
 KEPT = ROOT / ".mutants"
-LINES, RESULT = KEPT / "lines", KEPT / "result.json"
-MOST_TESTS = 40  # for a mutant, the nearest first: a fault that only the farthest tests find is found by accident
+LINES, NAMES, RESULT = KEPT / "lines", KEPT / "tests.txt", KEPT / "result.json"
+MOST_TESTS = 120  # for a mutant, the nearest first: a fault that only the farthest tests find is found by accident
 _AWR = "columns consistency figures latency numbers points rows run_totals tables verdicts waits clock"
 
 
@@ -84,7 +85,8 @@ class Selection:
     def __init__(self) -> None:
         self._data = CoverageData(str(LINES))
         self._data.read()
-        self._width: Counter[str] = Counter()  # the lines that a test runs: few for a test of one thing
+        # The lines that a test runs: few for a test of one thing, none for a test of a table.
+        self._width = Counter(dict.fromkeys(NAMES.read_text(encoding="utf-8").splitlines(), 0))
         for file in self._data.measured_files():
             for contexts in self._data.contexts_by_lineno(file).values():
                 self._width.update({_test(each) for each in contexts})
@@ -97,10 +99,11 @@ class Selection:
         first = max((line for line in by_line if line <= mutant.line), default=0)
         lines = [first, *range(mutant.line, mutant.last_line + 1)]
         found = {_test(each) for line in lines for each in by_line.get(line, ())}
-        tests = found - {""}
-        if not tests and found:
-            tests = {_test(each) for contexts in by_line.values() for each in contexts} - {""}
-            tests |= {each for each in self._width if _distance(each, mutant.file) < 2}
+        # What is computed once may be used by any test that runs the module, or reads a table of it.
+        if "" in found:
+            found |= {_test(each) for contexts in by_line.values() for each in contexts}
+            found |= {each for each, width in self._width.items() if not width and _distance(each, mutant.file) < 2}
+        tests = (found | {each for each in self._width if _distance(each, mutant.file) == 0}) - {""}
         nearest = sorted(tests, key=lambda each: (_distance(each, mutant.file), self._width[each], each))
         return nearest[:MOST_TESTS], "" in found
 
@@ -112,6 +115,9 @@ def main(arguments: Sequence[str]) -> int:
         "modules", nargs="*", metavar="MODULE", help=f"some of: {', '.join(part.name for part in PARTS)}"
     )
     parser.add_argument("--seed", default="1", help="another seed draws another sample")
+    parser.add_argument(
+        "--most", type=int, default=10**9, metavar="N", help="try at most so many of each module's sample"
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at a time")
     parser.add_argument(
         "--again", action="store_true", help="try what survived, with the tests that were changed since"
@@ -121,11 +127,16 @@ def main(arguments: Sequence[str]) -> int:
     os.chdir(ROOT)
     os.environ["CI"] = "true"  # hypothesis draws the same examples each time
     KEPT.mkdir(exist_ok=True)
-    if not asked.again and not _are_lines_new():
+    before = json.loads(RESULT.read_text(encoding="utf-8")) if asked.again else None
+    if before is None and not _are_lines_new():
         _record_lines(asked.workers)
+    if before is None:
+        parts = [replace(part, tried=min(part.tried, asked.most)) for part in parts]
+    else:
+        parts = [replace(part, tried=before[part.name]["tried"]) for part in parts if part.name in before]
     with tempfile.TemporaryDirectory(prefix="slob-") as place:
         os.environ["TMPDIR"] = tempfile.tempdir = place
-        tallies, wrong = _try(parts, asked.seed, asked.workers, Path(place), asked.again)
+        tallies, wrong = _try(parts, asked.seed, asked.workers, Path(place), before)
     _show(tallies)
     if wrong:
         print("These tests fail without a mutant, too; what they caught counts for nothing:", *wrong, sep="\n  ")
@@ -133,16 +144,18 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _try(
-    parts: Sequence[Part], seed: str, workers: int, place: Path, again: bool
+    parts: Sequence[Part], seed: str, workers: int, place: Path, before: dict[str, Any] | None
 ) -> tuple[dict[str, Tally], list[str]]:
-    """Return what became of each part's mutants, and the tests that fail without one."""
-    before = json.loads(RESULT.read_text(encoding="utf-8")) if again else {}
-    tests_of = _changed_tests if again else Selection().tests_of
+    """Return what became of each part's mutants, and the tests that fail without one.
+
+    Of a sample that was tried ``before``, the survivors alone are tried.
+    """
+    tests_of = Selection().tests_of if before is None else _changed_tests
     tallies, plan = {}, []
     for part in parts:
         every, mutants = draw(part.files(), part.tried, seed)
         tallies[part.name] = Tally(every, len(mutants))
-        left = [each for each in mutants if not again or each.key in before[part.name]]
+        left = [each for each in mutants if before is None or each.key in before[part.name]["survivors"]]
         plan += [(tallies[part.name], each, *tests_of(each)) for each in left]
     runner = Runner(sorted({_file(test) for _, _, tests, _ in plan for test in tests}), place, workers)
     failed: set[str] = set()
@@ -163,7 +176,8 @@ def _try(
     for anew in (False, True):
         runner.try_unchanged(sorted(failed), anew, lambda outcome: wrong.update(outcome.failed))
     runner.finish()
-    RESULT.write_text(json.dumps({name: tally.survivors for name, tally in tallies.items()}), encoding="utf-8")
+    found = {name: {"tried": tally.tried, "survivors": tally.survivors} for name, tally in tallies.items()}
+    RESULT.write_text(json.dumps(found), encoding="utf-8")
     return tallies, sorted(wrong)
 
 
@@ -197,10 +211,22 @@ def _record_lines(workers: int) -> None:
     """Run the unit tests and keep which of them runs which line."""
     configuration = KEPT / "coverage.rc"
     configuration.write_text(f"[run]\nsource = openslob\ndata_file = {LINES}\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", f"-n{workers}", "--dist=worksteal", "-p", "no:cacheprovider"]
-    command += ["--cov", f"--cov-config={configuration}", "--cov-context=test", "--cov-report=", "tests/unit"]
-    # They examine the repository, and compute nothing.
-    subprocess.run([*command, "--ignore=tests/unit/project"], check=True)
+    # Tests of the project examine the repository, and compute nothing.
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/unit",
+        "--ignore=tests/unit/project",
+    ]
+    listed = subprocess.run([*command, "--collect-only"], check=True, capture_output=True, text=True).stdout
+    NAMES.write_text("\n".join(line for line in listed.splitlines() if "::" in line), encoding="utf-8")
+    command += [f"-n{workers}", "--dist=worksteal"]
+    command += ["--cov", f"--cov-config={configuration}", "--cov-context=test", "--cov-report="]
+    subprocess.run(command, check=True)
 
 
 def _test(context: str) -> str:
