@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit unit-pythons lint format coverage docs faults matrix test-systems walk nightly bench clean
+.PHONY: install demo test check unit unit-pythons lint format coverage docs faults mutants matrix test-systems walk nightly bench clean
 
 install: $(VENV)/.installed
 
@@ -60,7 +60,11 @@ faults: $(VENV)/.ready
 	scripts/run-tests tests/faults
 
 # What takes too long for each change, one after the other: for every night, and before a release.
-nightly: faults walk matrix test-systems
+nightly: faults walk matrix mutants test-systems
+
+# What the unit tests catch of small changes to the code that computes, by a sample: a quarter of an hour.
+mutants: $(VENV)/.ready
+	$(VENV)/bin/python tools/mutants.py
 
 # A look at every comparison; for figures to quote run them one by one without --quick on a quiet machine.
 bench: $(VENV)/.ready
@@ -74,4 +78,4 @@ $(VENV)/.ready: pyproject.toml constraints.txt scripts/bootstrap
 	scripts/bootstrap $(VENV) dev
 
 clean:
-	rm -rf $(VENV) .pythons site .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .pythons site .coverage .mutants .mypy_cache .pytest_cache .ruff_cache

@@ -15,6 +15,7 @@ from openslob.histogram import (
     bucket_of,
     lower_edge_us,
     middle_us,
+    step_of,
 )
 
 LARGEST = 100_000_000
@@ -75,6 +76,18 @@ def test_a_percentile_beyond_100_s_is_not_shown_as_100_s():
     assert stalled.quantile_us(0.5) == stalled.quantile_us(0.99) == 300_000_000
     stalled.max_us = math.inf
     assert stalled.quantile_us(0.5) == pytest.approx(LARGEST, rel=0.02)
+
+
+def test_those_beyond_100_s_last_as_long_as_the_longest():
+    found = histogram_of([5_000, 200_000_000, 300_000_000])
+    assert found.beyond(150_000_000.0) == (2, pytest.approx(500e6, rel=0.01))
+
+
+def test_percentiles_come_in_steps_of_a_microsecond_at_least():
+    assert (step_of(10), step_of(40)) == (1 / 10, 1 / 40)
+    for us in (100, 3_000, 1_000_000):
+        alike = sum(bucket_of(each) == bucket_of(us) for each in range(int(us * 0.98), int(us * 1.02) + 1))
+        assert step_of(us) == alike / us
 
 
 @given(SAMPLES, SAMPLES)

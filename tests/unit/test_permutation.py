@@ -44,6 +44,11 @@ def test_keys_give_different_permutations():
 def test_it_is_the_same_for_ever():
     """Loaded data name their key: the same key must mean the same placement in later versions."""
     assert Permutation(10, 1).chunk(0, 10).tolist() == [6, 8, 1, 9, 10, 2, 5, 3, 7, 4]
+    # A power of two fills its bits, and the number after it needs one more.
+    assert Permutation(16, 1).chunk(0, 16).tolist() == [6, 16, 15, 9, 10, 2, 5, 14, 7, 4, 12, 1, 8, 3, 11, 13]
+    assert Permutation(1024, 3).chunk(0, 6).tolist() == [1014, 728, 458, 110, 192, 328]
+    assert Permutation(1025, 3).chunk(0, 6).tolist() == [453, 360, 488, 435, 560, 379]
+    assert Permutation(10**6, 5).chunk(0, 4).tolist() == [378989, 153666, 361405, 519590]
 
 
 def test_a_chunk_far_out_in_a_large_permutation():

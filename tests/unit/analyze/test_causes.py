@@ -56,6 +56,7 @@ def only(trace: Trace):
         (Cause.STOPPED, SLOWER | IDLE | {"samples": 0.0}, (), "for about 3.0 s, and its processes used 0.1 CPUs"),
         (Cause.DRIVER, SLOWER | IDLE | {"samples": 0.0, "sessions.busy": 0.8, "driver.cpu": 0.0}, (), "0.8 sessions"),
         (Cause.QUOTA, SLOWER | {"cgroup.cpu_throttled": 1.4, "cgroup.cpu_quota": 0.5}, (), "quota of 0.5 CPUs of the"),
+        (Cause.QUOTA, SLOWER | {"cgroup.cpu_throttled": 1.4}, (), "the CPU quota of the server's control group held"),
         (Cause.IO_CAP, SLOWER | IDLE | {"cgroup.read_limit": 900.0}, (), "a limit of 900 reads a second of the server"),
         (Cause.IO_CAP, SLOWER | IDLE | {"cgroup.read_bytes_limit": 7e6}, (), "7 MB of reads a second"),
         (Cause.IO_CAP, SLOWER | {"volume.iops_exceeded": 0.8}, (), "than the volume's IOPS allow, for 0.8 s of each"),
@@ -90,10 +91,14 @@ def only(trace: Trace):
         # Others who read, while requests take no longer, are no cause.
         (Cause.UNKNOWN, {"ops": 400.0, "device.read_bytes": 250e6}, (), "nothing recorded"),
         (Cause.MAINTENANCE, {"ops": 400.0, "server.read_bytes": 300e6}, [Mark(31.0, 32.0, "maintenance")], "300 MB a"),
+        (Cause.MAINTENANCE, {"ops": 400.0, "server.read_bytes": 300e6}, [Mark(29.0, 30.0, "maintenance")], "300 MB a"),
         (Cause.UNKNOWN, SLOWER, (), "nothing recorded explains it: server's CPUs 0.99"),
         # A checkpoint that wrote nothing more is no cause, and no more is a quota that never held anything back.
         (Cause.UNKNOWN, SLOWER | {"cgroup.cpu_quota": 1.0}, [Mark(29.0, 30.0, "checkpoint")], "nothing recorded"),
         (Cause.UNKNOWN, SLOWER | {"cgroup.read_limit": 9500.0}, (), "nothing recorded"),
+        # Other programs took no CPU of the server's: it has what it usually has, or there is more to be had.
+        (Cause.UNKNOWN, SLOWER | {"host.busy": 2.0, "server.cpu": 0.95}, (), "nothing recorded"),
+        (Cause.UNKNOWN, SLOWER | {"host.busy": 1.3, "server.cpu": 0.4}, (), "nothing recorded"),
         # That a few sessions waited for a lock does not explain the loss of nine tenths.
         (Cause.UNKNOWN, SLOWER | {"waits.lock": 1.5}, (), "nothing recorded"),
     ],

@@ -21,13 +21,14 @@ from factories.paths import GOLDEN
 from factories.records import Made, buffered, physical
 from factories.tables import table
 from openslob.analyze.ci_gate import GateCheck, GateResult, check, parse_condition
-from openslob.analyze.compare import Comparison, compare
+from openslob.analyze.compare import FIGURES, Comparison, compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.differences import Outcome, difference, mean_difference
 from openslob.analyze.intervals import Spread, starts_needed
 from openslob.analyze.statistics import Basis, Estimate, of_repeats
 from openslob.cli import app
 from openslob.errors import UsageError
+from openslob.method import OpKind
 from openslob.metrics import Better
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
@@ -383,3 +384,10 @@ def test_command_gives_the_exit_codes(tmp_path: Path) -> None:
     assert code(a, other, "--anyway") == 0
     assert code(a, "nothing") == 2
     assert code(a, f"{b},{a}") == 2
+
+
+def test_latencies_of_every_kind_of_operation_are_compared() -> None:
+    named = {
+        f"{kind}_{of}{statistic}_us" for kind in OpKind for of in ("", "response_") for statistic in ("mean", "p99")
+    }
+    assert named <= set(FIGURES)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from factories.records import Made, physical
 from factories.tables import table
@@ -158,3 +159,10 @@ def test_a_spread_of_other_points_is_refused() -> None:
     other = [each.model_copy(update={"spec": {**each.spec, "work_unit": 3}}) for each in records([1, 1], ["1", "2"])]
     with pytest.raises(UsageError, match="the spread"):
         compared(records([1], ["x"]), records([0.8], ["y"], 2), other)
+
+
+def test_the_interval_of_a_difference_of_values_without_a_ratio_is_welchs() -> None:
+    before, after = [0.0, 0, 1, 4], [5.0, 6, 7]
+    found = told(of_repeats(before), of_repeats(after))
+    expected = stats.ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
+    assert (found.change_low, found.change_high) == (pytest.approx(expected.low), pytest.approx(expected.high))

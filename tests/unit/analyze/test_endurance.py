@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from openslob.analyze.endurance import (
+    first_and_last,
     joined,
     lasting_drop,
     levels,
@@ -150,3 +151,9 @@ def test_what_a_server_counts_between_two_readings_is_counted_as_often():
 def test_what_was_done_in_a_gap_is_not_known():
     (found,) = occurrences(trace([100.0] * 4 + [np.nan] * 4 + [100.0] * 4, marks=[Mark(3.5, 8.5, "gap")]))
     assert (found.ops_inside, found.ops_outside) == (None, 100)
+
+
+def test_the_first_and_the_last_period_are_of_the_same_length_in_steps_of_any():
+    ops = [1.0] * 6 + [5.0] * 6 + [3.0] * 6
+    assert first_and_last(trace(ops, step_s=10.0)) == (1, 3)
+    assert first_and_last(trace([1.0] * 11, step_s=1.0)) == (None, None)

@@ -15,6 +15,7 @@ from openslob.analyze.intervals import (
     LEAST_STARTS,
     MOST_RUNS,
     Spread,
+    _pooled,
     blocked_ratio,
     narrow_enough,
     nested_interval,
@@ -192,3 +193,23 @@ def test_another_unit_changes_nothing_and_exchanged_sides_invert(
     assert (turned.low is None) == (plain.high is None)
     if turned.low and plain.high and math.isfinite(plain.high):
         assert turned.low == pytest.approx(1 / plain.high, rel=1e-6)
+
+
+@table(("side", "why"), [([[1.0]], "one run does"), ([[1.0, 2.0]], "runs of one start of the server do")])
+def test_why_there_is_no_interval_says_what_was_made(side: list[list[float]], why: str) -> None:
+    assert nested_interval(side).why == f"{why} not show how much the next start differs"
+
+
+def test_values_rounded_alike_have_the_variance_of_rounding() -> None:
+    step, runs = 0.05, 30
+    found = nested_ratio([[20.0]] * runs, [[21.0]] * runs, step=step)
+    half = stats.t.ppf(0.975, 2 * (runs - 1)) * math.sqrt(2 * step**2 / 12)
+    assert (found.low, found.high) == (pytest.approx(1.05 * math.exp(-half)), pytest.approx(1.05 * math.exp(half)))
+
+
+def test_spreads_count_by_what_is_known_of_each() -> None:
+    found, known = Spread(0.01, None, 2), Spread(0.04, 0.02, 6)
+    both = _pooled(found, known)
+    assert both is not None
+    assert (both.between, both.within, both.degrees) == (pytest.approx((0.01 * 2 + 0.04 * 6) / 8), 0.02, 8)
+    assert (_pooled(None, known), _pooled(found, None)) == (known, found)

@@ -5,7 +5,20 @@ from __future__ import annotations
 import pytest
 
 from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
-from openslob.analyze.lab import CONTROL, P99, RATE, SETTLED, VALID, differing, is_done, with_results
+from factories.records import physical
+from openslob.analyze.history import figure_of
+from openslob.analyze.lab import (
+    CONTROL,
+    P99,
+    PER_CPU,
+    RATE,
+    SETTLED,
+    VALID,
+    differing,
+    figures_of,
+    is_done,
+    with_results,
+)
 from openslob.record.model import Holds
 
 
@@ -102,3 +115,19 @@ def test_failed_runs_and_verdicts_on_what_was_measured_are_told():
     assert "counts agree fails in 1" in verdict.why
     assert "steady" not in verdict.why
     assert found.result(PAGES_OFF, "update").rate.pairs == 7
+
+
+def test_a_verdict_that_fails_is_told_where_every_run_was_made():
+    record = lab_record((PAGES_OFF, 1.12))
+    bad = record.runs[0].model_copy(update={"failed_verdicts": ("counts_agree",)})
+    found = with_results(record.model_copy(update={"runs": (bad, *record.runs[1:])}), frozenset({"counts_agree"}))
+    verdict = next(each for each in found.verdicts if each.name == VALID)
+    assert (verdict.verdict, verdict.why) == (Holds.FAILS, f"counts agree fails in 1 of {len(record.runs)} runs.")
+
+
+def test_a_run_counts_by_its_rate_its_rate_per_cpu_and_its_p99():
+    record = physical()
+    rate, cpu = (record.summary[name].value for name in ("ops_per_s", "db_cpu_per_s"))
+    p99 = figure_of(record, "op_p99_us")
+    assert p99
+    assert figures_of(record, "ops_per_s") == {RATE: rate, PER_CPU: rate / cpu, P99: p99}

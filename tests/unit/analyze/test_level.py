@@ -8,6 +8,7 @@ import pytest
 from factories.capped_load import Cap, Load, course, simulate
 from factories.tables import table
 from openslob.analyze.level import find_cap, search
+from openslob.analyze.plateaus import LEAST_STEPS
 from openslob.analyze.trace import Trace
 from openslob.units import MIB
 
@@ -199,3 +200,15 @@ def test_simulated_loads_are_judged_right(seed):
     assert found.dry_at_s == pytest.approx(14, abs=2)
     load.cap = None
     assert find_cap(simulate(load, rng, *course(30, rng)).trace) is None
+
+
+def test_levels_are_between_the_moments_of_their_steps():
+    found = find_cap(Trace(0, 10.0, trace(rates((8000, 200), (-5000, 300))).series))
+    assert (found.burst.begin_s, found.burst.end_s) == (0, pytest.approx(2000, abs=20))
+    assert 2000 < found.sustained.begin_s < 4900 < found.sustained.end_s <= 5000
+
+
+def test_a_cap_can_show_from_twice_the_least_steps_of_a_level_on():
+    steps = 2 * LEAST_STEPS
+    assert search(trace(rates((8000, steps)))).why_unknown == ""
+    assert f"shows from {steps} s on" in search(trace(rates((8000, steps - 1)))).why_unknown

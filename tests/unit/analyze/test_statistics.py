@@ -100,3 +100,10 @@ def autoregressive(rng: np.random.Generator, length: int, rho: float) -> np.ndar
     for at in range(1, length):
         series[at] = rho * series[at - 1] + noise[at]
     return series
+
+
+def test_an_effective_size_does_not_depend_on_the_unit():
+    values = [5.0, 6, 7, 6, 5, 4, 3, 4, 5, 6]
+    size = effective_size(values)
+    assert size < len(values)
+    assert effective_size([each / 1e6 for each in values]) == pytest.approx(size)

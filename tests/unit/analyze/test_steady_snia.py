@@ -82,3 +82,7 @@ def test_a_round_of_which_too_little_is_known_has_no_average() -> None:
     values = np.array([1.0, 3.0, np.nan, np.nan, np.nan, 5.0, 7.0, 7.0, 9.0])
     assert round_averages(values, 1.0, 4.0) == pytest.approx([2.0, 19 / 3])
     assert np.isnan(round_averages(np.array([np.nan, np.nan, np.nan, 5.0]), 1.0, 4.0)).all()
+
+
+def test_a_round_as_long_as_a_step_has_the_value_of_the_step() -> None:
+    assert round_averages(np.array([1.0, 3.0, 2.0]), 60.0, 60.0) == pytest.approx([1, 3, 2])

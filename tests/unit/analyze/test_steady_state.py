@@ -117,3 +117,7 @@ def test_points_hold_operations_enough(ops, count):
 def test_no_operations_no_points():
     assert rate_points(()) == []
     assert rate_points(measurements.timeline((0.0,) * 30)) == []
+
+
+def test_five_points_are_enough_for_a_spread():
+    assert spread(series([1, 2, 1, 2, 1])) == pytest.approx(100 * (6 / 5 / 3) ** 0.5 / 1.4)

@@ -8,6 +8,7 @@ import pytest
 
 from factories.records import Made, buffered, physical
 from factories.running import slob
+from openslob.analyze import ci_gate
 from openslob.analyze.ci_gate import parse_condition, parse_thresholds
 from openslob.errors import UsageError
 from openslob.record.model import Status
@@ -391,3 +392,8 @@ def test_a_comparison_fits_into_80_columns(results, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     text = compare(results, "before", "after", "--fail-if", WORSE).stdout
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_every_figure_that_a_usual_name_may_mean_is_one_of_comparisons():
+    meant = {figure for figures in ci_gate._USUAL.values() for figure in figures}
+    assert [figure for figure in meant if parse_condition(f"{figure} < -5%").figure != figure] == []

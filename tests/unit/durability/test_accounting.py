@@ -177,3 +177,37 @@ def test_a_row_with_another_time_than_was_acknowledged_is_altered():
     found = account(Server().contents(), operations, server.contents())
     assert "row 2 of session 0 has another time than the server acknowledged for operation 2" in found.altered
     assert found.torn
+
+
+def test_each_session_is_compared_by_the_rows_that_are_its_own():
+    def contents(first, second):
+        rows = {**{(0, key): first for key in range(3)}, **{(1, key): second for key in (7, 8)}}
+        return LedgerContents({0: Entry(0, 0, 0), 1: Entry(0, 0, 0)}, rows)
+
+    nothing, other = Entry(0, 0, 0), Entry(0, 0, 9)
+    assert account(contents(nothing, nothing), [], contents(nothing, nothing)).is_clean
+    assert account(contents(nothing, nothing), [], contents(nothing, other)).altered == tuple(
+        f"row {key} of session 1 has another time than before, with the same operation" for key in (7, 8)
+    )
+
+
+def test_a_session_of_which_nothing_is_there_any_more_has_lost_every_operation():
+    before = Server().contents()
+    operations = sent(0, 4)
+    after = LedgerContents({1: Entry(0, 0, 0)}, {name: row for name, row in before.rows.items() if name[0] == 1})
+    found = account(before, operations, after)
+    assert [operation.number for operation in found.lost] == [1, 2, 3, 4]
+    assert found.altered[0] == "session 0 is not there any more"
+    assert len(found.altered) == 1 + ROWS
+
+
+def test_what_a_session_without_any_row_before_has_afterwards_is_counted_from_nothing():
+    operations = sent(2, 2)
+    server = Server(
+        sessions={2: Entry(0, 0, 0)}, rows={(2, key): Entry(0, 0, 0) for key in range(ROWS)},
+    )  # fmt: skip
+    for operation in operations:
+        server.commit(operation)
+    assert account(LedgerContents({}, {}), operations, server.contents()).is_clean
+    twice = LedgerContents(server.contents().sessions, {**server.contents().rows, (2, 1): Entry(1, 2, 1_000_001)})
+    assert account(LedgerContents({}, {}), operations, twice).doubled == 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from factories import measurements
 from factories.tables import table
 from openslob.measurement import EngineDelta, HostDelta
+from openslob.method import OpKind
 from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
 from openslob.metrics.computation import NO_COMMAND, NO_RATE, EngineCounter
 from openslob.metrics.quantity import NOT_LOCAL, NOT_OUR_LOAD, Quantity
@@ -384,3 +385,10 @@ def test_figures_of_a_load_that_is_not_ours_are_those_that_need_no_operation():
     assert set(missing) == OF_OWN_LOAD | PRICED
     assert summary(measurements.observed(host=measurements.host()))["client_cpu_per_s"].why == NO_COMMAND
     assert {why for name, why in missing.items() if name not in PACED | PRICED} == {NOT_OUR_LOAD}
+
+
+def test_a_record_has_the_response_times_of_a_run_at_a_given_rate():
+    response = {OpKind.UPDATE: measurements.histogram(100, 20_000.0)}
+    record = measurements.record(measurements.measurement(schedule=measurements.schedule(), response=response))
+    assert {kind: figures["mean_us"] for kind, figures in record.response.items()} == {"update": 20_000}
+    assert record.latency["update"]["mean_us"] == measurements.UPDATE_US

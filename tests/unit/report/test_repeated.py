@@ -32,6 +32,7 @@ def test_a_change_is_named_with_its_moment_and_in_both_figures():
 def test_runs_that_differ_by_chance_alone_are_predictable():
     record = repeated_record((5000, 40))
     assert record.changes == ()
+    assert [each.why for each in record.verdicts if each.name == "predictable"] == ["No change point among 40 runs."]
     assert record.value("ops_per_s") == pytest.approx(5000, rel=0.02)
     assert record.value("ops_per_s_spread_pct") == pytest.approx(2, abs=1)
 

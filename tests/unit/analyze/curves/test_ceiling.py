@@ -55,6 +55,11 @@ def test_between_measured_numbers_the_rate_is_read_off_logarithmic_axes():
     assert rate_at(ceiling, 8).value == pytest.approx((40_000 * 62_000) ** 0.5)
 
 
+def test_a_ceiling_whose_latencies_are_not_known_has_rates_all_the_same():
+    (point,) = ceiling_of(record(step(1, 4, 40_000.0, mean=None)), 8192).points
+    assert (point.iops, point.mean_us) == (40_000, None)
+
+
 def test_beyond_what_was_measured_it_is_unknown():
     beyond = rate_at(ceiling_of(DOUBLING, 8192), 32)
     assert beyond.value is None

@@ -156,8 +156,10 @@ def run(sessions: int, reads: float, read_us: float, *, limit: str | None = None
     return Run.of(record.model_copy(update={"verdicts": verdicts, "spec": {**record.spec, **spec}}))
 
 
-def bending(**spec: object) -> list[Run]:
-    limits = ["storage", "storage", "storage", "server's CPU", "server's CPU", "server's CPU"]
+CPU, STORAGE = "server's CPU", "storage"
+
+
+def bending(limits: tuple[str, ...] = (STORAGE, STORAGE, STORAGE, CPU, CPU, CPU), **spec: object) -> list[Run]:
     rates, latency = [10e3, 19e3, 35e3, 52e3, 56e3, 48e3], [100, 104, 115, 155, 290, 680]
     return [run(n, x, y, limit=limit, **spec) for n, x, y, limit in zip(COUNTS, rates, latency, limits, strict=False)]
 
@@ -180,6 +182,12 @@ def test_the_exhausted_resource_and_from_where() -> None:
     assert (series.knee and series.knee.sessions, series.peak and series.peak.sessions) == (8, 16)
 
 
+def test_a_resource_is_exhausted_from_where_no_other_one_is_the_limit_up_to_the_peak() -> None:
+    (series,) = point_set(bending((STORAGE, STORAGE, STORAGE, STORAGE, CPU, CPU))).series
+    assert series.exhausted is not None
+    assert (series.exhausted.limit.resource, series.exhausted.sessions) == (CPU, 16)
+
+
 def test_nothing_is_exhausted_on_a_line_that_still_rises() -> None:
     runs = [run(n, n * 1e4, 100, limit="storage") for n in COUNTS[:4]]
     assert point_set(runs).series[0].exhausted is None
@@ -190,6 +198,15 @@ def test_axes_follow_what_the_runs_are_about() -> None:
     cached = [Run.of(physical(Made(sessions=n, reads_per_visit=0.0001))) for n in (1, 2)]
     assert point_set(cached).axes == CACHED
     assert point_set(cached).points[0].mean("op_mean_us")
+    one, two = ([Run.of(physical(Made(sessions=n)))] for n in (4, 8))
+    assert (point_set([*cached, *one]).axes, point_set([*cached, *one, *two]).axes) == (CACHED, PHYSICAL)
+
+
+def test_runs_on_two_products_or_versions_are_no_repeats_of_each_other() -> None:
+    one = physical()
+    for name in ("product", "version", "block_size", "cache_bytes", "direct_io"):
+        other = one.model_copy(update={"id": "other", "engine": {**one.engine, name: "another"}})
+        assert len(points([Run.of(one), Run.of(other)])) == 2, name
 
 
 def repeats() -> list[RunRecord]:

@@ -362,6 +362,8 @@ def test_instance_rows_are_made_of_its_own_sessions():
     own = [session for session in made.sessions if session.number in numbers]
     assert (row.role, row.sessions, row.errors, row.read_requests, row.log_bytes) == ("read-only", 4, 1, None, 9)
     assert (row.ops, row.rows_read) == (sum(s.counts.ops for s in own), sum(s.counts.rows_read for s in own))
+    other = instance_row(made, Instance("a", False, (0,), 0, counted(read_requests=7.0, log_bytes=None)))
+    assert (other.role, other.sessions, other.read_requests, other.log_bytes) == ("read-write", 1, 7, None)
 
 
 @pytest.mark.parametrize(
