@@ -28,7 +28,7 @@ from hypothesis import Phase, settings
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "openslob"
 # A mutant may compute or ask for memory without end: it is caught, too.
-MOST_CPU_S = 60
+MOST_CPU_S = 30
 MOST_BYTES = 8 << 30
 _OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov",
             "-W", "ignore::pytest.PytestAssertRewriteWarning")  # fmt: skip
@@ -43,15 +43,20 @@ class Outcome:
 
 
 class Recorder:
-    """A plugin of pytest: notes the tests that failed, and does not let failing examples be made smaller."""
+    """A plugin of pytest: notes the tests and which failed, and does not let failing examples be made smaller."""
 
     def __init__(self) -> None:
+        self.collected: set[str] = set()
         self.failed: list[str] = []
 
     def pytest_sessionstart(self) -> None:
         """Let hypothesis draw the same examples each time, and leave those that fail as they are."""
         settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate), derandomize=True, deadline=None)
         settings.load_profile("mutants")
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note all tests."""
+        self.collected = {item.nodeid for item in session.items}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a test that failed."""
@@ -66,8 +71,10 @@ class Runner:
         self._place, self._workers = place, workers
         self._running: dict[int, tuple[Path, Callable[[Outcome], None]]] = {}
         self._started = 0
-        if code := pytest.main([*_OPTIONS, "--collect-only", "-qqq", *test_files], plugins=[Recorder()]):
+        recorder = Recorder()
+        if code := pytest.main([*_OPTIONS, "--collect-only", "-qqq", *test_files], plugins=[recorder]):
             sys.exit(f"mutants: pytest can't collect the tests: {code!r}")
+        self._known = recorder.collected
         self._live = _functions_by_code()
         self._caches = [each for each in gc.get_objects() if _is_our_cache(each)]
         gc.collect()
@@ -105,6 +112,9 @@ class Runner:
             then(Outcome(status != 0, failed))
 
     def _start(self, prepare: Callable[[], None], arguments: Sequence[str], then: Callable[[Outcome], None]) -> None:
+        # What pytest says of a test that there is not, it says of a mutant that can't be loaded, too.
+        if strange := {each for each in arguments if "::" in each} - self._known:
+            sys.exit(f"mutants: there is no test {min(strange)}")
         self.finish(self._workers - 1)
         self._started += 1
         base = self._place / str(self._started)

@@ -12,14 +12,15 @@ MINUTES = 12
 SECONDS = 60 * MINUTES
 
 
-@pytest.fixture
-def latencies() -> Latencies:
+@pytest.fixture(params=[False, True], ids=["in order", "the later part first"])
+def latencies(request: pytest.FixtureRequest) -> Latencies:
     """Five operations in each second, of any latency, read in two parts that meet in a second."""
     random = np.random.default_rng(5)
     units, buckets = np.repeat(np.arange(SECONDS), 5), random.integers(0, 900, 5 * SECONDS)
     made, counts = Latencies(), np.ones(len(units), np.int64)
-    for part in (slice(0, 1502), slice(1502, None)):
-        made.add(units[part], buckets[part], counts[part], older=False)
+    parts = [slice(0, 1502), slice(1502, None)]
+    for part in reversed(parts) if request.param else parts:
+        made.add(units[part], buckets[part], counts[part], older=request.param)
     return made
 
 

@@ -47,6 +47,12 @@ def test_readings_of_the_host_are_rates_and_levels_by_the_names_of_a_trace():
     assert all(np.isfinite(values).all() for values in found.series.values())
 
 
+def test_a_level_is_what_was_last_read_before_the_end_of_a_step():
+    quotas = [0.5, 0.5, 0.5, 2.0, 2.0, 1.0]
+    rows = [f"{START + at * NANOS},cgroup.cpu_quota,{quota}\n" for at, quota in enumerate(quotas)]
+    assert trace_of(taken("os.csv", rows), 5.0).series["cgroup.cpu_quota"].tolist() == [0.5, 0.5, 2, 2, 1]
+
+
 def test_counters_of_an_engine_keep_pace_with_a_load_between_its_first_and_its_last_reading():
     rows = [f"{START + at * NANOS},{START + (at + 1) * NANOS},commits,{100 + at}\n" for at in range(5)]
     commits = trace_of(taken("engine.csv", rows), 5.0).series["engine.commits"]

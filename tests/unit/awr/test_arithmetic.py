@@ -56,6 +56,11 @@ def test_columns_have_the_units_that_their_names_end_in():
         assert not ends or column.unit == ends[0], name
 
 
+def test_events_that_matter_have_four_columns_each_by_a_short_name():
+    for short in ("dfsr", "dpr", "dfpr", "dfscr", "dpw", "dprt", "dpwt", "lfs", "dfpw", "lfpw", "lfsr"):
+        assert {f"{short}_{figure}" for figure in ("waits", "s", "us", "pct")} <= COLUMNS.keys()
+
+
 COLUMNS_OF_FILETYPES = (
     "I#", "Filetype Name", "Reads: Data", "Read Reqs per sec", "Read Data per sec", "Writes: Data",
     "Write Reqs per sec", "Write Data per sec", "Waits: Count", "Avg Tm(ms)", "Small Read(ms)", "Large Read(ms)",

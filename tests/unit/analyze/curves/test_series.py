@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from factories.records import Made, physical
 from factories.tables import table
 from openslob.analyze.curves.knee import CurvePoint, TailTrend, find_knee
-from openslob.analyze.curves.points import Run, points
+from openslob.analyze.curves.points import Run, latency_of, points
 from openslob.analyze.curves.series import CACHED, PHYSICAL, label, latency_figure, parse_latency_us, point_set
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.errors import UsageError
@@ -306,3 +306,11 @@ def test_unknown_percentile_is_a_usage_error() -> None:
     assert latency_figure("mean") == "engine_read_latency_us"
     with pytest.raises(UsageError):
         latency_figure("p95")
+
+
+def test_a_response_time_is_not_the_service_time_of_the_same_operations() -> None:
+    record = physical()
+    paced = record.model_copy(update={"response": {"select": {**record.latency["select"], "p99_us": 77_000.0}}})
+    assert latency_of(paced, "select", "response_p99_us") == 77_000
+    assert latency_of(paced, "select", "p99_us") == record.latency["select"]["p99_us"] != 77_000
+    assert latency_of(record, "select", "response_p99_us") is None

@@ -302,6 +302,7 @@ CASES = [
     # Mostly waiting for the log while they work, but most of the time they think.
     ("limit_found", HOLDS, {"workload": THINKS, "sessions": IDLERS, "waits": LOG_WAITS}, "the think time, not storage"),
     ("limit_found", HOLDS, {"workload": THINKS, "waits": LOG_WAITS}, "Storage was the limit"),
+    ("limit_found", HOLDS, {"sessions": IDLERS, "waits": LOG_WAITS}, "Storage was the limit"),
     ("limit_found", HOLDS, {"waits": {}}, "data I/O 72 %"),
     ("limit_found", HOLDS, {"waits": STAGES}, "data I/O 72 %, log writes 10 %, locks unknown"),
     ("limit_found", UNKNOWN, {"waits": STAGES, "engine": made.engine(read_time_us=None)}, "was not measured"),
