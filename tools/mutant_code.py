@@ -72,20 +72,9 @@ def draw(files: Sequence[Path], wanted: int, seed: str) -> tuple[int, list[Mutan
 
 
 def _replaced(module: cst.Module, change: _Change) -> str:
-    return module.visit(_Replacement(change)).code
-
-
-class _Replacement(cst.CSTTransformer):
-    """Puts one node in the place of another."""
-
-    def __init__(self, change: _Change) -> None:
-        super().__init__()
-        self._change = change
-
-    def on_leave(
-        self, original_node: cst.CSTNode, updated_node: cst.CSTNode
-    ) -> cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]:
-        return self._change.new if original_node is self._change.old else updated_node
+    whole = module.deep_replace(change.old, change.new)
+    assert isinstance(whole, cst.Module)
+    return whole.code
 
 
 class _Visitor(cst.CSTVisitor):
