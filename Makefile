@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit unit-pythons lint format coverage docs faults mutants matrix test-systems walk nightly bench clean
+.PHONY: install demo test check unit unit-pythons lint format coverage docs faults mutants matrix test-systems walk long nightly bench clean
 
 install: $(VENV)/.installed
 
@@ -19,7 +19,7 @@ test check: $(VENV)/.ready
 
 # The fast half: no database, no programs but Python.
 unit: $(VENV)/.ready
-	$(VENV)/bin/pytest -n auto --dist worksteal tests/unit
+	$(VENV)/bin/pytest -n $$(($$(nproc) + 1)) --dist worksteal tests/unit
 
 # The same on every Python from 3.11 on that is here, each in an environment of its own.
 unit-pythons:
@@ -38,7 +38,12 @@ docs: $(VENV)/.ready
 
 # Every command of README and the documentation, typed as printed, in order, from nothing, and the workflow to copy.
 walk: $(VENV)/.ready
-	WALK=all $(VENV)/bin/pytest -q tests/real/test_walk.py tests/real/test_ci_workflow.py
+	$(VENV)/bin/pytest -q --nightly -m nightly tests/real/test_walk.py tests/real/test_ci_workflow.py tests/real/test_notebook.py
+
+# The tests on real servers that are marked `nightly`; the walk is one of them.
+long: $(VENV)/.ready
+	scripts/test-tools
+	scripts/run-tests --nightly -m nightly tests/contract tests/real tests/matrix
 
 # Lines and branches that tests run, in processes of their own, too.
 coverage: $(VENV)/.ready
@@ -60,7 +65,7 @@ faults: $(VENV)/.ready
 	scripts/run-tests tests/faults
 
 # What takes too long for each change, one after the other: for every night, and before a release.
-nightly: faults walk matrix mutants test-systems
+nightly: faults long matrix mutants test-systems
 
 # What the unit tests catch of small changes to the code that computes, by a sample: a quarter of an hour.
 mutants: $(VENV)/.ready

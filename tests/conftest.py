@@ -31,7 +31,7 @@ MakeServer = Callable[..., ManagedServer]
 DSN_VARIABLE = "OPENSLOB_TEST_DSN"
 
 # A busy host makes any example slow, which says nothing of the code. CI tries the same examples each time.
-settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("untimed", deadline=None, max_examples=50, derandomize="CI" in os.environ)
 settings.load_profile("untimed")
 
 
@@ -49,6 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="try every server that the README promises, got from package registries, and write what was found",
     )
+    parser.addoption("--nightly", action="store_true", help="run the tests that are marked so, too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -65,9 +66,12 @@ def pytest_report_header() -> list[str]:
 
 # First, since xdist reads the groups in a hook of its own.
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    long = config.getoption("--nightly") or config.getoption("--every-server")
     for item in items:
         marks.mark(item)
+        if item.get_closest_marker("nightly") and not long:
+            item.add_marker(pytest.mark.skip(reason="takes long: `make nightly` runs it"))
     items.sort(key=marks.order)
 
 

@@ -13,7 +13,8 @@ from openslob.method import OpKind, is_due, kind_of
 
 pytestmark = pytest.mark.server
 
-UPDATE_PCTS = (0, 1, 10, 33, 50, 67, 99, 100)
+# Percentages of updates, and of scans among the rest.
+MIXES = ((0, 0), (0, 30), (1, 30), (10, 0), (33, 30), (50, 0), (67, 30), (99, 0), (100, 30))
 SMALL_SLICES = (1, 7, 30, 62, 100, 50)
 # The server's own work (statistics readers, cleaning) commits now and then too.
 OTHERS_COMMITS = 30
@@ -28,8 +29,7 @@ def reference(plan, first, count):
     return [kind_of(op, load.update_pct, load.scan_pct, plan.phases) for op in range(first, first + count)]
 
 
-@pytest.mark.parametrize("scan_pct", [0, 30])
-@pytest.mark.parametrize("update_pct", UPDATE_PCTS)
+@pytest.mark.parametrize(("update_pct", "scan_pct"), MIXES)
 def test_every_slice_has_the_operations_of_the_reference(subject, update_pct, scan_pct):
     workload = subject.workload(update_pct=update_pct, scan_pct=scan_pct)
     for number, first in ((0, 0), (1, 10**11 + 37)):

@@ -23,8 +23,8 @@ _ENGINES = {
 _EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}, "test_tls": {"postgresql"}}
 # Started first, since they last longest.
 _LONG_FIRST = (
-    "test_walk", "test_ci_workflow", "test_mariadb", "test_trouble", "test_work_loop", "test_server", "test_run",
-    "test_foreign", "test_cluster", "test_mariadb_settings", "test_sweep", "test_beside", "test_raw_compare",
+    "test_own_server", "test_work_loop", "test_sweep", "test_server", "test_run", "test_raw_compare", "test_galera",
+    "test_mariadb_settings", "test_private_tables", "test_cluster", "test_failover", "test_standby", "test_crash",
 )  # fmt: skip
 
 

@@ -191,11 +191,11 @@ class MysqlStranger(Stranger):
 
 @contextmanager
 def repeated(act):
-    """Another thread acts again and again within the block."""
+    """Another thread acts again and again within the block, with a rest in which the server can clean up behind it."""
     ended = threading.Event()
 
     def act_on():
-        while not ended.is_set():
+        while not ended.wait(0.01):
             act()
 
     thread = threading.Thread(target=act_on, daemon=True)

@@ -25,16 +25,13 @@ from factories.programs import why_no_mariadb
 # Commands that install, or start what other tests do, are passed over; make demo is slob demo.
 _PRELUDE = f"""
 slob() {{ {sys.executable} -m openslob "$@"; }}
-make() {{ if [ "$1" = demo ] && [ -n "$WALK" ]; then slob demo; fi; }}
+make() {{ if [ "$1" = demo ]; then slob demo; fi; }}
 pip() {{ :; }}
 python() {{ {sys.executable} "$@"; }}
 """
 _MARK = "@walk@"
-# `make walk` types everything, and larger data: some engines need larger caches for large blocks.
-EVERYTHING = os.environ.get("WALK") == "all"
-DIVISOR = "10" if EVERYTHING else "240"
-# A second round finds what the first one left; a third one would find no more.
-_ROUNDS = re.compile(r"^(for \w+ in \S+ \S+)[^;]*;")
+# Data are so many times smaller and runs shorter than printed; some engines need larger caches for large blocks.
+_DIVISOR = "10"
 # Measured, but a verdict or a condition does not hold: in a rehearsal on a busy machine that is to be expected.
 MEASURED = frozenset({0, 3})
 
@@ -77,14 +74,14 @@ def typed(commands: Sequence[tuple[str, str]], home: Path) -> list[Step]:
     lines = [_PRELUDE]
     for number, (_, line) in enumerate(commands):
         lines += [
-            line if EVERYTHING else _ROUNDS.sub(r"\1;", line),
+            line,
             f'printf "\\n{_MARK} {number} %d %d\\n" $? $SECONDS',
         ]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLOB_", "OPENSLOB_"))}
     done = subprocess.run(
         ["bash", "-c", "\n".join(lines)], cwd=_folder(home), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL, text=True, check=False, timeout=1800,
-        env={**environment, "OPENSLOB_HOME": str(home / "h"), "HOME": str(home), "SLOB_REHEARSE": DIVISOR,
+        env={**environment, "OPENSLOB_HOME": str(home / "h"), "HOME": str(home), "SLOB_REHEARSE": _DIVISOR,
              "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1", "COLUMNS": "100"},
     )  # fmt: skip
     found = []

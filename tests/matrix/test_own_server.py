@@ -95,7 +95,7 @@ def test_load(own, cell):
     cell("load")
 
 
-@pytest.mark.parametrize("update_pct", [0, 33, 100])
+@pytest.mark.parametrize("update_pct", [0, pytest.param(33, marks=pytest.mark.nightly), 100])
 def test_run(own, cell, update_pct, request):
     before, committed = own.stranger.rows(), own.stranger.commits()
     with Outside(own.stranger).watching() as outside:
@@ -149,6 +149,7 @@ def test_the_figures_follow_from_the_raw_files(own, cell):
     cell("verify")
 
 
+@pytest.mark.nightly
 def test_a_sweep(own, cell):
     own.slob("sweep", "--sessions", "1,2", "--update-pct", "0,20", "--run-time", "1", "--warmup", "0",
              "--results", own.results)  # fmt: skip

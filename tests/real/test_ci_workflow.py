@@ -12,7 +12,7 @@ import pytest
 
 from factories import github_job
 from factories.paths import ROOT
-from factories.walk import EVERYTHING, destroy_servers
+from factories.walk import destroy_servers
 
 yaml = pytest.importorskip("yaml")
 CI = ROOT / "docs" / "ci"
@@ -64,6 +64,7 @@ def records(job: github_job.Job) -> list[dict]:
 
 
 @pytest.mark.server
+@pytest.mark.nightly
 def test_equal_states_pass_on_any_host_and_each_run_has_a_start_of_its_own(conduct):
     job = conduct(files(database(QUICK)), {"README": "of no importance\n"}, 2, "some-other-host")
     assert job.code == 0, job.output
@@ -78,7 +79,7 @@ def test_equal_states_pass_on_any_host_and_each_run_has_a_start_of_its_own(condu
 
 
 @pytest.mark.server
-@pytest.mark.skipif(not EVERYTHING, reason="`make walk` makes these runs; tests/unit/cli/test_ci.py has the verdicts")
+@pytest.mark.nightly
 def test_a_slower_head_fails(conduct):
     job = conduct(files(database(QUICK)), {"docs/ci/database.sh": database(SLOW)}, 3)
     assert job.codes["Compare"] == job.code == 3, job.output

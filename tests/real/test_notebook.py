@@ -29,6 +29,7 @@ def test_the_notebook_is_kept_without_outputs():
 
 
 @pytest.mark.server
+@pytest.mark.nightly
 def test_the_notebook_runs_and_leaves_only_records(slob_home, tmp_path, monkeypatch):
     # One worker of the notebook is a kernel, a process of its own.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE.parent), os.environ.get("PYTHONPATH", "")]))

@@ -89,7 +89,14 @@ def _says_what_pgbench_says(run, step):
     assert step.latency["count"] == pytest.approx(done, rel=0.02, abs=20)
 
 
-@pytest.mark.parametrize("moment", ["postgresql: loading", "slob: 1.", "window"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("postgresql: loading", marks=pytest.mark.nightly),
+        "slob: 1.",
+        pytest.param("window", marks=pytest.mark.nightly),
+    ],
+)
 def test_interrupted_it_says_so_and_leaves_nothing(command, tmp_path, slob_home, moment):
     with subprocess.Popen([*COMMAND, *command], stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         for line in process.stderr:

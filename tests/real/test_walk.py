@@ -1,7 +1,4 @@
-"""A reader types what the README prints: every command works as printed, in order, from nothing.
-
-All pages are walked by `make walk`, which takes some minutes.
-"""
+"""A reader types what README and the documentation print: every command works as printed, in order, from nothing."""
 
 from __future__ import annotations
 
@@ -9,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from factories.paths import ROOT
 from factories.printed_commands import PAGES
-from factories.walk import EVERYTHING, home, lacking, steps, typed
+from factories.walk import home, lacking, steps, typed
 from openslob.cli import demo
 
-FIRST = (ROOT / "README.md",)
+pytestmark = [pytest.mark.server, pytest.mark.nightly]
 
 
-@pytest.mark.server
-@pytest.mark.parametrize("page", PAGES if EVERYTHING else FIRST, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_of_a_page_work_as_printed(page):
     commands = steps(page)
     if not commands:
@@ -31,8 +26,6 @@ def test_commands_of_a_page_work_as_printed(page):
         pytest.skip(f"all but {', '.join(passed_over)}: {', '.join(set(passed_over.values()))}")
 
 
-@pytest.mark.server
-@pytest.mark.skipif(not EVERYTHING, reason="`make walk` types them; README has nearly the same commands")
 def test_the_closing_commands_of_the_demonstration_work():
     printed = demo.next_steps(Path("results"), keep=False).splitlines()
     commands = [("slob demo", line.strip()) for line in printed if line.startswith("  slob ")]
