@@ -8,6 +8,7 @@ import json
 import math
 import mmap
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -24,10 +25,14 @@ from openslob.units import format_bytes
 # A full disk stops a running database and can damage its data, so this much is always left free.
 RESERVE_BYTES = 1024**3
 RESERVE_SHARE = 0.05
+_RESERVE_TIMES = 64
 # The largest logical sector in use: a transfer of this size and alignment is valid for O_DIRECT everywhere.
 _DIRECT_UNIT = 4096
 # Far more than any of our documents has; a file of another kind, or a sparse one, may not even fit the memory.
 _MOST_DOCUMENT_BYTES = 256 * 1024**2
+# One half of a sign that JSON writes as two numbers, with or without the other; an integer that is no float any more.
+_HALF_SIGN = re.compile(r"\\u[dD][89a-fA-F]")
+_HUGE = re.compile(r"\d{300}")
 
 
 def existing_parent(path: Path) -> Path:
@@ -38,10 +43,10 @@ def existing_parent(path: Path) -> Path:
 def require_space(path: Path, needed_bytes: int, purpose: str) -> None:
     """Raise SlobError unless ``needed_bytes`` fit on the file system of ``path`` and a reserve stays free.
 
-    ``path`` need not exist yet.
+    The reserve of little is little. ``path`` need not exist yet.
     """
     usage = shutil.disk_usage(existing_parent(path))
-    reserve = max(RESERVE_BYTES, int(usage.total * RESERVE_SHARE))
+    reserve = min(max(RESERVE_BYTES, int(usage.total * RESERVE_SHARE)), _RESERVE_TIMES * needed_bytes)
     if usage.free >= needed_bytes + reserve:
         return
     raise SlobError(
@@ -223,13 +228,22 @@ def read_json(path: Path, remedy: str) -> object:
             size = os.fstat(file.fileno()).st_size
             if size > _MOST_DOCUMENT_BYTES:
                 raise SlobError(f"{path} is damaged: it has {format_bytes(size)}", remedy)
-            return json.loads(file.read().decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+            return _parsed(file.read().decode("utf-8"))
     except OSError as error:
         raise SlobError(f"{path} can't be read: {error.strerror}", remedy) from error
     except RecursionError as error:
         raise SlobError(f"{path} is damaged: it is nested too deeply", remedy) from error
     except ValueError as error:
         raise SlobError(f"{path} is damaged: {_shortened(error)}", remedy) from error
+
+
+def _parsed(text: str) -> object:
+    """Return a JSON document. ValueError also for texts and numbers that can't be printed or computed with."""
+    if _HALF_SIGN.search(text):
+        json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8")
+    if _HUGE.search(text):
+        raise ValueError("it has a number of more than 300 digits")
+    return json.loads(text, parse_float=_finite, parse_constant=_finite)
 
 
 def _finite(text: str) -> float:
@@ -240,7 +254,7 @@ def _finite(text: str) -> float:
 
 
 def _shortened(error: ValueError) -> str:
-    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error) or type(error).__name__
+    return "it is not UTF-8" if isinstance(error, UnicodeError) else str(error) or type(error).__name__
 
 
 def supports_direct_io(directory: Path) -> bool:

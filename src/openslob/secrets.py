@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 from urllib.parse import quote
@@ -41,6 +41,12 @@ _PARAMETER_IN_TEXT = re.compile(
     r"""(\b\w*(?:password|passwd|pwd)\s*=\s*)('(?:[^'\\]|\\.)*'|"[^"]*"|[^\s&;,]+)""", re.IGNORECASE
 )
 _SECRET_KEY = re.compile(r"(passwd|password|pwd|secret)$", re.IGNORECASE)
+# Options of other programs: their next word is a secret, it is behind a sign, or attached; a port is all digits.
+_SECRET_NAME = r"--?[\w-]*(?:passw(?:or)?d|passwd|pwd|secret|token|credential|api-?key|access-?key|auth)[\w-]*"
+_SECRET_OPTION = re.compile(_SECRET_NAME, re.IGNORECASE)
+_SECRET_GIVEN = re.compile(rf"({_SECRET_NAME}[=:])\S", re.IGNORECASE)
+_ATTACHED = re.compile(r"(-p)(?!\d+$)[^-\s]")
+_BEHIND_COLON = re.compile(r"^((?:-u)?[^\s:/]+:)\S.*$")
 # A word of the command line that may contain a password, however it is written.
 _MAY_CONTAIN_PASSWORD = re.compile(
     r":.*@|:/.*[?:]|(?:passw|pwd|secret|token|scram)[^=\s]*\s*=", re.IGNORECASE | re.DOTALL
@@ -156,6 +162,32 @@ def conceal(text: str, given: Iterable[str]) -> str:
                 for form in (secret, repr(secret)[1:-1], " ".join(secret.split())):
                     text = text.replace(form, redact_url(secret) if _URL.fullmatch(secret) else STARS)
     return redact_text(text)
+
+
+def redact_words(words: Sequence[str]) -> list[str]:
+    """Return the words of another program's command line with stars for what its options say is a secret.
+
+    Options are known by their names (``--password X``, ``--token=X``), and two by their use: ``-pX`` has a password
+    attached, unless it is a port, and ``-u NAME:X`` has one behind the colon. Hiding too much does no harm.
+    """
+    shown: list[str] = []
+    before = ""
+    for word in words:
+        shown.append(_word_after(before, redact_text(word)))
+        before = word
+    return shown
+
+
+def _word_after(before: str, word: str) -> str:
+    if _SECRET_OPTION.fullmatch(before) and not word.startswith("-"):
+        return STARS
+    if before in ("-u", "--user", "--proxy-user", "-U"):
+        return _BEHIND_COLON.sub(rf"\1{STARS}", word)
+    if named := _SECRET_GIVEN.match(word):
+        return f"{named[1]}{STARS}"
+    if attached := _ATTACHED.match(word):
+        return f"{attached[1]}{STARS}"
+    return _BEHIND_COLON.sub(rf"\1{STARS}", word) if word.startswith("-u") else word
 
 
 def redact_document(value: object) -> object:

@@ -11,9 +11,13 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 
+from openslob.errors import UsageError
 from openslob.units import KIB, MIB, Extent, Price, parse_duration
+
+# The longest window of a run.
+MOST_RUN_S = 864_000
 
 
 class _Choice(StrEnum):
@@ -176,7 +180,7 @@ class Workload(BaseModel):
 
     # duration
     run_time: DurationField = Field(
-        default=60, ge=0, le=864_000, description="Length of the measured window. 0: end by WORK_LOOP only.",
+        default=60, ge=0, le=MOST_RUN_S, description="Length of the measured window. 0: end by WORK_LOOP only.",
         json_schema_extra={"slob": "RUN_TIME", "unit": "s", "group": "duration"},
     )  # fmt: skip
     work_loop: int = Field(
@@ -309,6 +313,15 @@ class Workload(BaseModel):
         if self.target_ops and self.target_iops:
             raise ValueError("TARGET_OPS and TARGET_IOPS are both given: give only one rate")
         return self
+
+    def changed(self, **values: object) -> Self:
+        """Return the same load with these parameters. UsageError if they do not make one."""
+        try:
+            return self.model_validate({**{name: getattr(self, name) for name in type(self).model_fields}, **values})
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the load"
+            raise UsageError(f"{where}: {first['msg']}") from None
 
     @property
     def total_sessions(self) -> int:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 
+import psutil
 import pytest
 
 from factories.running import EASY, load, measured, verdicts_of
@@ -39,6 +40,12 @@ def buckets(folder):
     for row in rows:
         found[row[columns.index("session")]] += row[columns.index("ops")]
     return found
+
+
+def test_nobody_reaches_drivers_of_this_host_from_elsewhere(fleet):
+    own = [psutil.Process(), *(psutil.Process(each.who.pid) for each in fleet.drivers)]
+    listening = {each.laddr.ip for process in own for each in process.net_connections() if each.status == "LISTEN"}
+    assert listening == {"127.0.0.1"}
 
 
 def test_the_record_is_the_sum_of_what_the_drivers_wrote(fleet, engine, tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +13,7 @@ from openslob.analyze.compare import FIGURES, Comparison, is_figure
 from openslob.analyze.differences import Difference, Outcome, Shows
 from openslob.analyze.intervals import MOST_RUNS
 from openslob.errors import UsageError
+from openslob.toml import parse_toml
 
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?\d+(?:\.\d+)?)\s*(%?)\s*")
 
@@ -122,8 +122,8 @@ def parse_thresholds(text: str, source: str) -> Thresholds:
     UsageError, which names ``source``, for anything else.
     """
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        document = parse_toml(text)
+    except ValueError as error:
         raise UsageError(f"{source} is not TOML: {error}") from error
     may_differ = _may_differ(document, source)
     rows = document.get("thresholds", document)

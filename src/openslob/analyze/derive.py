@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -100,19 +100,21 @@ def derived(record: RunRecord, tables: RunTables, raw: RawRows) -> list[Derived]
     measured = _measured(record, tables, raw)
     return [
         *_window(record, measured),
-        *_figures(record, measured),
+        *_figures(record, measured, raw.thinned),
         *_latencies(record, measured, raw),
         *_waits(record, measured, raw.thinned),
     ]
 
 
-def _figures(record: RunRecord, measured: Observed) -> Iterator[Derived]:
+def _figures(record: RunRecord, measured: Observed, thinned: bool) -> Iterator[Derived]:
     again = _summary(record, measured)
+    without = _summary(record, replace(measured, waits={})) if thinned else again
     for name, figure in record.summary.items():
         if figure.value is None:
             continue
-        value = value_of(again, name)
-        why = _OF_SCHEDULE if name in PACED else NOT_KEPT
+        of_samples = again.get(name) != without.get(name)
+        why = _OF_SCHEDULE if name in PACED else _THINNED if of_samples else NOT_KEPT
+        value = None if of_samples else value_of(again, name)
         yield Derived(name, figure.value, value, why if value is None else "")
 
 

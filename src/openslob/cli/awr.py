@@ -157,7 +157,9 @@ def awr(
     theme: THEME = PictureTheme.LIGHT,
     group_by: Annotated[Grouping, typer.Option(help="What the points of one line share.")] = Grouping.NAME,
     pattern: PATTERN = None,
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default one per core.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=1024, help="Processes; by default one per core.")
+    ] = None,
 ) -> None:
     r"""Read AWR and Statspack reports, without a database: a row per report, event, file, instance or verdict.
 

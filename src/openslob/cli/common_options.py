@@ -16,12 +16,14 @@ from openslob.errors import UsageError, VerdictError
 from openslob.record import finding
 from openslob.record.model import Holds, Verdict
 from openslob.storage.job import IoEngine
-from openslob.units import MIB, parse_bytes, parse_duration
+from openslob.units import MIB, format_duration, parse_bytes, parse_duration
 
 # Smallest unit of direct I/O, in bytes.
 SECTOR = 512
 # Metavar of options that take seconds or a duration.
 DURATION = "DURATION"
+# Nothing that is waited for lasts longer.
+MOST_S = 366 * 86_400.0
 # Where records were written by default before they had one home, below the working directory.
 FORMER_RESULTS = Path("results")
 
@@ -55,8 +57,8 @@ def parse_cache(text: str) -> int:
     return rehearsal.amount(parse_size(text), rehearsal.LEAST_CACHE)
 
 
-def at_least(least_s: float) -> Callable[[str], float]:
-    """Return the parser of a duration of at least so many seconds."""
+def at_least(least_s: float, most_s: float = MOST_S) -> Callable[[str], float]:
+    """Return the parser of a duration of at least, and at most, so many seconds."""
 
     def parse(text: str) -> float:
         try:
@@ -65,6 +67,8 @@ def at_least(least_s: float) -> Callable[[str], float]:
             raise typer.BadParameter(str(error)) from error
         if seconds < least_s:
             raise typer.BadParameter(f"{text} is below {least_s:g} s")
+        if seconds > most_s:
+            raise typer.BadParameter(f"{text} is above {format_duration(most_s)}")
         return rehearsal.seconds(seconds, least_s)
 
     return parse

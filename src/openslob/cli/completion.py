@@ -7,6 +7,7 @@ but few lines are completed: what a completion needs is imported when it is aske
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -16,10 +17,17 @@ from openslob.errors import SlobError
 
 Completion = Callable[[str], list[str]]
 
+# Shells evaluate what they are offered, each in its own way: a name with other signs is never offered.
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
 
 def one_of(choices: Iterable[str]) -> Completion:
     """Return the completion of a word that is one of these."""
-    return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
+    return lambda incomplete: _offered(choices, incomplete)
+
+
+def _offered(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)]
 
 
 def records(incomplete: str) -> list[str]:
@@ -27,7 +35,7 @@ def records(incomplete: str) -> list[str]:
     with suppress(SlobError, OSError):
         folder = Path(os.environ.get("SLOB_RESULTS") or places.results())
         ids = sorted((path.name for path in folder.iterdir() if path.is_dir()), reverse=True)
-        return [name for name in ("latest", *ids) if name.startswith(incomplete)]
+        return _offered(("latest", *ids), incomplete)
     return []
 
 
@@ -38,7 +46,7 @@ def servers(incomplete: str) -> list[str]:
     before, comma, last = incomplete.rpartition(",")
     with suppress(SlobError, OSError):
         names = dict.fromkeys([registry.EMBEDDED, *registry.known()])
-        return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
+        return [f"{before}{comma}{name}" for name in _offered(names, last)]
     return []
 
 

@@ -49,7 +49,9 @@ KIND = Annotated[
         "in turn."
     ),
 ]
-CYCLES = Annotated[int, typer.Option(metavar="N", min=1, callback=rehearsal.repeats, help="Number of crashes.")]
+CYCLES = Annotated[
+    int, typer.Option(metavar="N", min=1, max=100_000, callback=rehearsal.repeats, help="Number of crashes.")
+]
 SESSIONS = Annotated[int, typer.Option(metavar="N", min=1, max=_MOST_SESSIONS, help="Sessions that commit.")]
 ROWS = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Rows of each session, one or two to a block.")]
 ENGINE = Annotated[
@@ -79,7 +81,7 @@ SURVIVE = Annotated[
         "does that was writing."
     ),
 ]
-SEED = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the times at which it crashes.")]
+SEED = Annotated[int, typer.Option(metavar="N", min=0, max=2**31 - 1, help="Seed of the times at which it crashes.")]
 
 
 def crash(

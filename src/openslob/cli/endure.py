@@ -38,10 +38,13 @@ from openslob.record.model import Status
 from openslob.report.endurance_text import endurance_answer, render_endurance
 from openslob.report.text import render
 from openslob.units import format_duration
+from openslob.workload import MOST_RUN_S
 
 FOR = Annotated[
     float | None,
-    typer.Option("--for", parser=at_least(LEAST_S), metavar=DURATION, help="Time under load, such as 30m, 8h or 3d."),
+    typer.Option(
+        "--for", parser=at_least(LEAST_S, MOST_RUN_S), metavar=DURATION, help="Time under load, such as 30m, 8h or 3d."
+    ),
 ]
 RESUME = Annotated[
     str | None,

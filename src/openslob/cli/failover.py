@@ -73,10 +73,13 @@ ON_OUTAGE = Annotated[
 REPAIR = Annotated[
     str | None, typer.Option(metavar="COMMAND", help="What makes your servers whole again after each outage.")
 ]
-CYCLES = Annotated[int, typer.Option(metavar="N", min=1, callback=rehearsal.repeats, help="Number of outages.")]
+CYCLES = Annotated[
+    int, typer.Option(metavar="N", min=1, max=10_000, callback=rehearsal.repeats, help="Number of outages.")
+]
 SESSIONS = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Sessions that commit.")]
 RATE = Annotated[
-    float | None, typer.Option(min=0.1, metavar="N", help="Commits per second of all (default: as fast as they can).")
+    float | None,
+    typer.Option(min=0.1, max=10**9, metavar="N", help="Commits per second of all (default: as fast as they can)."),
 ]
 BEFORE = Annotated[
     float,

@@ -49,6 +49,7 @@ FAIL = Annotated[
         "--fail-if-worse-within",
         metavar="N",
         min=LEAST_PART,
+        max=1_000_000,
         help="Exit with 3 if a figure became worse with one of the last N runs; a change shows in its third run.",
     ),
 ]

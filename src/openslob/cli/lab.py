@@ -82,7 +82,9 @@ RUN_TIME = Annotated[
         help="Length of the measured window of each run.",
     ),
 ]  # fmt: skip
-SEED = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the order, and of what the runs visit.")]
+SEED = Annotated[
+    int, typer.Option(metavar="N", min=0, max=2**31 - 1, help="Seed of the order, and of what the runs visit.")
+]
 DRY_RUN = Annotated[bool, typer.Option("--dry-run", metavar="", help="Show what would be compared, and run nothing.")]
 RESUME = Annotated[
     str | None,

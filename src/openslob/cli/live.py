@@ -34,7 +34,9 @@ RECORD = Annotated[
 SPEED = Annotated[
     int | None,
     typer.Option(
-        metavar="N", help=f"Replay the record from its begin, N times as fast: {', '.join(map(str, SPEEDS))}."
+        metavar="N",
+        max=max(SPEEDS),
+        help=f"Replay the record from its begin, N times as fast: {', '.join(map(str, SPEEDS))}.",
     ),
 ]
 ASCII = Annotated[bool, typer.Option("--ascii", metavar="", help="Draw with ASCII signs only.")]

@@ -37,7 +37,7 @@ from openslob.observe.command import ObservedCommand, observe_command, program_o
 from openslob.observe.observer import PULSE_S, Observer
 from openslob.record.model import RunRecord, Status
 from openslob.report.text import answer, render
-from openslob.secrets import Target
+from openslob.secrets import Target, redact_words
 from openslob.workload import PRICE as PRICE_OF
 
 COMMAND = Annotated[
@@ -65,9 +65,12 @@ WORKLOAD = Annotated[
     ),
 ]
 SCALE = Annotated[
-    int, typer.Option(min=1, callback=rehearsal.units, help="Size of a ready-made workload, in units of 100,000 rows.")
+    int,
+    typer.Option(
+        min=1, max=100_000, callback=rehearsal.units, help="Size of a ready-made workload, in units of 100,000 rows."
+    ),
 ]
-CLIENTS = Annotated[int, typer.Option(min=1, help="Connections of a ready-made workload.")]
+CLIENTS = Annotated[int, typer.Option(min=1, max=10_000, help="Connections of a ready-made workload.")]
 KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the tables of a ready-made workload there.")]
 WORKLOAD_S = 60.0
 
@@ -108,7 +111,7 @@ def observe(
     url = server.status().url if server else target.reveal()
     with stoppable() as interrupt, ExitStack() as opened:
         engine.follow(Patience(interrupt, notify))
-        load = _Load(command, {"command": command, "seconds": seconds}, _environment(url))
+        load = _Load(command, {"command": command and redact_words(command), "seconds": seconds}, _environment(url))
         if workload:
             require_writes(engine, server)
             bin_dir = server.status().spec.bin_dir if server else None

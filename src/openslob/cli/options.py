@@ -82,7 +82,7 @@ ASK_PASSWORD = Annotated[
 SERVER_PID = Annotated[
     int | None,
     typer.Option(
-        "--server-pid", min=1, metavar="PID", rich_help_panel="Target",
+        "--server-pid", min=1, max=2**22, metavar="PID", rich_help_panel="Target",
         help="Process id of the server on this host, if slob can't find it; needed for its CPU time.",
     ),
 ]  # fmt: skip

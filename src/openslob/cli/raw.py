@@ -65,13 +65,16 @@ VERIFY = Annotated[
     bool, typer.Option("--verify", metavar="", help="Also measure with the checksum of every block verified.")
 ]
 REPEATS = Annotated[
-    int, typer.Option(metavar="N", min=1, callback=rehearsal.repeats, help="How often the results are measured again.")
+    int,
+    typer.Option(
+        metavar="N", min=1, max=1000, callback=rehearsal.repeats, help="How often results are measured again."
+    ),
 ]
 RUN_TIME = Annotated[
     float,
     typer.Option(parser=at_least(0.5), metavar=DURATION, help="Length of each step, after a ramp of a quarter of it."),
 ]
-IN_FLIGHT = Annotated[int, typer.Option(metavar="N", min=1, help="Random requests in flight.")]
+IN_FLIGHT = Annotated[int, typer.Option(metavar="N", min=1, max=65_536, help="Random requests in flight.")]
 
 
 def calibrate(

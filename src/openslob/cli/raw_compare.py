@@ -49,7 +49,11 @@ RUN_TIME = Annotated[
 REPEATS = Annotated[
     int,
     typer.Option(
-        metavar="N", min=1, callback=rehearsal.repeats, help="Repeats of all measurements, each in a new random order."
+        metavar="N",
+        min=1,
+        max=1000,
+        callback=rehearsal.repeats,
+        help="Repeats of all measurements, each in a new random order.",
     ),
 ]
 SCALE = Annotated[
@@ -64,7 +68,8 @@ UPDATES = Annotated[
     typer.Option("--update-pct", metavar="PCT", min=1, max=100, help="Share of updates, for contenders that update."),
 ]
 UNIT = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Blocks that one SELECT reads; with 1, single reads are timed.")
+    int,
+    typer.Option(metavar="N", min=1, max=65_536, help="Blocks that one SELECT reads; with 1, single reads are timed."),
 ]
 WITH = Annotated[
     str | None,

@@ -61,23 +61,34 @@ TESTNAME = Annotated[
 ]
 DISKS = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, help="Scales the loads (default: the number of LUNs).", rich_help_panel=_POINTS),
+    typer.Option(
+        metavar="N", min=1, max=10_000, help="Scales the loads (default: the number of LUNs).", rich_help_panel=_POINTS
+    ),
 ]
-SIZE_SMALL = Annotated[int, typer.Option(min=1, metavar="KB", help="Size of small requests.", rich_help_panel=_POINTS)]
-SIZE_LARGE = Annotated[int, typer.Option(min=1, metavar="KB", help="Size of large requests.", rich_help_panel=_POINTS)]
+SIZE_SMALL = Annotated[
+    int, typer.Option(min=1, max=2**20, metavar="KB", help="Size of small requests.", rich_help_panel=_POINTS)
+]
+SIZE_LARGE = Annotated[
+    int, typer.Option(min=1, max=2**20, metavar="KB", help="Size of large requests.", rich_help_panel=_POINTS)
+]
 TYPE = Annotated[
     LargeType, typer.Option("--type", case_sensitive=False, help="Size of large requests.", rich_help_panel=_POINTS)
 ]
 NUM_SMALL = Annotated[
     int | None,
-    typer.Option(metavar="N", min=0, help="Small requests in flight (point, col, max).", rich_help_panel=_POINTS),
+    typer.Option(
+        metavar="N", min=0, max=65_536, help="Small requests in flight (point, col, max).", rich_help_panel=_POINTS
+    ),
 ]
 NUM_LARGE = Annotated[
     int | None,
-    typer.Option(min=0, help="Large requests in flight, or streams (point, row, max).", rich_help_panel=_POINTS),
+    typer.Option(
+        min=0, max=65_536, help="Large requests in flight, or streams (point, row, max).", rich_help_panel=_POINTS
+    ),
 ]
 STREAMIO = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Requests in flight of each stream.", rich_help_panel=_POINTS)
+    int,
+    typer.Option(metavar="N", min=1, max=65_536, help="Requests in flight of each stream.", rich_help_panel=_POINTS),
 ]
 MATRIX = Annotated[
     MatrixKind | None,
@@ -96,7 +107,7 @@ SIMULATE = Annotated[
     SimulatedArray, typer.Option(case_sensitive=False, help="How several LUNs are combined.", rich_help_panel=_STORAGE)
 ]
 STRIPE = Annotated[
-    int, typer.Option(min=1, metavar="MB", help="Stripe size of --simulate raid0.", rich_help_panel=_STORAGE)
+    int, typer.Option(min=1, max=2**20, metavar="MB", help="Stripe size of --simulate raid0.", rich_help_panel=_STORAGE)
 ]
 WRITE = Annotated[
     int,
@@ -105,7 +116,7 @@ WRITE = Annotated[
 CACHE = Annotated[
     int,
     typer.Option(
-        min=0, metavar="MB", help="Cache of the array, filled with random data before sequential points.",
+        min=0, max=2**24, metavar="MB", help="Cache of the array, filled with random data before sequential points.",
         rich_help_panel=_STORAGE,
     ),
 ]  # fmt: skip
@@ -130,7 +141,10 @@ DESTRUCTIVE = Annotated[
     ),
 ]
 SEED = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Seed of the positions that are read.", rich_help_panel=_POINTS)
+    int,
+    typer.Option(
+        metavar="N", min=1, max=2**31 - 1, help="Seed of the positions that are read.", rich_help_panel=_POINTS
+    ),
 ]
 PICTURES = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Draw pictures into this folder: HTML, PNG and SVG.")

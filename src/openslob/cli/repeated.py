@@ -73,7 +73,10 @@ class Repeats:
 def parameter_texts(words: str) -> dict[str, str]:
     """Return the parameters of a workload that ``words``, such as ``--sessions 8``, give, by field name."""
     flags = {parameter.flag: parameter for parameter in parameters().values()}
-    rest, texts = shlex.split(words), dict[str, str]()
+    try:
+        rest, texts = shlex.split(words), dict[str, str]()
+    except ValueError as error:
+        raise UsageError(f"--run {words!r} can't be read: {error}", "quote it as in a shell") from error
     while rest:
         flag, _, value = rest.pop(0).partition("=")
         parameter = flags.get(flag) or flags.get(flag.replace("--no-", "--", 1))

@@ -74,7 +74,9 @@ IO = Annotated[
     _setting("io", "direct|buffered", "direct, or buffered: through the page cache (new server: direct)."),
 ]
 CPUS = Annotated[str | None, _setting("cpus", "CPUS", "CPUs of the whole server: 0, 0-3 or all (new server: all).")]
-MAX_SESSIONS = Annotated[int | None, _setting("max_sessions", "N", "Maximum sessions of a run (new server: 320).")]
+MAX_SESSIONS = Annotated[
+    int | None, _setting("max_sessions", "N", "Maximum sessions of a run (new server: 320).", max=100_000)
+]
 STANDBY_OF = Annotated[
     str | None, typer.Option(metavar="NAME", help="Create a standby, a read-only copy of this managed server.")
 ]
@@ -123,7 +125,8 @@ def start(
         "cache": cache, "log_size": log_size, "io": io, "cpus": cpus, "max_sessions": max_sessions,
         "huge_pages": huge_pages,
     }  # fmt: skip
-    name = name or (registry.embedded(engine) if engine else registry.EMBEDDED)
+    if name is None:
+        name = registry.embedded(engine) if engine else registry.EMBEDDED
     if registry.find(name) or registry.engine_on_demand(name):
         given |= dict.fromkeys(_left_out(ctx, name))
     fields = {_FIELDS[key][0] if key in _FIELDS else key: value for key, value in given.items()}

@@ -43,6 +43,7 @@ from openslob.secrets import STARS
 from openslob.sweep.create import ready_names, ready_sweep, unfinished_like
 from openslob.sweep.execute import Execution
 from openslob.sweep.plan import (
+    MOST_POINTS,
     Step,
     has_data_of_first_point,
     run_seconds,
@@ -88,7 +89,8 @@ SET = Annotated[
     ),
 ]
 REPEATS = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Runs of each point, in shuffled rounds; default: 1.")
+    int | None,
+    typer.Option(metavar="N", min=1, max=MOST_POINTS, help="Runs of each point, in shuffled rounds; default: 1."),
 ]
 STEADY = Annotated[
     float | None,
@@ -110,7 +112,9 @@ UNDER = Annotated[
 AT = Annotated[
     str, typer.Option("--at", metavar="WHICH", help="Which latency of operations: mean, p50, p90, p99 or p999.")
 ]
-MOST = Annotated[int, typer.Option("--most-sessions", metavar="N", min=1, help="Highest session count of a search.")]
+MOST = Annotated[
+    int, typer.Option("--most-sessions", metavar="N", min=1, max=32_768, help="Highest session count of a search.")
+]
 DRY = Annotated[
     bool, typer.Option("--dry-run", metavar="", help="Print the plan with its time and disk needs; run nothing.")
 ]

@@ -45,7 +45,9 @@ _SUM = "all"
 INTERVAL = Annotated[
     float, typer.Option(parser=at_least(_SHORTEST_S), metavar=DURATION, help="Time between two readings.")
 ]
-COUNT = Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many intervals (default: Ctrl-C).")]
+COUNT = Annotated[
+    int | None, typer.Option(min=1, max=10**9, metavar="N", help="End after so many intervals (default: Ctrl-C).")
+]
 FILTER = Annotated[
     list[str] | None,
     typer.Option(
@@ -57,7 +59,9 @@ FILTER = Annotated[
 SORT = Annotated[Sort, typer.Option(help="Order of wait events: time spent in them, their count, or their mean wait.")]
 TOP = Annotated[
     int | None,
-    typer.Option(min=0, metavar="N", help=f"Show so many wait events (default: {_DEFAULT_TOP}; files: all)."),
+    typer.Option(
+        min=0, max=10_000, metavar="N", help=f"Show so many wait events (default: {_DEFAULT_TOP}; files: all)."
+    ),
 ]
 RECORD = Annotated[
     bool, typer.Option("--record", metavar="", help="Write what is read into a record, which other commands read.")

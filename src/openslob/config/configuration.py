@@ -6,6 +6,8 @@ that is named takes the place of the one in the working directory.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,7 @@ CONFIG_VARIABLE, PROFILE_VARIABLE = "SLOB_CONFIG", "SLOB_PROFILE"
 TARGET_VARIABLE, ENGINE_VARIABLE, CONSENT_VARIABLE = map(variable_of, ("target", "engine", "consent"))
 # Others than the file's owner may read it, or replace what it says.
 _OPEN_TO_OTHERS = 0o077
+_ROOT = 0
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,23 @@ def _files(config: Path | None, environment: Mapping[str, str]) -> Iterator[_Fil
         yield _File(user, _read(user, environment), unasked=True)
     if config or DEFAULT_FILE.is_file():
         path = config or DEFAULT_FILE
+        if config is None:
+            _require_own(path)
         yield _File(path, _read(path, environment), unasked=config is None)
+
+
+def _require_own(path: Path) -> None:
+    """Raise UsageError if others could have written a file that nobody named: it says which server to connect to."""
+    file, folder = path.stat(), path.absolute().parent.stat()
+    if file.st_uid not in (os.geteuid(), _ROOT):
+        why = "belongs to another user"
+    elif file.st_mode & stat.S_IWOTH:
+        why = "may be written by others"
+    elif folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
+        why = "is in a directory that others may write to"
+    else:
+        return
+    raise UsageError(f"./{path} {why}", f"name it on purpose (--config {path}), or work in another directory")
 
 
 def _same(user: Path, other: Path) -> bool:

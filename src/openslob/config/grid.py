@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import resolve
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
+from openslob.toml import parse_toml
 from openslob.workload import Workload
 
 Texts = Mapping[str, Sequence[str]]
@@ -99,10 +99,10 @@ def read_sweep_file(path: Path) -> SweepFile:
 
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"the sweep file {path} can't be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     tables = (SWEEP, GRID, SERVER, SETTINGS)
     unknown = next((key for key in content if key not in tables or not isinstance(content[key], dict)), None)

@@ -109,7 +109,7 @@ def _rehearsed(workload: Workload, loaded: Collection[str]) -> Workload:
         return workload
     data = {name: _fewer(getattr(workload, name)) for name in ("scale", "scan_table_sz") if name not in loaded}
     times = {"run_time": rehearsal.seconds(workload.run_time), "warmup": rehearsal.seconds(workload.warmup, least=0.2)}
-    return workload.model_copy(update={**data, **times})
+    return workload.changed(**data, **times)
 
 
 def _fewer(extent: Extent) -> Extent:

@@ -7,7 +7,6 @@ of servers in ``[server]``. A profile ``[profiles.NAME]`` has the same keys and 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from openslob.config.layers import Layer, known_layer, nearest
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Setting, shown
 from openslob.errors import UsageError
+from openslob.toml import parse_toml
 
 WORKLOAD, SERVER, PROFILES = "workload", "server", "profiles"
 COMMAND_KEYS = ("target", "results", "name", "engine", "consent")
@@ -61,8 +61,8 @@ def setting_variables() -> list[str]:
 def read_toml(text: str, origin: str, folder: Path = Path()) -> SlobToml:
     """Read a file's text. UsageError names ``origin`` and the line or key; ``folder`` is that of the file."""
     try:
-        content = tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
+        content = parse_toml(text.removeprefix("\ufeff"))
+    except ValueError as error:
         raise UsageError(f"{origin}: {error}") from None
     return _Reader(text, origin, folder).read(content)
 

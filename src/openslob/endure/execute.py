@@ -65,7 +65,7 @@ def new_record(
         started_at=started_at,
         openslob_version=__version__,
         target=target,
-        workload=workload.model_copy(update={"run_time": seconds}).to_record(),
+        workload=workload.changed(run_time=seconds).to_record(),
         sources={**sources, "run_time": "--for"},
         planned_s=seconds,
         notes=tuple(notes),
@@ -90,10 +90,10 @@ def run_segment(folder: EnduranceFolder, with_: Connected) -> None:
     segment = Segment(number=len(record.segments) + 1)
     load = Workload.model_validate(record.workload)
     # With its own seed a later segment does not visit the blocks again that the first one began with.
-    own = {"run_time": record.left_s, "seed": (load.seed + segment.number - 1) % 2**31}
+    own = load.changed(run_time=record.left_s, seed=(load.seed + segment.number - 1) % 2**31)
     folder.save(record.with_segment(segment))
     request = runner.RunRequest(
-        load.model_copy(update=own),
+        own,
         segment.run_name,
         folder.path,
         record.notes,

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from openslob.disk import scratch_folder
 from openslob.errors import SlobError, UsageError
 from openslob.histogram import Histogram
+from openslob.secrets import redact_words
 from openslob.units import MIB
 
 # Schema or database of the tables of ready-made workloads.
@@ -110,7 +111,11 @@ class ReadyWorkload:
     def spec(self, request: WorkloadRequest) -> dict[str, Any]:
         """Return what the record of an observation says of its load."""
         shape = {"scale": request.scale, "clients": request.clients, "program": self.program}
-        return {"command": list(self.command), "seconds": request.seconds, "workload": {"name": request.name, **shape}}
+        return {
+            "command": redact_words(self.command),
+            "seconds": request.seconds,
+            "workload": {"name": request.name, **shape},
+        }
 
 
 class ClientPrograms(Protocol):

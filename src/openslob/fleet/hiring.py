@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,8 @@ from openslob.run.crew import Crew
 from openslob.run.worker import Report
 from openslob.secrets import Target
 
-_LOOPBACK = re.compile(r"\w+://(?:127\.|localhost:|\[::1\])")
+# What nobody else can listen to: encrypted, or within this host or this process.
+_PRIVATE = re.compile(r"tls://|inproc://|\w+://(?:127(?:\.\d+){3}|localhost|\[::1\])(?::\d+)?/?$")
 
 
 @contextmanager
@@ -36,8 +37,14 @@ def hired(text: str, tls: Tls) -> Iterator[Fleet]:
         stack.enter_context(quiet())
         client = stack.enter_context(local_processes(local) if local else connected(text, tls.security()))
         drivers = _drivers(client, text)
-        private = bool(local) or text.startswith("tls://") or all(_LOOPBACK.match(each.address) for each in drivers)
-        yield Fleet(client, drivers, shared=bool(local), private=private)
+        # All that is said passes through the scheduler, as this process reaches it.
+        hops = [*([] if local else [text]), *(each.address for each in drivers)]
+        yield Fleet(client, drivers, shared=bool(local), private=is_private(hops))
+
+
+def is_private(addresses: Iterable[str]) -> bool:
+    """Return whether nobody else can hear what passes through all of these addresses."""
+    return all(_PRIVATE.match(each) for each in addresses)
 
 
 def _drivers(client: Client, text: str) -> list[Driver]:

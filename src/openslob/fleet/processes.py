@@ -23,6 +23,8 @@ END_S = 5.0
 POLL_S = 0.1
 # By default every program of this host could connect to the scheduler, and have its code run by this user.
 _FILES = ("ca", "cert", "key")
+# Nor is it reached from elsewhere, its web server without pages included.
+_HOST = "127.0.0.1"
 
 
 @contextmanager
@@ -41,7 +43,8 @@ def local_processes(count: int) -> Iterator[Client]:
                 processes=True,
                 security=security,
                 protocol="tls://",
-                dashboard_address="127.0.0.1:0",
+                host=_HOST,
+                dashboard_address=f"{_HOST}:0",
                 scheduler_kwargs={"dashboard": False},
             )
         )
@@ -66,8 +69,8 @@ def _start(address: str, number: int, scratch: Path, security: Security) -> subp
         options += [f"--tls-{option.replace('_', '-')}", str(path)]
     command = [
         sys.executable, "-m", "distributed.cli.dask_worker", address, "--name", str(number), "--nthreads", "1",
-        "--no-nanny", "--no-dashboard", "--memory-limit", "0", "--death-timeout", f"{START_S:g}",
-        "--local-directory", str(scratch), *options,
+        "--no-nanny", "--no-dashboard", "--dashboard-address", f"{_HOST}:0", "--host", _HOST, "--memory-limit", "0",
+        "--death-timeout", f"{START_S:g}", "--local-directory", str(scratch), *options,
     ]  # fmt: skip
     calm = {f"DASK_{name.upper().replace('.', '__').replace('-', '_')}": str(value) for name, value in CALM.items()}
     try:

@@ -99,12 +99,19 @@ def save(found: Found, path: Path) -> str:
     if (pid := store.running_pid(folder)) is not None:
         raise SlobError(f"{folder.name} is still in progress (process {pid})", "wait for its end")
     files = list(_files(folder))
+    # With manifest and packages.
+    if len(files) + 2 > MOST_FILES:
+        raise SlobError(f"{folder} has {len(files):,} files: a bundle has at most {MOST_FILES:,}")
     require_space(path.parent, sum(each.stat().st_size for each in files) // 4, "a bundle")
     refuse_planted(path)
     temporary = path.with_name(f".slob-{token_hex(8)}.tmp")
     try:
         with temporary.open("xb") as file:
-            _write(file, found, files)
+            _write(file, found, files, zipfile.ZIP_DEFLATED)
+        if not _is_safe_size(temporary):
+            # What shrinks to so little would be refused where it comes from others.
+            with temporary.open("wb") as file:
+                _write(file, found, files, zipfile.ZIP_STORED)
         seal = _seal(temporary)
         temporary.replace(path)
     except OSError as error:
@@ -121,9 +128,14 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _write(file: BinaryIO, found: Found, paths: list[Path]) -> None:
+def _is_safe_size(path: Path) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        return _is_fit(archive, path.stat().st_size)
+
+
+def _write(file: BinaryIO, found: Found, paths: list[Path], compression: int) -> None:
     folder, files = found.folder, dict[str, BundledFile]()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", compression) as archive:
         for path in paths:
             name = f"{RECORD}/{folder.name}/{path.relative_to(folder).as_posix()}"
             files[name] = _add(archive, name, path)
@@ -156,7 +168,7 @@ def _add(archive: zipfile.ZipFile, name: str, path: Path) -> BundledFile:
     if path.suffix == ".txt":
         return _add_text(archive, name, redact_text(path.read_bytes().decode("utf-8", errors="replace")))
     digest, length = hashlib.sha256(), 0
-    with path.open("rb") as source, archive.open(_member(name), "w", force_zip64=True) as target:
+    with path.open("rb") as source, archive.open(_member(name, archive.compression), "w", force_zip64=True) as target:
         while chunk := source.read(_CHUNK):
             digest.update(chunk)
             length += len(chunk)
@@ -166,14 +178,14 @@ def _add(archive: zipfile.ZipFile, name: str, path: Path) -> BundledFile:
 
 def _add_text(archive: zipfile.ZipFile, name: str, text: str) -> BundledFile:
     raw = text.encode("utf-8")
-    archive.writestr(_member(name), raw)
+    archive.writestr(_member(name, archive.compression), raw)
     return BundledFile(sha256=hashlib.sha256(raw).hexdigest(), bytes=len(raw))
 
 
-def _member(name: str) -> zipfile.ZipInfo:
+def _member(name: str, compression: int) -> zipfile.ZipInfo:
     """Return a member without a time of its own: the same record makes the same bytes."""
     info = zipfile.ZipInfo(name)
-    info.compress_type = zipfile.ZIP_DEFLATED
+    info.compress_type = compression
     info.external_attr = (stat.S_IFREG | 0o644) << 16
     return info
 
@@ -260,10 +272,16 @@ def _checked(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfi
     folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
     for name in members.keys() & folders:
         raise _refused(path, f"its member {name!r} is a file and a folder")
-    total = sum(each.file_size for each in members.values())
-    if len(members) > MOST_FILES or total > min(MOST_BYTES, max(MOST_RATIO * size, _ALWAYS_BYTES)):
+    if not _is_fit(archive, size):
+        total = sum(each.file_size for each in members.values())
         raise _refused(path, f"its {len(members):,} members would be {total:,} bytes, from {size:,}")
     return members
+
+
+def _is_fit(archive: zipfile.ZipFile, size: int) -> bool:
+    """Return whether what an archive of so many bytes unpacks to is no more than a record's is."""
+    sizes = [each.file_size for each in archive.infolist()]
+    return len(sizes) <= MOST_FILES and sum(sizes) <= min(MOST_BYTES, max(MOST_RATIO * size, _ALWAYS_BYTES))
 
 
 def _is_harmless(name: str) -> bool:

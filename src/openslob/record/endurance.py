@@ -20,6 +20,7 @@ from pydantic import Field
 
 from openslob.record import store
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.parts import Load
 from openslob.record.raw_csv import Event, last_slice_end_ns, window_facts
 from openslob.record.store import RECORD_FILE, DocumentFolder, running_pid
 from openslob.record.versions import Format
@@ -97,7 +98,7 @@ class EnduranceRecord(DocumentModel):
     started_at: str
     openslob_version: str
     target: str
-    workload: Mapping[str, Any]
+    workload: Load
     sources: Mapping[str, str] = Field(default_factory=dict)
     planned_s: float
     segments: tuple[Segment, ...] = ()

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.parts import Facts
 from openslob.record.store import DocumentFolder, cannot_write
 from openslob.record.versions import Format
 
@@ -85,7 +86,7 @@ class FailoverRecord(DocumentModel):
     started_at: str
     openslob_version: str
     targets: tuple[str, ...]
-    asked: Mapping[str, Any]
+    asked: Facts
     servers: Mapping[str, Any] = Field(default_factory=dict)
     roles: Mapping[str, str] = Field(default_factory=dict)
     cycles: tuple[FailoverCycle, ...] = ()

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from openslob.record.model import DocumentModel, RecordModel, Status, Verdict
+from openslob.record.parts import Load
 from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format
 
@@ -30,7 +31,7 @@ class LabLoad(RecordModel):
 
     name: str
     about: str
-    workload: Mapping[str, Any]
+    workload: Load
     rate: str
     unit: str
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from openslob.record.parts import EngineFacts, Environment, Facts, Latencies, require_load
 
 RECORD_VERSION = 4
 
@@ -90,7 +92,7 @@ class WaitRow(RecordModel):
     """One wait event: samples, share of DB time in %, DB time in s, and mean wait in µs if the engine times it."""
 
     event: str
-    samples: int
+    samples: int | float
     share_pct: float
     db_time_s: float
     mean_us: float | None = None
@@ -188,14 +190,14 @@ class RunRecord(DocumentModel):
     status: Status
     started_at: str
     openslob_version: str
-    spec: Mapping[str, Any]
+    spec: Facts
     sources: Mapping[str, str] = Field(default_factory=dict)
-    environment: Mapping[str, Any]
-    engine: Mapping[str, Any]
+    environment: Environment
+    engine: EngineFacts
     window: WindowRecord | None = None
     summary: Mapping[str, Figure] = Field(default_factory=dict)
-    latency: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
-    response: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    latency: Latencies = Field(default_factory=dict)
+    response: Latencies = Field(default_factory=dict)
     waits: tuple[WaitRow, ...] = ()
     io_by_object: Mapping[str, Mapping[str, float | None]] = Field(default_factory=dict)
     instances: tuple[InstanceRow, ...] = ()
@@ -203,6 +205,12 @@ class RunRecord(DocumentModel):
     episodes: tuple[EpisodeRow, ...] | None = None
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _of_a_load(self) -> Self:
+        if self.kind is RecordKind.RUN:
+            require_load(self.spec)
+        return self
 
     @property
     def reservations(self) -> tuple[str, ...]:

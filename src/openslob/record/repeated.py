@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import Field
 
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.parts import Load
 from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format
 
@@ -64,7 +65,7 @@ class RepeatedRecord(DocumentModel):
     started_at: str
     openslob_version: str
     target: str
-    workload: Mapping[str, Any]
+    workload: Load
     sources: Mapping[str, str] = Field(default_factory=dict)
     every_s: float
     first_s: float

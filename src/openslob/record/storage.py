@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.parts import Environment, Facts, Latency
 from openslob.record.store import UNFINISHED, DocumentFolder
 from openslob.record.versions import Format
 
@@ -54,7 +55,7 @@ class StorageStep(RecordModel):
     purpose: str
     load: StorageLoad | None = None
     figures: Mapping[str, Figure] = Field(default_factory=dict)
-    latency: Mapping[str, Any] | None = None
+    latency: Latency | None = None
 
     def value(self, name: str) -> float | None:
         """Return a figure of the step; None when it is not known."""
@@ -79,9 +80,9 @@ class StorageRecord(DocumentModel):
     status: Status
     started_at: str
     openslob_version: str
-    asked: Mapping[str, Any]
-    environment: Mapping[str, Any]
-    place: Mapping[str, Any] = Field(default_factory=dict)
+    asked: Facts
+    environment: Environment
+    place: Facts = Field(default_factory=dict)
     steps: tuple[StorageStep, ...] = ()
     summary: Mapping[str, Figure] = Field(default_factory=dict)
     tables: Mapping[str, tuple[Mapping[str, Any], ...]] = Field(default_factory=dict)

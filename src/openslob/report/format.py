@@ -20,8 +20,8 @@ _PLAIN_SIGNS = str.maketrans(
     {"✓": "+", "✗": "x", "–": "-", "—": "-", "µ": "u", "×": "x", "…": "~", "±": "+-", "≥": ">=", "≤": "<=", "→": "->"}
     | {"·": "-", "│": "|", "┤": "+", "└": "+", "─": "-", "┬": "+"}
 )
-# All but tab and line end; U+0080 to U+009F are short for ESC and a letter.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# All but tab and line end; U+0080 to U+009F are short for ESC and a letter, and others turn what follows around.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _NO_BREAK = "\u00a0"
 _NUMBER_AND_UNIT = re.compile(r"(\d) (%|[KMGT]?B\b|[mµ]?s\b)")
 _SECOND_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))

@@ -7,6 +7,7 @@ changes slowly meanwhile, such as a filling disk or a warming host, then affects
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ Effects = Mapping[str, str]
 _NONE: Effects = MappingProxyType({})
 _T = TypeVar("_T")
 # Parameters that decide what is on disk (`Workload.data`).
+# Of more, none would see the end, and the plan alone would fill the memory.
+MOST_POINTS = 100_000
 DATA_PARAMETERS = ("schemas", "scale", "scan_table_sz", "obfuscate_columns")
 # Fields of a server that a restart can't change: each value needs a server of its own.
 MADE_WITH = ("version", "bin_dir", "block_size")
@@ -58,7 +61,13 @@ def points(
     the data is reversed with each setting, so that the data of the last point before a restart are those of the first
     point after it. Settings that sessions set for themselves change like all other parameters, and so do those of
     `changes_in_rounds`, as slowly as possible within a round. ``effects`` and ``against`` are as in `SweepRecord`.
+    UsageError for more than `MOST_POINTS`.
     """
+    count = math.prod(len(values) for values in (*grid.values(), *server_grid.values())) * repeats
+    if count > MOST_POINTS:
+        raise UsageError(
+            f"the sweep would have more than {MOST_POINTS:,} points", "give fewer values, or --repeats a lower number"
+        )
     found: list[SweepPoint] = []
     free = {name: values for name, values in grid.items() if name not in DATA_PARAMETERS}
     free |= {name: values for name, values in server_grid.items() if effects.get(name) == Effect.SESSION}

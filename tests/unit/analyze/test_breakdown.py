@@ -18,7 +18,7 @@ def record(mean_us: float, ops: int = 40_000, **waits: int) -> RunRecord:
         spec={"sessions": 8}, environment={}, engine={},
         window=WindowRecord(load_start_ns=0, load_end_ns=10**10, load_seconds=10.0, counter_seconds=10.0,
                             difference_pct=0.0, warmup_s=0.0),
-        latency={"select": {"count": ops, "mean_us": mean_us}},
+        latency={"select": {"count": ops, "mean_us": mean_us, "max_us": mean_us}},
         waits=tuple(WaitRow(event=events[name], samples=count, share_pct=0.0, db_time_s=0.0)
                     for name, count in waits.items()),
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from pathlib import Path
 
 import pytest
@@ -173,3 +174,30 @@ def test_variables_of_settings_are_no_unknown_parameters():
 def test_broken_toml_names_the_line():
     with pytest.raises(UsageError, match=r"f: .*line 2"):
         read_toml("a = 1\nb = \n", "f")
+
+
+@pytest.mark.parametrize(
+    ("file", "folder", "said"),
+    [(0o646, 0o755, "may be written by others"), (0o644, 0o777, "is in a directory that others may write to")],
+)
+def test_a_file_that_others_may_have_written_is_not_obeyed_unless_it_is_named(home, file, folder, said):
+    path = here("target = 'postgresql://u@elsewhere/d'\n", file)
+    Path().chmod(folder)
+    with pytest.raises(UsageError, match=rf"^\./slob\.toml {said}; name it on purpose \(--config slob\.toml\)"):
+        settings()
+    assert settings(config=path) == {"target": "postgresql://u@elsewhere/d"}
+    # What nobody else can replace is one's own.
+    path.chmod(0o644)
+    Path().chmod(0o1777)
+    assert settings() == {"target": "postgresql://u@elsewhere/d"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_the_file_of_another_user_is_not_obeyed(home):
+    os.chown(here("target = 'postgresql://u@elsewhere/d'\n"), 12345, 12345)
+    with pytest.raises(UsageError, match=r"^\./slob\.toml belongs to another user"):
+        settings()
+
+
+def test_a_file_that_is_nested_too_deeply_is_one_line(home):
+    assert error_of("a = " + "[" * 200_000) == "slob.toml: it is nested too deeply"

@@ -9,7 +9,7 @@ from factories.fleets import HERE, MadeUpServer
 from openslob.errors import SlobError, UsageError
 from openslob.fleet import hired, processes
 from openslob.fleet.dask import Tls, connected
-from openslob.fleet.hiring import Fleet, _same
+from openslob.fleet.hiring import Fleet, _same, is_private
 from openslob.fleet.messages import Who
 from openslob.fleet.naming import local_count
 from openslob.secrets import Target
@@ -58,6 +58,24 @@ def test_a_password_crosses_no_network_as_it_is():
     assert "hidden" not in str(refused.value)
     assert fleet(private=True)._sent(server) is server.address
     assert fleet(private=False)._sent(MadeUpServer()).has_password is False
+
+
+@pytest.mark.parametrize(
+    ("addresses", "private"),
+    [
+        (["tls://10.0.0.1:8786", "tls://10.0.0.2:40001"], True),
+        (["tcp://127.0.0.1:8786", "tcp://127.0.0.1:40001", "tcp://[::1]:2"], True),
+        (["tcp://localhost:8786", "inproc://127.0.0.1/1/2"], True),
+        # The workers' own addresses are of the scheduler's host, which may be another one.
+        (["tcp://10.0.0.1:8786", "tcp://127.0.0.1:40001"], False),
+        (["tcp://127.0.0.1:8786", "tcp://10.0.0.2:40001"], False),
+        (["tls://10.0.0.1:8786", "tcp://10.0.0.2:40001"], False),
+        (["tcp://127.0.0.1.example.org:8786"], False),
+        (["tcp://localhost.example.org:8786"], False),
+    ],
+)
+def test_a_way_is_private_if_every_hop_is(addresses, private):
+    assert is_private(addresses) is private
 
 
 def test_a_file_of_tls_that_is_not_there_is_an_error_before_anything_is_connected(tmp_path):

@@ -176,7 +176,7 @@ class ClusterEngine:
         yield from self._location_findings()
         self.await_copies()
         for number, instance in enumerate(self.instances):
-            share = workload.model_copy(update={"sessions": self._share(workload, number)})
+            share = workload.changed(sessions=self._share(workload, number))
             for finding in instance.findings(share):
                 if finding.name not in (READ_ONLY_FINDING, OTHER_INSTANCES):
                     yield replace(finding, why=f"{instance.target}: {finding.why}")

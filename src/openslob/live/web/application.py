@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 from openslob._version import __version__
 from openslob.errors import SlobError
 from openslob.export.openmetrics import exposition
+from openslob.live.web.door import Door
 from openslob.live.web.figures_now import figures_now
 from openslob.live.web.guard import Guard
 from openslob.live.web.hub import Hub
@@ -28,8 +29,8 @@ LONGEST_SPAN_S = 10 * 365 * 86_400.0
 FASTEST = 100_000.0
 
 
-def application(hub: Hub, token: str, port: int) -> ASGIApp:
-    """Return the application, which answers only who knows the token."""
+def application(hub: Hub, token: str, port: int, door: Door) -> ASGIApp:
+    """Return the application, which answers only who knows the token and has a place."""
 
     async def events(request: Request) -> Response:
         if request.method == "HEAD":
@@ -53,7 +54,7 @@ def application(hub: Hub, token: str, port: int) -> ASGIApp:
     routes += [
         Route(path, answer) for path, answer in (("/page.js", _script), ("/style.css", _style), ("/vega.js", _vega))
     ]
-    return Guard(Starlette(routes=routes), token, port)
+    return Guard(Starlette(routes=routes), token, port, door)
 
 
 _ASKED = (("span", LONGEST_SPAN_S), ("at", LONGEST_SPAN_S), ("speed", FASTEST))

@@ -17,6 +17,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from openslob.live.web.door import Door
+
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 METHODS = ("GET", "HEAD")
 HEADERS = {
@@ -36,8 +38,9 @@ _TOKEN = "token"
 class Guard:
     """Answers what is refused, and lets the application answer the rest; adds what browsers must obey."""
 
-    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, token: str, port: int, door: Door) -> None:
         self._app = app
+        self._door = door
         self._token = token
         self._hosts = {f"{name}:{port}" for name in LOOPBACK}
         self._cookie = f"openslob_{port}"
@@ -54,7 +57,7 @@ class Guard:
                     sent["Set-Cookie"] = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
             await send(message)
 
-        app = self._refusal(scope["method"], headers, _in_query(scope)) or self._app
+        app = self._refusal(scope["method"], headers, _in_query(scope)) or self._full(scope) or self._app
         await app(scope, receive, send_guarded)
 
     def _refusal(self, method: str, headers: Headers, in_query: str) -> PlainTextResponse | None:
@@ -67,6 +70,12 @@ class Guard:
         if not any([self._is_right(each) for each in given]):
             return _refused(403, "Open the address that slob printed: its token is missing here, or wrong.")
         return None
+
+    def _full(self, scope: Scope) -> PlainTextResponse | None:
+        client = scope.get("client")
+        if self._door.let_in((str(client[0]), int(client[1])) if client else None):
+            return None
+        return _refused(503, "Too many connections are open: close other windows of this page.")
 
     def _is_right(self, token: str) -> bool:
         return compare_digest(token.encode(), self._token.encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 import secrets
 import signal
 import socket
@@ -14,15 +15,20 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt, stopped_by
+from openslob.live.web.door import Door
 
 if TYPE_CHECKING:
     from openslob.live.web.hub import Hub, Source
 
 # More viewers than anybody has; each connection has a cost.
 MOST_CONNECTIONS = 100
+# Connections that have not shown the token yet: a newer one takes the place of the oldest. A browser needs a moment.
+MOST_WAITING = 50
+PATIENCE_S = 10.0
 _TOKEN_BYTES = 24
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _ATTEMPTS = 10
@@ -52,14 +58,17 @@ def _serve(source: Source, sockets: list[socket.socket], ready: Callable[[str], 
     from openslob.report.html.drawing import library  # noqa: PLC0415
 
     threading.Thread(target=library, daemon=True).start()
-    hub = Hub(source)
-    asyncio.run(_until_stopped(hub, application(hub, token, chosen), sockets, interrupt))
+    hub, door = Hub(source), Door(MOST_WAITING, MOST_CONNECTIONS)
+    asyncio.run(_until_stopped(hub, application(hub, token, chosen, door), door, sockets, interrupt))
 
 
-async def _until_stopped(hub: Hub, app: ASGIApp, sockets: list[socket.socket], interrupt: Interrupt) -> None:
+async def _until_stopped(
+    hub: Hub, app: ASGIApp, door: Door, sockets: list[socket.socket], interrupt: Interrupt
+) -> None:
+    # What anybody sends is not the reader's business: only errors of the page itself are printed.
     config = uvicorn.Config(
-        app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
-        server_header=False, limit_concurrency=MOST_CONNECTIONS, timeout_graceful_shutdown=1,
+        app, http=_protocol(door), ws="none", lifespan="off", log_config=None, log_level=logging.ERROR,
+        access_log=False, server_header=False, timeout_graceful_shutdown=1,
     )  # fmt: skip
     server = _Server(config)
 
@@ -73,6 +82,24 @@ async def _until_stopped(hub: Hub, app: ASGIApp, sockets: list[socket.socket], i
     if interrupt.requested:  # while all that was imported
         stop()
     await server.serve(sockets)
+
+
+def _protocol(door: Door) -> type[H11Protocol]:
+    """Return the protocol of connections that pass a door."""
+
+    class Protocol(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            if self.client is not None:
+                door.arrive(self.client, transport.abort)
+                self.loop.call_later(PATIENCE_S, door.lose_patience, self.client)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self.client is not None:
+                door.leave(self.client)
+            super().connection_lost(exc)
+
+    return Protocol
 
 
 class _Server(uvicorn.Server):

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from factories.views import HEAD, NOW, P99_US, MadeSource
 from openslob.errors import SlobError
 from openslob.live.web.application import application
+from openslob.live.web.door import Door
 from openslob.live.web.guard import HEADERS
 from openslob.live.web.hub import Hub
 
@@ -31,7 +32,7 @@ class Client:
         return asyncio.run(self._asked(method, path, headers or {}))
 
     async def _asked(self, method: str, path: str, headers: dict[str, str]) -> httpx.Response:
-        app = application(Hub(self._source()), TOKEN, PORT)
+        app = application(Hub(self._source()), TOKEN, PORT, Door(50, 100))
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url=f"http://{HOST}", cookies=self._cookies
         ) as client:

@@ -1,0 +1,117 @@
+"""The free-form parts of a record, checked where it is read: facts by name, latencies, tables and workloads.
+
+They keep what they hold, unknown names included; what a reader computes with must be what its name says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, Strict, TypeAdapter, ValidationError
+
+from openslob.workload import Workload
+
+Number = Annotated[float, Strict()]
+# The end of a fact's name is its unit: then it is a number, or has numbers.
+_UNIT = re.compile(r"(?:^|_)(?:bytes|n?s|[mu]s|pct|hz|iops|mb|kib|w|j|us_per_io)$|_per_\w+$")
+# What is said of facts, by their names: why one is not known, where one is from.
+_OF_FACTS = frozenset({"unknown", "cpu_source"})
+
+
+class _Slow(BaseModel):
+    us: Number
+    session: int
+    from_s: Number
+    to_s: Number
+
+
+class _Latency(BaseModel):
+    count: int
+    mean_us: Number | None
+    max_us: Number | None
+    p50_us: Number | None = None
+    p90_us: Number | None = None
+    p99_us: Number | None = None
+    p999_us: Number | None = None
+    buckets: list[tuple[Number, int]] = []
+    slowest: list[_Slow] = []
+
+
+class _Environment(BaseModel):
+    local: bool | None = None
+    host: str | None = None
+    host_cpu_s: dict[str, Number] | None = None
+    server_cpu_s: dict[str, Number] | None = None
+    server_host_cpu_s: dict[str, Number] | None = None
+    server_limits: dict[str, Number | None] | None = None
+    drivers: list[dict[str, Any]] | None = None
+    cpu: dict[str, Any] | None = None
+    memory: dict[str, Any] | None = None
+    data: dict[str, Any] | None = None
+    unknown: dict[str, str] = {}
+
+
+class _Engine(BaseModel):
+    block_size: int | None = None
+    direct_io: bool | None = None
+    settings: dict[str, Any] = {}
+    plans: dict[str, Any] = {}
+    wait_latency: dict[str, _Latency] = {}
+    attachments: list[str] = []
+    unknown: dict[str, str] = {}
+
+
+def _measured_by_name(value: object, is_number: bool = False, where: str = "") -> None:
+    """Raise ValueError for something else than a number, or nothing, under a name that ends in a unit."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if name in _OF_FACTS:
+                continue
+            _measured_by_name(each, is_number or bool(_UNIT.search(name)), f"{where}.{name}" if where else name)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _measured_by_name(each, is_number, where)
+    elif is_number and not (value is None or type(value) in (int, float)):
+        raise ValueError(f"{where} is no number")
+
+
+@cache
+def _adapter(shape: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a type of any form
+    return TypeAdapter(shape)
+
+
+def _of(shape: Any) -> AfterValidator:  # noqa: ANN401 - as above
+    """Return the check that a part has this shape. It stays as it is: no integer becomes a float of the same value."""
+
+    def check(value: Any) -> Any:  # noqa: ANN401 - as above
+        try:
+            _adapter(shape).validate_python(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        _measured_by_name(value)
+        return value
+
+    return AfterValidator(check)
+
+
+def require_load(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters of a load as they are. ValueError if they are not those of one."""
+    try:
+        Workload.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return values
+
+
+Facts = Annotated[Mapping[str, Any], _of(dict[str, Any])]
+Environment = Annotated[Mapping[str, Any], _of(_Environment)]
+EngineFacts = Annotated[Mapping[str, Any], _of(_Engine)]
+Latency = Annotated[Mapping[str, Any], _of(_Latency)]
+Latencies = Annotated[Mapping[str, Mapping[str, Any]], _of(dict[str, _Latency])]
+# Every parameter of a load, as `Workload.to_record` writes them.
+Load = Annotated[Mapping[str, Any], AfterValidator(require_load)]

@@ -1,0 +1,68 @@
+"""Every number that a command takes has an upper bound, and a plan is counted before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+import typer
+
+from factories.paths import FIXTURES
+from factories.running import slob
+from openslob import cli
+from openslob.errors import UsageError
+from openslob.sweep.plan import MOST_POINTS, points
+from openslob.workload import MOST_RUN_S, Workload
+
+
+def options() -> Iterator[tuple[str, Any]]:
+    """Every option of a number, with the command that it is of."""
+    commands: list[tuple[tuple[str, ...], Any]] = [((), typer.main.get_command(cli.app))]
+    while commands:
+        path, command = commands.pop()
+        commands += [((*path, name), each) for name, each in getattr(command, "commands", {}).items()]
+        for parameter in command.params:
+            read = parameter.type_descriptor
+            is_number = set(get_args(read.annotation) or [read.annotation]) <= {int, float, type(None)}
+            if is_number and read.parameter_info.parser is None:
+                yield " ".join([*path, parameter.opts[0]]), parameter
+
+
+def test_every_number_has_an_upper_bound():
+    found = dict(options())
+    assert len(found) > 40
+    assert [name for name, each in found.items() if each.max is None] == []
+
+
+@pytest.mark.parametrize("option", ["241h", "11d", "1000d"])
+def test_a_length_that_no_run_may_have_is_refused_before_a_record_is_made(option, tmp_path):
+    done = slob("endure", "--for", option, "--target", "postgresql://u@127.0.0.1:1/d", "--results", tmp_path)
+    assert done.returncode == 2
+    assert f"{option} is above 240 h" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_is_counted_before_it_is_made():
+    several = {"sessions": tuple(range(1, 1001))}
+    with pytest.raises(UsageError, match="more than 100,000 points"):
+        points(several, {}, 10**400, seed=1)
+    assert len(points({"sessions": (1, 2)}, {}, 3, seed=1)) == 6
+    assert MOST_POINTS == 100_000
+
+
+def test_a_changed_load_is_checked_as_a_given_one():
+    load = Workload()
+    assert load.changed(run_time=5).run_time == 5
+    with pytest.raises(UsageError, match="run_time"):
+        load.changed(run_time=MOST_RUN_S + 1)
+
+
+def test_every_command_reads_every_record_of_every_format(tmp_path):
+    """Old formats, thinned files, observations: none of them is a case of its own for any command."""
+    for folder in sorted(path.parent for path in (FIXTURES / "records").glob("*/*/*.json")):
+        for command in ("show", "report", "verify", "export"):
+            out = {"report": ("--out", tmp_path / "page.html"), "export": ("--out", tmp_path / "rows.csv")}
+            done = slob(command, folder, *out.get(command, ()))
+            assert "Traceback" not in done.stderr, (command, folder)
+            assert done.returncode in (0, 1, 2, 3), (command, folder, done.stderr)
