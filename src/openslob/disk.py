@@ -25,7 +25,6 @@ from openslob.units import format_bytes
 # A full disk stops a running database and can damage its data, so this much is always left free.
 RESERVE_BYTES = 1024**3
 RESERVE_SHARE = 0.05
-_RESERVE_TIMES = 64
 # The largest logical sector in use: a transfer of this size and alignment is valid for O_DIRECT everywhere.
 _DIRECT_UNIT = 4096
 # Far more than any of our documents has; a file of another kind, or a sparse one, may not even fit the memory.
@@ -40,13 +39,15 @@ def existing_parent(path: Path) -> Path:
     return path if path.exists() else existing_parent(path.parent)
 
 
-def require_space(path: Path, needed_bytes: int, purpose: str) -> None:
+def require_space(path: Path, needed_bytes: int, purpose: str, reserve_times: int | None = None) -> None:
     """Raise SlobError unless ``needed_bytes`` fit on the file system of ``path`` and a reserve stays free.
 
-    The reserve of little is little. ``path`` need not exist yet.
+    The reserve is at most ``reserve_times`` as large as what is needed, if that is given. ``path`` need not exist yet.
     """
     usage = shutil.disk_usage(existing_parent(path))
-    reserve = min(max(RESERVE_BYTES, int(usage.total * RESERVE_SHARE)), _RESERVE_TIMES * needed_bytes)
+    reserve = max(RESERVE_BYTES, int(usage.total * RESERVE_SHARE))
+    if reserve_times is not None:
+        reserve = min(reserve, reserve_times * needed_bytes)
     if usage.free >= needed_bytes + reserve:
         return
     raise SlobError(

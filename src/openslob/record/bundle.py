@@ -48,6 +48,8 @@ _CHUNK = 1024 * 1024
 MOST_FILES, MOST_MANIFEST_BYTES, MOST_BYTES, MOST_RATIO = 20_000, 16 * 1024**2, 64 * 1024**3, 200
 # What a small archive may grow to, whatever its ratio.
 _ALWAYS_BYTES = 16 * 1024**2
+# A file is written once and is mostly small: what must stay free beside a load need not beside it.
+_RESERVE_TIMES = 64
 # Files of a record's folder that are no part of it: its lock, and a page that is made of it.
 _LEFT_OUT = frozenset({store.MARKER_FILE, "report.html"})
 _NOT_OURS = "name a file that `slob export --bundle` wrote"
@@ -102,7 +104,7 @@ def save(found: Found, path: Path) -> str:
     # With manifest and packages.
     if len(files) + 2 > MOST_FILES:
         raise SlobError(f"{folder} has {len(files):,} files: a bundle has at most {MOST_FILES:,}")
-    require_space(path.parent, sum(each.stat().st_size for each in files) // 4, "a bundle")
+    require_space(path.parent, sum(each.stat().st_size for each in files) // 4, "a bundle", _RESERVE_TIMES)
     refuse_planted(path)
     temporary = path.with_name(f".slob-{token_hex(8)}.tmp")
     try:
@@ -313,7 +315,7 @@ def _unpacked(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], manifest: Manifest, into: Path
 ) -> Iterator[str]:
     """Unpack all files, and yield what each is whose bytes are not those that the manifest says."""
-    require_space(into, sum(each.file_size for each in members.values()), "a bundle")
+    require_space(into, sum(each.file_size for each in members.values()), "a bundle", _RESERVE_TIMES)
     for name in sorted(members.keys() - manifest.files.keys() - {MANIFEST}):
         yield f"{name}: not in the manifest"
     for name, said in manifest.files.items():

@@ -7,6 +7,7 @@ Its runs are parts of a whole record, which only their paths and ids name.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,6 +27,9 @@ from openslob.record.sweep import SweepFolder
 
 LATEST = frozenset({"latest", "last"})
 _MOST_NAMED = 5
+# What a record's folder begins with, and how many are read at first to find the latest one.
+_TIMED = re.compile(r"\d{8}-\d{6}-")
+_TIME_SIGNS, _FIRST_READ = 16, 20
 
 
 class Kind(StrEnum):
@@ -127,11 +131,40 @@ def has_records(folder: Path) -> bool:
     return any(next(folder.glob(f"*/{name}"), None) for name in _FILES)
 
 
-def every(results: Path) -> list[Listed]:
-    """Return all records in ``results`` and the runs of those, the oldest first, with those that can't be read."""
-    runs = [Listed(Kind.RUN, entry, _whole_of(entry.path)) for entry in store.find(results)]
-    others = [Listed(kind, entry) for kind, document in DOCUMENTS.items() for entry in document.folder.find(results)]
+def every(results: Path, names: Collection[str] | None = None, parts: bool = True) -> list[Listed]:
+    """Return all records in ``results`` and the runs of those, the oldest first, with those that can't be read.
+
+    With ``names``, only those in folders of these names; without ``parts``, no runs of other records.
+    """
+    runs = [Listed(Kind.RUN, entry, _whole_of(entry.path)) for entry in store.find(results, names, parts)]
+    others = [
+        Listed(kind, entry) for kind, document in DOCUMENTS.items() for entry in document.folder.find(results, names)
+    ]
     return sorted([*runs, *others], key=lambda each: store.age(each.entry))
+
+
+def newest_names(results: Path) -> list[str]:
+    """Return the names of the folders in ``results``, the newest first by the times that they begin with.
+
+    Those that begin with none come first of all: what they are, only their records say.
+    """
+    try:
+        names = [each.name for each in os.scandir(results) if each.is_dir()]
+    except OSError:
+        return []
+    return sorted(names, key=lambda name: (_TIMED.match(name) is None, name), reverse=True)
+
+
+def newest(results: Path, count: int) -> tuple[list[Listed], int]:
+    """Return the newest whole records with the runs of those, the oldest first, and how many records there are.
+
+    So many are returned, and no other one is read.
+    """
+    names = [name for name in newest_names(results) if at(results / name)]
+    untimed = sum(_TIMED.match(name) is None for name in names)
+    listed = every(results, names[: untimed + count])
+    kept = {each.entry.path for each in whole(listed)[-count:]}
+    return [each for each in listed if (each.part_of.path if each.part_of else each.entry.path) in kept], len(names)
 
 
 def whole(listed: Sequence[Listed]) -> list[Listed]:
@@ -199,6 +232,12 @@ def _at_path(wanted: str, results: Path, kinds: Collection[Kind]) -> Found | Non
 
 def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Collection[Kind]) -> list[Listed]:
     """Return the whole records of these kinds that are named so, the oldest first, or the points: at least one."""
+    if wanted in LATEST and (among := _newest_that_fit(results, kinds)):
+        return [latest(among, tell, kinds)]
+    if likely := _likely(wanted, results):
+        fitting = [each for each in every(results, likely, parts=False) if each.kind in kinds]
+        if matches := _named(wanted, fitting, tell):
+            return matches
     listed = every(results)
     fitting = [each for each in listed if each.kind in kinds]
     if not fitting and wanted not in LATEST and (others := _named(wanted, whole(listed), say_nothing)):
@@ -215,6 +254,39 @@ def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Col
     what = "record of runs" if set(kinds) == OF_RUNS else " or ".join(_in_order(kinds))
     what = "record" if len(kinds) == len(Kind) else what
     raise UsageError(f"there is no {what} {wanted!r} in {results}: no id or name begins with it", "see `slob list`")
+
+
+def _newest_that_fit(results: Path, kinds: Collection[Kind]) -> list[Listed]:
+    """Return the newest whole records, as many as it takes for one that `latest` can return; none if there is none."""
+    names, count = newest_names(results), _FIRST_READ
+    while True:
+        listed = every(results, names[:count], parts=False)
+        usable = [each for each in listed if _counts_as_latest(each, kinds)]
+        # A record may be older than the name of its folder says.
+        if usable and (count >= len(names) or store.age(usable[-1].entry)[0] >= _digits(names[count])):
+            return listed
+        if count >= len(names):
+            return []
+        count *= 4
+
+
+def _counts_as_latest(each: Listed, kinds: Collection[Kind]) -> bool:
+    asked_for = each.kind in kinds and (not each.by_the_way or set(kinds) == {Kind.STORAGE})
+    return asked_for and each.entry.record is not None and not each.busy
+
+
+def _digits(name: str) -> str:
+    return re.sub(r"\D", "", name[:15])
+
+
+def _likely(wanted: str, results: Path) -> list[str]:
+    """Return the names of the folders in ``results`` whose records may be named so: all, if folders were renamed."""
+    reduced = store.in_folders(wanted)
+    return [
+        name
+        for name in newest_names(results)
+        if not _TIMED.match(name) or name.startswith(wanted) or name[_TIME_SIGNS:].startswith(reduced)
+    ]
 
 
 def _named(wanted: str, listed: Sequence[Listed], tell: Callable[[str], None]) -> list[Listed]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from openslob.record.parts import EngineFacts, Environment, Facts, Latencies, require_load
 
@@ -207,9 +207,9 @@ class RunRecord(DocumentModel):
     notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _of_a_load(self) -> Self:
+    def _of_a_load(self, info: ValidationInfo) -> Self:
         if self.kind is RecordKind.RUN:
-            require_load(self.spec)
+            require_load(self.spec, info)
         return self
 
     @property

@@ -10,15 +10,17 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, Strict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, Strict, TypeAdapter, ValidationError, ValidationInfo
 
 from openslob.workload import Workload
 
 Number = Annotated[float, Strict()]
 # The end of a fact's name is its unit: then it is a number, or has numbers.
 _UNIT = re.compile(r"(?:^|_)(?:bytes|n?s|[mu]s|pct|hz|iops|mb|kib|w|j|us_per_io)$|_per_\w+$")
-# What is said of facts, by their names: why one is not known, where one is from.
-_OF_FACTS = frozenset({"unknown", "cpu_source"})
+# What is said of facts, by their names: why one is not known, where one is from. Servers name their own settings.
+_OF_FACTS = frozenset({"unknown", "cpu_source", "settings", "set", "plans"})
+# In the context of a validation: a document is read. What was measured is kept, whatever a server says of itself.
+READ = {"read": True}
 
 
 class _Slow(BaseModel):
@@ -84,9 +86,11 @@ def _adapter(shape: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a type of any fo
 
 
 def _of(shape: Any) -> AfterValidator:  # noqa: ANN401 - as above
-    """Return the check that a part has this shape. It stays as it is: no integer becomes a float of the same value."""
+    """Return the check of a part that is read. It stays as it is: no integer becomes a float of the same value."""
 
-    def check(value: Any) -> Any:  # noqa: ANN401 - as above
+    def check(value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - as above
+        if info.context is not READ:
+            return value
         try:
             _adapter(shape).validate_python(value)
         except ValidationError as error:
@@ -98,8 +102,10 @@ def _of(shape: Any) -> AfterValidator:  # noqa: ANN401 - as above
     return AfterValidator(check)
 
 
-def require_load(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameters of a load as they are. ValueError if they are not those of one."""
+def require_load(values: Mapping[str, Any], info: ValidationInfo) -> Mapping[str, Any]:
+    """Return the parameters of a load as they are. ValueError if they are read and are not those of one."""
+    if info.context is not READ:
+        return values
     try:
         Workload.model_validate(values)
     except ValidationError as error:

@@ -13,7 +13,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +47,12 @@ Document = TypeVar("Document", bound=DocumentModel)
 def record_id(name: str, started_at: str) -> str:
     """Return a run's id, also its folder's name: UTC time to the second, then ``name`` reduced to safe characters."""
     digits = re.sub(r"\D", "", started_at)[:14]
-    return f"{digits[:8]}-{digits[8:]}-{re.sub(r'[^A-Za-z0-9._-]+', '-', name)[:60].strip('-.') or 'run'}"
+    return f"{digits[:8]}-{digits[8:]}-{in_folders(name) or 'run'}"
+
+
+def in_folders(name: str) -> str:
+    """Return a record's name as it is in the name of its folder."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:60].strip("-.")
 
 
 class UnsavedError(SlobError):
@@ -175,9 +180,12 @@ class DocumentFolder(Generic[Document]):
         return record
 
     @classmethod
-    def find(cls, results: Path) -> list[RecordEntry[Document]]:
-        """Return all records of this kind, the oldest first; one that can't be read has a problem instead."""
-        return find_records(results, (f"*/{cls.file_name}",), cls.load)
+    def find(cls, results: Path, names: Collection[str] | None = None) -> list[RecordEntry[Document]]:
+        """Return all records of this kind, the oldest first; one that can't be read has a problem instead.
+
+        With ``names``, only those in folders of these names.
+        """
+        return find_records(results, (f"*/{cls.file_name}",), cls.load, names)
 
     @classmethod
     def begin(cls, results: Path, record: Document) -> Self:
@@ -252,15 +260,27 @@ def read_document(file: Path) -> object:
     return read_json(file, RESTORE)
 
 
-def find(results: Path) -> list[RecordEntry[RunRecord]]:
-    """Return every run folder below ``results``, the oldest first, including those that can't be read."""
-    return find_records(results, _PATTERNS, load)
+def find(results: Path, names: Collection[str] | None = None, parts: bool = True) -> list[RecordEntry[RunRecord]]:
+    """Return every run folder below ``results``, the oldest first, including those that can't be read.
+
+    With ``names``, only those in folders of these names; without ``parts``, only those in ``results`` itself.
+    """
+    return find_records(results, _PATTERNS if parts else _PATTERNS[:2], load, names)
 
 
-def find_records(results: Path, patterns: Sequence[str], read: Callable[[Path], Record]) -> list[RecordEntry[Record]]:
-    """Return every folder below ``results`` with a file that matches a pattern, the oldest first, read by ``read``."""
+def find_records(
+    results: Path, patterns: Sequence[str], read: Callable[[Path], Record], names: Collection[str] | None = None
+) -> list[RecordEntry[Record]]:
+    """Return every folder below ``results`` with a file that matches a pattern, the oldest first, read by ``read``.
+
+    With ``names``, only folders of these names in ``results``, and what is in them.
+    """
     # With the last letter as a wildcard, a link that leads nowhere or to itself is found as well.
-    paths = {file.parent for each in patterns for file in results.glob(f"{each[:-1]}[{each[-1]}]")}
+    below = [f"{each[:-1]}[{each[-1]}]" for each in patterns]
+    if names is None:
+        paths = {file.parent for each in below for file in results.glob(each)}
+    else:
+        paths = {file.parent for name in names for each in below for file in (results / name).glob(each[2:])}
     return sorted((_entry(path, read) for path in paths), key=age)
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from openslob.errors import SlobError
 from openslob.record.model import RECORD_VERSION, RunRecord
+from openslob.record.parts import READ
 
 Document = dict[str, Any]
 Record = TypeVar("Record", bound=BaseModel)
@@ -53,7 +54,7 @@ class Format(Generic[Record]):
                 "update openslob to read it",
             )
         try:
-            return self.model.model_validate(self._lift(document, version, source))
+            return self.model.model_validate(self._lift(document, version, source), context=READ)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))

@@ -62,7 +62,7 @@ def test_every_command_reads_every_record_of_every_format(tmp_path):
     """Old formats, thinned files, observations: none of them is a case of its own for any command."""
     for folder in sorted(path.parent for path in (FIXTURES / "records").glob("*/*/*.json")):
         for command in ("show", "report", "verify", "export"):
-            out = {"report": ("--out", tmp_path / "page.html"), "export": ("--out", tmp_path / "rows.csv")}
+            out = {"report": ("--output", tmp_path / "page.html"), "export": ("--output", tmp_path / "rows.csv")}
             done = slob(command, folder, *out.get(command, ()))
             assert "Traceback" not in done.stderr, (command, folder)
             assert done.returncode in (0, 1, 2, 3), (command, folder, done.stderr)

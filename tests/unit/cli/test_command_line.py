@@ -89,10 +89,10 @@ def test_ctrl_c_is_back_when_the_command_line_is_there(monkeypatch):
 
 
 def test_ctrl_c_in_a_command_that_leaves_it_to_the_program_is_one_line(monkeypatch, capsys):
-    def interrupted(_results):
+    def interrupted(_results, _count):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(finding, "every", interrupted)
+    monkeypatch.setattr(finding, "newest", interrupted)
     assert called(monkeypatch, capsys, "list") == (1, "", "slob: stopped\n")
 
 

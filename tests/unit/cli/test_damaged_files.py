@@ -111,7 +111,7 @@ def test_damaged_records_stop_no_command_about_others(results: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout, "\n".join(_lines(done.stderr))
 
-    listed, _ = run("list")
+    listed, _ = run("list", "--all")
     assert [name for name in told if f"{name}/{KINDS[name.split('-')[0]][1]} " not in listed] == []
     assert len(json.loads(run("list", "--json")[0])) > len(FAULTS)
     for arguments in (("show", "20250101"), ("compare", "20250101", "20250102"), ("export", "20250103")):

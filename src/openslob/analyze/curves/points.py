@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
@@ -63,9 +64,9 @@ class ConditionMismatch:
     values: tuple[ParameterValue, ...]
 
 
-def mismatches(records: Sequence[RunRecord]) -> tuple[ConditionMismatch, ...]:
+def mismatches(runs: Sequence[Run]) -> tuple[ConditionMismatch, ...]:
     """Return the facts that differ between the runs of one series, sorted by name."""
-    by_run = [facts([record]) for record in records]
+    by_run = [run.facts for run in runs]
     names = sorted({name for known in by_run for name in known} - _VARIES_IN_SERIES)
     values = {name: set[ParameterValue]().union(*(known.get(name, {None}) for known in by_run)) for name in names}
     return tuple(ConditionMismatch(name, in_order(several)) for name, several in values.items() if len(several) > 1)
@@ -106,9 +107,12 @@ RESPONSE = tuple(RESPONSE_PREFIX + name for name in SERVICE)
 LATENCIES = (*SERVICE, *RESPONSE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
-    """A record with the parameters that it is grouped by, and its time line if that could be read."""
+    """A record with the parameters that it is grouped by, and its time line if that could be read.
+
+    Each is a key of its own, so that what is computed of many is computed once.
+    """
 
     record: RunRecord
     parameters: Parameters
@@ -119,6 +123,11 @@ class Run:
         """Return the run of a record. ``given`` are parameters that a sweep set; the record's own take precedence."""
         known = {name: value for name, value in parameters_of(record).items() if value is not None}
         return cls(record, {**parameters_of(record), **(given or {}), **known}, timeline or {})
+
+    @cached_property
+    def facts(self) -> Mapping[str, set[ParameterValue]]:
+        """The facts that affect its figures, each with its value."""
+        return facts([self.record])
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from openslob.analyze.curves.knee import CurvePoint, KneeResult, find_knee
 from openslob.analyze.curves.points import (
@@ -128,6 +129,12 @@ class PointSet:
 
 def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
     """Return the points of runs as series; ``axes`` default to those of `axes_for`."""
+    return _point_set(tuple(runs), axes)
+
+
+# A report needs those of the same runs several times.
+@lru_cache(maxsize=4)
+def _point_set(runs: tuple[Run, ...], axes: Axes | None) -> PointSet:
     along = _along(runs)
     names = tuple(name for name in varying(runs) if name != along)
     all_points = [replace(point, along=along) for point in points(runs)]
@@ -135,7 +142,7 @@ def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
     groups: dict[tuple[ParameterValue, ...], list[Point]] = {}
     for point in all_points:
         groups.setdefault(tuple(point.parameters.get(name) for name in names), []).append(point)
-    by_id = {run.record.id: run.record for run in runs}
+    by_id = {run.record.id: run for run in runs}
     series = [
         replace(
             series_of(dict(zip(names, key, strict=True)), group, axes),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -38,7 +39,7 @@ class DataTable:
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[str, ...]:
         """Kind of each column by its longest cell: ``number``, ``text``, or ``long`` text."""
         longest = [max((len(row[at]) for row in self.rows), default=0) for at in range(len(self.head))]
