@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit unit-pythons lint format coverage docs faults mutants matrix test-systems walk long nightly bench clean
+.PHONY: install demo test check unit unit-pythons lint format coverage docs faults mutants matrix test-systems walk long nightly fuzz bench clean
 
 install: $(VENV)/.installed
 
@@ -70,6 +70,10 @@ nightly: faults long matrix mutants test-systems
 # What the unit tests catch of small changes to the code that computes, by a sample: a quarter of an hour.
 mutants: $(VENV)/.ready
 	$(VENV)/bin/python tools/mutants.py
+
+# Damaged records, bundles, reports, files and options by the thousand: seeds are printed, MINUTES are 10 unless given.
+fuzz: $(VENV)/.ready
+	$(VENV)/bin/python tools/fuzz.py --minutes $(or $(MINUTES),10)
 
 # A look at every comparison; for figures to quote run them one by one without --quick on a quiet machine.
 bench: $(VENV)/.ready

@@ -14,13 +14,13 @@ import shutil
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from pydantic import Field
 
 from openslob.record import store
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
-from openslob.record.parts import Load
+from openslob.record.parts import Course, Load
 from openslob.record.raw_csv import Event, last_slice_end_ns, window_facts
 from openslob.record.store import RECORD_FILE, DocumentFolder, running_pid
 from openslob.record.versions import Format
@@ -29,8 +29,6 @@ from openslob.units import NANOS
 ENDURANCE_VERSION = 1
 ENDURANCE_FILE = "endurance.json"
 KILLED = "the driver was killed"
-
-Rows = tuple[Mapping[str, Any], ...]
 
 
 class SegmentState(StrEnum):
@@ -104,7 +102,7 @@ class EnduranceRecord(DocumentModel):
     segments: tuple[Segment, ...] = ()
     judged_segments: int = 0
     summary: Mapping[str, Figure] = Field(default_factory=dict)
-    tables: Mapping[str, Rows] = Field(default_factory=dict)
+    tables: Course = Field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

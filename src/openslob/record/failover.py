@@ -11,6 +11,7 @@ History of the format, newest first:
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -127,9 +128,22 @@ load, find = FailoverFolder.load, FailoverFolder.find
 
 
 def rows_of(folder: Path, file: str) -> list[dict[str, str]]:
-    """Return the rows of `commits.csv` or `lag.csv`; none if the file is missing."""
+    """Return the rows of `commits.csv` or `lag.csv` that are whole; none if the file is missing."""
     try:
         with (folder / file).open(encoding="utf-8", newline="") as text:
-            return list(csv.DictReader(text))
+            return [row for row in csv.DictReader(text) if _is_whole(row)]
     except FileNotFoundError:
         return []
+
+
+def _is_whole(row: Mapping[str | None, str | None]) -> bool:
+    """Return whether a row has all columns, with numbers in all but ``copy``; some may be unknown, as nothing."""
+    numbers = [value for name, value in row.items() if name != "copy"]
+    return None not in row and all(value is not None and (not value or _is_number(value)) for value in numbers)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Strict, TypeAdapter, ValidationError, ValidationInfo
 
@@ -40,6 +40,66 @@ class _Latency(BaseModel):
     p999_us: Number | None = None
     buckets: list[tuple[Number, int]] = []
     slowest: list[_Slow] = []
+
+
+class _Named(BaseModel):
+    name: str
+    why: str = ""
+    segment: int
+
+
+class _Level(BaseModel):
+    begin_s: Number
+    end_s: Number
+    ops_per_s: Number | None
+    low_per_s: Number | None
+    high_per_s: Number | None
+    reads_per_s: Number | None
+    commits_per_s: Number | None
+    written_per_s: Number | None
+    p50_us: Number | None
+    p99_us: Number | None
+    p999_us: Number | None
+
+
+class _Shortfall(BaseModel):
+    share: Number
+    time_pct: Number | None
+    longest_begin_s: Number | None
+    longest_s: Number | None
+
+
+class _Occurrence(BaseModel):
+    kind: str
+    count: Number
+    seconds: Number | None
+    every_s: Number | None
+    ops_inside: Number | None
+    ops_outside: Number | None
+
+
+class _Slowness(BaseModel):
+    begin_s: Number
+    end_s: Number
+    cause: str
+    evidence: str
+    lost_ops: Number
+
+
+class _Mark(BaseModel):
+    at_s: Number
+    until_s: Number
+    kind: str
+    text: str
+
+
+class _Course(BaseModel):
+    segment_verdicts: list[_Named] = []
+    levels: list[_Level] = []
+    shortfalls: list[_Shortfall] = []
+    occurrences: list[_Occurrence] = []
+    episodes: list[_Slowness] = []
+    marks: list[_Mark] = []
 
 
 class _Environment(BaseModel):
@@ -118,6 +178,8 @@ Facts = Annotated[Mapping[str, Any], _of(dict[str, Any])]
 Environment = Annotated[Mapping[str, Any], _of(_Environment)]
 EngineFacts = Annotated[Mapping[str, Any], _of(_Engine)]
 Latency = Annotated[Mapping[str, Any], _of(_Latency)]
-Latencies = Annotated[Mapping[str, Mapping[str, Any]], _of(dict[str, _Latency])]
+Latencies = Annotated[Mapping[str, Mapping[str, Any]], _of(dict[Literal["select", "update", "scan"], _Latency])]
+# The tables of an endurance run.
+Course = Annotated[Mapping[str, tuple[Mapping[str, Any], ...]], _of(_Course)]
 # Every parameter of a load, as `Workload.to_record` writes them.
 Load = Annotated[Mapping[str, Any], AfterValidator(require_load)]

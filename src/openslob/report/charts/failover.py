@@ -66,7 +66,7 @@ def commit_rows(rows: Sequence[Row], cycles: dict[str, str]) -> list[Row]:
         {
             "series": cycles[row["cycle"]],
             "middle_s": float(row["from_s"]) + step / 2,
-            "value": int(row["acknowledged"]) / step,
+            "value": float(row["acknowledged"]) / step,
         }
         for row in rows
         if row["cycle"] in cycles
