@@ -10,12 +10,12 @@ History of the format, newest first:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, model_validator
 
 from openslob.record.model import DocumentModel, RecordModel, Status, Verdict
-from openslob.record.parts import Load
+from openslob.record.parts import READ, Load
 from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format
 
@@ -174,6 +174,19 @@ class LabRecord(DocumentModel):
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_whole(self, info: ValidationInfo) -> Self:
+        """Raise ValueError if a lab that is read names a load or a value that it does not have."""
+        if info.context is READ:
+            loads, arms = {each.name for each in self.loads}, {(each.setting, each.value) for each in self.arms}
+            named = {each.load for each in self.runs} | {each.load for each in self.results}
+            named |= {name for each in self.arms for name in each.every_load}
+            for name in named - loads:
+                raise ValueError(f"there is no load {name!r}")
+            for setting, value in {(each.setting, each.value) for each in self.results} - arms:
+                raise ValueError(f"there is no value {value!r} of {setting!r}")
+        return self
 
     def load(self, name: str) -> LabLoad:
         """Return the load of this name."""

@@ -10,13 +10,14 @@ History of the format, newest first:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
-from openslob.record.parts import EngineFacts, Environment, Facts, Latencies, require_load
+from openslob.record.parts import READ, EngineFacts, Environment, Facts, Latencies, require_load
 
 RECORD_VERSION = 4
 
@@ -51,6 +52,13 @@ class RecordModel(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="after")
+    def _has_numbers(self, info: ValidationInfo) -> Self:
+        """Raise ValueError if a number that is read is none, such as a text "nan"."""
+        if info.context is READ and any(type(v) is float and not math.isfinite(v) for v in vars(self).values()):
+            raise ValueError("a number is not finite")
+        return self
 
 
 class DocumentModel(RecordModel):

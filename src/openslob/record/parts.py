@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Strict, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, Field, Strict, TypeAdapter, ValidationError, ValidationInfo
 
 from openslob.workload import Workload
 
@@ -117,7 +117,13 @@ class _Environment(BaseModel):
 
 
 class _Engine(BaseModel):
+    product: str | None = None
+    version: str | None = None
+    target: str | None = None
     block_size: int | None = None
+    cache_bytes: Number | None = None
+    data_bytes: Number | None = None
+    asked: dict[str, str | Number | bool | None] | None = Field(default=None, alias="set")
     direct_io: bool | None = None
     settings: dict[str, Any] = {}
     plans: dict[str, Any] = {}
