@@ -51,7 +51,7 @@ class RecordModel(BaseModel):
     An unknown key means that a newer program wrote the record: to ignore it could mean to misread the rest.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @model_validator(mode="after")
     def _has_numbers(self, info: ValidationInfo) -> Self:
