@@ -16,11 +16,14 @@ _MOST_NAMES, _MOST_CELLS = 4000, 100_000_000
 
 
 class Grid:
-    """Rows by name over columns in time, with free room on both sides so that to grow costs little."""
+    """Rows by name over columns in time, with free room where it grows so that this costs little.
+
+    What is put into it first takes no more than it needs: most records are read whole, and many are short.
+    """
 
     def __init__(self, fill: float, kind: type = float) -> None:
         self._fill = fill
-        self._cells: NDArray[Any] = np.full((1, _ROOM), fill, kind)
+        self._cells: NDArray[Any] = np.full((1, 0), fill, kind)
         self._first = self._last = 0
         self.names: dict[str, int] = {}
 
@@ -44,9 +47,8 @@ class Grid:
         if len(self.names) > _MOST_NAMES or len(self.names) * self._cells.shape[1] > _MOST_CELLS:
             raise ValueError(f"it has {len(self.names):,} different names")
         if len(self.names) > len(self._cells):
-            more = np.full(
-                (2 * len(self.names) - len(self._cells), self._cells.shape[1]), self._fill, self._cells.dtype
-            )
+            rows = (2 if len(self._cells) > 1 else 1) * len(self.names)
+            more = np.full((rows - len(self._cells), self._cells.shape[1]), self._fill, self._cells.dtype)
             self._cells = np.concatenate([self._cells, more])
         return [self.names[name] for name in names]
 
@@ -55,8 +57,8 @@ class Grid:
         if before > self._first or self._last + after > self._cells.shape[1]:
             # Room is where it grows: at one end only.
             width = len(self) + before + after
-            room = width // 4 + _ROOM
-            roomy = np.full((len(self._cells), width + room + _ROOM), self._fill, self._cells.dtype)
+            room, other = (width // 4 + _ROOM, _ROOM) if len(self) else (0, 0)
+            roomy = np.full((len(self._cells), width + room + other), self._fill, self._cells.dtype)
             first = room if before > self._first else 0
             roomy[:, first + before : first + before + len(self)] = self._cells[:, self._first : self._last]
             self._first, self._last, self._cells = first, first + width, roomy

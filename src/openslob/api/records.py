@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,11 @@ from openslob.record.lab import load as load_lab
 from openslob.record.model import RunRecord
 from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep
 from openslob.report.tables import counted, tables_of
+
+
+# The files that time lines are made of: of rates alone, and of latencies too.
+_TIMED_RATES = ("slices.csv", "engine.csv")
+_TIMED = (*_TIMED_RATES, "latency.csv", "response.csv")
 
 
 def histories(
@@ -61,12 +66,15 @@ def histories(
     return wanted
 
 
-def load(path: str | Path) -> Results:
-    """Read all runs in the folder of a run, of a sweep, or of several of both. SlobError when there are none."""
+def load(path: str | Path, latencies: bool = True) -> Results:
+    """Read all runs in the folder of a run, of a sweep, or of several of both. SlobError when there are none.
+
+    Without ``latencies``, those of single runs have no interval of their own; to read them takes most of the time.
+    """
     folder = Path(path)
     if not folder.exists():
         raise SlobError(f"{folder} does not exist")
-    return _load_folder(folder)
+    return _load_folder(folder, _TIMED if latencies else _TIMED_RATES)
 
 
 def find(wanted: str, results: Path) -> Results:
@@ -97,10 +105,10 @@ def joined(several: Sequence[Results]) -> Results:
     return Results(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, *of_one)
 
 
-def _load_folder(path: Path) -> Results:
+def _load_folder(path: Path, files: Collection[str] = _TIMED) -> Results:
     if path.is_file() or any(os.path.lexists(path / name) for name in (store.RECORD_FILE, store.SLICES)):
         folder = path if path.is_dir() else path.parent
-        return Results(folder.name, (run_of(folder, store.load(path)),), (folder,))
+        return Results(folder.name, (run_of(folder, store.load(path), files=files),), (folder,))
     problems: list[str] = []
     given = _server_parameters(path, problems)
     runs: dict[Path, Run] = {}
@@ -111,7 +119,7 @@ def _load_folder(path: Path) -> Results:
             if entry.record is None:
                 problems.append(entry.problem)
             else:
-                runs[entry.path] = run_of(entry.path, entry.record, given.get(entry.path))
+                runs[entry.path] = run_of(entry.path, entry.record, given.get(entry.path), files)
         except SlobError as error:
             problems.append(str(error))
     if not runs:
@@ -160,11 +168,16 @@ def _is_included(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bo
     return path in given or not any(os.path.lexists(path.parent / file) for file in (SWEEP_FILE, LAB_FILE))
 
 
-def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] | None = None) -> Run:
-    """Return a run with its time line; ``given`` are parameters that a sweep set."""
+def run_of(
+    folder: Path,
+    record: RunRecord,
+    given: Mapping[str, ParameterValue] | None = None,
+    files: Collection[str] = _TIMED,
+) -> Run:
+    """Return a run with its time line, made of these files; ``given`` are parameters that a sweep set."""
     if record.window is None:
         return Run.of(record, given)
-    tables = tables_of(folder, record, ("slices.csv", "engine.csv", "latency.csv", "response.csv"))
+    tables = tables_of(folder, record, files)
     ops, updates = (tables.work.from_zero(name) for name in ("ops", "updates"))
     rates = timeline.of_work(ops, updates, tables.unit_s, record.window.load_seconds)
     rows, even = counted(tables, record)

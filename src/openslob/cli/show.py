@@ -113,7 +113,8 @@ def _runs(folder: Path, record: SweepRecord, price: str | None) -> Sequence[Run]
     if not any(point.run for point in record.points):
         return ()
     try:
-        found = api.load(folder)
+        # The table of the points has intervals of rates alone.
+        found = api.load(folder, latencies=bool(record.figures or record.against))
     except UsageError as error:  # every run is lost: what the sweep itself says is left
         notify(str(error))
         return ()

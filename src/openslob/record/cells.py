@@ -86,6 +86,8 @@ class Cells:
 
     def _whole(self, starts: Places, ends: Places) -> tuple[Places, NDArray[np.bool]]:
         """Return digits as numbers, and which cells are nothing but 1 to 18 digits, or 19 that fit."""
+        if len(starts) <= _FEW:
+            return self._few_whole(starts, ends)
         widths = ends - starts
         values = np.zeros(len(starts), np.int64)
         good = (widths > 0) & (widths <= 19)
@@ -100,6 +102,13 @@ class Cells:
             good &= ((word | (word + _SIXES)) & _HIGH) == 0
             values += _joined(word).astype(np.int64) * 10**part
         return values, good & (values >= 0)
+
+    def _few_whole(self, starts: Places, ends: Places) -> tuple[Places, NDArray[np.bool]]:
+        cells = [self._bytes[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        known = [int(cell) if cell.isdigit() and len(cell) <= _MOST_DIGITS else -1 for cell in cells]
+        values = np.array([value if value <= _MOST else -1 for value in known], np.int64)
+        good: NDArray[np.bool] = values >= 0
+        return np.maximum(values, 0), good
 
     def _slowly(
         self, starts: Places, ends: Places, read: Callable[[bytes], float], values: NDArray[Any], good: NDArray[np.bool]
@@ -158,6 +167,9 @@ class Cells:
 
 
 _SOME = 200
+# So few numbers are read one by one: what it takes to read many at once takes longer.
+_FEW = 200
+_MOST_DIGITS, _MOST = 19, np.iinfo(np.int64).max
 
 
 def _number(cell: bytes) -> float:

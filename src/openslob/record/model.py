@@ -51,13 +51,15 @@ class RecordModel(BaseModel):
     An unknown key means that a newer program wrote the record: to ignore it could mean to misread the rest.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @model_validator(mode="after")
     def _has_numbers(self, info: ValidationInfo) -> Self:
         """Raise ValueError if a number that is read is none, such as a text "nan"."""
-        if info.context is READ and any(type(v) is float and not math.isfinite(v) for v in vars(self).values()):
-            raise ValueError("a number is not finite")
+        if info.context is READ:
+            for value in vars(self).values():
+                if type(value) is float and not math.isfinite(value):
+                    raise ValueError("a number is not finite")
         return self
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, Strict, TypeAdapter, ValidationError, ValidationInfo
@@ -19,6 +19,9 @@ Number = Annotated[float, Strict()]
 _UNIT = re.compile(r"(?:^|_)(?:bytes|n?s|[mu]s|pct|hz|iops|mb|kib|w|j|us_per_io)$|_per_\w+$")
 # What is said of facts, by their names: why one is not known, where one is from. Servers name their own settings.
 _OF_FACTS = frozenset({"unknown", "cpu_source", "settings", "set", "plans"})
+# What has no names in it, and far more parts than all others.
+_UNNAMED = "buckets"
+_NESTED, _NUMBERS = (dict, list, tuple), (int, float)
 # In the context of a validation: a document is read. What was measured is kept, whatever a server says of itself.
 READ = {"read": True}
 
@@ -132,17 +135,25 @@ class _Engine(BaseModel):
     unknown: dict[str, str] = {}
 
 
+@lru_cache(maxsize=10_000)
+def _has_unit(name: str) -> bool:
+    return bool(_UNIT.search(name))
+
+
 def _measured_by_name(value: object, is_number: bool = False, where: str = "") -> None:
     """Raise ValueError for something else than a number, or nothing, under a name that ends in a unit."""
     if isinstance(value, dict):
         for name, each in value.items():
-            if name in _OF_FACTS:
-                continue
-            _measured_by_name(each, is_number or bool(_UNIT.search(name)), f"{where}.{name}" if where else name)
+            number = is_number or _has_unit(name)
+            # Most facts are leaves, and a folder has millions.
+            wrong = number and each is not None and type(each) not in _NUMBERS
+            if (wrong or isinstance(each, _NESTED)) and name not in _OF_FACTS and name != _UNNAMED:
+                _measured_by_name(each, number, f"{where}.{name}" if where else name)
     elif isinstance(value, list | tuple):
         for each in value:
-            _measured_by_name(each, is_number, where)
-    elif is_number and not (value is None or type(value) in (int, float)):
+            if isinstance(each, _NESTED) or is_number:
+                _measured_by_name(each, is_number, where)
+    elif is_number and not (value is None or type(value) in _NUMBERS):
         raise ValueError(f"{where} is no number")
 
 

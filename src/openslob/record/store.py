@@ -8,6 +8,7 @@ Readers take a shared lock to see whether a run is in progress; the library file
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import math
 import os
@@ -281,7 +282,20 @@ def find_records(
         paths = {file.parent for each in below for file in results.glob(each)}
     else:
         paths = {file.parent for name in names for each in below for file in (results / name).glob(each[2:])}
-    return sorted((_entry(path, read) for path in paths), key=age)
+    with many_documents():
+        return sorted((_entry(path, read) for path in paths), key=age)
+
+
+@contextmanager
+def many_documents() -> Iterator[None]:
+    """Keep Python from looking for cycles: documents have none, and to look takes longer the more there are."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def say_nothing(_problem: str) -> None:

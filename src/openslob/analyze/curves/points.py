@@ -6,9 +6,11 @@ Runs are comparable if they were made under the same conditions, apart from the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
+
+from pydantic_core import to_jsonable_python
 
 from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
@@ -25,6 +27,7 @@ _FACTS = (
     "environment.virtualization", "environment.clock_source", "environment.data.file_system",
     "environment.data.mount_options", "environment.data.device",
 )  # fmt: skip
+_HAVE_FACTS = frozenset(".".join(name.split(".")[:2]) for name in _FACTS)
 
 # The number of processes that the sessions were dealt over.
 _DRIVERS = "environment.drivers"
@@ -78,20 +81,31 @@ def facts(records: Sequence[RunRecord]) -> dict[str, set[ParameterValue]]:
     for record in records:
         # They distinguish points, as parameters do.
         on_purpose = {f"engine.settings.{name}" for name in record.engine.get(SET) or ()}
-        for name, value in _flat(
-            "", record.model_dump(mode="json", include={"openslob_version", "engine", "environment"})
-        ):
-            if name not in on_purpose and any(name == fact or name.startswith(f"{fact}.") for fact in _FACTS):
+        for name, value in _leaves(record):
+            if name not in on_purpose and _is_fact(name):
                 values.setdefault(name, set()).add(value)
         values.setdefault(_DRIVERS, set()).add(len(record.environment.get("drivers") or ()) or 1)
     return values
+
+
+def _leaves(record: RunRecord) -> Iterator[tuple[str, ParameterValue]]:
+    """Yield what a record has at the places where `_FACTS` are, by name."""
+    yield "openslob_version", record.openslob_version
+    for part, known in (("environment", record.environment), ("engine", record.engine)):
+        there = {name: value for name, value in known.items() if f"{part}.{name}" in _HAVE_FACTS}
+        yield from _flat(part, to_jsonable_python(there))
+
+
+@lru_cache(maxsize=10_000)
+def _is_fact(name: str) -> bool:
+    return any(name == fact or name.startswith(f"{fact}.") for fact in _FACTS)
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, ParameterValue]]:
     """Yield the leaves of nested mappings, with the names of their keys joined by dots."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _flat(f"{name}.{key}" if name else str(key), inner)
+            yield from _flat(f"{name}.{key}", inner)
     elif value is None or isinstance(value, (str, int, float, bool)):
         yield name, value
     else:
@@ -137,6 +151,27 @@ class LimitingResource:
     resource: str
     why: str
     figures: Mapping[str, float]
+
+
+class _Figures(Mapping[str, Estimate]):
+    """Estimates by name. Each is computed when it is asked for: a point has many, and a table of points shows few."""
+
+    def __init__(self, names: Collection[str], compute: Callable[[str], Estimate]) -> None:
+        self._names, self._compute = names, compute
+        self._known: dict[str, Estimate] = {}
+
+    def __getitem__(self, name: str) -> Estimate:
+        if name not in self._known:
+            if name not in self._names:
+                raise KeyError(name)
+            self._known[name] = self._compute(name)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 @dataclass(frozen=True)
@@ -248,8 +283,8 @@ def _point(runs: Sequence[Run]) -> Point:
         parameters=runs[0].parameters,
         record_ids=tuple(run.record.id for run in good),
         left_out={run.record.id: _reason(run.record) for run in runs if run not in good},
-        metrics={name: _SEVERAL_PRICES if name in several else _metric(good, name) for name in METRICS},
-        latency={kind: {name: _latency(good, kind, name) for name in LATENCIES} for kind in kinds},
+        metrics=_Figures(METRICS, lambda name: _SEVERAL_PRICES if name in several else _metric(good, name)),
+        latency={kind: _Figures(LATENCIES, partial(_latency, good, kind)) for kind in kinds},
         failed=_failed(runs),
         limit=_limit([run.record for run in good]),
         held=_held([run.record for run in good]),

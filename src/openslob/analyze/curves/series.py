@@ -132,12 +132,17 @@ def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:
     return _point_set(tuple(runs), axes)
 
 
-# A report needs those of the same runs several times.
+# A report needs those of the same runs several times, and with other axes.
+@lru_cache(maxsize=4)
+def _points(runs: tuple[Run, ...]) -> tuple[Point, ...]:
+    return tuple(points(runs))
+
+
 @lru_cache(maxsize=4)
 def _point_set(runs: tuple[Run, ...], axes: Axes | None) -> PointSet:
     along = _along(runs)
     names = tuple(name for name in varying(runs) if name != along)
-    all_points = [replace(point, along=along) for point in points(runs)]
+    all_points = [replace(point, along=along) for point in _points(runs)]
     axes = axes or axes_for(all_points)
     groups: dict[tuple[ParameterValue, ...], list[Point]] = {}
     for point in all_points:
