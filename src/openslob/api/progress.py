@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from openslob.engines.facts import LoadProgress
+from openslob.report.format import without_controls
 from openslob.run import progress as run_progress
 from openslob.units import format_duration
 
@@ -81,7 +82,7 @@ class _Terminal:
 
     def show(self, progress: Progress) -> None:
         """Redraw the line."""
-        self._write(str(progress))
+        self._write(without_controls(str(progress)))
 
     def clear(self) -> None:
         """Empty the line."""

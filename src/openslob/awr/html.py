@@ -38,6 +38,7 @@ _SPANNING = tuple(
     for opening, closing in (("<!--", "-->"), *((f"<{tag}", f"</{tag}") for tag in ("style", "script", "title")))
 )
 _ROW = re.compile(r"<tr\b", re.IGNORECASE)
+_DEEPEST = 20  # tables in tables: a page's layout has a few, and the text of a frame is copied once for each around it
 _WRAPPED_LINES = 5  # if so many lines have exactly the maximum length, a program wrapped them there
 
 _Cell = tuple[str, list[str]]  # "th" or "td", and the pieces of its text
@@ -45,13 +46,14 @@ _Cell = tuple[str, list[str]]  # "th" or "td", and the pieces of its text
 
 @dataclass(slots=True, eq=False)
 class _Table:
-    """A table of the page; ``title`` are the lines of text before it, in the cell around it if it stands in one."""
+    """A table of the page; ``title`` are the lines before it, in pieces, in the cell around it if it stands in one."""
 
-    title: list[str]
+    title: list[list[str]]
     summary: str
     rows: list[list[_Cell]] = field(default_factory=list)
     is_row_open: bool = False
     cell: list[str] | None = None
+    is_frame: bool = False  # around the text of a cell
 
 
 def tables(text: str, is_parsed: Callable[[str, str], bool]) -> Iterator[ReportTable]:
@@ -62,7 +64,9 @@ def tables(text: str, is_parsed: Callable[[str, str], bool]) -> Iterator[ReportT
     page.close()
     title = ""
     for table in page.found:
-        title = next((line for line in map(squeeze, reversed(table.title)) if line), title)
+        if table.is_frame:
+            continue
+        title = next((line for pieces in reversed(table.title) if (line := squeeze("".join(pieces)))), title)
         if is_parsed(title, table.summary):
             yield _report_table(title, table)
     lost = len(_ROW.findall(text)) - page.rows
@@ -96,7 +100,7 @@ class _Page(HTMLParser):
         self.found: list[_Table] = []
         self.rows = 0
         self.nested: list[_Table] = []  # the tables that are open, the innermost last
-        self.lines: list[str] = [""]  # of text since the last table or cell: the title of the next table
+        self.lines: list[list[str]] = [[]]  # of text since the last table or cell: the title of the next table
         self.skipping = ""  # the tag whose text is no title
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -114,7 +118,7 @@ class _Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if tag in ("td", "th", "tr"):
-            self.lines = [""]
+            self.lines = [[]]
             if self.nested:
                 self.nested[-1].cell = None
                 self.nested[-1].is_row_open &= tag != "tr"
@@ -132,7 +136,7 @@ class _Page(HTMLParser):
         if self.nested and (cell := self.nested[-1].cell) is not None:
             cell.append(data)
         if not self.skipping:
-            self.lines[-1] += data
+            self.lines[-1].append(data)
 
     def handle_comment(self, data: str) -> None:
         self.count_hidden(data)
@@ -142,7 +146,7 @@ class _Page(HTMLParser):
         if tag in _LINES:
             if self.nested and (cell := self.nested[-1].cell) is not None:
                 cell.append(" ")
-            self.lines.append("")
+            self.lines.append([])
             if tag in _NO_TITLE_ENDS:
                 self.skipping = ""
 
@@ -150,7 +154,7 @@ class _Page(HTMLParser):
         if not summary and (doubled := _DOUBLED.search(self.get_starttag_text() or "")):
             summary = doubled[1]
         table = _Table(self.lines, squeeze(summary))
-        self.lines, self.skipping = [""], ""
+        self.lines, self.skipping = [[]], ""
         self.found.append(table)
         self.nested.append(table)
 
@@ -158,13 +162,14 @@ class _Page(HTMLParser):
         if not self.nested:
             return
         table = self.nested.pop()
-        self.lines = [""]  # text inside a table is no title of the next one
-        if self.nested and (cell := self.nested[-1].cell) is not None and [len(row) for row in table.rows] == [1]:
-            cell.extend(table.rows[0][0][1])  # a frame around the cell's text
-            self.found.remove(table)
+        self.lines = [[]]  # text inside a table is no title of the next one
+        is_shallow = 0 < len(self.nested) < _DEEPEST
+        if is_shallow and (cell := self.nested[-1].cell) is not None and [len(row) for row in table.rows] == [1]:
+            table.is_frame = True
+            cell.extend(table.rows[0][0][1])
 
     def open_row(self) -> None:
-        self.lines = [""]
+        self.lines = [[]]
         if self.nested:
             table = self.nested[-1]
             table.rows.append([])
@@ -176,7 +181,7 @@ class _Page(HTMLParser):
         table = self.nested[-1]
         if not table.is_row_open:
             self.open_row()
-        table.cell, self.skipping, self.lines = [], "", [""]
+        table.cell, self.skipping, self.lines = [], "", [[]]
         table.rows[-1].append((tag, table.cell))
 
     def count_hidden(self, text: str) -> None:
@@ -187,11 +192,12 @@ class _Page(HTMLParser):
 
         The attributes of cells and rows are not read, which takes a third of the time.
         """
-        match, end = _NAME.match(self.rawdata, i), self.rawdata.find(">", i) + 1
+        match = _NAME.match(self.rawdata, i)
         name = match[1].lower() if match else ""
         if name not in _TAGS and ":" not in name:
             self.handle_data("<")
             return i + 1
+        end = self.rawdata.find(">", i) + 1
         tag = self.rawdata[i:end]
         if _quotes_are_odd(tag):
             whole = _WHOLE.match(self.rawdata, i)

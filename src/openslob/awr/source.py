@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import quopri
 import re
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -176,13 +178,17 @@ def _next_report(text: str, first: re.Match[str]) -> tuple[int, str]:
     """
     end = _END.search(text, first.end())
     after = end.start() if end else len(text)
+    headings = _headings(text, first.end())
+    headed = heading = next(headings)
     titled = True
     for mark in _MARKS.finditer(text, first.end()):
         kind = _kind(mark)
         if mark.start() < after:
-            if not isinstance(kind, ReportKind) or not _HEADING.search(text, mark.end(), mark.end() + _TITLE_REACH):
+            while heading < (mark.end(),):
+                heading = next(headings)
+            if not isinstance(kind, ReportKind) or heading[1] > mark.end() + _TITLE_REACH:
                 continue
-            if titled and _is_titled_twice(text, first, mark):
+            if titled and headed[1] > mark.start() and _is_titled_twice(text, first, mark):
                 titled = False
                 continue
         page = max(text.rfind("<html", after if end and mark.start() > after else first.end(), mark.start()), -1)
@@ -191,11 +197,16 @@ def _next_report(text: str, first: re.Match[str]) -> tuple[int, str]:
     return len(text), ""
 
 
+def _headings(text: str, start: int) -> Iterator[tuple[int, int]]:
+    """Yield where each heading of a report's header is, and at last one beyond any text."""
+    yield from (found.span() for found in _HEADING.finditer(text, start))
+    yield sys.maxsize, sys.maxsize
+
+
 def _is_titled_twice(text: str, first: re.Match[str], mark: re.Match[str]) -> bool:
     """Return whether ``first`` is the title of a page, and ``mark`` that of the report on it."""
     titles = [_PAGE_TITLE.match(text, title.start()) is not None for title in (first, mark)]
-    is_headed = _HEADING.search(text, first.end(), mark.start()) is not None
-    return titles == [True, False] and _kind(mark) is not ReportKind.STATSPACK and not is_headed
+    return titles == [True, False] and _kind(mark) is not ReportKind.STATSPACK
 
 
 def decode(data: bytes) -> str:

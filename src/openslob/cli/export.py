@@ -23,6 +23,7 @@ from openslob.export.hdr import HdrRun, hdr_log
 from openslob.export.openmetrics import openmetrics
 from openslob.record import bundle as bundles
 from openslob.record import finding, lab
+from openslob.report.format import without_controls
 from openslob.report.lab import lab_rows
 from openslob.report.tables import tables_of
 from openslob.units import NANOS, format_bytes
@@ -189,13 +190,12 @@ def _latencies(tables: RunTables) -> list[tuple[int, str, int, int]]:
 
 
 def _write(content: str | bytes, output: Path | None) -> None:
-    raw = content.encode("utf-8") if isinstance(content, str) else content
     if output is None:
         if isinstance(content, bytes) and sys.stdout.isatty():
             raise UsageError("this format is binary, and standard output is a terminal", "give a file with -o")
-        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.write(without_controls(content).encode("utf-8") if isinstance(content, str) else content)
         return
-    write_file(output, raw)
+    write_file(output, content)
     notify(f"wrote {output}")
 
 

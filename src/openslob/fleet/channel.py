@@ -29,6 +29,8 @@ END_NEAR_NS = 100_000_000
 ANSWER_S = 60.0
 # What a call raises when the driver does not answer.
 GONE = (OSError, TimeoutError, RuntimeError)
+# What Dask says of it is about Dask.
+IS_GONE = "is gone: its process ended, or its host can't be reached"
 Buckets = dict[tuple[str, str, int], int]
 
 
@@ -178,8 +180,7 @@ class Channel(Thread):
         except TimeoutError:
             self._lose(f"is gone: it gave no answer for {ANSWER_S:.0f} s", is_gone=True)
         except GONE:
-            # What Dask says of it is about Dask.
-            self._lose("is gone: its process ended, or its host can't be reached", is_gone=True)
+            self._lose(IS_GONE, is_gone=True)
         except BaseException as error:
             # A defect: the run must not wait for a thread that has ended, and the traceback must be shown.
             self._lose(f"can't go on: {error!r}")

@@ -25,6 +25,8 @@ from openslob.fleet.channel import ANSWER_S
 from openslob.fleet.messages import Heard, Order, Said, Use, Who
 
 CONNECT_S = 10.0
+# How often it is looked whether a driver that gives no answer is still there.
+LOOK_S = 1.0
 ROUND_TRIPS = 3
 # Dask looks at itself fifty times a second, and at each thread's stack a hundred times: that costs a driver more CPU
 # than a run does. Nothing is run again after a failure, and nothing moved. Its web server, which is always there, shows
@@ -142,7 +144,22 @@ class DaskRemote:
             DriverAgent, actor=True, workers=[address], allow_other_workers=False, retries=0, pure=False, key=key
         )
         self._client = client
-        self._actor = self._asked(lambda: self._future.result(timeout=ANSWER_S))
+        self._actor = self._asked(lambda: self._made_at(address))
+
+    def _made_at(self, address: str) -> Any:  # noqa: ANN401 - Dask's stand-in for a `DriverAgent`
+        """Return the agent once its worker has made it. OSError when there is no such worker any more.
+
+        The task of a worker that was gone before it could begin is given to no other one, and waits.
+        """
+        deadline = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                return self._future.result(timeout=LOOK_S)
+            except TimeoutError:
+                if address not in workers(self._client):
+                    raise OSError("it is not connected to the scheduler any more") from None
+                if time.monotonic() > deadline:
+                    raise
 
     def _call(self, name: str, *arguments: object) -> Any:  # noqa: ANN401 - what the method returns
         return self._asked(lambda: getattr(self._actor, name)(*arguments).result(timeout=ANSWER_S))

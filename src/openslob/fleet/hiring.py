@@ -12,7 +12,7 @@ from distributed import Client
 
 from openslob.engines.base import Engine, SessionPlan
 from openslob.errors import SlobError, UsageError
-from openslob.fleet.channel import GONE, Driver
+from openslob.fleet.channel import GONE, IS_GONE, Driver
 from openslob.fleet.crew import FleetCrew
 from openslob.fleet.dask import DaskRemote, Tls, connected, quiet, round_trip_s, who_are, workers
 from openslob.fleet.messages import Order, Who
@@ -62,13 +62,19 @@ def _drivers(client: Client, text: str) -> list[Driver]:
     drivers = []
     for number, address in enumerate(addresses, 1):
         who = _same(number, address, found[address], ours)
-        drivers.append(Driver(number, address, who, who.machine == ours.machine, round_trip_s(client, address)))
+        try:
+            took_s = round_trip_s(client, address)
+        except GONE:
+            raise SlobError(f"driver {number} ({address}) {IS_GONE}") from None
+        drivers.append(Driver(number, address, who, who.machine == ours.machine, took_s))
     return drivers
 
 
 def _same(number: int, address: str, found: Who | Exception, ours: Who) -> Who:
     """Return who a driver is. SlobError unless it runs the same openslob."""
     remedy = "install the same openslob on all hosts, and start the drivers again"
+    if isinstance(found, OSError):
+        raise SlobError(f"driver {number} ({address}) {IS_GONE}")
     if isinstance(found, Exception):
         what = " ".join(str(found).split()) or type(found).__name__
         raise SlobError(f"driver {number} ({address}) has another openslob, or none: {what}", remedy)

@@ -6,6 +6,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from unicodedata import category
 
 from openslob.report.folding import folded
 from openslob.units import MIB, format_bytes
@@ -20,8 +21,7 @@ _PLAIN_SIGNS = str.maketrans(
     {"✓": "+", "✗": "x", "–": "-", "—": "-", "µ": "u", "×": "x", "…": "~", "±": "+-", "≥": ">=", "≤": "<=", "→": "->"}
     | {"·": "-", "│": "|", "┤": "+", "└": "+", "─": "-", "┬": "+"}
 )
-# All but tab and line end; U+0080 to U+009F are short for ESC and a letter, and others turn what follows around.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_BEYOND_ASCII = re.compile(r"[^\t\n -~]+")
 _NO_BREAK = "\u00a0"
 _NUMBER_AND_UNIT = re.compile(r"(\d) (%|[KMGT]?B\b|[mµ]?s\b)")
 _SECOND_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
@@ -140,9 +140,21 @@ def plain_signs(error: UnicodeError) -> tuple[str, int]:
 def without_controls(text: str) -> str:
     """Return ``text`` with its control characters, except tab and line end, shown as in JSON.
 
-    Texts of servers and files could otherwise make a terminal show or do anything.
+    Texts of servers and files could otherwise make a terminal show or do anything: turn around what follows, as U+202E
+    does, or hide it. What Unicode does not call printable is none of a text, but for blanks of other widths.
     """
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _BEYOND_ASCII.sub(_without_controls, text)
+
+
+def _without_controls(found: re.Match[str]) -> str:
+    if found[0].isprintable():
+        return found[0]
+    return "".join(each if each.isprintable() or category(each) == "Zs" else _escaped(each) for each in found[0])
+
+
+def _escaped(sign: str) -> str:
+    halves = sign.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{halves[at : at + 2].hex()}" for at in range(0, len(halves), 2))
 
 
 def printable(text: str, encoding: str | None) -> str:

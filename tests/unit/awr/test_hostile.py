@@ -166,6 +166,29 @@ def test_long_lines_do_not_hang():
             assert read_bytes(header + b"\n" + line + b"\n", "long").load_profile
 
 
+_MUCH = 400_000
+
+
+@table(
+    "filling",
+    [
+        b"<" * _MUCH,
+        b"<td " * (_MUCH // 4),
+        b"<table>" * (_MUCH // 7),
+        b"<table><tr><td>x" * (_MUCH // 25) + b"</table>" * (_MUCH // 25),
+        b"<table></table>" * (_MUCH // 38) + b"<table><tr><td>x</table>" * (_MUCH // 38),
+        b"WORKLOAD REPOSITORY report for\n" * (_MUCH // 31),
+        b"AWR Report for DB: " * (_MUCH // 19),
+    ],
+    ids=["<", "<td", "tables", "tables in cells", "frames", "titles", "titles of pages"],
+)
+def test_damage_that_repeats_does_not_hang(filling):
+    """Each took a time that grows with the square of its length: seconds to minutes."""
+    page = (FIXTURES / "awr_23ai.html").read_bytes()
+    place = page.index(b"<td", page.index(b"Foreground Wait Events</h3>"))
+    assert read_bytes(page[:place] + filling + page[place:], "page").load_profile
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"\x00" * 1000, b"\xff\xfe", b"\x89PNG\r\n" + bytes(range(256)), b"<html><table>"]
 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -56,6 +60,37 @@ def test_a_changed_load_is_checked_as_a_given_one():
     assert load.changed(run_time=5).run_time == 5
     with pytest.raises(UsageError, match="run_time"):
         load.changed(run_time=MOST_RUN_S + 1)
+
+
+# What a terminal obeys: it begins a command, turns round what follows, hides it.
+_ACTING = "\u202e\u200b\u00ad\x9b2J"
+
+
+def _written_by_others(value: Any, key: str = "") -> Any:
+    """A document whose texts act on a terminal, but for those of which there is a list."""
+    if isinstance(value, dict):
+        return {name: _written_by_others(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_written_by_others(each, key) for each in value]
+    free = isinstance(value, str) and key not in _LISTED and not re.fullmatch(r"[\d.:T+Z-]*|[a-z_]+", value)
+    return value + _ACTING if free else value
+
+
+_LISTED = {"scale", "unit", "run", "openslob_version", "started_at", "pattern", "engine", "load", "rate"}
+
+
+@pytest.mark.parametrize("command", ["show", "list", "report", "export", "verify", "history", "compare"])
+def test_no_text_of_a_record_acts_on_the_terminal(command, tmp_path):
+    shown = 0
+    for number, file in enumerate(sorted((FIXTURES / "records").glob("*/*/*.json"))):
+        folder = shutil.copytree(file.parent, tmp_path / f"2026010{number % 10}-000000-copy-{number}")
+        (folder / file.name).write_text(json.dumps(_written_by_others(json.loads(file.read_text()))))
+        out = {"report": ("--output", tmp_path / "page.html"), "compare": [folder]}
+        words = () if command in ("list", "history") else (folder, *out.get(command, ()))
+        done = slob(command, *words, "--results", tmp_path)
+        shown += "\\u202e" in done.stdout + done.stderr
+        assert not set(_ACTING[:-2]) & set(done.stdout + done.stderr), (command, file)
+    assert shown or command in ("report", "export", "history")
 
 
 def test_every_command_reads_every_record_of_every_format(tmp_path):

@@ -1,5 +1,6 @@
 """Which drivers may be used: those that are named, are the same openslob, and may know the password."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 from factories.fleets import HERE, MadeUpServer
 from openslob.errors import SlobError, UsageError
 from openslob.fleet import hired, processes
-from openslob.fleet.dask import Tls, connected
+from openslob.fleet.dask import DaskRemote, Tls, connected
 from openslob.fleet.hiring import Fleet, _same, is_private
 from openslob.fleet.messages import Who
 from openslob.fleet.naming import local_count
@@ -45,6 +46,39 @@ def test_another_openslob_is_refused_and_both_are_named(other):
 def test_a_driver_without_openslob_is_named():
     with pytest.raises(SlobError, match=r"driver 2 \(tcp://h:1\) has another openslob, or none: No module named"):
         _same(2, "tcp://h:1", ModuleNotFoundError("No module named 'openslob'"), HERE)
+
+
+def test_a_driver_that_ended_as_it_was_asked_is_gone_and_has_no_other_openslob():
+    with pytest.raises(SlobError, match=r"driver 2 \(tcp://h:1\) is gone: its process ended"):
+        _same(2, "tcp://h:1", OSError("Address removed."), HERE)
+
+
+class NoAnswer:
+    """A client of Dask whose tasks wait for ever, as those of a worker that ended before it could begin."""
+
+    def __init__(self, workers):
+        self.workers = workers
+        self.asked = 0
+
+    def submit(self, *_arguments, **_how):
+        return self
+
+    def as_current(self):
+        return nullcontext()
+
+    def result(self, timeout):
+        self.asked += 1
+        raise TimeoutError
+
+    def scheduler_info(self, n_workers):
+        return {"workers": self.workers}
+
+
+def test_a_driver_that_ended_before_its_sessions_were_made_is_not_waited_for():
+    client = NoAnswer({"tcp://h:1": {}})
+    with pytest.raises(OSError, match="not connected to the scheduler any more"):
+        DaskRemote(client, "tcp://h:2", "slob-run-2")
+    assert client.asked == 1
 
 
 def fleet(private):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -219,6 +220,19 @@ def test_ascii_where_the_terminal_cannot_do_more() -> None:
     assert plain.isascii()
     assert "?" not in plain.replace("? unknown", "")
     assert "x FAILS" in plain
+
+
+def test_no_sign_that_acts_on_a_terminal_or_hides_is_shown() -> None:
+    acting = [
+        chr(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    ]
+    kept = {"\t", "\n"}
+    assert [each for each in acting if each not in kept and each in shape.without_controls(f"a{each}b")] == []
+    shown = "café 读 \u00a0 ⣿ ▁▂ – µs → ✓"
+    assert shape.without_controls(shown) == shown
+    assert json.loads('"' + shape.without_controls("\U000e0041") + '"') == "\U000e0041"
 
 
 def _save(results: Path, *records: RunRecord) -> None:

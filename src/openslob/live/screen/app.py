@@ -29,6 +29,7 @@ from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.panes import Shown
 from openslob.live.screen.playhead import Playhead
 from openslob.live.view import Progress, View
+from openslob.report.format import without_controls
 
 # How much the screen gives way to all other processes of the host.
 NICENESS = 10
@@ -365,5 +366,5 @@ def run(screen: LiveScreen) -> int:
         os.environ.pop(name, None)
     screen.run(mouse=False)
     if screen.problem:
-        sys.stderr.write(f"slob: {screen.problem}\n")
+        sys.stderr.write(f"slob: {without_controls(screen.problem)}\n")
     return screen.return_code or 0
