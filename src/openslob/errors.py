@@ -31,6 +31,10 @@ class UsageError(SlobError):
     exit_code = 2
 
 
+class DeniedError(SlobError):
+    """The server refuses this user a right."""
+
+
 class VerdictError(SlobError):
     """A required verdict does not hold; the measurement itself succeeded."""
 

@@ -2,11 +2,12 @@
 
 import re
 import shutil
+import subprocess
 
 import psycopg
 import pytest
 
-from factories.running import eventually, rows_of, slob
+from factories.running import COMMAND, complaint, eventually, rows_of, slob
 from openslob.engines import registry
 from openslob.engines.managed.state import ServerState, spec_from
 from openslob.engines.postgresql.binaries import find_installation
@@ -28,6 +29,13 @@ def observed(server, results, *arguments):
 def counted(record):
     """Transactions in the window."""
     return record.summary["transactions_per_s"].value * record.window.load_seconds
+
+
+def ask(url, statement):
+    """The first value of a statement's result, if it has one."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(statement)
+        return cursor.fetchone()[0] if cursor.description else None
 
 
 def pgbench(server):
@@ -104,3 +112,37 @@ def test_an_observation_for_a_time_needs_no_data_of_ours(maria_server, tmp_path)
     assert record.window.load_seconds == pytest.approx(1, abs=0.9)
     assert record.summary["lio_per_s"].value is not None
     assert eventually(lambda: store.running_pid(store.find(tmp_path)[0].path) is None)
+
+
+def test_a_workload_ends_with_its_observation_that_is_killed_and_the_next_one_leaves_nothing(pg_server, tmp_path):
+    url = registry.find(pg_server.name).status().url
+    asked = ["--workload", "tpcb", "--scale", "1", "--clients", "4", "--for"]
+    command = [*COMMAND, "observe", "--target", pg_server.name, "--results", tmp_path / "killed", *asked, "600s"]
+
+    def clients():
+        return ask(url, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbench'")
+
+    with subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
+        try:
+            # The tables are made over one connection.
+            assert eventually(lambda: clients() == 4)
+        finally:
+            killed.kill()
+    assert eventually(lambda: clients() == 0)
+    record, _, done = observed(pg_server, tmp_path / "next", *asked, "1s")
+    assert done.returncode == 0, done.stderr
+    assert record.status is Status.COMPLETE
+    assert ask(url, "SELECT count(*) FROM pg_namespace WHERE nspname = 'slob_workload'") == 0
+
+
+def test_a_workload_whose_tables_are_in_use_is_refused_in_one_line(pg_server, tmp_path):
+    url = registry.find(pg_server.name).status().url
+    ask(url, "CREATE SCHEMA slob_workload")
+    ask(url, "CREATE TABLE slob_workload.pgbench_tellers (tid int)")
+    try:
+        with psycopg.connect(url) as other:
+            other.execute("SELECT * FROM slob_workload.pgbench_tellers")
+            done = slob("observe", "--target", pg_server.name, "--results", tmp_path, "--workload", "tpcb", "--for", "1s")
+    finally:
+        ask(url, "DROP SCHEMA slob_workload CASCADE")
+    assert "slob_workload is in use by server process" in complaint(done.returncode, done.stderr)

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from openslob.disk import scratch_folder
 from openslob.errors import SlobError, UsageError
+from openslob.guard import guarded
 from openslob.histogram import Histogram
 from openslob.secrets import redact_words
 from openslob.units import MIB
@@ -177,6 +178,7 @@ def run_program(
             env={**os.environ, **environment},
             process_group=0,
         ) as process,
+        guarded(process.pid),
     ):
         try:
             while True:

@@ -11,13 +11,14 @@ import time
 from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
 from threading import Event, Thread
 from types import TracebackType
 from typing import IO, Self
 
 from openslob.errors import SlobError
+from openslob.guard import guarded
 from openslob.interrupt import Interrupt
 from openslob.observe.observer import PULSE_S, Ending, Observer
 from openslob.record.model import RunRecord
@@ -78,7 +79,8 @@ class Kept:
 class ObservedCommand:
     """A command while it runs. ``ended`` is set as soon as it has ended, and ``ended_ns`` is when (monotonic clock).
 
-    It gets no input from a terminal, which belongs to this process's group. It is started in the block ``within``.
+    It gets no input from a terminal, which belongs to this process's group. It is started in the block ``within``, and
+    ends with this process.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class ObservedCommand:
         self._environment = environment
         self._folder = folder
         self._within = within
+        self._opened = ExitStack()
 
     def start(self, output: IO[str] = sys.stdout, errors: IO[str] = sys.stderr) -> None:
         """Start it; its output goes to these streams, too. SlobError when it can't be started."""
@@ -113,6 +116,7 @@ class ObservedCommand:
         except OSError as error:
             raise SlobError(f"the command {self.words[0]} can't be run: {error.strerror}") from error
         self.started_ns = time.monotonic_ns()
+        self._opened.enter_context(guarded(self._process.pid))
         assert self._process.stdout
         assert self._process.stderr
         streams = ((self._process.stdout, output, self.output), (self._process.stderr, errors, self.errors))
@@ -168,6 +172,7 @@ class ObservedCommand:
                 self.signal(signal.SIGKILL)
                 self.ended.wait(_REST_S * 2)
             self.collect()
+        self._opened.close()
 
 
 def observe_command(

@@ -9,20 +9,20 @@ from openslob.engines.base import Engine, Hold
 from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.writes import require_writes
-from openslob.errors import SlobError
+from openslob.errors import DeniedError, SlobError
 from openslob.run.aftermath import explained
 from openslob.workload import DataSpec, Workload
 
 
 def loaded(engine: Engine) -> tuple[DataSpec, int] | None:
-    """Return what is loaded and the block size of its tables; None if nothing is, or this user can't see it.
+    """Return what is loaded and the block size of its tables; None if nothing is, or this user may not see it.
 
-    SlobError when the server can't be reached. Whether the data are whole is not examined.
+    SlobError when the server can't say. Whether the data are whole is not examined.
     """
     block_size = engine.facts().block_size
     try:
         state = engine.data.state()
-    except SlobError:
+    except DeniedError:
         # The check before a run says what this user may not see.
         return None
     return (state.spec, state.spec.block_size or block_size) if state else None

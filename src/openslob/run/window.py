@@ -74,8 +74,9 @@ def counted_between(
 ) -> tuple[EngineDelta, float]:
     """Return what the engine counted during the load, and in how many seconds.
 
-    Every figure is unknown, in 0 seconds, when its counters were not read on both sides of the load, or when the
-    server's clock was set during it: by the clock of this host that can't be set, or by that of the sessions.
+    Every figure is unknown, in 0 seconds, when its counters were not read on both sides of the load, or were reset
+    between, or when the server's clock was set during it: by the clock of this host that can't be set, or by that of
+    the sessions.
     """
     if after is None:
         return EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"}), 0.0
@@ -92,7 +93,8 @@ def counted_between(
     if abs(seconds - here) > max(CLOCK_SET_S, CLOCK_SET_SHARE * here):
         why = f"the server's clock was set during the run: it went {seconds:.2f} s in {here:.2f} s of this host's"
         return EngineDelta(unknown={"*": why}), 0.0
-    return samplers.engine_delta(before, after), seconds
+    counted = samplers.engine_delta(before, after)
+    return counted, 0.0 if EVERY_FIGURE in counted.unknown else seconds
 
 
 class WindowReadings(Generic[AnyRecorder]):

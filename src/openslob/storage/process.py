@@ -18,6 +18,7 @@ from typing import IO
 import psutil
 
 from openslob.errors import SlobError
+from openslob.guard import guarded
 
 # Interval at which a request to stop is checked.
 _POLL_S = 0.05
@@ -74,6 +75,7 @@ def run(
         subprocess.Popen(
             argv, stdin=given, stdout=pipe, stderr=pipe, text=True, errors="replace", cwd=folder, start_new_session=True
         ) as process,
+        guarded(process.pid),
         ThreadPoolExecutor(2) as readers,
     ):
         try:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from openslob.engines.base import Session, SliceRequest, SliceResult, Snapshotter, StopSignal
 from openslob.engines.cluster.clocks import Clocks
-from openslob.errors import SlobError
+from openslob.errors import DeniedError, SlobError
 
 
 @contextmanager
@@ -19,7 +19,8 @@ def named(target: str) -> Iterator[None]:
     except SlobError as error:
         if error.what.startswith((f"{target}: ", f"{target} ")):
             raise
-        raise SlobError(f"{target}: {error.what}", error.remedy) from error
+        kind = DeniedError if isinstance(error, DeniedError) else SlobError
+        raise kind(f"{target}: {error.what}", error.remedy) from error
 
 
 class ClusterSession:

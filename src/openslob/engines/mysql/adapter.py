@@ -21,6 +21,7 @@ from openslob.engines.mysql.connection import (
     Connection,
     Row,
     is_on,
+    is_proxied,
     open_connection,
     override_defaults,
     parse,
@@ -34,7 +35,7 @@ from openslob.engines.mysql.errors import is_full, reported
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.known_settings import SessionSettings
 from openslob.engines.mysql.ledger import MysqlLedger
-from openslob.engines.mysql.location import PROXY, is_proxied, locate, require_direct, transport
+from openslob.engines.mysql.location import PROXY, locate, require_direct, transport
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.obstacle import obstacle
 from openslob.engines.mysql.page_layout import layout_of
@@ -63,9 +64,8 @@ _WORK = {
     "drop": Work.LOAD,
     "ledger": Work.LOAD,
 }
-# Connections without the limits that a user may have; a session removes them itself, and one for a few queries is also
-# used through proxies, to which settings must not be given.
-_UNLIMITED = frozenset({*_WORK, "install", "settings", "heartbeat", STOP})
+# Connections that are never used through a proxy: such a one is not given settings. A session sets its own.
+_OURS = frozenset({*_WORK, "install", "settings", "heartbeat", STOP})
 _DIRECT_IO_REMEDY = "put innodb_flush_method = O_DIRECT into my.cnf and restart (a managed server: --io direct)"
 _DIRECT = ("O_DIRECT", "O_DIRECT_NO_FSYNC", "ALL_O_DIRECT")
 
@@ -95,8 +95,8 @@ class MysqlEngine:
         """Open a connection in autocommit mode."""
         connection = self._open(purpose, self.patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
         self._opened[thread_id(connection)] = purpose
-        if purpose in _UNLIMITED:
-            with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
+        with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
+            if purpose in _OURS or not is_proxied(connection):
                 override_defaults(connection)
         return connection
 
@@ -229,6 +229,7 @@ class MysqlEngine:
                 require_direct(connection, self.target)
                 checks.require_stored_name(connection, self.names.database)
                 override_defaults(connection)
+                checks.require_settings(connection)
                 self._lock(connection)
                 self._record_holder(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
                 restored = restore_leftovers(connection, self.names)

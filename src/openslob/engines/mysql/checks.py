@@ -13,11 +13,12 @@ from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.mysql import connection_registry, global_settings
 from openslob.engines.mysql.connection import Connection, Row, query, statement
+from openslob.engines.mysql.errors import NOT_ANSWERED, code_of
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
 from openslob.engines.mysql.names import Names, account
 from openslob.engines.mysql.quiesce import SETTING, required_setting
 from openslob.engines.mysql.waits import are_observed
-from openslob.errors import UsageError
+from openslob.errors import SlobError, UsageError
 from openslob.workload import BlockPath, CommitMode, Workload
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
@@ -61,6 +62,13 @@ def _set(setting: str, value: str) -> str:
     return f"SET GLOBAL {setting} = {value} -- and {setting} = {value} in my.cnf, for restarts"
 
 
+_READ_ONLY = "transactions are read-only"
+# Settings that are in the way unless they have one of these values; of read-only transactions older names and newer.
+_IN_THE_WAY = (
+    ("transaction_read_only", ("OFF",), READ_ONLY_FINDING, _READ_ONLY),
+    ("tx_read_only", ("OFF",), READ_ONLY_FINDING, _READ_ONLY),
+    ("enforce_storage_engine", ("NULL", "", "InnoDB"), "storage engine", "tables would not be those of InnoDB"),
+)
 _DOUBLEWRITE = "put innodb_doublewrite = ON into my.cnf and restart"
 _QUERY_CACHE = "results may come from the query cache"
 _BAD_SETTINGS = (
@@ -117,6 +125,7 @@ def findings(
     grants = _grants(connection)
     yield from _path(workload)
     yield from _server(connection, facts, identity)
+    yield from in_the_way(connection)
     yield from _rights(connection, names, facts, identity["user"], grants)
     yield from common_checks.connections(workload, facts.free_connections, _raise_limit(identity), _BY)
     yield from common_checks.data(workload, facts, data_state())
@@ -127,6 +136,27 @@ def findings(
     yield from common_checks.bad_settings(_BAD_SETTINGS, facts, _BY)
     yield from _left_behind(connection, names)
     yield from _neighbours(connection, names)
+
+
+def in_the_way(connection: Connection) -> Iterator[Finding]:
+    """Yield a finding for each setting with which a load or a run fails, and which a session may not or must not set."""
+    ours, of_server = (
+        {row["Variable_name"]: row["Value"] for row in query(connection, statement("facts", "in_the_way", scope=scope))}
+        for scope in ("SESSION", "GLOBAL")
+    )
+    for setting, good, name, why in _IN_THE_WAY:
+        value = ours.get(setting, good[0])
+        if value not in good:
+            place, remedy = "for the server", f"SET GLOBAL {setting} = {good[0]} -- and take it out of my.cnf, for restarts"
+            if of_server[setting] != value:
+                place, remedy = "by init_connect or a proxy", "take it out of there"
+            yield Finding(name, f"{why}: {setting} is {value}, set {place}", remedy, True, by=_BY)
+
+
+def require_settings(connection: Connection) -> None:
+    """Raise SlobError when a setting is in the way of everything that needs the target's lock."""
+    for finding in in_the_way(connection):
+        raise SlobError(finding.why, finding.advice)
 
 
 def _path(workload: Workload) -> Iterator[Finding]:
@@ -251,7 +281,9 @@ def _enabled_metrics(connection: Connection, product: str) -> set[str] | None:
     """Return which of the counters that are off by default are on; None when this user may not see it."""
     try:
         rows = query(connection, statement("counters", f"metrics_{product.lower()}"))
-    except pymysql.Error:
+    except pymysql.Error as error:
+        if code_of(error) in NOT_ANSWERED:
+            raise
         return None
     return {str(row["name"]) for row in rows}
 
@@ -336,6 +368,8 @@ def _rights(
 def _is_allowed(connection: Connection, name: str) -> bool:
     try:
         query(connection, statement("facts", name))
-    except pymysql.Error:
+    except pymysql.Error as error:
+        if code_of(error) in NOT_ANSWERED:
+            raise
         return False
     return True

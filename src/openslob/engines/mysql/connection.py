@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pymysql
-from pymysql.constants import CR
+from pymysql.constants import CR, ER
 from pymysql.cursors import DictCursor
 
 from openslob.engines.base import CANCEL_S
-from openslob.engines.mysql.errors import explain_error, reported
+from openslob.engines.mysql.errors import code_of, explain_error, reported
 from openslob.engines.mysql.names import DEFAULT_DATABASE
 from openslob.engines.patience import POLL_S, Watch
 from openslob.engines.sql import read_statements
@@ -41,6 +41,8 @@ CONNECT_TIMEOUT_S = 10
 # How long the server may take to accept that a statement is ended which is no longer waited for.
 _KILL_S = 0.5
 _BUFFER_BYTES = 64 * 1024
+# The handshake has this many bits of a connection's number.
+_NUMBER_BITS = 32
 Connection: TypeAlias = "pymysql.connections.Connection[DictCursor]"
 if TYPE_CHECKING:
     _Base = pymysql.connections.Connection[DictCursor]
@@ -279,9 +281,15 @@ def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None 
 
 
 def override_defaults(connection: Connection) -> None:
-    """Remove the time limits that server and user set for applications, and any mode in which SQL reads differently."""
-    for name in ("unlimited", "mode"):
+    """Set what our statements rely on, whatever the server sets for applications."""
+    for name in ("own", "isolation"):
         query(connection, read_statements(PACKAGE, "session")[name])
+
+
+def is_proxied(connection: Connection) -> bool:
+    """Return whether a proxy is between: the server's number of the connection is not that of the handshake."""
+    number = int(query(connection, statement("facts", "own_number"))[0]["number"])
+    return number % (1 << _NUMBER_BITS) != thread_id(connection)
 
 
 def require_alive(connection: Connection, what: str) -> None:
@@ -326,7 +334,9 @@ def is_on(connection: Connection, variable: str) -> bool:
     """Return whether a setting is on; False for a setting that this product does not have."""
     try:
         return bool(query(connection, f"SELECT @@{variable} AS its_on")[0]["its_on"])
-    except pymysql.Error:
+    except pymysql.Error as error:
+        if code_of(error) != ER.UNKNOWN_SYSTEM_VARIABLE:
+            raise
         return False
 
 

@@ -22,6 +22,9 @@ Values = Mapping[str, float]
 _DOUBLE_WRITE_FILE = f"{FILES}innodb_dblwr_file"
 _LOG_FILE = f"{FILES}innodb_log_file"
 _COMMITS = "status.COM_COMMIT"
+_CHECKPOINTS = "metric.log_checkpoints"
+# MariaDB counts checkpoints in one byte: after 255 comes 0.
+_BYTE = 256
 PICO = 1e-6
 # The view of each product's status that can be part of a larger query, and the parts of counters.sql that read it.
 _STATUS_VIEWS = {"mariadb": "information_schema.global_status", "mysql": "performance_schema.global_status"}
@@ -45,6 +48,7 @@ class MysqlCounters:
             self._statement = self._compose()
         self._lasting = LastingSums()
         self._resets = 0
+        self._rounds = 0
         self._last: Values = {}
 
     def _folder(self, database: str) -> str:
@@ -98,6 +102,7 @@ class MysqlCounters:
             if _COMMITS not in values:
                 values[_COMMITS] = self._commits()
         server_ns = int(values.pop("clock.us")) * 1000
+        self._count_on(values)
         # The server does not report a reset, but no counter ever decreases otherwise.
         before = {name: value for name, value in self._last.items() if not name.startswith(OF_OTHERS)}
         if any(values.get(name, 0.0) < value for name, value in before.items()):
@@ -105,6 +110,15 @@ class MysqlCounters:
             self._lasting = LastingSums()
         self._last = values
         return CounterReading(server_ns, self._lasting.kept(values), f"reset {self._resets} times while watched")
+
+    def _count_on(self, values: dict[str, float]) -> None:
+        """Let the count of checkpoints go on where its byte begins again; readings lie closer than a round of it."""
+        if (count := values.get(_CHECKPOINTS)) is None:
+            return
+        rounds, last = divmod(self._last.get(_CHECKPOINTS, 0.0), _BYTE)
+        if count < _BYTE and rounds <= self._rounds:
+            self._rounds += count < last
+            values[_CHECKPOINTS] = count + self._rounds * _BYTE
 
     def _commits(self) -> float:
         return float(query(self._connection, read_statements(PACKAGE, "counters")["commits"])[0]["Value"])

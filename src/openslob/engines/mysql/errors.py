@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pymysql
 from pymysql.constants import CR, ER
 
-from openslob.errors import SlobError
+from openslob.errors import DeniedError, SlobError
 
 # Missing from the library's constants.
 KILLED_WHILE_CONNECTED = 1927
 QUERY_TIMED_OUT = (1969, 3024)
+DENIED = (
+    *(ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR),
+    *(ER.SPECIFIC_ACCESS_DENIED_ERROR, ER.PROCACCESS_DENIED_ERROR),
+)
 _DISK_FULL = (1021, 1114)
 _ACCOUNT_LOCKED = (3118, 4151)
 _TOO_MANY_OF_USER = 1203
+_IN_READ_ONLY = 1792
 _PASSWORD_EXPIRED = (1820, 1862)
 _FULL = (ER.CON_COUNT_ERROR, ER.USER_LIMIT_REACHED, _TOO_MANY_OF_USER)
 
+# The server could not answer what was asked, whatever it was.
+NOT_ANSWERED = (
+    *(*QUERY_TIMED_OUT, ER.QUERY_INTERRUPTED, KILLED_WHILE_CONNECTED, ER.SERVER_SHUTDOWN),
+    *(CR.CR_SERVER_LOST, CR.CR_SERVER_GONE_ERROR),
+)
+_READ_ONLY = "the server accepts no writes (read_only): name a primary"
+_OPTION = "change this setting of the server: SET GLOBAL, and in my.cnf"
+
 _REMEDIES: Mapping[int, str] = {
     **dict.fromkeys(_DISK_FULL, "free space or choose a smaller SCALE, then try again"),
-    **dict.fromkeys(QUERY_TIMED_OUT, "a statement timeout of the user or server ended it: remove it"),
+    **dict.fromkeys(
+        QUERY_TIMED_OUT, "set max_statement_time (of server and user) or MySQL's max_execution_time to 0: it ended it"
+    ),
+    _IN_READ_ONLY: "SET GLOBAL tx_read_only = OFF, in newer servers transaction_read_only",
     ER.CON_COUNT_ERROR: "raise max_connections or use fewer sessions",
     ER.ACCESS_DENIED_ERROR: (
         "check user and password (--ask-password, MYSQL_PWD); an account with REQUIRE SSL needs TLS (ssl_ca in the URL)"
@@ -33,7 +50,6 @@ _REMEDIES: Mapping[int, str] = {
         "raise the limit: ALTER USER … WITH MAX_USER_CONNECTIONS (or the limit named) 0",
     ),
     ER.BAD_DB_ERROR: "create the database, or name another one in the URL",
-    ER.OPTION_PREVENTS_STATEMENT: "the server accepts no writes (read_only): name a primary",
     ER.BAD_FIELD_ERROR: "the tables are not as `slob load` made them; run it again",
     ER.CRASHED_ON_USAGE: "the data are damaged: see the server's log, then run `slob load` again",
     ER.DBACCESS_DENIED_ERROR: "GRANT ALL ON the database.* TO the user, or name a database that this user may use",
@@ -76,11 +92,14 @@ def reported(what: str) -> Iterator[None]:
     try:
         yield
     except pymysql.Error as error:
-        raise SlobError(f"{what}: {explain_error(error)}", _remedy(error)) from error
+        kind = DeniedError if code_of(error) in DENIED else SlobError
+        raise kind(f"{what}: {explain_error(error)}", _remedy(error)) from error
 
 
 def _remedy(error: BaseException) -> str:
     # An untrusted certificate is reported as a server that can't be reached.
     if "SSL" in explain_error(error) and code_of(error) == CR.CR_CONN_HOST_ERROR:
         return "see ssl_ca, ssl_verify_cert and ssl_verify_identity in the URL"
+    if code_of(error) == ER.OPTION_PREVENTS_STATEMENT:
+        return _READ_ONLY if re.search("read.only", explain_error(error)) else _OPTION
     return _REMEDIES.get(code_of(error), "")

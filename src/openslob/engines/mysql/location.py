@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openslob.engines.facts import ServerLocation
-from openslob.engines.mysql.connection import Connection, file_descriptor, own_socket, query, statement, thread_id
+from openslob.engines.mysql.connection import Connection, file_descriptor, is_proxied, own_socket, query, statement
 from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
 from openslob.errors import SlobError
 from openslob.process_selector import ProcessTree
@@ -15,8 +15,6 @@ from openslob.process_selector import ProcessTree
 PROXY = "a proxy"
 PROXY_REMEDY = "connect to the server itself"
 _PROGRAMS = ("mariadbd", "mysqld")
-# The handshake has this many bits of a connection's number.
-_NUMBER_BITS = 32
 
 
 def transport(connection: Connection) -> str:
@@ -27,12 +25,6 @@ def transport(connection: Connection) -> str:
         return by or "TCP, not encrypted"
     cipher = own.cipher()
     return ", ".join(part for part in (by, own.version(), cipher and cipher[0]) if part)
-
-
-def is_proxied(connection: Connection) -> bool:
-    """Return whether a proxy is between: the server's number of the connection is not that of the handshake."""
-    number = int(query(connection, statement("facts", "own_number"))[0]["number"])
-    return number % (1 << _NUMBER_BITS) != thread_id(connection)
 
 
 def why_not(target: str) -> str:

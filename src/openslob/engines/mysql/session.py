@@ -18,6 +18,7 @@ from openslob.engines.mysql.connection import (
     Row,
     cut_off,
     kill,
+    override_defaults,
     query,
     thread_id,
 )
@@ -79,7 +80,8 @@ class MysqlSession:
             statements = read_statements(PACKAGE, "session")
             for change in of_sessions(self._plan.settings):
                 self._set[change.name] = set_in_session(self._connection, change.name, change.value)
-            for name in ("unlimited", "patience", "clock", "isolation", "plan", "mode"):
+            override_defaults(self._connection)
+            for name in ("patience", "clock", "plan"):
                 query(self._connection, statements[name])
             self._run_calls_once()
             for shares in shares_by_kind(self._plan.workload):

@@ -69,6 +69,7 @@ def _statements(names: Names, plan: SessionPlan, value_bytes: int, in_cluster: b
         "borrowed": names.borrowed(),
         "status": "performance_schema.global_status",
         "setting": SETTING,
+        "scope": "SESSION",
     }
     texts = {
         "create_table": {"columns": ", ".join(f"{name} CHAR({value_bytes})" for name in COLUMNS)},

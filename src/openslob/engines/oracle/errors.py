@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import oracledb
 
 from openslob.engines.oracle.remedies import VAGUE, refusal, remedy_of
-from openslob.errors import SlobError
+from openslob.errors import DeniedError, SlobError
 
 _CODE = re.compile(r"\b((?:ORA|DPY|DPI|TNS|PLS)-\d{4,5})\b")
 # The library ends its messages with a link to its manual, and names the connection in them.
@@ -79,7 +79,8 @@ def reported(what: str) -> Iterator[None]:
     try:
         yield
     except oracledb.Error as error:
-        raise SlobError(f"{what}: {explain_error(error)}", remedy(error)) from error
+        kind = DeniedError if is_missing(error) or NO_RIGHT in codes_of(error) else SlobError
+        raise kind(f"{what}: {explain_error(error)}", remedy(error)) from error
 
 
 def remedy(error: BaseException) -> str:

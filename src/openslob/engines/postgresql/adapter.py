@@ -19,7 +19,7 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
-from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
+from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.postgresql import checks, loader, trial
 from openslob.engines.postgresql.connection import (
@@ -28,9 +28,11 @@ from openslob.engines.postgresql.connection import (
     PatientConnection,
     Pooling,
     detect,
+    override_defaults,
     require_sessions,
-    set_unlimited,
+    restore_path,
     transport,
+    without_limits,
 )
 from openslob.engines.postgresql.counters import PostgresCounters, least_window_s
 from openslob.engines.postgresql.errors import is_full, reported
@@ -67,9 +69,9 @@ _WORK = {
     "drop": Work.LOAD,
     "ledger": Work.LOAD,
 }
-# Connections without the limits that a role may have; a session removes them itself, and one for a few queries is also
-# used through poolers, to which settings must not be given.
-_UNLIMITED = frozenset({*_WORK, "install", "release", "heartbeat", STOP})
+# Connections that are never used through a pooler which shares its connections: such a one is not given settings. A
+# session sets its own.
+_OURS = frozenset({*_WORK, "install", "release", "heartbeat", STOP})
 # A session that is ended rolls back first.
 END_PATIENCE_S = 5.0
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
@@ -101,6 +103,8 @@ class PostgresEngine:
         self.address = Target.parse(url)
         self._patience = Patience()
         self._own_work = OwnWork()
+        # Given to the server with each connection, where a time limit would end it before it can be set.
+        self._options = ""
         self.server_pid: int | None = None
         parameters = _parameters(url)
         self._host = str(parameters.get("host", "localhost"))
@@ -110,23 +114,37 @@ class PostgresEngine:
     @cached_property
     def names(self) -> Names:
         """Names in the usual schema, or in the role's own schema if the role may not use or create that one."""
-        schema = str(self.query("home", schema=DEFAULT_SCHEMA)[0][0])
+        text = read_statements(PACKAGE, "facts")["home"]
+        with self.open("query") as connection, reported(f"{self.target} does not answer"):
+            restore_path(connection)
+            schema = str(connection.execute(text, {"schema": DEFAULT_SCHEMA}).fetchall()[0][0])
         if "%" in schema:
             raise SlobError(f"the schema {schema} has a % in its name, which the client library misreads", _OTHER_ROLE)
         return Names(schema)
 
     def open(self, purpose: str) -> psycopg.Connection[Any]:
         """Open a connection in autocommit mode that names its purpose to the server."""
+        while True:
+            try:
+                return self._open(purpose)
+            except SlobError as error:
+                option = without_limits(error.__cause__)
+                if not option or option in self._options:
+                    raise
+                self._options = f"{self._options} {option}"
+
+    def _open(self, purpose: str) -> psycopg.Connection[Any]:
         connection = self._patience.connect(lambda: self._connect(purpose), lambda late: late.close())
         connection.watch = Watch(self._patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
-        if purpose in _UNLIMITED:
-            with reported(f"can't connect to {self.target}"):
-                set_unlimited(connection)
+        with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
+            override_defaults(connection, always=purpose in _OURS)
         return connection
 
     def _connect(self, purpose: str, timeout_s: int | None = None) -> PatientConnection:
         given = conninfo.conninfo_to_dict(self.address.reveal())
         kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
+        if self._options:
+            kept["options"] = f"{given.get('options') or os.environ.get('PGOPTIONS', '')} {self._options}"
         with reported(f"can't connect to {self.target}"):
             connection = PatientConnection.connect(
                 self.address.reveal(),
@@ -151,6 +169,7 @@ class PostgresEngine:
             with patience.connect(lambda: self._connect("probe", PROBE_S), lambda late: late.close()) as connection:
                 connection.watch = Watch(patience, Work.SAMPLE, str)
                 with reported(f"{self.target} does not answer"):
+                    override_defaults(connection, always=False)
                     return obstacle(connection)
         except SlobError as error:
             if is_full(error.__cause__):
@@ -251,7 +270,8 @@ class PostgresEngine:
         with claimed_through(Path(self._host), purpose), self.open(holder) as connection:
             with reported(f"{self.target} can't be locked"):
                 require_sessions(connection, lambda: self.open("query"), self.target)
-                set_unlimited(connection)
+                override_defaults(connection)
+                checks.require_settings(connection)
                 self._lock(connection)
             yield Hold(require=LockConnection(connection, f"the lock of {self.target}").require)
 

@@ -38,6 +38,11 @@ _BAD_SETTINGS = (
     BadSetting("fsync", "off", "commits are not durable and log syncs mean nothing", _set("fsync")),
     BadSetting("full_page_writes", "off", "the log is smaller than a safe server's", _set("full_page_writes")),
 )
+# Settings that are in the way unless they have this value: what sessions may not set, or what somebody means by it.
+_IN_THE_WAY = (
+    ("default_transaction_read_only", "off", READ_ONLY_FINDING, "transactions are read-only"),
+    ("track_activities", "on", "track_activities", "what sessions wait for can't be seen"),
+)
 ORPHANS = "orphaned files"
 # What is safe: a mistake about single files would lose data.
 _REMOVE_ORPHANS = (
@@ -62,6 +67,7 @@ def findings(
     """Yield all findings; ``data_state`` is called only if this role may look into the schema."""
     role = _role(connection, names)
     yield from _role_findings(role, names)
+    yield from () if role["standby"] else in_the_way(connection)
     yield from common_checks.connections(
         workload, facts.free_connections, _raise_limit(role), _superuser(role["database"])
     )
@@ -92,6 +98,28 @@ def require_version(connection: Connection) -> None:
         raise SlobError(f"the server is PostgreSQL {version}", f"{OLDEST // 10000} or later is needed")
 
 
+def _by(database: str, remedy: str) -> str:
+    """Return who may run a remedy: several statements are not to be sent as one."""
+    by = _superuser(database)
+    return _apart(by) if "\n" in remedy else by
+
+
+def in_the_way(connection: Connection) -> Iterator[Finding]:
+    """Yield a finding for each setting with which a load or a run fails, and which a session may not or must not set."""
+    ((database,),) = connection.execute("SELECT quote_ident(current_database())").fetchall()
+    for setting, good, name, why in _IN_THE_WAY:
+        values = {"setting": setting, "good": good}
+        for value, place, remedy in connection.execute(read_statements(PACKAGE, "facts")["origin"], values).fetchall():
+            by = _by(database, remedy) if remedy.startswith("ALTER") else ""
+            yield Finding(name, f"{why}: {setting} is {value}, set {place}", remedy, True, by=by)
+
+
+def require_settings(connection: Connection) -> None:
+    """Raise SlobError when a setting is in the way of everything that needs the target's lock."""
+    for finding in in_the_way(connection):
+        raise SlobError(finding.why, finding.advice)
+
+
 def _superuser(database: str) -> str:
     return f"as a superuser in database {database}"
 
@@ -100,10 +128,6 @@ def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
     by = _superuser(role["database"])
     if role.get("standby"):
         yield Finding(READ_ONLY_FINDING, "the server is a standby and accepts no writes", "name its primary too", True)
-    elif role.get("read_only"):
-        why = f"transactions of role {role['name']} are read-only (default_transaction_read_only)"
-        remedy = f"ALTER ROLE {role['name']} SET default_transaction_read_only = off, or reset it where it was set"
-        yield Finding(READ_ONLY_FINDING, why, remedy, True, by=by)
     if role["has_schema"] and not (role["may_use"] and role["may_create"]):
         grant = f"GRANT USAGE, CREATE ON SCHEMA {names.schema} TO {role['name']}"
         yield Finding(RIGHTS, f"role {role['name']} may not use schema {names.schema}", grant, True, by=by)
@@ -176,7 +200,6 @@ def direct_io_remedy(version: int) -> str:
 
 def capabilities(facts: ServerFacts, role: str, database: str) -> list[Capability]:
     """Return what the server's settings allow to be measured by this role; names are as the server quotes them."""
-    by = _superuser(database)
     return [
         Capability(
             name,
@@ -184,7 +207,7 @@ def capabilities(facts: ServerFacts, role: str, database: str) -> list[Capabilit
             f"{name} is off",
             why,
             remedy.format(role=role),
-            by=_apart(by) if "\n" in remedy else by,
+            by=_by(database, remedy),
         )
         for name, why, remedy in _CAPABILITIES
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,6 +17,7 @@ import psycopg
 from psycopg import conninfo, sql
 
 from openslob.disk import scratch_folder
+from openslob.engines.common_checks import LOCK_PATIENCE_S
 from openslob.engines.clients import (
     SYSBENCH_WORKLOADS,
     TABLES,
@@ -62,6 +64,9 @@ _SYSBENCH_OPTIONS = {
 # pgbench's own scripts by workload.
 _BUILTIN = {"tpcb": "tpcb-like", "tpcb-simple-update": "simple-update", "tpcb-select": "select-only"}
 _DEBIAN = "/usr/lib/postgresql/{version}/bin/pgbench"
+_AT_WORK = """
+SELECT l.pid, a.application_name FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation JOIN pg_stat_activity AS a USING (pid)
+ WHERE c.relnamespace = to_regnamespace(%s) AND a.datname = current_database() AND l.pid <> pg_backend_pid()"""
 _LOG = "log"
 _LATENCY_FIELD = 2  # of a line of its log, in µs
 
@@ -194,6 +199,7 @@ def _sysbench(
 def _schema(url: str, keep: bool) -> Iterator[None]:
     """Make the schema of the tables; one that was kept, or left behind, is removed first."""
     with reported("the tables of the workload"), psycopg.connect(url, autocommit=True) as connection:
+        _await_others(connection)
         _drop(connection)
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(TABLES)))
     try:
@@ -202,6 +208,18 @@ def _schema(url: str, keep: bool) -> Iterator[None]:
         if not keep:
             with reported("the tables of the workload"), psycopg.connect(url, autocommit=True) as connection:
                 _drop(connection)
+
+
+def _await_others(connection: psycopg.Connection[Any]) -> None:
+    """Wait for a workload that has just been ended: a server process that is in a statement notices it after that.
+
+    SlobError when somebody else works on the tables: to drop them would be a deadlock.
+    """
+    deadline = time.monotonic() + LOCK_PATIENCE_S
+    while found := connection.execute(_AT_WORK, [TABLES]).fetchone():
+        if time.monotonic() > deadline:
+            raise SlobError("{0} is in use by server process {1} ({2})".format(TABLES, *found), "wait for it, or end it")
+        time.sleep(LOCK_PATIENCE_S / 20)
 
 
 def _drop(connection: psycopg.Connection[Any]) -> None:

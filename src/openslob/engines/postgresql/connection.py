@@ -16,7 +16,7 @@ from psycopg.abc import PQGen
 
 from openslob.engines.patience import POLL_S, Watch
 from openslob.engines.peer_process import is_unix
-from openslob.engines.postgresql.errors import explain_error
+from openslob.engines.postgresql.errors import ended_by, explain_error
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError
 
@@ -70,14 +70,27 @@ def _watched(gen: PQGen[_T], watch: Watch) -> PQGen[_T]:
         return result
 
 
-def set_unlimited(connection: Connection) -> None:
-    """Remove the time limits that role, database or server set for applications.
+def override_defaults(connection: Connection, always: bool = True) -> None:
+    """Set what our statements rely on, whatever role, database or server set for applications.
 
-    Not before a pooler that shares its connections is ruled out: it would hand the settings on to others.
+    Not ``always`` before a pooler that shares its connections is ruled out: it would hand the settings on to others.
     """
-    statements = read_statements(PACKAGE, "connection")
-    limits = [(int(name[-6:]), text) for name, text in statements.items() if name.startswith("unlimited_")]
-    connection.execute("; ".join(text for since, text in limits if since <= connection.info.server_version))
+    values = {"always": always, "pid": connection.info.backend_pid}
+    connection.execute(read_statements(PACKAGE, "connection")["own"], values)
+
+
+def restore_path(connection: Connection) -> None:
+    """Set the search_path that the role has."""
+    connection.execute(read_statements(PACKAGE, "connection")["path_of_role"], {"pid": connection.info.backend_pid})
+
+
+def without_limits(error: BaseException | None) -> str:
+    """Return the option that keeps a time limit from ending a new connection's first statement, as it ended this one's.
+
+    Empty for any other error.
+    """
+    limit = ended_by(error) if isinstance(error, psycopg.Error) else ""
+    return f"-c {limit}=0" if limit else ""
 
 
 def cut_off(connection: Connection) -> None:

@@ -8,11 +8,15 @@ from contextlib import AbstractContextManager
 import psycopg
 from psycopg import errors
 
-from openslob.errors import SlobError
+from openslob.errors import DeniedError, SlobError
 
 # The server refuses a connection with a text alone: the library does not pass on the error's class. Where these texts
 # are translated, the general remedy is given.
 _REFUSALS: tuple[tuple[str, str], ...] = (
+    (
+        "could not access file|could not load library",
+        "RESET session_preload_libraries or local_preload_libraries, of the role, the database or the server",
+    ),
     ("is not permitted to log in", "ALTER ROLE … LOGIN, or name another role in the URL"),
     (
         "password authentication failed",
@@ -61,7 +65,11 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
     (errors.AdminShutdown, "another user ended it, or the server was stopped; see its log"),
     (errors.CrashShutdown, "the server crashed; see its log"),
     (errors.CannotConnectNow, "the server is starting or stopping; try again in a moment"),
-    (errors.QueryCanceled, "another user cancelled it"),
+    (errors.QueryCanceled, "another user or a time limit (statement_timeout) ended it"),
+    (
+        errors.ConfigurationLimitExceeded,
+        "RESET the limit that is named, of role, database or server, or let a superuser raise it",
+    ),
     (
         errors.ReadOnlySqlTransaction,
         "name a primary; or default_transaction_read_only is on: ALTER ROLE or ALTER DATABASE … RESET it",
@@ -89,11 +97,20 @@ def is_full(error: BaseException | None) -> bool:
     return isinstance(error, psycopg.OperationalError) and bool(_FULL.search(explain_error(error)))
 
 
+def ended_by(error: psycopg.Error) -> str:
+    """Return the time limit that ended a statement or a connection; empty when none did. Only text tells which."""
+    said = explain_error(error)
+    if _LIMIT not in said or not (isinstance(error, errors.QueryCanceled) or "terminating connection" in said):
+        return ""
+    return next((setting for words, setting in _LIMITS.items() if words in said), "statement_timeout")
+
+
 def remedy_for(error: psycopg.Error) -> str:
     """Return what a user can do about a server's error; empty when the message says enough."""
     said = explain_error(error)
-    limit = next((setting for words, setting in _LIMITS.items() if words in said), "statement_timeout")
-    if _LIMIT in said and (isinstance(error, errors.QueryCanceled) or said.startswith("terminating connection")):
+    if isinstance(error, errors.QueryCanceled) and "user request" in said:
+        return "another user cancelled it"
+    if limit := ended_by(error):
         return f"a time limit of role, database or server ended it: RESET {limit} and its like"
     for kind, remedy in _REMEDIES:
         if isinstance(error, kind):
@@ -114,7 +131,8 @@ class _Reported(AbstractContextManager[None]):
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, psycopg.Error):
-            raise SlobError(f"{self._what}: {explain_error(error)}", remedy_for(error)) from error
+            kind = DeniedError if isinstance(error, errors.InsufficientPrivilege) else SlobError
+            raise kind(f"{self._what}: {explain_error(error)}", remedy_for(error)) from error
 
 
 def reported(what: str) -> AbstractContextManager[None]:

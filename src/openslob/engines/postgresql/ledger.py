@@ -13,7 +13,7 @@ from psycopg.abc import Query
 
 from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
 from openslob.engines.patience import cut_when_late
-from openslob.engines.postgresql.connection import Connection, cut_off, set_unlimited, statement
+from openslob.engines.postgresql.connection import Connection, cut_off, override_defaults, statement
 from openslob.engines.postgresql.errors import explain_error, reported
 from openslob.engines.postgresql.manifest import make_schema, remove_empty_schema
 from openslob.engines.postgresql.names import Names
@@ -68,7 +68,7 @@ class PostgresLedger:
         connection = self._open_unwatched(f"{PURPOSE}/{session}")
         try:
             with reported(f"session {session} can't be opened"), cut_when_late(partial(cut_off, connection)):
-                set_unlimited(connection)
+                override_defaults(connection)
                 parts = {**self._identifiers, "repeats": _repeats(connection), "session": sql.Literal(session)}
         except BaseException:
             connection.close()

@@ -98,11 +98,6 @@ class ServerCounters(PostgresCounters):
         """Return the process id of the sampler's backend."""
         return self._ids
 
-    def _ask(self) -> bytes:
-        ((text, *_),) = self._statement.rows()
-        found: bytes = text
-        return found
-
     def _delta(self, before: Values, after: Values) -> EngineDelta:
         if _were_reset(before, after):
             return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})

@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 
 from openslob.engines.base import CANCEL_S, SessionPlan, SliceRequest, SliceResult
-from openslob.engines.postgresql.connection import backend_pid, cut_off
+from openslob.engines.postgresql.connection import backend_pid, cut_off, override_defaults
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.known_settings import set_in_session, shown
 from openslob.engines.postgresql.libpq_statement import PlainStatement
@@ -64,6 +64,7 @@ class PostgresSession:
         with self._guard():
             for change in of_sessions(self._plan.settings):
                 self._set[change.name] = set_in_session(self._connection, change.name, change.value)
+            override_defaults(self._connection)
             self._connection.execute(read_sql(PACKAGE, "session"))
             commit = _COMMIT_SETTING.get(self._plan.workload.commit_mode)
             if commit:

@@ -22,6 +22,10 @@ SHOW GLOBAL VARIABLES WHERE Variable_name IN (
     'large_pages', 'log_bin', 'max_connections', 'performance_schema', 'query_cache_size', 'query_cache_type',
     'read_only', 'sync_binlog', 'thread_handling', 'transaction_isolation', 'tx_isolation', 'userstat')
 
+-- name: in_the_way
+-- Placeholder: scope. Result: Variable_name, Value, of what a session may not set, or what somebody means by it.
+SHOW {scope} VARIABLES WHERE Variable_name IN ('tx_read_only', 'transaction_read_only', 'enforce_storage_engine')
+
 -- name: connected
 -- Result: Variable_name, Value: connections of all users.
 SHOW GLOBAL STATUS WHERE Variable_name = 'Threads_connected'

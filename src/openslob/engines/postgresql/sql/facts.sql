@@ -108,9 +108,27 @@ SELECT quote_ident(current_user) AS name,
        coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'USAGE'), false) AS may_use,
        coalesce(has_schema_privilege(to_regnamespace(quote_ident(%(schema)s))::oid, 'CREATE'), false) AS may_create,
        pg_has_role('pg_read_all_stats', 'USAGE') AS may_see_all,
-       pg_is_in_recovery() AS standby,
-       current_setting('default_transaction_read_only')::boolean AS read_only
+       pg_is_in_recovery() AS standby
   FROM pg_roles WHERE rolname = current_user
+
+-- name: origin
+-- Parameters: setting. Result: value; where it was set; what undoes that.
+SELECT s.setting,
+       CASE s.source WHEN 'database user' THEN format('for role %%I in database %%I', session_user, current_database())
+                     WHEN 'user' THEN format('for role %%I', session_user)
+                     WHEN 'database' THEN format('for database %%I', current_database())
+                     WHEN 'global' THEN 'for all roles'
+                     WHEN 'client' THEN 'by the URL, PGOPTIONS or a service file'
+                     ELSE 'for the server' END AS place,
+       CASE s.source WHEN 'database user'
+                     THEN format('ALTER ROLE %%I IN DATABASE %%I RESET %%I', session_user, current_database(), s.name)
+                     WHEN 'user' THEN format('ALTER ROLE %%I RESET %%I', session_user, s.name)
+                     WHEN 'database' THEN format('ALTER DATABASE %%I RESET %%I', current_database(), s.name)
+                     WHEN 'global' THEN format('ALTER ROLE ALL RESET %%I', s.name)
+                     WHEN 'client' THEN 'take it out of there'
+                     ELSE format(E'ALTER SYSTEM SET %%I = %%s;\nSELECT pg_reload_conf();', s.name, %(good)s::text)
+       END AS remedy
+  FROM pg_settings AS s WHERE s.name = %(setting)s AND s.setting <> %(good)s
 
 -- name: may_checkpoint
 -- Result: whether this role may run CHECKPOINT. To ask costs nothing; to be refused is an error in the server's log.
