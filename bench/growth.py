@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import resource
 import shutil
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
 MEASURED = ROOT / "tests" / "fixtures" / "records" / "v4" / "measured"
 SWEPT = ROOT / "tests" / "fixtures" / "records" / "sweep-v1" / "measured"
 COMPLETION = {"_SLOB_COMPLETE": "complete_bash", "COMP_WORDS": "slob show ", "COMP_CWORD": "2"}
@@ -104,7 +106,25 @@ def of_points(place: Path) -> Iterator[bool]:
         shutil.rmtree(folder)
 
 
-PARTS = {"names": by_name, "points": of_points}
+def make(long: Path, wide: Path) -> None:
+    """Make up the record of a day of 8 sessions, and that of an hour of 1,000 sessions with a slice a second each."""
+    from factories.live import DAY_S, long_run, run_folder  # noqa: PLC0415 - it takes numpy, and so memory
+
+    long_run(long, DAY_S, 8)
+    run_folder(wide, 3600, 1000, length_s=1)
+
+
+def of_rows(place: Path) -> Iterator[bool]:
+    """Yield how `verify` does of long records. They are made by a process of its own, so that its memory is gone."""
+    long, wide = place / "long", place / "wide"
+    process = multiprocessing.get_context("spawn").Process(target=make, args=(long, wide))
+    process.start()
+    process.join()
+    yield row("verify 8 sessions x 24 h", ["verify", str(long)], 8, 300)
+    yield row("verify 1,000 sessions x 1 h", ["verify", str(wide)], 30, 500)
+
+
+PARTS = {"names": by_name, "points": of_points, "verify": of_rows}
 
 
 def main() -> int:

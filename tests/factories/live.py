@@ -47,10 +47,16 @@ def slice_s(sessions: int) -> int:
 
 
 class MadeRun:
-    """A run in progress: `grow` adds seconds, `finish` its result. ``at_s`` is how far it is."""
+    """A run in progress: `grow` adds seconds, `finish` its result. ``at_s`` is how far it is.
 
-    def __init__(self, folder: Path, sessions: int = 8, planned_s: int = 60, name: str = "made") -> None:
+    ``length_s`` is the length of a slice, if it is not the usual one.
+    """
+
+    def __init__(
+        self, folder: Path, sessions: int = 8, planned_s: int = 60, name: str = "made", length_s: int | None = None
+    ) -> None:
         self.folder, self.sessions, self.at_s = folder, sessions, 0
+        self._length_s = length_s or slice_s(sessions)
         folder.mkdir(parents=True, exist_ok=True)
         made = physical(Made(sessions=sessions, seconds=float(planned_s), update_pct=20))
         self.record = made.model_copy(update={"id": folder.name, "name": name})
@@ -152,7 +158,7 @@ class MadeRun:
 
     def _slices(self, at: int) -> str:
         """Return the slices that end in a second: of each session one, or of every few sessions in turn."""
-        length = slice_s(self.sessions)
+        length = self._length_s
         ended = [number for number in range(self.sessions) if (at + 1) % length == number % length and at + 1 >= length]
         end = START_NS + (at + 1) * NANOS
         ops = OPS * length
@@ -205,9 +211,11 @@ def unfinished(record: RunRecord) -> RunRecord:
     )  # fmt: skip
 
 
-def run_folder(path: Path, seconds: int, sessions: int = 8, finished: bool = True) -> MadeRun:
+def run_folder(
+    path: Path, seconds: int, sessions: int = 8, finished: bool = True, length_s: int | None = None
+) -> MadeRun:
     """Write the record of a run that went on for so many seconds."""
-    made = MadeRun(path, sessions, seconds)
+    made = MadeRun(path, sessions, seconds, length_s=length_s)
     for part in _parts(seconds):
         made.grow(part)
     if finished:

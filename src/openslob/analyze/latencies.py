@@ -75,6 +75,13 @@ class Latencies:
         for low in range(0, len(self._entries), _PART):
             yield _unpacked(self._entries.cells[0, low : low + _PART])
 
+    def totals(self) -> Array:
+        """Return how many operations fell into each bucket."""
+        found: Array = np.zeros(BUCKETS)
+        for _, buckets, counts in self.parts():
+            found += np.bincount(buckets, counts, BUCKETS)
+        return found
+
     def between(self, low: int, high: int) -> tuple[Moments, Moments, Moments]:
         """Return the same of the units from ``low`` to before ``high``."""
         entries = self._entries.cells[0]

@@ -12,17 +12,16 @@ from math import inf
 import numpy as np
 
 from openslob.analyze.latencies import Latencies
+from openslob.analyze.session_sums import AMOUNTS, SessionSums, amounts_of
 from openslob.analyze.steps import STEPS_S
 from openslob.analyze.tables import Array, Intervals, Moments, Seconds
 from openslob.analyze.timeline import EngineRow, Span, amounts_between
-from openslob.counts import COUNTERS
 from openslob.histogram import bucket_of
 from openslob.record.cells import Cells
 from openslob.record.raw_csv import Event, Happening
 from openslob.units import NANOS
 
 SAMPLES = "samples"
-BUSY_US = "busy_us"
 # The files that tables are made of.
 FILES = (
     "engine.csv",
@@ -94,10 +93,7 @@ class RunTables:
         self.response: dict[str, Latencies] = {}
         # The length of the longest slice.
         self.slice_s = 0.0
-        # By session: the end of its first slice, and the begin and end of its last one.
-        self._first_ends_s: dict[int, float] = {}
-        self._last_begins_s: dict[int, float] = {}
-        self.ends_s: dict[int, float] = {}
+        self.sessions = SessionSums()
         # The moments of the first and the last sample of waits.
         self._sampled_ns: tuple[int, int] | None = None
         self._readers: Mapping[str, Callable[[Sequence[str], Cells, bool], None]] = {
@@ -114,7 +110,12 @@ class RunTables:
     def end_s(self) -> float:
         """The last moment of which anything is known."""
         ends = [float(table.end_s[-1]) for table in (self.engine, self.host, self.durations) if len(table)]
-        return max([*ends, *self.ends_s.values(), 0.0])
+        return max([*ends, float(self.ends_s.max(initial=0.0))])
+
+    @property
+    def ends_s(self) -> Array:
+        """When the last slice of each session ended."""
+        return (self.sessions.last_ends_ns - self.zero_ns) / NANOS
 
     @property
     def even_s(self) -> tuple[float, float] | None:
@@ -124,9 +125,11 @@ class RunTables:
         Therefore the counters keep pace once every session has ended its first slice, and until every session has begun
         its last one; the last slices all end together.
         """
-        if not self._first_ends_s:
+        if not len(self.sessions):
             return None
-        return max(self._first_ends_s.values()), max(self._last_begins_s.values())
+        edges = self.sessions.first_ends_ns.max(), self.sessions.last_begins_ns.max()
+        begin_s, end_s = ((int(each) - self.zero_ns) / NANOS for each in edges)
+        return begin_s, end_s
 
     @property
     def even_ns(self) -> Span | None:
@@ -198,26 +201,20 @@ class RunTables:
         self.waits.add([event or SAMPLES for event in events], code, units[run], np.nan_to_num(cells.numbers(2)))
 
     def _slice_rows(self, names: Sequence[str], cells: Cells, older: bool) -> None:
-        columns = {name: number for number, name in enumerate(names)}
-        begins, ends = (self._at(cells.integers(columns[name])) for name in ("start_ns", "end_ns"))
-        sessions = cells.integers(columns["session"]).tolist()
-        first = dict(zip(reversed(sessions), reversed(ends.tolist()), strict=True))
-        last, begun = (dict(zip(sessions, each.tolist(), strict=True)) for each in (ends, begins))
-        self._first_ends_s = self._first_ends_s | first if older else first | self._first_ends_s
-        self._last_begins_s = begun | self._last_begins_s if older else self._last_begins_s | begun
-        self.ends_s = last | self.ends_s if older else self.ends_s | last
+        begins, ends = (self._at(cells.integers(names.index(name))) for name in ("start_ns", "end_ns"))
+        amounts = amounts_of(names, cells)
+        self.sessions.take(names, cells, amounts, older)
         single = begins < self.thinned_from_s
         self.slice_s = max(self.slice_s, float((ends - begins)[single].max(initial=0.0)))
         low, high = int(np.floor(begins.min() / self.unit_s)), int(np.ceil(ends.max() / self.unit_s))
         # Room for all of it first: a time that is far off is found before anything of its length is made.
         self.work.cover(low, high)
         edges = np.arange(low, high + 1, dtype=np.float64) * self.unit_s
-        spans = np.stack([begins, ends], axis=1)
-        there = [name for name in (*COUNTERS, BUSY_US) if name in columns]
+        there = [number for number, name in enumerate(AMOUNTS) if name in names]
         if there and high > low:
-            done = amounts_between(spans, np.nan_to_num(cells.table([columns[name] for name in there])), edges)
+            done = amounts_between(np.stack([begins, ends], axis=1), amounts[there], edges)
             code, units = np.indices(done.shape)
-            self.work.add(there, code.ravel(), low + units.ravel(), done.ravel())
+            self.work.add([AMOUNTS[number] for number in there], code.ravel(), low + units.ravel(), done.ravel())
 
     def _latency_rows(self, into: dict[str, Latencies], cells: Cells, older: bool) -> None:
         units, counts = cells.integers(0) // self.unit_s, cells.integers(3)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from openslob.analyze.latencies import MAX, percentiles_of
-from openslob.analyze.run_tables import BUSY_US, SAMPLES, RunTables, steps_of
+from openslob.analyze.run_tables import SAMPLES, RunTables, steps_of
+from openslob.analyze.session_sums import BUSY_US
 from openslob.analyze.steps import STEPS_S
 from openslob.analyze.tables import Array, Intervals, Seconds
 from openslob.analyze.timeline import OBSERVED_STEP_S

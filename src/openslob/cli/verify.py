@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from openslob.analyze.derive import replay_faults
+from openslob.analyze.operation_order import replay_faults
 from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, stoppable, write, write_report
@@ -24,8 +24,8 @@ from openslob.record.model import RecordKind, RunRecord
 from openslob.report.text import render
 from openslob.report.verify import (
     Verification,
+    order_of,
     render_verification,
-    slices_of,
     verification_json,
     verified,
     verify,
@@ -113,7 +113,7 @@ def _replayed(found: Found, target: Target, results: Path) -> dict[str, Any]:
         finally:
             line.clear()
     again = finished.record
-    faults = replay_faults(record, slices_of(found.folder), again, slices_of(finished.folder))
+    faults = replay_faults(order_of(found.folder, record), order_of(finished.folder, again))
     return {"id": again.id, "faults": faults, "lines": _replay_lines(record, again, faults)}
 
 

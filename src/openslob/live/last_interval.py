@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from openslob.analyze.load_kinds import load_kind
-from openslob.analyze.run_tables import BUSY_US
+from openslob.analyze.session_sums import BUSY_US
 from openslob.counts import COUNTERS
 from openslob.live.figures import ALL, BUSY, DEVICE, ENGINE, HOST, SERVER_CPU, VISITS, WORK, Track, inputs_of
 from openslob.measurement import DEVICE_COUNTERS, EngineDelta

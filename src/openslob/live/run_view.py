@@ -95,7 +95,7 @@ class RunView:
             return end_s if end_s % 1 >= MIN_PART_S else float(int(end_s))
         all_report = len(ends) >= load_kind(self._record).sessions(self._record)
         unit_s = self._state.tables.unit_s
-        return float(min(ends.values(), default=0.0) // unit_s * unit_s) if all_report else 0.0
+        return float(ends.min() // unit_s * unit_s) if all_report and len(ends) else 0.0
 
     @property
     def head(self) -> Head:

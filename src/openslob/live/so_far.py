@@ -11,7 +11,8 @@ from openslob.analyze.causes import episodes
 from openslob.analyze.latencies import MIDDLES_US
 from openslob.analyze.level import find_cap
 from openslob.analyze.load_kinds import is_paced, load_kind
-from openslob.analyze.run_tables import BUSY_US, RunTables
+from openslob.analyze.run_tables import RunTables
+from openslob.analyze.session_sums import BUSY_US
 from openslob.analyze.steps import Steps
 from openslob.analyze.trace import trace_of
 from openslob.analyze.verdicts import environment, server, validity

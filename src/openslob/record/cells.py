@@ -55,6 +55,11 @@ class Cells:
         values, good = self._whole(starts, ends)
         return values if good.all() else self._slowly(starts, ends, int, values, good)
 
+    def filled(self, column: int) -> NDArray[np.bool]:
+        """Return in which lines the cell is not empty."""
+        starts, ends = self._place(column, None)
+        return ends > starts
+
     def numbers(self, column: int) -> NDArray[np.float64]:
         """Return numbers; NaN for empty cells. ValueError if one is no number."""
         return self._all_numbers(*self._place(column, None))

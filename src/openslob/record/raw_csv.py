@@ -301,7 +301,7 @@ def event_rows(folder: Path) -> list[Happening]:
 
 
 # Columns of text; all others hold numbers.
-_TEXTS = frozenset({"epoch", "counter", "figure", "event", "kind", "text"})
+TEXTS = frozenset({"epoch", "counter", "figure", "event", "kind", "text"})
 
 
 def raw_table(folder: Path, name: str) -> tuple[tuple[str, ...], list[list[Cell]]]:
@@ -315,7 +315,7 @@ def raw_table(folder: Path, name: str) -> tuple[tuple[str, ...], list[list[Cell]
 
 
 def _value(column: str, text: str) -> Cell:
-    if column in _TEXTS:
+    if column in TEXTS:
         return text or None
     if not text:
         return None

@@ -12,13 +12,16 @@ from openslob.analyze import lab as labs
 from openslob.analyze import repeated as repeats
 from openslob.analyze.curves.points import Run, points
 from openslob.analyze.curves.series import latency_figure
-from openslob.analyze.derive import Derived, RawRows, derived, off_the_method
+from openslob.analyze.derive import Derived, derived
+from openslob.analyze.operation_order import OperationOrder
 from openslob.errors import SlobError
 from openslob.record import endurance, lab, repeated, store, sweep
+from openslob.record.arrays import read_whole
 from openslob.record.bundle import Opened
+from openslob.record.cells import Cells
 from openslob.record.finding import Found, Kind
 from openslob.record.model import DocumentModel, RecordKind, RunRecord
-from openslob.record.raw_csv import Event, event_rows, raw_table
+from openslob.record.raw_csv import TEXTS, Event, event_rows
 from openslob.report.endurance import with_figures
 from openslob.report.folding import folded
 from openslob.report.format import wrapped
@@ -28,6 +31,8 @@ from openslob.report.tables import tables_of
 _MOST_NAMED = 20
 # What figures follow from: every run and every observation writes these files, if only with their heads.
 _RAW, _PACED = ("slices.csv", "engine.csv", "os.csv", "waits.csv", "latency.csv"), "response.csv"
+# What is read of a record that has no figures, too: it can be damaged.
+_READ = ("slices.csv", "engine.csv", "os.csv", "waits.csv")
 _NO_RUN = "the record of its run is not there, or does not have it"
 
 
@@ -119,7 +124,7 @@ _WITHOUT_RAW: Mapping[Kind, str] = {
 
 def _checked(folder: Path, path: Path) -> RunCheck:
     try:
-        return derive_run(folder, store.load(path))
+        return _checked_run(folder, store.load(path))
     except SlobError as error:
         return RunCheck(folder.name, None, problem=str(error))
 
@@ -223,46 +228,37 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, float]]:
         yield name, float(value)
 
 
-def derive_run(folder: Path, record: RunRecord) -> RunCheck:
+def _checked_run(folder: Path, record: RunRecord) -> RunCheck:
     """Derive every figure of a run or an observation from the raw files in its folder."""
     needed = (*_RAW, *([_PACED] if record.response else []))
     missing = [name for name in needed if not (folder / name).is_file()]
     if record.window is not None and missing:
         problem = f"its figures can't be derived again without {', '.join(missing)}"
         return RunCheck(record.id, record.spec.get("seed"), problem=problem)
-    slices = slices_of(folder)
-    raw = RawRows(
-        slices=slices,
-        waits=_rows(folder, "waits.csv"),
-        engine_ns=_span(folder, "engine.csv"),
-        host_ns=_span(folder, "os.csv"),
-        thinned=any(each.kind == Event.STEP_S for each in event_rows(folder)),
-    )
-    own = record.kind is RecordKind.RUN
-    return RunCheck(
-        record.id,
-        record.spec.get("seed"),
-        tuple(derived(record, tables_of(folder, record), raw)),
-        tuple(off_the_method(record, slices)) if own else (),
-        len(slices),
-    )
+    if record.window is None:
+        for name in _READ:
+            read_whole(folder / name, _read_through)
+    tables = tables_of(folder, record)
+    thinned = any(each.kind == Event.STEP_S for each in event_rows(folder))
+    numbers = tuple(derived(record, tables, thinned))
+    if record.kind is not RecordKind.RUN:
+        return RunCheck(record.id, record.spec.get("seed"), numbers, slices=tables.sessions.slices)
+    order = order_of(folder, record)
+    return RunCheck(record.id, record.spec.get("seed"), numbers, tuple(order.faults()), order.sessions.slices)
 
 
-def slices_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the slices of a run, by column."""
-    return _rows(folder, "slices.csv")
+def _read_through(columns: Sequence[str], cells: Cells) -> None:
+    """Read the numbers of lines from which nothing is derived. ValueError if one is none."""
+    for place, name in enumerate(columns):
+        if name not in TEXTS:
+            cells.numbers(place)
 
 
-def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
-    columns, rows = raw_table(folder, name)
-    return [dict(zip(columns, row, strict=False)) for row in rows]
-
-
-def _span(folder: Path, name: str) -> tuple[int, ...]:
-    """Return the first and the last moment in a file, in ns."""
-    columns, rows = raw_table(folder, name)
-    last = columns.index("end_ns") if "end_ns" in columns else 0
-    return (int(rows[0][0] or 0), int(rows[-1][last] or 0)) if rows else ()
+def order_of(folder: Path, record: RunRecord) -> OperationOrder:
+    """Read what operations the sessions of a run did, and in what order."""
+    order = OperationOrder(record)
+    read_whole(folder / "slices.csv", order.take)
+    return order
 
 
 def render_verification(found: Verification, columns: int | None = None) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from factories.labs import PAGES_OFF, lab_record
 from factories.paths import FIXTURES
 from factories.records import Made, physical
+from factories.tables import table
 from openslob.analyze import repeated as repeats
-from openslob.analyze.derive import replay_faults
 from openslob.analyze.lab import RATE, figures_of, with_results
 from openslob.record import finding, repeated
 from openslob.record.lab import LabRecord
@@ -127,6 +127,61 @@ def test_a_run_without_one_of_its_raw_files_is_not_verified(tmp_path: Path, name
     assert fault.endswith(f"its figures can't be derived again without {name}")
 
 
+def one_cell_changed(path: Path, line: str, column: int, change: Callable[[str], str]) -> None:
+    """Change one cell of the first row that contains a text."""
+    rows = path.read_text().splitlines()
+    at = next(number for number, row in enumerate(rows) if number and line in row)
+    cells = rows[at].split(",")
+    cells[column] = change(cells[column])
+    rows[at] = ",".join(cells)
+    path.write_text("\n".join([*rows, ""]))
+
+
+def more(cell: str) -> str:
+    return str(float(cell) * 1.01 + 7) if "." in cell else str(int(cell) + max(1, int(cell) // 1000))
+
+
+@table(
+    ("name", "line", "column", "figures"),
+    [
+        ("slices.csv", "", 5, {"ops_total", "ops_per_s"}),
+        ("slices.csv", "", 12, {"latency.select+update.mean_us", "db_time_per_s"}),
+        ("engine.csv", ",read_requests,", 3, {"pio_read_per_s"}),
+        ("waits.csv", ",IO:DataFileRead,", 2, {"waits.IO:DataFileRead.samples"}),
+        ("latency.csv", ",select,", 3, {"latency.select.count"}),
+    ],
+)
+def test_one_number_that_was_changed_in_a_raw_file_is_found(
+    tmp_path_factory: pytest.TempPathFactory, name: str, line: str, column: int, figures: set[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("verify") / "measured"
+    shutil.copytree(MEASURED, folder)
+    one_cell_changed(folder / name, line, column, more)
+    assert figures <= {each.name for _, each in checked(folder).differing}
+
+
+@pytest.mark.parametrize("name", ["slices.csv", "engine.csv", "os.csv", "waits.csv"])
+def test_a_run_without_figures_has_raw_files_that_can_be_read(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "measured"
+    shutil.copytree(MEASURED, folder)
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, "window": None, "summary": {}, "latency": {}}))
+    assert checked(folder).faults == []
+    one_cell_changed(folder / name, "", 0, lambda _: "x")
+    (fault,) = checked(folder).faults
+    assert f"{name} is damaged" in fault
+
+
+def test_a_latency_without_a_mean_has_none_to_compare(tmp_path: Path) -> None:
+    folder = tmp_path / "measured"
+    shutil.copytree(MEASURED, folder)
+    document = json.loads((folder / "run.json").read_text())
+    for each in document["latency"].values():
+        each["mean_us"] = None
+    (folder / "run.json").write_text(json.dumps(document))
+    assert checked(folder).faults == []
+
+
 def test_the_last_line_says_how_many_figures_follow() -> None:
     assert verified(checked(MEASURED)) == "verified: the figures follow from the raw files"
     paced = checked(FIXTURES / "records" / "v2" / "paced")
@@ -157,41 +212,3 @@ def test_energy_follows_from_the_readings_of_the_host(tmp_path: Path) -> None:
     found = checked(folder)
     assert [each.value for _, each in found.every if each.name == "package_power_w"] == [pytest.approx(power)]
     assert found.faults == []
-
-
-def session(ops: int, updates: int = 0) -> list[dict[str, Any]]:
-    selects = ops - updates
-    rows = {"rows_read": 64 * selects, "rows_updated": 64 * updates, "rows_scanned": 0}
-    return [{"session": 0, "ops": ops, "selects": selects, "updates": updates, "scans": 0, **rows}]
-
-
-def ended_by(ops: int, update_pct: int = 0, warmup_s: float = 0.0) -> RunRecord:
-    record = physical()
-    assert record.window is not None
-    spec = {**record.spec, "work_loop": ops, "update_pct": update_pct, "scan_pct": 0}
-    window = record.window.model_copy(update={"warmup_s": warmup_s})
-    return record.model_copy(update={"spec": spec, "window": window})
-
-
-def test_a_replay_that_ended_by_time_did_as_far_as_it_went_what_the_run_did() -> None:
-    run = ended_by(1000)
-    assert replay_faults(run, session(1000), run, session(400)) == []
-    assert replay_faults(run, session(400), run, session(1000)) == []
-    other = session(1000)
-    other[0]["rows_read"] -= 64
-    (fault,) = replay_faults(run, session(1000), run, other)
-    assert "63,936 rows" in fault
-
-
-def test_a_warm_up_may_shift_how_many_operations_of_a_run_are_updates() -> None:
-    warm, cold = ended_by(150, 25, warmup_s=2.0), ended_by(150, 25)
-    counts = {
-        updates for updates in (37, 38) if not replay_faults(cold, session(150, updates), cold, session(150, updates))
-    }
-    (own,) = counts
-    shifted = 75 - own
-    assert replay_faults(warm, session(150, shifted), cold, session(150, own)) == []
-    whole = ended_by(200, 25, warmup_s=2.0)
-    less = session(200, 50)
-    less[0]["rows_read"] -= 64
-    assert len(replay_faults(whole, session(200, 50), ended_by(200, 25), less)) == 1
