@@ -19,7 +19,7 @@ test check: $(VENV)/.ready
 
 # The fast half: no database, no programs but Python.
 unit: $(VENV)/.ready
-	$(VENV)/bin/pytest -n $$(($$(nproc) + 1)) --dist worksteal tests/unit
+	$(VENV)/bin/pytest -n $$(nproc) --dist worksteal tests/unit
 
 # The same on every Python from 3.11 on that is here, each in an environment of its own.
 unit-pythons:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -73,6 +74,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("nightly") and not long:
             item.add_marker(pytest.mark.skip(reason="takes long: `make nightly` runs it"))
     items.sort(key=marks.order)
+
+
+def pytest_collection_finish() -> None:
+    """Leave libraries and tests, which stay until the end, out of what is searched for garbage in each test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

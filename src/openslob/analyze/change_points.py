@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 _Array = NDArray[np.float64]
+_Places = NDArray[np.intp]
 
 # A change is reported when fewer than 1 in 100 random orders look so changed: a series of days has many points.
 SIGNIFICANCE = 0.01
@@ -175,16 +177,23 @@ def _best(distances: _Array, least: int) -> tuple[float, int]:
     sums = np.zeros((count + 1, count + 1))
     sums[1:, 1:] = distances.cumsum(axis=0).cumsum(axis=1)
     within = np.diagonal(sums)
-    at, end = np.meshgrid(np.arange(least, count - least + 1), np.arange(2 * least, count + 1), indexing="ij")
-    first, second = at.astype(np.float64), (end - at).astype(np.float64)
-    fits = second >= least
-    second = np.where(fits, second, 2.0)
+    at, end, first, second = _splits(count, least)
     # Of the square of all distances up to `end`, what is left without those within each part, halved.
-    inside_second = within[end] - 2 * sums[at, end] + within[at]
-    between = sums[at, end] - within[at]
+    inside_first, until = within[at], sums[at, end]
+    inside_second = within[end] - 2 * until + inside_first
+    between = until - inside_first
     energy = (
-        2 * between / (first * second) - within[at] / (first * (first - 1)) - inside_second / (second * (second - 1))
+        2 * between / (first * second) - inside_first / (first * (first - 1)) - inside_second / (second * (second - 1))
     )
-    scaled = np.where(fits, first * second / (first + second) * energy, -np.inf)
+    scaled = first * second / (first + second) * energy
     best = int(scaled.argmax())
-    return float(scaled.flat[best]), int(at.flat[best])
+    return float(scaled[best]), int(at[best])
+
+
+@lru_cache(maxsize=4)  # each order of a series asks for the same
+def _splits(count: int, least: int) -> tuple[_Places, _Places, _Array, _Array]:
+    """Return where the second part begins and ends, and the lengths of both parts, for each two neighbouring parts."""
+    at, end = np.meshgrid(np.arange(least, count - least + 1), np.arange(2 * least, count + 1), indexing="ij")
+    fits = end - at >= least
+    at, end = at[fits], end[fits]
+    return at, end, at.astype(np.float64), (end - at).astype(np.float64)

@@ -18,6 +18,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
@@ -160,7 +161,7 @@ def spread(*sides: Runs) -> Spread | None:
         per = 1 / float(means.mean()) ** 2
         between += (len(starts) - 1) * float(means.var(ddof=1)) * per
         degrees += len(starts) - 1
-        within += sum(float(np.var(start)) * len(start) for start in starts) * per
+        within += sum(float(np.var(start)) * len(start) for start in starts if len(start) > 1) * per
         inner += sum(len(start) - 1 for start in starts)
         share += (len(starts) - 1) * float(np.mean([1 / len(start) for start in starts]))
     if not degrees:
@@ -235,7 +236,7 @@ def _around(log: float, half: float) -> tuple[float, float]:
 
 
 def _means(starts: Runs) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array([float(np.mean(start)) for start in starts])
+    return np.array([fmean(start) for start in starts])
 
 
 def _why_single(runs: int) -> str:

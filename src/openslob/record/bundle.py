@@ -156,7 +156,8 @@ def _write(file: BinaryIO, found: Found, paths: list[Path], compression: int) ->
 
 def _packages() -> str:
     """Return the Python packages that this program runs with, as pip reads them."""
-    found = {(each.name or "").lower(): each.version for each in distributions()}
+    packages = [each.metadata for each in distributions()]  # read once: a package's name and its version read it each
+    found = {(each["Name"] or "").lower(): each["Version"] for each in packages}
     return "".join(f"{name}=={version}\n" for name, version in sorted(found.items()) if name)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from factories.records import Made, physical
 from factories.tables import table
@@ -162,6 +161,8 @@ def test_a_spread_of_other_points_is_refused() -> None:
 
 
 def test_the_interval_of_a_difference_of_values_without_a_ratio_is_welchs() -> None:
+    from scipy import stats  # noqa: PLC0415 - a second of CPU for each worker
+
     before, after = [0.0, 0, 1, 4], [5.0, 6, 7]
     found = told(of_repeats(before), of_repeats(after))
     expected = stats.ttest_ind(after, before, equal_var=False).confidence_interval(0.95)

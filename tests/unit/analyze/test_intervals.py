@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from factories.tables import table
 from openslob.analyze.intervals import (
@@ -108,6 +107,8 @@ def test_blocks_take_away_what_they_have_in_common() -> None:
 
 
 def test_blocks_of_one_run_each_are_students_test_of_pairs() -> None:
+    from scipy import stats  # noqa: PLC0415 - a second of CPU for each worker
+
     a, b = [100.0, 104, 99, 103], [103.0, 108, 100, 109]
     found = blocked_ratio([([x], [y]) for x, y in zip(a, b, strict=True)])
     reference = stats.ttest_1samp(np.log(b) - np.log(a), 0).confidence_interval(0.95)
@@ -115,6 +116,8 @@ def test_blocks_of_one_run_each_are_students_test_of_pairs() -> None:
 
 
 def test_ratio_of_single_runs_is_welchs_interval_of_relative_variances() -> None:
+    from scipy import stats  # noqa: PLC0415 - a second of CPU for each worker
+
     a, b = [100.0, 104, 99], [110.0, 111, 108, 115]
     found = nested_ratio([[x] for x in a], [[x] for x in b])
     relative = [np.array(side) / np.mean(side) for side in (a, b)]
@@ -201,6 +204,8 @@ def test_why_there_is_no_interval_says_what_was_made(side: list[list[float]], wh
 
 
 def test_values_rounded_alike_have_the_variance_of_rounding() -> None:
+    from scipy import stats  # noqa: PLC0415 - a second of CPU for each worker
+
     step, runs = 0.05, 30
     found = nested_ratio([[20.0]] * runs, [[21.0]] * runs, step=step)
     half = stats.t.ppf(0.975, 2 * (runs - 1)) * math.sqrt(2 * step**2 / 12)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from factories.paths import ROOT
 
-pytest.importorskip("mutmut", reason="mutmut is not installed: make unit")
 sys.path.insert(0, str(ROOT / "tools"))
 
-import mutant_code
 import mutant_runs
 
 SOURCE = '''"""A module."""
@@ -45,9 +44,15 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def draw(file: Path, wanted: int, seed: str) -> list[Any]:
+    pytest.importorskip("mutmut", reason="mutmut is not installed: make unit")
+    import mutant_code  # noqa: PLC0415 - a second of CPU, which each worker would spend
+
+    return list(mutant_code.draw([file], wanted, seed)[1])
+
+
 def changes(file: Path, wanted: int = 100, seed: str = "1") -> list[str]:
-    _, mutants = mutant_code.draw([file], wanted, seed)
-    return [mutant.show().removeprefix(str(file)) for mutant in mutants]
+    return [mutant.show().removeprefix(str(file)) for mutant in draw(file, wanted, seed)]
 
 
 def test_limits_defaults_properties_and_functions_are_changed_but_no_annotation_decorator_or_refusal(file: Path):
@@ -65,9 +70,9 @@ def test_limits_defaults_properties_and_functions_are_changed_but_no_annotation_
 def test_a_sample_is_the_same_each_time_and_changes_at_changed_code_alone(file: Path):
     drawn = changes(file, 4)
     assert changes(file, 4) == drawn != changes(file, 4, "2")
-    every = {mutant.key for mutant in mutant_code.draw([file], 100, "1")[1]}
+    every = {mutant.key for mutant in draw(file, 100, "1")}
     file.write_text(SOURCE.replace("value * 2", "value * 4"))
-    assert len(every & {mutant.key for mutant in mutant_code.draw([file], 100, "1")[1]}) == 5
+    assert len(every & {mutant.key for mutant in draw(file, 100, "1")}) == 5
 
 
 def test_a_mutant_within_functions_is_put_in_their_place_and_any_other_is_loaded_anew():

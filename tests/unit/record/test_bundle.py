@@ -6,8 +6,10 @@ import shutil
 import stat
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -19,6 +21,12 @@ from openslob.report.verify import Verification, render_verification, verify
 
 RECORDS = FIXTURES / "records"
 MEASURED = RECORDS / "v4" / "measured"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def packages_listed_once() -> Iterator[None]:
+    with patch.object(bundle, "_packages", cache(bundle._packages)):
+        yield
 
 
 def made(tmp_path: Path, record: Path = MEASURED) -> Path:

@@ -60,6 +60,6 @@ def test_pictures_shade_the_stretches_and_the_page_lists_them():
     pictures, problem = pictures_of_run(LOCKED, FOLDER)
     assert problem == ""
     assert "Shaded" in " ".join(pictures[0].notes)
-    drawn = [json.dumps(panel.to_dict()) for panel in pictures[0].panels]
+    drawn = [json.dumps(panel.to_dict(validate=False)) for panel in pictures[0].panels]
     assert all("100 % of the sessions waited for locks" in panel for panel in drawn)
     assert any("SLOW STRETCHES" in str(section).upper() for section in run_page(LOCKED, FOLDER).sections)

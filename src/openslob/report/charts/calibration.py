@@ -16,6 +16,7 @@ from openslob.report.charts.theme import (
     dashed,
     from_zero,
     inline,
+    layered,
     legend_selection,
     selection_opacity,
     shaped,
@@ -138,7 +139,7 @@ def _curve(rows: list[Row], title: str, limit: float | None) -> Panel:
     dots = base.mark_point(filled=True, size=60).encode(color=colour, shape=shape)
     labels = base.transform_filter("datum.labelled").mark_text(align="left", dx=7, dy=9, fontSize=11)
     ring = base.transform_filter("datum.result").mark_point(filled=False, size=260, color=QUIET, strokeWidth=1.6)
-    return alt.layer(
+    return layered(
         base.mark_line(strokeWidth=1.8).encode(
             color=colour, strokeDash=dashed("line", lines), order=alt.Order("in_flight:Q")
         ),
@@ -146,7 +147,8 @@ def _curve(rows: list[Row], title: str, limit: float | None) -> Panel:
         ring,
         labels.encode(text=alt.Text("in_flight:Q")),
         *(_limit_line(limit) if limit else ()),
-    ).add_params(pick)
+        params=[pick],
+    )
 
 
 def _latency_scale(latencies: Sequence[float]) -> alt.Scale:

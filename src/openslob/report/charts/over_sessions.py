@@ -18,6 +18,7 @@ from openslob.report.charts.theme import (
     dashed,
     from_zero,
     inline,
+    layered,
     legend_selection,
     selection_opacity,
     shaped,
@@ -97,7 +98,7 @@ def _percentile_panel(rows: list[Row], along: str) -> Panel:
         detail=[alt.Detail("line:N"), alt.Detail("percentile:N"), alt.Detail("stretch:N")],
     )
     tips = [*_tips("latency (µs)", along), Tip("percentile", "percentile")]
-    return alt.layer(_bars(base), drawn, *_dots(base, shaped("line", lines), tips)).add_params(*picks)
+    return layered(_bars(base), drawn, *_dots(base, shaped("line", lines), tips), params=picks)
 
 
 def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Panel:
@@ -108,7 +109,7 @@ def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Pane
     base = _base(rows, along).encode(y=y, color=coloured("line", lines), **selection_opacity(pick))
     drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines), detail=alt.Detail("stretch:N"))
     dots = _dots(base, shaped("line", lines), _tips(names.axis(figure), along))
-    return alt.layer(_bars(base), drawn, *dots).add_params(pick)
+    return layered(_bars(base), drawn, *dots, params=[pick])
 
 
 def _base(rows: list[Row], along: str) -> alt.Chart:

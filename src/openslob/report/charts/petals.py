@@ -28,6 +28,7 @@ from openslob.report.charts.theme import (
     from_zero,
     inline,
     is_log,
+    layered,
     legend_selection,
     selection_opacity,
     shaped,
@@ -235,7 +236,7 @@ def petal_panel(
     between = alt.Chart(inline(arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
     tips = _tips(axes, along, names)
     sign = shaped("sign", dashes, signs, two)
-    return alt.layer(
+    return layered(
         *([_ceiling(ceiling_points, x, y)] if ceiling_points else []),
         *_bars(base, colour),
         base.mark_line(strokeWidth=1.8).encode(
@@ -249,8 +250,9 @@ def petal_panel(
         _labels(base, rows),
         *(_signed(base, sign, each) for each in signs if each is not RUNNING),
         *(_running(alt.Chart(alt.NamedData("now")).encode(x=x, y=y, color=colour), sign, tips) if now else ()),
+        params=picks,
         name=view,
-    ).add_params(*picks)
+    )
 
 
 def _within_latency(ceiling_points: Sequence[Row], rows: Sequence[Row]) -> list[Row]:

@@ -19,6 +19,7 @@ from openslob.report.charts.theme import (
     dashed,
     from_zero,
     inline,
+    layered,
     legend_selection,
     selection_opacity,
     shaped,
@@ -165,7 +166,7 @@ def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
     drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines))
     dots = base.mark_point(filled=True, size=55).encode(shape=shaped("line", lines))
     tips = (Tip("line", "line"), Tip("load", x_title), Tip("value", y_title))
-    return alt.layer(drawn, with_tips(dots, *tips)).add_params(pick)
+    return layered(drawn, with_tips(dots, *tips), params=[pick])
 
 
 def _heat(rows: Sequence[Row], title: str) -> Panel:

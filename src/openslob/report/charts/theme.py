@@ -82,6 +82,19 @@ def inline(rows: Iterable[Any]) -> alt.InlineData:
     return alt.InlineData(values=tuple(rows))
 
 
+def layered(
+    *layers: alt.Chart, params: Sequence[alt.Parameter] = (), name: str | None = None
+) -> alt.LayerChart | alt.FacetChart:
+    """Return layers as one chart with ``params``.
+
+    Altair takes up the parameters of a layer as those of the chart, and copies a chart that gets some later, with each
+    of its layers, several times over: most of the time that a page takes.
+    """
+    first, *others = layers
+    named = {"name": name} if name else {}
+    return alt.layer(first.add_params(*params), *others, **named)
+
+
 def unit_of(figure: str) -> str:
     """Return the unit of a figure or latency."""
     return METRICS[figure].unit if figure in METRICS else "µs"

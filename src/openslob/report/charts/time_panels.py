@@ -19,6 +19,7 @@ from openslob.report.charts.theme import (
     coloured,
     dashed,
     inline,
+    layered,
     legend_selection,
     selection_opacity,
     shaped,
@@ -122,7 +123,7 @@ def rates(pick_name: str, data: Data, series: Sequence[str], title: str, ends: E
         )
         # The legend has the symbols of the lines: the first layer would make them as pale as the bands.
         drawn.append(with_tips(band, *tips, Tip("low", "lowest"), Tip("high", "highest")))
-    return alt.layer(*drawn).add_params(pick)
+    return layered(*drawn, params=[pick])
 
 
 def bands_known(rows: Sequence[Row]) -> list[str]:
@@ -184,4 +185,4 @@ def cpu(data: Data, whose: str, kinds: Sequence[str], ends: Ends) -> Panel:
     base = with_tips(bare, Tip("kind", "kind"), Tip("value", "% of the host's CPU"), Tip("from_s", "from (s)"))
     host, server = (base.transform_filter(f'datum.kind {sign} "{over_time.SERVER}"') for sign in ("!=", "=="))
     line = server.mark_rule(strokeWidth=3).encode(y=alt.Y("high:Q"))
-    return alt.layer(host.mark_rect().encode(y=y, y2=alt.Y2("high:Q")), line).add_params(pick)
+    return layered(host.mark_rect().encode(y=y, y2=alt.Y2("high:Q")), line, params=[pick])

@@ -147,18 +147,18 @@ def test_the_petals_have_a_line_of_what_storage_gives_alone():
     block = points.points[0].parameters["block_size"]
     ceiling = ceiling_of(record(step(1, 1, 5000.0, block), step(2, 4, 20_000.0, block)), block)
     drawn = petals(points, "pio_read_per_s", ceilings=[ceiling])
-    chart = json.dumps(drawn.panels[0].to_dict())
+    chart = json.dumps(drawn.panels[0].to_dict(validate=False))
     assert '"ceiling": "20260301-120000-raw"' in chart
     assert any("storage alone" in note for note in drawn.notes)
     without = petals(points, "pio_read_per_s")
-    assert '"ceiling"' not in json.dumps(without.panels[0].to_dict())
+    assert '"ceiling"' not in json.dumps(without.panels[0].to_dict(validate=False))
 
 
 def test_ceilings_of_two_block_sizes_are_two_lines():
     points = points_of(sweep())
     both = record(step(1, 1, 5000.0, 8192), step(2, 1, 4000.0, 16384))
     chart = petals(points, "pio_read_per_s", ceilings=[ceiling_of(both, size) for size in (8192, 16384)])
-    text = json.dumps(chart.panels[0].to_dict())
+    text = json.dumps(chart.panels[0].to_dict(validate=False))
     assert '"block": "8 KB"' in text
     assert '"block": "16 KB"' in text
 
