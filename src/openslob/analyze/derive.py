@@ -163,15 +163,16 @@ def measurement_of(record: RunRecord, tables: RunTables) -> Observed:
     """
     # A run whose counters do not belong to its window has intervals of them all the same.
     counted = record.window is not None and record.window.counter_seconds > 0
-    # The samples of waits do not count if they had to end, or did not see all sessions.
-    waits = _waited(tables.waits) if record.waits else {}
+    waits = _waited(tables.waits)
+    # A record without waits that were sampled says that samples had to end, or did not see all sessions.
+    dropped = any(waits.values()) and not record.waits
     facts: dict[str, Any] = {
         "block_size": int(record.engine.get("block_size") or 0),
         "cache_bytes": record.engine.get("cache_bytes"),
         "engine": _engine(tables.engine) if counted else EngineDelta(unknown={EVERY_FIGURE: NOT_COUNTED}),
         "host": _host(tables.host, not record.environment.get("drivers")),
-        "waits": waits,
-        "wait_samples": round(float(_total(tables.waits, SAMPLES))) if waits else 0,
+        "waits": {} if dropped else waits,
+        "wait_samples": 0 if dropped else round(_total(tables.waits, SAMPLES)),
         "timeline": (),
         "direct_io": record.engine.get("direct_io"),
         "local": bool(record.environment.get("local")),
