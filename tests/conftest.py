@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -21,12 +22,13 @@ from altair.utils import schemapi
 from hypothesis import settings
 
 from factories import marks, strangers, subjects, tried, versions
+from factories.derivation import Derivations
 from factories.programs import need_mariadb
 from factories.registries import NotToBeHadError
 from factories.running import load
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer
-from openslob.units import MIB
+from openslob.units import MIB, iso
 
 MakeServer = Callable[..., ManagedServer]
 DSN_VARIABLE = "OPENSLOB_TEST_DSN"
@@ -126,6 +128,24 @@ def _destroy_all() -> None:
     servers = [server for name in registry.known() if (server := registry.find(name))]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda server: server.destroy(), servers))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def derivations() -> Iterator[Derivations]:
+    """The records that tests make on servers."""
+    made = Derivations(since=iso(time.time_ns()))
+    with made.watching():
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def runs_say_what_their_files_say(derivations: Derivations, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every run that a test makes on a server has the figures that follow from its raw files."""
+    on_servers = request.path.parent.name in marks.ON_SERVERS
+    place = request.getfixturevalue("tmp_path") if on_servers and "tmp_path" in request.fixturenames else None
+    yield
+    found = derivations.faults(place)
+    assert found == [] or not on_servers
 
 
 @pytest.fixture(scope="session")

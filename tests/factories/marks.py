@@ -19,6 +19,8 @@ _ENGINES = {
     "galera": "galera",
     "oracle-rig": "mariadb",
 }
+# The folders of tests that start servers.
+ON_SERVERS = ("real", "contract", "faults", "matrix")
 # Files of tests whose words name one engine only by accident, or none.
 _EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}, "test_tls": {"postgresql"}}
 # Started first, since they last longest.
@@ -30,7 +32,7 @@ _LONG_FIRST = (
 
 def mark(item: pytest.Item) -> None:
     """Add the marks of an item."""
-    if item.path.parts[-2] in ("real", "contract", "faults", "matrix"):
+    if item.path.parts[-2] in ON_SERVERS:
         for engine in engines_of(item):
             item.add_marker(engine)
     if group := group_of(item):

@@ -9,41 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy as np
-
-from openslob.analyze.latencies import Latencies
-from openslob.analyze.run_tables import SAMPLES, RunTables
+from openslob.analyze.measure import NOT_KEPT, measure
+from openslob.analyze.run_tables import RunTables
 from openslob.analyze.session_sums import SessionSums
-from openslob.analyze.tables import Array, Intervals, Seconds
-from openslob.counts import SliceCounts
-from openslob.histogram import PERCENTILES, Histogram, bucket_of
-from openslob.measurement import (
-    DEVICE_COUNTERS,
-    EVERY_FIGURE,
-    DeviceIo,
-    EngineDelta,
-    HostDelta,
-    Measurement,
-    Observed,
-    SessionTotals,
-    Window,
-)
+from openslob.histogram import PERCENTILES, Histogram
+from openslob.measurement import Measurement, Observed
 from openslob.method import OpKind
 from openslob.metrics import priced, summary
 from openslob.metrics.cost import price_of
 from openslob.metrics.run_metrics import PACED
 from openslob.metrics.waits import top_events
 from openslob.record.model import Figure, RecordKind, RunRecord, value_of
-from openslob.units import NANOS
-from openslob.workload import Workload
 
 # Sums of fractions depend on their order: an error of the last digits is none.
 _SAME = 1e-9
-_ENGINE_FIELDS = frozenset(EngineDelta().amounts())
-NOT_COUNTED = "the record says that the engine's counters are not those of the window"
-NOT_KEPT = "its raw numbers are not in the record's files"
 _OF_SCHEDULE = "it follows from when sessions woke up, which no raw file has"
 _THINNED = "samples of a load of more than an hour are means of steps"
 
@@ -70,7 +50,7 @@ def derived(record: RunRecord, tables: RunTables, thinned: bool = False) -> list
     """
     if record.window is None:
         return []
-    measured = measurement_of(record, tables)
+    measured = measure(record, tables)
     return [
         *_window(record, measured),
         *_figures(record, measured, thinned),
@@ -154,134 +134,3 @@ def _waits(record: RunRecord, measured: Observed, thinned: bool) -> Iterator[Der
             why = _THINNED if thinned else NOT_KEPT
             recorded = float(getattr(row, name))
             yield Derived(f"waits.{row.event}.{name}", recorded, value, why if value is None else "")
-
-
-def measurement_of(record: RunRecord, tables: RunTables) -> Observed:
-    """Return the measurement that the tables are of; what they do not have is unknown.
-
-    Of the record, only what was asked for and facts such as the block size count, and what it says of its counters.
-    """
-    # A run whose counters do not belong to its window has intervals of them all the same.
-    counted = record.window is not None and record.window.counter_seconds > 0
-    # The samples of waits do not count if they had to end, or did not see all sessions.
-    waits = _waited(tables.waits) if record.waits else {}
-    facts: dict[str, Any] = {
-        "block_size": int(record.engine.get("block_size") or 0),
-        "cache_bytes": record.engine.get("cache_bytes"),
-        "engine": _engine(tables.engine) if counted else EngineDelta(unknown={EVERY_FIGURE: NOT_COUNTED}),
-        "host": _host(tables.host, not record.environment.get("drivers")),
-        "waits": waits,
-        "wait_samples": round(float(_total(tables.waits, SAMPLES))) if waits else 0,
-        "timeline": (),
-        "direct_io": record.engine.get("direct_io"),
-        "local": bool(record.environment.get("local")),
-    }
-    counted_s = _span_s(tables.engine) if counted else 0.0
-    warmup_s = record.window.warmup_s if record.window else 0.0
-    if record.kind is RecordKind.OBSERVATION:
-        # Of a load that is not ours, the window is that of the counters.
-        begin_ns = record.window.load_start_ns if record.window else 0
-        end_ns = tables.zero_ns + round(float(tables.engine.end_s[-1]) * NANOS) if len(tables.engine) else begin_ns
-        return Observed(window=Window(begin_ns, end_ns, counted_s, None, 0.0, warmup_s), **facts)
-    workload = Workload.model_validate(record.spec)
-    begin_ns, end_ns, skew_ms = _load(tables.sessions, workload)
-    return Measurement(
-        workload=workload,
-        data_bytes=int(record.engine.get("data_bytes") or 0),
-        window=Window(begin_ns, end_ns, counted_s, skew_ms, workload.run_time, warmup_s),
-        sessions=_totals(tables.sessions, workload),
-        latency=_histograms(tables.latency, record.latency),
-        response=_histograms(tables.response, record.response),
-        **facts,
-    )
-
-
-def _load(sessions: SessionSums, workload: Workload) -> tuple[int, int, float]:
-    """Return begin and end of the load, in ns, and the ms from the begin of the first session's to the last one's."""
-    paced = workload.target_ops is not None or workload.target_iops is not None
-    sums = sessions.by_number().values()
-    starts = [at for each in sums if (at := each.begin_ns if paced else each.first_op_ns) is not None]
-    begin_ns, end_ns = min(starts, default=0), max((each.end_ns for each in sums), default=0)
-    return begin_ns, end_ns, (max(starts) - begin_ns) / 1e6 if starts else 0.0
-
-
-def _totals(sessions: SessionSums, workload: Workload) -> list[SessionTotals]:
-    totals = [
-        SessionTotals(number, 0, each.counts, each.busy_us, 0.0, each.slices)
-        for number, each in sessions.by_number().items()
-    ]
-    # A session that ended no slice has no row.
-    return totals + [SessionTotals(-1, 0, SliceCounts(), 0.0, 0.0, 0)] * max(workload.total_sessions - len(totals), 0)
-
-
-def _engine(intervals: Intervals) -> EngineDelta:
-    sums = {name: _sum(intervals.value(name)) for name in intervals.names if name in _ENGINE_FIELDS}
-    known: dict[str, Any] = {name: value for name, value in sums.items() if value is not None}
-    return EngineDelta(**known, unknown={EVERY_FIGURE: NOT_KEPT})
-
-
-def _sum(values: Array | None) -> float | None:
-    return None if values is None or bool(np.isnan(values).any()) else float(values.sum())
-
-
-def _span_s(table: Intervals) -> float:
-    return float(table.end_s[-1] - table.begin_s[0]) if len(table) else 0.0
-
-
-def _host(readings: Intervals, alone: bool) -> HostDelta:
-    """Return what the host counted; a driver that was not alone has the others' CPU in files of theirs."""
-    if len(readings) < 2:
-        return HostDelta(0.0, 0, unknown={EVERY_FIGURE: NOT_KEPT})
-    grown = {name: value for name in readings.names if (value := _grown(readings.value(name))) is not None}
-    cpu = {name[9:-2]: value for name, value in grown.items() if name.startswith("host.cpu_")}
-    io: dict[str, Any] = {
-        name: grown[f"device.dev_{name}"] for name in DEVICE_COUNTERS if f"device.dev_{name}" in grown
-    }
-    cores = readings.value("host.cores")
-    return HostDelta(
-        seconds=_span_s(readings),
-        cores=0 if cores is None or np.isnan(cores[-1]) else int(cores[-1]),
-        cpu=cpu or None,
-        server_cpu_s=grown.get("server.server_cpu_s"),
-        sampler_cpu_s=grown.get("sampler.sampler_cpu_s"),
-        server_read_bytes=grown.get("server.server_read_bytes"),
-        server_write_bytes=grown.get("server.server_write_bytes"),
-        package_energy_j=grown.get("energy.package_energy_j"),
-        driver_cpu_s=grown.get("driver.driver_cpu_s") if alone else None,
-        client_cpu_s=grown.get("client.client_cpu_s"),
-        device=DeviceIo("device", **io) if len(io) == len(DEVICE_COUNTERS) else None,
-        unknown={EVERY_FIGURE: NOT_KEPT},
-    )
-
-
-def _grown(values: Array | None) -> float | None:
-    """Return by how much a counter grew; None if it was reset in between."""
-    if values is None or np.isnan(values[0]) or np.isnan(values[-1]):
-        return None
-    known = values[~np.isnan(values)]
-    return float(values[-1] - values[0]) if bool(np.all(np.diff(known) >= 0)) else None
-
-
-def _total(table: Seconds, name: str) -> float:
-    values = table.value(name)
-    return 0.0 if values is None else float(values.sum())
-
-
-def _waited(waits: Seconds) -> dict[str, int]:
-    """Return in how many samples each event was; of a thinned record, means of several samples count as one."""
-    return {event: round(_total(waits, event)) for event in waits.names if event != SAMPLES}
-
-
-def _histograms(tables: Mapping[str, Latencies], recorded: Mapping[str, Mapping[str, Any]]) -> dict[OpKind, Histogram]:
-    found = {}
-    for kind, each in tables.items():
-        totals = each.totals()
-        buckets = np.flatnonzero(totals)
-        longest = float(recorded.get(kind, {}).get("max_us") or 0.0)
-        histogram = Histogram()
-        histogram.add(zip(buckets.tolist(), totals[buckets].astype(int).tolist(), strict=True), 0.0, longest)
-        # The longest operation is in the highest bucket: a percentile is no higher than it.
-        if len(buckets) and bucket_of(longest) != int(buckets[-1]):
-            histogram.max_us = math.inf
-        found[OpKind(kind)] = histogram
-    return found

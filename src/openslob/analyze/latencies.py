@@ -75,9 +75,12 @@ class Latencies:
         for low in range(0, len(self._entries), _PART):
             yield _unpacked(self._entries.cells[0, low : low + _PART])
 
-    def totals(self) -> Array:
-        """Return how many operations fell into each bucket."""
-        found: Array = np.zeros(BUCKETS)
+    def totals(self, until_s: float = math.inf) -> Array:
+        """Return how many operations fell into each bucket, in the units that begin before ``until_s``."""
+        if math.isfinite(until_s):
+            found: Array = self.counts(Steps(0, 1, _MINUTE_S * (int(until_s) // _MINUTE_S + 1), until_s), until_s)[0]
+            return found
+        found = np.zeros(BUCKETS)
         for _, buckets, counts in self.parts():
             found += np.bincount(buckets, counts, BUCKETS)
         return found

@@ -12,6 +12,7 @@ import numpy as np
 from openslob.analyze.heat import CELL_BUCKETS
 from openslob.analyze.latencies import MAX, MIDDLES_US, Latencies, percentiles
 from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.measure import Until
 from openslob.analyze.run_tables import SAMPLES, Duration
 from openslob.analyze.steps import Steps, spread, steps_of
 from openslob.analyze.tables import Array
@@ -204,7 +205,7 @@ class RunView:
         errors = [each.text for each in self._notes_in_time if each.kind == Event.ERROR]
         return self._kept(
             max(VERDICTS_EVERY_S, self._at_s * VERDICTS_SHARE),
-            lambda: verdicts_so_far(self._state.tables, self._record, self._tracks, self._at_s, errors),
+            lambda: verdicts_so_far(self._state.tables, self._record, Until(self._at_s, self._complete_s), errors),
             *("verdicts", len(errors)),
         )
 

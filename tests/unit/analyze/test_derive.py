@@ -8,7 +8,7 @@ import pytest
 from factories.records import physical
 from factories.slices import tables_of_slices
 from factories.tables import table
-from openslob.analyze.derive import _grown, measurement_of
+from openslob.analyze.measure import _grown, measure
 from openslob.counts import COUNTERS
 from openslob.units import NANOS
 
@@ -29,7 +29,7 @@ def test_a_load_at_a_given_rate_begins_with_its_first_session_and_any_other_with
         for at in range(2)
     ]  # fmt: skip
     asked = record.model_copy(update={"spec": {**record.spec, **rate}})
-    window = measurement_of(asked, tables_of_slices(BEGIN, slices)).window
+    window = measure(asked, tables_of_slices(BEGIN, slices)).window
     assert (window.load_start_ns - BEGIN) / NANOS == begin_s
     assert window.start_skew_ms == skew_ms
     assert window.load_seconds == 10 - begin_s

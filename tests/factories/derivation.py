@@ -1,0 +1,98 @@
+"""Every run that a test makes, derived again from its raw files: what the runner says is what they say.
+
+Both are to be one code; until then, this compares them. `NOT_SAID` has what raw files do not say, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from unittest.mock import patch
+
+from openslob.errors import SlobError
+from openslob.metrics.run_metrics import PACED
+from openslob.record import finding, store
+from openslob.record.finding import Kind
+from openslob.record.model import RunRecord
+from openslob.record.store import RunFolder
+from openslob.report.verify import verify
+
+# How deep below a folder of a test records lie: those of the parts of others too.
+_DEPTHS = 4
+
+
+@dataclass(frozen=True)
+class NotSaid:
+    """Figures that the raw files of some runs do not say, and why."""
+
+    figures: frozenset[str]
+    why: str
+    is_of: Callable[[RunRecord], bool] = lambda _: True
+
+
+NOT_SAID = (
+    NotSaid(PACED, "how late sessions woke up, and what was due at the end, is known to the runner alone"),
+    NotSaid(
+        frozenset({"driver_cpu_pct_of_db"}),
+        "the CPU of drivers that run in processes of their own is in no file",
+        lambda record: bool(record.environment.get("drivers")),
+    ),
+)
+
+
+class Derivations:
+    """The records of runs that began at ``since`` or later, as records have it, each of which is looked at once."""
+
+    def __init__(self, since: str) -> None:
+        self._since = since
+        self._found: list[str] = []
+        self._seen: set[Path] = set()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Look at every record that this process finishes within the block, as soon as it is finished.
+
+        A test may have changed what holds for the figures of its runs, until it ends.
+        """
+        finish = RunFolder.finish
+
+        @wraps(finish)
+        def noted(folder: RunFolder, record: RunRecord, report: str = "") -> None:
+            finish(folder, record, report)
+            self._look(folder.path)
+
+        with patch.object(RunFolder, "finish", noted):
+            yield
+
+    def faults(self, place: Path | None) -> list[str]:
+        """Return what differs in the records since the last call, and in those of other processes below a folder."""
+        for depth in range(_DEPTHS):
+            for file in sorted(place.glob("*/" * depth + "run.json")) if place else ():
+                self._look(file.parent)
+        found, self._found = self._found, []
+        return found
+
+    def _look(self, folder: Path) -> None:
+        if folder not in self._seen and not store.running_pid(folder):
+            self._seen.add(folder)
+            self._found += self._faults_of(folder)
+
+    def _faults_of(self, folder: Path) -> Iterator[str]:
+        found = finding.at(folder)
+        if found is None or found.kind is not Kind.RUN:
+            return
+        try:
+            record = store.load(folder)
+        except SlobError:
+            # Of a process that was killed while it wrote.
+            return
+        if record.started_at < self._since:
+            return
+        checked = verify(found)
+        yield from (f"{folder}: {each}" for each in checked.faults)
+        for _, each in checked.unknown:
+            if not any(each.name in known.figures and known.is_of(record) for known in NOT_SAID):
+                yield f"{folder}: {each.name} is not in the raw files: {each.why}"
