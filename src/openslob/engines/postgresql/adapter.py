@@ -105,6 +105,7 @@ class PostgresEngine:
         self._own_work = OwnWork()
         # Given to the server with each connection, where a time limit would end it before it can be set.
         self._options = ""
+        self._version = 0
         self.server_pid: int | None = None
         parameters = _parameters(url)
         self._host = str(parameters.get("host", "localhost"))
@@ -128,7 +129,7 @@ class PostgresEngine:
             try:
                 return self._open(purpose)
             except SlobError as error:
-                option = without_limits(error.__cause__)
+                option = without_limits(error.__cause__, self._version)
                 if not option or option in self._options:
                     raise
                 self._options = f"{self._options} {option}"
@@ -136,6 +137,7 @@ class PostgresEngine:
     def _open(self, purpose: str) -> psycopg.Connection[Any]:
         connection = self._patience.connect(lambda: self._connect(purpose), lambda late: late.close())
         connection.watch = Watch(self._patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
+        self._version = connection.info.server_version
         with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
             override_defaults(connection, always=purpose in _OURS)
         return connection

@@ -26,6 +26,7 @@ Connection = psycopg.Connection[Any]
 WAIT_INTERVAL_S = 2.0
 # How long the server may take to accept that a statement is cancelled which is no longer waited for.
 _CANCEL_S = 0.5
+_ENDS_IDLE_SINCE = 140000
 _T = TypeVar("_T")
 
 # A pooler that uses its server processes in turns gives another one to the second query; the others make sure.
@@ -84,12 +85,14 @@ def restore_path(connection: Connection) -> None:
     connection.execute(read_statements(PACKAGE, "connection")["path_of_role"], {"pid": connection.info.backend_pid})
 
 
-def without_limits(error: BaseException | None) -> str:
+def without_limits(error: BaseException | None, version: int) -> str:
     """Return the option that keeps a time limit from ending a new connection's first statement, as it ended this one's.
 
-    Empty for any other error.
+    Empty for any other error. What the server said may be lost where it ended an idle connection.
     """
     limit = ended_by(error) if isinstance(error, psycopg.Error) else ""
+    if isinstance(error, psycopg.OperationalError) and "server closed the connection" in str(error):
+        limit = "idle_session_timeout" if version >= _ENDS_IDLE_SINCE else ""
     return f"-c {limit}=0" if limit else ""
 
 
