@@ -24,7 +24,8 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,16 @@ import typer
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
+import openslob  # noqa: E402
 from factories.running import slob  # noqa: E402
 from openslob import cli  # noqa: E402
+from openslob.api.parameters import SweptParameters  # noqa: E402
+from openslob.errors import SlobError  # noqa: E402
 from openslob.record import bundle, finding  # noqa: E402
 
 LONGEST_S, MOST_MB = 10, 500
+# A host that is busy with other work gives a process a share of its time.
+_BUSY_TIMES = 6
 RECORDS = sorted((ROOT / "tests" / "fixtures" / "records").glob("*/*/*.json"))
 REPORTS = sorted((ROOT / "tests" / "fixtures" / "awr").glob("*.*"))
 CONFIGURATIONS = sorted((ROOT / "tests" / "fixtures" / "config").rglob("*.*"))
@@ -45,9 +51,39 @@ _ODD: tuple[Any, ...] = (
     None, True, 0, -1, 1e308, 10**30, 10**400, "", "x", "\u202e", "\ud800", "nan", [], {}, [[]], [1, "a"],
     {"a": {}}, "9" * 400,
 )  # fmt: skip
-_PIECES = (b"<", b"</table>", b"<table>", b"\0", b"\xff", b"=", b"[", b"]", b'"', b"'", b"${", b"`", b"\n", b"9" * 50)
+_PIECES = (
+    b"<",
+    b"</table>",
+    b"<table>",
+    b"<table><tr><td>x",
+    b"WORKLOAD REPOSITORY report for\n",
+    b"{",
+    b"a.",
+    b"\0",
+    b"\xff",
+    b"=",
+    b"[",
+    b"]",
+    b'"',
+    b"'",
+    b"${",
+    b"`",
+    b"\n",
+    b"9" * 50,
+)
 _OF_RECORDS = ("show", "list", "report", "export", "verify", "compare", "history", "awr")
 _OF_SERVERS = ("sweep", "run", "endure")
+_OF_PYTHON = (
+    "run", "sweep", "load", "repeat", "endure", "target", "read", "read_endurance", "read_lab", "read_repeated",
+    "read_storage", "history", "compare", "verify", "bundle",
+)  # fmt: skip
+_OF_LOADS = tuple(SweptParameters.__annotations__)
+_NOBODY = "postgresql://u@127.0.0.1:1/d"
+# Options that wait for somebody, or that name what is to be written.
+_NEVER = {
+    "--live", "--open", "--ask-password", "--server-pid", "--output", "-o", "--bundle", "--petals", "--picture",
+    "--png-dir", "--svg-dir",
+}  # fmt: skip
 
 
 class TooSlowError(BaseException):
@@ -56,18 +92,24 @@ class TooSlowError(BaseException):
 
 @contextmanager
 def within(seconds: int) -> Iterator[None]:
-    """Raise TooSlowError in the block after so many seconds."""
+    """Raise TooSlowError in the block after so many seconds of CPU time, or several times as many by the clock."""
 
     def late(_number: int, _frame: object) -> None:
         raise TooSlowError
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
+    clocks = {
+        signal.SIGPROF: (signal.ITIMER_PROF, seconds),
+        signal.SIGALRM: (signal.ITIMER_REAL, _BUSY_TIMES * seconds),
+    }
+    before = {number: signal.signal(number, late) for number in clocks}
+    for clock, limit in clocks.values():
+        signal.setitimer(clock, limit)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (clock, _) in clocks.items():
+            signal.setitimer(clock, 0)
+            signal.signal(number, before[number])
 
 
 def place_in(value: Any, chance: random.Random) -> list[Any]:  # noqa: ANN401 - JSON
@@ -99,7 +141,8 @@ def cut_up(raw: bytes, chance: random.Random) -> bytes:
     """Return bytes with pieces taken out, doubled, or put in."""
     for _ in range(chance.randint(1, 5)):
         at, length = chance.randrange(len(raw) + 1), chance.choice((1, 10, 1000))
-        piece = chance.choice((b"", raw[at : at + length] * 2, chance.choice(_PIECES) * chance.choice((1, 3, 2000))))
+        many = chance.choice((1, 3, 2000, 50_000))
+        piece = chance.choice((b"", raw[at : at + length] * 2, chance.choice(_PIECES) * many))
         raw = raw[:at] + piece + raw[at + length :]
     return raw
 
@@ -152,7 +195,7 @@ def a_configuration(place: Path, chance: random.Random) -> list[str]:
     source = chance.choice(CONFIGURATIONS)
     path = place / source.name
     path.write_bytes(cut_up(source.read_bytes(), chance))
-    return ["check", "--config", str(path), "--target", "postgresql://u@127.0.0.1:1/d"]
+    return ["check", "--config", str(path), "--target", _NOBODY]
 
 
 def words(chance: random.Random) -> str:
@@ -176,13 +219,43 @@ def options(place: Path, chance: random.Random) -> list[str]:
     # Who may answer is nobody, and the place is the case's own.
     ending = ["--results", str(place)]
     if name in _OF_SERVERS:
-        ending += ["--target", "postgresql://u@127.0.0.1:1/d"]
-    never = {"--live", "--open", "--ask-password", "--server-pid", "--output"}
-    return [name, *(each for each in given if each not in never), *ending]
+        ending += ["--target", _NOBODY]
+    return [name, *(each for each in given if each not in _NEVER), *ending]
+
+
+def arguments(place: Path, chance: random.Random) -> list[str]:
+    """Call a function of the interface of Python with any arguments. No command is left to be tried then.
+
+    Of a value whose type an argument does not have, Python says so itself.
+    """
+    name = chance.choice(_OF_PYTHON)
+    known = signature(getattr(openslob, name)).parameters
+    fixed = {"target": _NOBODY, "results": place, "file": place / "it.zip", "progress": False}
+    names = [each.name for each in known.values() if each.kind is not Parameter.VAR_KEYWORD]
+    has_load = any(each.kind is Parameter.VAR_KEYWORD for each in known.values())
+    free = [*(each for each in names if each not in fixed), *(_OF_LOADS if has_load else ())]
+    given = {each: any_value(chance) for each in chance.choices(free, k=chance.randint(1, 4))}
+    given |= {each: value for each, value in fixed.items() if each in names}
+    ahead = [
+        given.pop(each.name) for each in known.values() if each.kind is Parameter.POSITIONAL_ONLY and each.name in given
+    ]
+    try:
+        with within(LONGEST_S), suppress(SlobError, TypeError, AttributeError):
+            getattr(openslob, name)(*ahead, **given)
+    except BaseException as error:
+        error.add_note(f"openslob.{name}(*{ahead!r:.300}, **{given!r:.300})")
+        raise
+    return []
+
+
+def any_value(chance: random.Random) -> Any:  # noqa: ANN401 - anything
+    """Return a value that a caller may give by mistake."""
+    return chance.choice((*_ODD, words(chance), float("nan"), float("inf"), b"x", object(), {1, 2}, range(10**9)))
 
 
 KINDS: dict[str, Callable[[Path, random.Random], list[str]]] = {
     "record": a_record, "bundle": a_bundle, "awr": a_report, "configuration": a_configuration, "options": options,
+    "arguments": arguments,
 }  # fmt: skip
 
 
@@ -197,12 +270,13 @@ def fault_of(seed: int, kind: str) -> tuple[str, list[str]]:
         try:
             command = KINDS[kind](place, chance)
             with within(LONGEST_S):
-                done = slob(*command, cwd=beside)
-        except TooSlowError:
-            return f"took more than {LONGEST_S} s", command
+                done = slob(*command, cwd=beside) if command else None
+        except TooSlowError as error:
+            notes = " ".join(getattr(error, "__notes__", []))
+            return f"took more than {LONGEST_S} s {notes}", command
         except Exception:
             return traceback.format_exc(limit=-3), command
-        if "Traceback" in done.stderr:
+        if done and "Traceback" in done.stderr:
             return done.stderr[-1500:], command
         if left := [path.name for path in beside.iterdir()]:
             return f"wrote {left}", command

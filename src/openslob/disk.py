@@ -41,6 +41,14 @@ def existing_parent(path: Path) -> Path:
     return path if path.exists() else existing_parent(path.parent)
 
 
+def is_there(text: str) -> bool:
+    """Return whether ``text`` is the path of something. What no path can be, such as a text of 300 signs, is not."""
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):
+        return False
+
+
 def require_space(path: Path, needed_bytes: int, purpose: str, reserve_times: int | None = None) -> None:
     """Raise SlobError unless ``needed_bytes`` fit on the file system of ``path`` and a reserve stays free.
 

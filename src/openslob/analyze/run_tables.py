@@ -17,6 +17,7 @@ from openslob.analyze.steps import STEPS_S
 from openslob.analyze.tables import Array, Intervals, Moments, Seconds
 from openslob.analyze.timeline import EngineRow, Span, amounts_between
 from openslob.histogram import bucket_of
+from openslob.method import OpKind
 from openslob.record.cells import Cells
 from openslob.record.raw_csv import Event, Happening
 from openslob.units import NANOS
@@ -36,6 +37,7 @@ FILES = (
 MOST_UNITS = 40_000
 # A part of a file has a few dozen names, or a few dozen moments.
 _MOST_CELLS = 10_000_000
+_KINDS = frozenset(kind.value for kind in OpKind)
 
 
 def unit_for(seconds: float, thinned_s: Iterable[int] = ()) -> int:
@@ -223,6 +225,8 @@ class RunTables:
         kinds, code = cells.names(1)
         for number, kind in enumerate(kinds):
             mine = code == number
+            if kind not in _KINDS:
+                raise ValueError(f"{kind[:20]!r} is no kind of operation")
             if kind not in into:
                 into[kind] = Latencies(self.unit_s)
             into[kind].add(units[mine], buckets[mine], counts[mine], older)

@@ -19,6 +19,7 @@ from openslob.api.records import load as read_folder
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.targets import Server, Target, changed, with_parameters
+from openslob.disk import is_there
 from openslob.engines import registry
 from openslob.errors import UsageError
 from openslob.lab.loads import DEFAULT_CACHE
@@ -146,7 +147,7 @@ def load(
     """
     if path is None:
         return _target(target, config).load(config=config, progress=progress, **parameters)
-    if not Path(path).exists():
+    if not is_there(str(path)):
         raise UsageError(
             f"openslob.load loads data, and {str(path)!r} is not a keyword",
             f"openslob.read({str(path)!r}) reads records, openslob.load(target={str(path)!r}) loads data",

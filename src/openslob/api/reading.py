@@ -14,7 +14,7 @@ from openslob.api.records import find, histories, joined
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.storage_result import StorageResult
-from openslob.disk import scratch_folder
+from openslob.disk import is_there, scratch_folder
 from openslob.errors import SlobError
 from openslob.record import bundle as bundles
 from openslob.record import endurance, finding, lab, repeated, storage
@@ -40,7 +40,7 @@ def read(record: Folder = "latest", *, results: Folder = None) -> Results:
     """
     folder = results_folder(results)
     text = str(record)
-    return joined([find(name, folder) for name in ([text] if Path(text).exists() else text.split(","))])
+    return joined([find(name, folder) for name in ([text] if is_there(text) else text.split(","))])
 
 
 def _one(record: Folder, results: Folder, kind: finding.Kind) -> finding.Found:
@@ -182,7 +182,7 @@ def verify(record: Folder = "latest", *, results: Folder = None) -> Verification
         UsageError: There is no such record.
 
     """
-    path = Path(str(record))
+    path = Path(finding.nameable(str(record)))
     if not bundles.is_bundle(path):
         return verified(finding.one(str(record), results_folder(results)))
     with scratch_folder("verify") as unpacked:

@@ -14,6 +14,7 @@ from openslob.analyze.history import History, server_of
 from openslob.analyze.history import histories as of_records
 from openslob.analyze.latencies import means_us
 from openslob.api.results import Results
+from openslob.disk import is_there
 from openslob.errors import SlobError, UsageError
 from openslob.record import finding, store
 from openslob.record.lab import LAB_FILE
@@ -22,7 +23,6 @@ from openslob.record.lab import load as load_lab
 from openslob.record.model import RunRecord
 from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep
 from openslob.report.tables import counted, tables_of
-
 
 # The files that time lines are made of: of rates alone, and of latencies too.
 _TIMED_RATES = ("slices.csv", "engine.csv")
@@ -72,7 +72,7 @@ def load(path: str | Path, latencies: bool = True) -> Results:
     Without ``latencies``, those of single runs have no interval of their own; to read them takes most of the time.
     """
     folder = Path(path)
-    if not folder.exists():
+    if not is_there(str(path)):
         raise SlobError(f"{folder} does not exist")
     return _load_folder(folder, _TIMED if latencies else _TIMED_RATES)
 
@@ -82,7 +82,7 @@ def find(wanted: str, results: Path) -> Results:
 
     A name means all runs with that name: runs with the same name are repeats.
     """
-    path = Path(wanted)
+    path = Path(finding.nameable(wanted))
     if path.is_dir() and not finding.at(path) and ("/" in wanted or finding.has_records(path)):
         return _load_folder(path)
     problems: list[str] = []

@@ -83,6 +83,7 @@ _PAGE_HEADING = re.compile(r"\n(?:[ \t]*\n)?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?") 
 _RULERS = re.compile(r"(?m)^[ ~]*-{2,}(?: +-{2,})+ *$")
 _QUOTED = re.compile(r"[ \t>|]+")  # quotation marks of mail, or indentation
 _INDENTED = re.compile(r"(?m)^[ \t]+\S")
+_NO_SIGN = re.compile(r"&#[xX]?[0-9a-fA-F]{10,}")  # HTML's number of a sign, but longer than any has
 _HTML_ROW = re.compile(r"</?tr\b", re.IGNORECASE)
 _END = re.compile(r"End\s+of\s+Report")
 _PAGE_TITLE = re.compile(r"AWR (?:RAC |PDB )?Report for (?:DB|PDB):".replace(" ", r"\s+"), re.IGNORECASE)
@@ -126,7 +127,8 @@ def recognise(data: bytes, name: str) -> Source:
             raise ForeignFileError(f"{name}: not an AWR or Statspack report: the file is {description}", _REMEDY)
     if _QUOTED_PRINTABLE.search(data, 0, _MAIL_HEAD):
         data = quopri.decodestring(data)
-    text = without_line_numbers(re.sub(r"\r+\n|\r", "\n", decode(data)).replace("\0", " "), _MARKS)
+    text = _NO_SIGN.sub(" ", re.sub(r"\r+\n|\r", "\n", decode(data)).replace("\0", " "))
+    text = without_line_numbers(text, _MARKS)
     mark = _MARKS.search(text)
     if mark is None:
         raise ForeignFileError(f"{name}: not an AWR or Statspack report: {_describe(text)}", _REMEDY)

@@ -6,9 +6,11 @@ Commands are declared with typer in their files; `finish` puts these classes in 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +18,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.models import CommandInfo
 
 from openslob.cli.output import OUTPUT, Color
+from openslob.errors import UsageError
 
 OUTPUT_PANEL = "Help and output"
 _USUAL_PANEL = "The usual options"
@@ -30,6 +33,7 @@ _USUAL = {
 
 
 _LONGEST_METAVAR = 24
+_WITHOUT_VALUE = re.compile(r"--[\w-]+=")
 # The order of the program's commands in its help.
 _ORDER: list[str] = []
 
@@ -88,6 +92,24 @@ class _Common:
 
 class Command(_Common, TyperCommand):
     """A command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own
+        """Read the words of the command line. UsageError for an empty one: a variable of a script that is not set.
+
+        As a path it would be the present directory, as a server the one that is there by default.
+        """
+        if ctx.allow_interspersed_args:
+            _refuse_empty(args[: args.index("--")] if "--" in args else args)
+        return super().parse_args(ctx, args)
+
+
+def _refuse_empty(words: Sequence[str]) -> None:
+    for before, word in pairwise(("", *words)):
+        if not word or _WITHOUT_VALUE.fullmatch(word):
+            what = (word or before).rstrip("=")
+            raise UsageError(
+                f"{what if what.startswith('-') else 'an argument'} is empty", "give it a value, or leave it out"
+            )
 
 
 class Group(_Common, TyperGroup):

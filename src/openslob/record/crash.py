@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
-from openslob.record.parts import Environment, Facts
+from openslob.record.parts import Asked, Environment
 from openslob.record.store import UNFINISHED, DocumentFolder
 from openslob.record.versions import Format
 
@@ -99,7 +99,7 @@ class CrashRecord(DocumentModel):
     status: Status
     started_at: str
     openslob_version: str
-    asked: Facts
+    asked: Asked
     environment: Environment
     server: Mapping[str, Any] = Field(default_factory=dict)
     guards: tuple[str, ...] = ()

@@ -16,11 +16,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, model_validator
 
 from openslob.record import store
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
-from openslob.record.parts import Course, Load
+from openslob.record.parts import READ, Course, Load
 from openslob.record.raw_csv import Event, last_slice_end_ns, window_facts
 from openslob.record.store import RECORD_FILE, DocumentFolder, running_pid
 from openslob.record.versions import Format
@@ -106,6 +106,13 @@ class EnduranceRecord(DocumentModel):
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_whole(self, info: ValidationInfo) -> Self:
+        """Raise ValueError if a record that is read lacks what follows from its runs."""
+        if info.context is READ and self.judged_segments and not self.summary:
+            raise ValueError("it has judged segments and no summary")
+        return self
 
     @property
     def measured_s(self) -> float:

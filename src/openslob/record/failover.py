@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
-from openslob.record.parts import Facts
+from openslob.record.parts import Asked
 from openslob.record.store import DocumentFolder, cannot_write
 from openslob.record.versions import Format
 
@@ -87,7 +87,7 @@ class FailoverRecord(DocumentModel):
     started_at: str
     openslob_version: str
     targets: tuple[str, ...]
-    asked: Facts
+    asked: Asked
     servers: Mapping[str, Any] = Field(default_factory=dict)
     roles: Mapping[str, str] = Field(default_factory=dict)
     cycles: tuple[FailoverCycle, ...] = ()

@@ -221,9 +221,22 @@ def several(wanted: str, results: Path, tell: Callable[[str], None] = say_nothin
     return [Found(each.kind, each.entry.path) for each in ended]
 
 
-def _at_path(wanted: str, results: Path, kinds: Collection[Kind]) -> Found | None:
+def nameable(wanted: str) -> str:
+    """Return what the user calls a record. UsageError for what can be neither a name nor a path."""
     if not wanted.strip():
         raise UsageError("the name of the record is empty", "give a name, an id, a path or latest")
+    try:
+        Path(wanted).lstat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return wanted
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no file can have it"
+        raise UsageError(f"{wanted[:40]!r} is no name of a record: {why}", "see `slob list`") from None
+    return wanted
+
+
+def _at_path(wanted: str, results: Path, kinds: Collection[Kind]) -> Found | None:
+    nameable(wanted)
     found = at(Path(wanted)) or at(results / wanted)
     if found and found.kind not in kinds:
         raise _other_kind(wanted, found.kind, kinds)

@@ -186,6 +186,8 @@ class LabRecord(DocumentModel):
                 raise ValueError(f"there is no load {name!r}")
             for setting, value in {(each.setting, each.value) for each in self.results} - arms:
                 raise ValueError(f"there is no value {value!r} of {setting!r}")
+            if self.status is Status.COMPLETE and any(each.figures for each in self.runs) and not self.results:
+                raise ValueError("it has runs and no results")
         return self
 
     def load(self, name: str) -> LabLoad:

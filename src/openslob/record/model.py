@@ -154,6 +154,11 @@ class WindowRecord(RecordModel):
     warmup_s: float
 
 
+# The kinds of operations whose latency is in a record if it has any; a SELECT may be a scan.
+_COUNTED = {"update": "updates_total", "scan": "scans_total"}
+_RATES = ("target_ops", "target_iops")
+
+
 def reservations(experimental: str, stand_in: bool) -> tuple[str, ...]:
     """Return what must be known of a server before any figure: that it is no database, that its engine is new."""
     no_database = "No database: the server says that it is a stand-in; its figures are computed, none is measured."
@@ -217,9 +222,20 @@ class RunRecord(DocumentModel):
     notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _of_a_load(self, info: ValidationInfo) -> Self:
+    def _is_whole(self, info: ValidationInfo) -> Self:
+        """Raise ValueError if a record that is read has not what follows from its other parts."""
         if self.kind is RecordKind.RUN:
-            require_load(self.spec, info)
+            require_load(self.spec, info, "spec.")
+        if info.context is READ and self.window is not None:
+            if not self.summary:
+                raise ValueError("it has a window and no summary")
+            if value_of(self.summary, "ops_total") and not self.latency:
+                raise ValueError("it has operations and no latency")
+            if self.latency and any(self.spec.get(name) for name in _RATES) and not self.response:
+                raise ValueError("it has a given rate and no response times")
+            for kind, figure in _COUNTED.items():
+                if value_of(self.summary, figure) and kind not in self.latency:
+                    raise ValueError(f"it has operations of the kind {kind}, and no latency of them")
         return self
 
     @property

@@ -140,6 +140,20 @@ def _has_unit(name: str) -> bool:
     return bool(_UNIT.search(name))
 
 
+class _Asked(BaseModel):
+    sessions: int | None = None
+    cycles: int | None = None
+    rows: int | None = None
+    per_s: Number | None = None
+    latency_limit_us: Number | None = None
+    follow_limit_s: Number | None = None
+    at: str = ""
+    retry: str = ""
+    block_size: Number | None = None
+    size_small: Number | None = None
+    size_large: Number | None = None
+
+
 def _measured_by_name(value: object, is_number: bool = False, where: str = "") -> None:
     """Raise ValueError for something else than a number, or nothing, under a name that ends in a unit."""
     if isinstance(value, dict):
@@ -179,19 +193,24 @@ def _of(shape: Any) -> AfterValidator:  # noqa: ANN401 - as above
     return AfterValidator(check)
 
 
-def require_load(values: Mapping[str, Any], info: ValidationInfo) -> Mapping[str, Any]:
-    """Return the parameters of a load as they are. ValueError if they are read and are not those of one."""
+def require_load(values: Mapping[str, Any], info: ValidationInfo, where: str = "") -> Mapping[str, Any]:
+    """Return the parameters of a load as they are. ValueError if they are read and are not those of one.
+
+    Its text begins with ``where``, the place of the parameters.
+    """
     if info.context is not READ:
         return values
     try:
         Workload.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise ValueError(f"{where}{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     return values
 
 
 Facts = Annotated[Mapping[str, Any], _of(dict[str, Any])]
+# What the command of a record was given.
+Asked = Annotated[Mapping[str, Any], _of(_Asked)]
 Environment = Annotated[Mapping[str, Any], _of(_Environment)]
 EngineFacts = Annotated[Mapping[str, Any], _of(_Engine)]
 Latency = Annotated[Mapping[str, Any], _of(_Latency)]

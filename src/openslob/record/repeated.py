@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, model_validator
 
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
-from openslob.record.parts import Load
+from openslob.record.parts import READ, Load
 from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format
 
@@ -76,6 +76,13 @@ class RepeatedRecord(DocumentModel):
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_whole(self, info: ValidationInfo) -> Self:
+        """Raise ValueError if a record that is read lacks what follows from its runs."""
+        if info.context is READ and self.times and self.status is Status.COMPLETE and not self.summary:
+            raise ValueError("it has runs and no summary")
+        return self
 
     def due_s(self, number: int) -> float:
         """Return when the run with this number, from 1, is due."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
-from openslob.record.parts import Environment, Facts, Latency
+from openslob.record.parts import Asked, Environment, Facts, Latency
 from openslob.record.store import UNFINISHED, DocumentFolder
 from openslob.record.versions import Format
 
@@ -80,7 +80,7 @@ class StorageRecord(DocumentModel):
     status: Status
     started_at: str
     openslob_version: str
-    asked: Facts
+    asked: Asked
     environment: Environment
     place: Facts = Field(default_factory=dict)
     steps: tuple[StorageStep, ...] = ()

@@ -24,6 +24,7 @@ from pydantic import Field
 from openslob.errors import SlobError
 from openslob.record import store
 from openslob.record.model import DocumentModel, RecordModel, Status
+from openslob.record.parts import Load
 from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format, NewerVersionError
 from openslob.units import Extent
@@ -141,7 +142,7 @@ class SweepRecord(DocumentModel):
     started_at: str
     openslob_version: str
     target: str
-    workload: Mapping[str, Any]
+    workload: Load
     grid: Mapping[str, tuple[Value, ...]]
     server_grid: Mapping[str, tuple[Value, ...]] = Field(default_factory=dict)
     effects: Mapping[str, str] = Field(default_factory=dict)

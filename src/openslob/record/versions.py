@@ -58,7 +58,10 @@ class Format(Generic[Record]):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            raise SlobError(f"{source} is damaged at {where!r}: {first['msg']}", RESTORE) from error
+            at = f" at {where!r}" if where else ""
+            raise SlobError(
+                f"{source} is damaged{at}: {first['msg'].removeprefix('Value error, ')}", RESTORE
+            ) from error
 
     def _lift(self, document: Document, version: int, source: str) -> Document:
         for old in range(version, self.version):

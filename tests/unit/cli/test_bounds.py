@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -60,6 +59,27 @@ def test_a_changed_load_is_checked_as_a_given_one():
     assert load.changed(run_time=5).run_time == 5
     with pytest.raises(UsageError, match="run_time"):
         load.changed(run_time=MOST_RUN_S + 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("server", "start", ""), "an argument"),
+        (("server", "start", "--standby-of", ""), "--standby-of"),
+        (("failover", "--target="), "--target"),
+        (("raw", "dd", ""), "an argument"),
+        (("report", "latest", "--png-dir", ""), "--png-dir"),
+    ],
+)
+def test_an_empty_word_is_not_what_is_there_by_default(words, what, tmp_path):
+    done = slob(*words, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, f"slob: {what} is empty; give it a value, or leave it out\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_word_of_an_observed_command_is_its_own(tmp_path):
+    done = slob("observe", "--target", "postgresql://u@127.0.0.1:1/d", "--results", tmp_path, "--", "true", "")
+    assert "empty" not in done.stderr
 
 
 # What a terminal obeys: it begins a command, turns round what follows, hides it.

@@ -54,7 +54,7 @@ FAULTS: dict[str, Callable[[Path], object]] = {
     "text-version": _with(r'(version": )\d+', r'\g<1>"one"'),
     "true-version": _with(r'(version": )\d+', r"\g<1>true"),
     "other-types": lambda file: file.write_text(
-        re.sub(r'("(?:spec|points|asked)": )[{\[]', r"\1 7, [{", file.read_text())
+        re.sub(r'("(?:spec|points|asked|workload|loads)": )[{\[]', r"\1 7, [{", file.read_text())
     ),
 }
 
@@ -99,6 +99,11 @@ KINDS = {
     "run": ("v2/measured", "run.json"),
     "sweep": ("sweep-v1/measured", "sweep.json"),
     "storage": ("storage-v1/dd", "storage.json"),
+    "endurance": ("endurance-v1/measured", "endurance.json"),
+    "repeated": ("repeated-v1/measured", "repeated.json"),
+    "failover": ("failover-v1/measured", "failover.json"),
+    "crash": ("crash-v1/measured", "crash.json"),
+    "lab": ("lab-v1/measured", "lab.json"),
 }
 
 
