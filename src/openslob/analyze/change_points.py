@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -165,26 +166,51 @@ def _probability(
     return higher / (PERMUTATIONS + 1)
 
 
-def _best(distances: _Array, least: int) -> tuple[float, int]:
-    """Return the largest scaled difference of two neighbouring parts, and where the second begins.
+@dataclass(frozen=True)
+class _Splits:
+    """All pairs of neighbouring parts of a series, and what the difference of each pair is divided by and scaled with.
 
-    The first part begins with the series; the second may end before it, so that a change and its end do not hide each
-    other.
+    The first part begins with the series and ends before ``at``; the second may end before the series, at ``end``, so
+    that a change and its end do not hide each other. ``place`` is where the sum of distances up to both is.
     """
-    count = len(distances)
-    sums = np.zeros((count + 1, count + 1))
-    sums[1:, 1:] = distances.cumsum(axis=0).cumsum(axis=1)
-    within = np.diagonal(sums)
+
+    at: NDArray[np.int64]
+    end: NDArray[np.int64]
+    place: NDArray[np.int64]
+    between: _Array
+    within_first: _Array
+    within_second: _Array
+    scale: _Array
+
+
+# All random orders of a series are split in the same ways.
+@lru_cache(maxsize=2)
+def _splits(count: int, least: int) -> _Splits:
     at, end = np.meshgrid(np.arange(least, count - least + 1), np.arange(2 * least, count + 1), indexing="ij")
+    fits = end - at >= least
+    at, end = at[fits], end[fits]
     first, second = at.astype(np.float64), (end - at).astype(np.float64)
-    fits = second >= least
-    second = np.where(fits, second, 2.0)
-    # Of the square of all distances up to `end`, what is left without those within each part, halved.
-    inside_second = within[end] - 2 * sums[at, end] + within[at]
-    between = sums[at, end] - within[at]
-    energy = (
-        2 * between / (first * second) - within[at] / (first * (first - 1)) - inside_second / (second * (second - 1))
+    both = first * second
+    return _Splits(
+        at, end, at * (count + 1) + end, both, first * (first - 1), second * (second - 1), both / (first + second)
     )
-    scaled = np.where(fits, first * second / (first + second) * energy, -np.inf)
+
+
+def _best(distances: _Array, least: int) -> tuple[float, int]:
+    """Return the largest scaled difference of two neighbouring parts, and where the second begins."""
+    count = len(distances)
+    split = _splits(count, least)
+    sums = np.zeros((count + 1, count + 1))
+    np.cumsum(distances.cumsum(axis=0), axis=1, out=sums[1:, 1:])
+    within = np.diagonal(sums)
+    to_both, to_first = sums.ravel()[split.place], within[split.at]
+    # Of the square of all distances up to `end`, what is left without those within each part, halved.
+    inside_second = within[split.end] - 2 * to_both + to_first
+    energy = (
+        2 * (to_both - to_first) / split.between
+        - to_first / split.within_first
+        - inside_second / split.within_second
+    )
+    scaled = split.scale * energy
     best = int(scaled.argmax())
-    return float(scaled.flat[best]), int(at.flat[best])
+    return float(scaled[best]), int(split.at[best])
