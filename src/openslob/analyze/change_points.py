@@ -110,11 +110,11 @@ def _divided(
     tested = _distances(part[1:] - kept * part[:-1] if kept > 0 else part)
     if len(tested) < 2 * least:
         return
-    p = _probability(tested, _best(tested, least)[0], significance, least, random)
+    p = _probability(tested, largest_difference(tested, least)[0], significance, least, random)
     if p > significance:
         return
     # What a value keeps of the one before it blurs a change: its place is that in the series itself.
-    at = _best(_distances(part), least)[1]
+    at = largest_difference(_distances(part), least)[1]
     yield offset + at, p
     yield from _divided(part[:at], offset, significance, least, random)
     yield from _divided(part[at:], offset + at, significance, least, random)
@@ -160,7 +160,7 @@ def _probability(
     higher = 1
     for done in range(1, PERMUTATIONS + 1):
         order = random.permutation(len(distances))
-        higher += _best(distances[np.ix_(order, order)], least)[0] >= statistic
+        higher += largest_difference(distances[np.ix_(order, order)], least)[0] >= statistic
         if higher > enough:
             return higher / (done + 1)
     return higher / (PERMUTATIONS + 1)
@@ -196,7 +196,7 @@ def _splits(count: int, least: int) -> _Splits:
     )
 
 
-def _best(distances: _Array, least: int) -> tuple[float, int]:
+def largest_difference(distances: _Array, least: int) -> tuple[float, int]:
     """Return the largest scaled difference of two neighbouring parts, and where the second begins."""
     count = len(distances)
     split = _splits(count, least)

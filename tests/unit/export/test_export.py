@@ -27,6 +27,7 @@ from openslob.api import find
 from openslob.cli import app
 from openslob.counts import SliceCounts
 from openslob.errors import SlobError
+from openslob.export import tidy
 from openslob.export.hdr import HdrRun, encoded, hdr_log
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import as_csv, as_json, as_parquet, point_rows, run_rows, series_rows
@@ -173,7 +174,7 @@ def giving(rows):
 
 def test_latencies_of_a_second_that_come_in_parts_are_one_histogram(tmp_path):
     rows = [(1, "select", 10, 2), (0, "select", 10, 1), (1, "select", 10, 3), (1, "select", 400, 1)]
-    first, second = read_log(hdr_log([HdrRun("a", 1.0, giving(rows))]), tmp_path / "x.hlog")
+    first, second = read_log(hdr_log([HdrRun("a", 1_772_366_400.25, giving(rows))]), tmp_path / "x.hlog")
     assert (first.get_total_count(), second.get_total_count()) == (1, 6)
 
 
@@ -216,6 +217,13 @@ def test_hdr_histograms_come_back_whole(counts: dict[int, int]) -> None:
     for value in counts:
         same = sum(count for other, count in counts.items() if back.values_are_equivalent(other, value))
         assert back.get_count_at_value(value) == same
+
+
+def test_parquet_says_what_is_missing_before_anything_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(tidy, "find_spec", lambda name: None)
+    result = CliRunner().invoke(app, ["export", "none", "-o", str(tmp_path / "x.parquet"), "--results", str(tmp_path)])
+    assert isinstance(result.exception, SlobError)
+    assert "pyarrow" in str(result.exception)
 
 
 def test_parquet_comes_back_or_says_what_is_missing() -> None:
