@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Array = NDArray[np.float64]
-_Places = NDArray[np.intp]
 
 # A change is reported when fewer than 1 in 100 random orders look so changed: a series of days has many points.
 SIGNIFICANCE = 0.01
@@ -111,11 +110,11 @@ def _divided(
     tested = _distances(part[1:] - kept * part[:-1] if kept > 0 else part)
     if len(tested) < 2 * least:
         return
-    p = _probability(tested, _best(tested, least)[0], significance, least, random)
+    p = _probability(tested, largest_difference(tested, least)[0], significance, least, random)
     if p > significance:
         return
     # What a value keeps of the one before it blurs a change: its place is that in the series itself.
-    at = _best(_distances(part), least)[1]
+    at = largest_difference(_distances(part), least)[1]
     yield offset + at, p
     yield from _divided(part[:at], offset, significance, least, random)
     yield from _divided(part[at:], offset + at, significance, least, random)
@@ -161,39 +160,57 @@ def _probability(
     higher = 1
     for done in range(1, PERMUTATIONS + 1):
         order = random.permutation(len(distances))
-        higher += _best(distances[np.ix_(order, order)], least)[0] >= statistic
+        higher += largest_difference(distances[np.ix_(order, order)], least)[0] >= statistic
         if higher > enough:
             return higher / (done + 1)
     return higher / (PERMUTATIONS + 1)
 
 
-def _best(distances: _Array, least: int) -> tuple[float, int]:
-    """Return the largest scaled difference of two neighbouring parts, and where the second begins.
+@dataclass(frozen=True)
+class _Splits:
+    """All pairs of neighbouring parts of a series, and what the difference of each pair is divided by and scaled with.
 
-    The first part begins with the series; the second may end before it, so that a change and its end do not hide each
-    other.
+    The first part begins with the series and ends before ``at``; the second may end before the series, at ``end``, so
+    that a change and its end do not hide each other. ``place`` is where the sum of distances up to both is.
     """
-    count = len(distances)
-    sums = np.zeros((count + 1, count + 1))
-    sums[1:, 1:] = distances.cumsum(axis=0).cumsum(axis=1)
-    within = np.diagonal(sums)
-    at, end, first, second = _splits(count, least)
-    # Of the square of all distances up to `end`, what is left without those within each part, halved.
-    inside_first, until = within[at], sums[at, end]
-    inside_second = within[end] - 2 * until + inside_first
-    between = until - inside_first
-    energy = (
-        2 * between / (first * second) - inside_first / (first * (first - 1)) - inside_second / (second * (second - 1))
-    )
-    scaled = first * second / (first + second) * energy
-    best = int(scaled.argmax())
-    return float(scaled[best]), int(at[best])
+
+    at: NDArray[np.int64]
+    end: NDArray[np.int64]
+    place: NDArray[np.int64]
+    between: _Array
+    within_first: _Array
+    within_second: _Array
+    scale: _Array
 
 
-@lru_cache(maxsize=4)  # each order of a series asks for the same
-def _splits(count: int, least: int) -> tuple[_Places, _Places, _Array, _Array]:
-    """Return where the second part begins and ends, and the lengths of both parts, for each two neighbouring parts."""
+# All random orders of a series are split in the same ways.
+@lru_cache(maxsize=2)
+def _splits(count: int, least: int) -> _Splits:
     at, end = np.meshgrid(np.arange(least, count - least + 1), np.arange(2 * least, count + 1), indexing="ij")
     fits = end - at >= least
     at, end = at[fits], end[fits]
-    return at, end, at.astype(np.float64), (end - at).astype(np.float64)
+    first, second = at.astype(np.float64), (end - at).astype(np.float64)
+    both = first * second
+    return _Splits(
+        at, end, at * (count + 1) + end, both, first * (first - 1), second * (second - 1), both / (first + second)
+    )
+
+
+def largest_difference(distances: _Array, least: int) -> tuple[float, int]:
+    """Return the largest scaled difference of two neighbouring parts, and where the second begins."""
+    count = len(distances)
+    split = _splits(count, least)
+    sums = np.zeros((count + 1, count + 1))
+    np.cumsum(distances.cumsum(axis=0), axis=1, out=sums[1:, 1:])
+    within = np.diagonal(sums)
+    to_both, to_first = sums.ravel()[split.place], within[split.at]
+    # Of the square of all distances up to `end`, what is left without those within each part, halved.
+    inside_second = within[split.end] - 2 * to_both + to_first
+    energy = (
+        2 * (to_both - to_first) / split.between
+        - to_first / split.within_first
+        - inside_second / split.within_second
+    )
+    scaled = split.scale * energy
+    best = int(scaled.argmax())
+    return float(scaled[best]), int(split.at[best])

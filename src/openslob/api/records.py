@@ -25,8 +25,8 @@ from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep
 from openslob.report.tables import counted, tables_of
 
 # The files that time lines are made of: of rates alone, and of latencies too.
-_TIMED_RATES = ("slices.csv", "engine.csv")
-_TIMED = (*_TIMED_RATES, "latency.csv", "response.csv")
+RATES = ("slices.csv", "engine.csv")
+TIMED = (*RATES, "latency.csv", "response.csv")
 
 
 def histories(
@@ -66,31 +66,31 @@ def histories(
     return wanted
 
 
-def load(path: str | Path, latencies: bool = True) -> Results:
+def load(path: str | Path, files: Collection[str] = TIMED) -> Results:
     """Read all runs in the folder of a run, of a sweep, or of several of both. SlobError when there are none.
 
-    Without ``latencies``, those of single runs have no interval of their own; to read them takes most of the time.
+    Figures of single runs have intervals from these ``files`` alone: to read all takes most of the time.
     """
     folder = Path(path)
     if not is_there(str(path)):
         raise SlobError(f"{folder} does not exist")
-    return _load_folder(folder, _TIMED if latencies else _TIMED_RATES)
+    return _load_folder(folder, files)
 
 
-def find(wanted: str, results: Path) -> Results:
+def find(wanted: str, results: Path, files: Collection[str] = TIMED) -> Results:
     """Read the runs that a command's argument names: a path, an id, a name, the beginning of either, or ``latest``.
 
-    A name means all runs with that name: runs with the same name are repeats.
+    A name means all runs with that name: runs with the same name are repeats. ``files`` are as in `load`.
     """
     path = Path(finding.nameable(wanted))
     if path.is_dir() and not finding.at(path) and ("/" in wanted or finding.has_records(path)):
-        return _load_folder(path)
+        return _load_folder(path, files)
     problems: list[str] = []
     folders = [found.folder for found in finding.several(wanted, results, problems.append)]
     if len(folders) == 1:
-        found = _load_folder(folders[0])
+        found = _load_folder(folders[0], files)
     else:
-        found = replace(joined([_load_folder(folder) for folder in folders]), name=wanted)
+        found = replace(joined([_load_folder(folder, files) for folder in folders]), name=wanted)
     return replace(found, problems=(*problems, *found.problems))
 
 
@@ -105,7 +105,7 @@ def joined(several: Sequence[Results]) -> Results:
     return Results(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, *of_one)
 
 
-def _load_folder(path: Path, files: Collection[str] = _TIMED) -> Results:
+def _load_folder(path: Path, files: Collection[str] = TIMED) -> Results:
     if path.is_file() or any(os.path.lexists(path / name) for name in (store.RECORD_FILE, store.SLICES)):
         folder = path if path.is_dir() else path.parent
         return Results(folder.name, (run_of(folder, store.load(path), files=files),), (folder,))
@@ -172,7 +172,7 @@ def run_of(
     folder: Path,
     record: RunRecord,
     given: Mapping[str, ParameterValue] | None = None,
-    files: Collection[str] = _TIMED,
+    files: Collection[str] = TIMED,
 ) -> Run:
     """Return a run with its time line, made of these files; ``given`` are parameters that a sweep set."""
     if record.window is None:

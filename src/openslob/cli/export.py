@@ -6,13 +6,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from openslob import api
-from openslob.analyze.run_tables import RunTables
+from openslob.api.records import TIMED
 from openslob.cli import completion
 from openslob.cli.common_options import PRICE, RESULTS, refuse_price
 from openslob.cli.console import notify, write_file
@@ -25,7 +26,7 @@ from openslob.record import bundle as bundles
 from openslob.record import finding, lab
 from openslob.report.format import without_controls
 from openslob.report.lab import lab_rows
-from openslob.report.tables import tables_of
+from openslob.report.tables import read_latencies, unit_of
 from openslob.units import NANOS, format_bytes
 
 
@@ -93,12 +94,16 @@ def export(
         return
     refuse_picture(output, "an export is a table", "to draw the records: slob report RECORD --png-dir DIR")
     chosen = ExportFormat.JSON if as_json else form or _by_ending(output)
+    if chosen is ExportFormat.PARQUET:
+        tidy.require_parquet()
     labs = _labs(records, results, per)
     if labs:
         refuse_price(price, finding.Kind.LAB)
         _write(_table([row for each in labs for row in lab_rows(lab.load(each.path))], chosen), output)
         return
-    found = api.joined([api.find(name, results) for name in records])
+    # A log is of the files themselves.
+    files = () if chosen is ExportFormat.HDR else TIMED
+    found = api.joined([api.find(name, results, files) for name in records])
     for problem in found.problems:
         notify(problem)
     found = found.at_price(price) if price else found
@@ -167,25 +172,17 @@ def _table(rows: Sequence[Mapping[str, Any]], form: ExportFormat) -> str | bytes
 
 
 def _hdr_runs(found: api.Results) -> list[HdrRun]:
-    measured = [(record, folder) for record, folder in zip(found.records, found.folders, strict=True) if record.window]
-    runs = [
-        HdrRun(record.id, record.window.load_start_ns / NANOS, _latencies(tables), record.reservations, tables.unit_s)
-        for record, folder in measured
-        if record.window
-        for tables in [tables_of(folder, record, ("latency.csv", "response.csv"))]
-    ]
-    if not any(run.latency for run in runs):
-        raise SlobError("there is no latency over time in these records")
-    return runs
-
-
-def _latencies(tables: RunTables) -> list[tuple[int, str, int, int]]:
-    """Return the service times and, for a run at a given rate, the response times as kind ``…-response``."""
-    kinds = {**tables.latency, **{f"{kind}-response": each for kind, each in tables.response.items()}}
     return [
-        (unit * tables.unit_s, kind, bucket, count)
-        for kind, each in kinds.items()
-        for unit, bucket, count in zip(*(column.tolist() for column in each.entries), strict=True)
+        HdrRun(
+            record.id,
+            record.window.load_start_ns / NANOS,
+            partial(read_latencies, folder, unit_s),
+            record.reservations,
+            unit_s,
+        )
+        for record, folder in zip(found.records, found.folders, strict=True)
+        if record.window
+        for unit_s in [unit_of(folder, record.window.load_seconds)]
     ]
 
 

@@ -11,6 +11,7 @@ import typer
 
 from openslob import api
 from openslob.analyze.curves.points import Run
+from openslob.api.records import RATES, TIMED
 from openslob.cli.common_options import PRICE, RECORD_JSON, RESULTS, refuse_price
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
@@ -114,7 +115,7 @@ def _runs(folder: Path, record: SweepRecord, price: str | None) -> Sequence[Run]
         return ()
     try:
         # The table of the points has intervals of rates alone.
-        found = api.load(folder, latencies=bool(record.figures or record.against))
+        found = api.load(folder, TIMED if record.figures or record.against else RATES)
     except UsageError as error:  # every run is lost: what the sweep itself says is left
         notify(str(error))
         return ()

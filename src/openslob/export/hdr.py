@@ -12,9 +12,15 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
+from openslob.errors import SlobError
 from openslob.histogram import middle_us
 
 _COOKIE = 0x1C849313
@@ -24,27 +30,32 @@ _DIGITS = 3
 _SUB_BITS = 11
 _LOWEST_NS = 1
 _HIGHEST_NS = 3600 * 10**9
+# Gets the second, the kind, the buckets and the counts of some latencies, in any order.
+Give = Callable[[int, str, NDArray[np.int64], NDArray[np.int64]], None]
 _NS_PER_US = 1000
 _NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
 class HdrRun:
-    """A run to export: id, start in seconds since the epoch, and second, kind, bucket and count of its latencies.
+    """A run to export: id, start in seconds since the epoch, and what reads its latencies.
 
-    Each second is the first one of ``interval_s`` seconds.
+    Each second that ``read`` gives is the first one of ``interval_s`` seconds.
     ``reservations`` are what must be known before any figure; the log begins with them.
     """
 
     id: str
     start_s: float
-    latency: Sequence[tuple[int, str, int, int]]
+    read: Callable[[Give], None]
     reservations: Sequence[str] = ()
     interval_s: int = 1
 
 
 def hdr_log(runs: Sequence[HdrRun]) -> str:
-    """Return the log. A line's tag is its kind of operation; with several runs the run's id and a slash precede it."""
+    """Return the log. A line's tag is its kind of operation; with several runs the run's id and a slash precede it.
+
+    SlobError if no run has latencies.
+    """
     base = min((run.start_s for run in runs), default=0.0)
     head = [
         "#[Latencies of openslob runs, in ns]",
@@ -58,6 +69,8 @@ def hdr_log(runs: Sequence[HdrRun]) -> str:
         for run in runs
         for (second, kind), counts in _intervals(run)
     ]
+    if not lines:
+        raise SlobError("there is no latency over time in these records")
     return "\n".join([*head, *lines]) + "\n"
 
 
@@ -69,13 +82,27 @@ def encoded(counts: Mapping[int, int]) -> bytes:
     return struct.pack(">ii", _COMPRESSED_COOKIE, len(compressed)) + compressed
 
 
-def _intervals(run: HdrRun) -> list[tuple[tuple[int, str], dict[int, int]]]:
-    intervals: dict[tuple[int, str], dict[int, int]] = {}
-    for second, kind, bucket, count in run.latency:
-        counts = intervals.setdefault((second, kind), {})
-        value = min(round(middle_us(bucket) * _NS_PER_US), _HIGHEST_NS)
-        counts[value] = counts.get(value, 0) + count
-    return sorted(intervals.items())
+def _intervals(run: HdrRun) -> Iterator[tuple[tuple[int, str], dict[int, int]]]:
+    """Yield the latencies of each second and kind in their order, by value."""
+    # Those of a week would fill the memory; compressed they don't.
+    kept: dict[tuple[int, str], list[bytes]] = {}
+
+    def give(second: int, kind: str, buckets: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        kept.setdefault((second, kind), []).append(zlib.compress(np.stack([buckets, counts]).tobytes(), 1))
+
+    run.read(give)
+    for key, parts in sorted(kept.items()):
+        found: Counter[int] = Counter()
+        for part in parts:
+            buckets, counts = np.frombuffer(zlib.decompress(part), np.int64).reshape(2, -1).tolist()
+            for bucket, count in zip(buckets, counts, strict=True):
+                found[_value_ns(bucket)] += count
+        yield key, found
+
+
+@cache
+def _value_ns(bucket: int) -> int:
+    return min(round(middle_us(bucket) * _NS_PER_US), _HIGHEST_NS)
 
 
 def _line(tag: str, start_s: float, interval_s: int, counts: Mapping[int, int]) -> str:
@@ -85,9 +112,9 @@ def _line(tag: str, start_s: float, interval_s: int, counts: Mapping[int, int]) 
 
 def _runs(counts: Mapping[int, int]) -> Iterator[int]:
     """Yield the counts by ascending index, and each gap between them as its negative length."""
-    by_index: dict[int, int] = {}
+    by_index: Counter[int] = Counter()
     for value, count in counts.items():
-        by_index[_index(value)] = by_index.get(_index(value), 0) + count
+        by_index[_index(value)] += count
     at = 0
     for index, count in sorted(by_index.items()):
         if index > at:

@@ -10,6 +10,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 
 from openslob.analyze.curves.points import LATENCIES, Parameters, ParameterValue, Point, Run, latency_of
 from openslob.analyze.curves.series import PointSet, Series
@@ -144,13 +145,18 @@ def as_json(document: object) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def require_parquet() -> None:
+    """Raise SlobError when the library for Parquet is not installed: before anything is read for it."""
+    if not find_spec("pyarrow"):
+        raise SlobError("Parquet needs pyarrow, which is not installed", "pip install 'openslob[parquet]'")
+
+
 def as_parquet(rows: Sequence[Mapping[str, Cell]]) -> bytes:
     """Return a Parquet file. SlobError when the library for it is not installed."""
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - large, and an extra
-        import pyarrow.parquet as pq  # noqa: PLC0415
-    except ImportError as error:
-        raise SlobError("Parquet needs pyarrow, which is not installed", "pip install 'openslob[parquet]'") from error
+    require_parquet()
+    import pyarrow as pa  # noqa: PLC0415 - large, and an extra
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     target = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(list(rows)), target)
     return target.getvalue()

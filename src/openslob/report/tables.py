@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from threading import Lock
 
+import numpy as np
+
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import FILES, RunTables, engine_rows, steps_of, unit_for
+from openslob.analyze.tables import Moments
 from openslob.analyze.timeline import EngineRow, Span, in_steps
 from openslob.analyze.trace import Trace, trace_of
 from openslob.errors import SlobError
 from openslob.record.arrays import read_whole
+from openslob.record.cells import Cells
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import RESTORE, Event, event_rows
 from openslob.units import NANOS
@@ -70,13 +75,36 @@ def _identity(path: Path) -> tuple[int, ...]:
 
 
 def _empty(folder: Path, begin_ns: int, offset_ns: int, seconds: float) -> RunTables:
-    events = event_rows(folder)
-    thinned_ns = [each.wall_ns + offset_ns - begin_ns for each in events if each.kind == Event.STEP_S]
+    thinned_ns = [each.wall_ns + offset_ns - begin_ns for each in event_rows(folder) if each.kind == Event.STEP_S]
+    return RunTables(begin_ns, offset_ns, unit_of(folder, seconds), min(thinned_ns, default=inf) / NANOS)
+
+
+def unit_of(folder: Path, seconds: float) -> int:
+    """Return the unit, in seconds, in which the load of so many seconds that is recorded in ``folder`` is kept."""
     try:
-        unit_s = unit_for(seconds, steps_of(events))
+        return unit_for(seconds, steps_of(event_rows(folder)))
     except ValueError as error:
         raise SlobError(f"{folder / 'events.csv'} is damaged: {error}", RESTORE) from error
-    return RunTables(begin_ns, offset_ns, unit_s, min(thinned_ns, default=inf) / NANOS)
+
+
+def read_latencies(folder: Path, unit_s: int, give: Callable[[int, str, Moments, Moments], None]) -> None:
+    """Read the service times and, of a run at a given rate, the response times as kind ``…-response``, part by part.
+
+    ``give`` gets the first second of a unit, the kind, and buckets and counts: of a unit several times if it is in
+    several parts. Those of a week would fill the memory.
+    """
+
+    def take(ending: str, file: str, columns: Sequence[str], cells: Cells) -> None:
+        part = RunTables(0, unit_s=unit_s)
+        part.take(file, columns, cells)
+        for kind, each in (part.latency or part.response).items():
+            units, buckets, counts = each.entries
+            starts = np.flatnonzero(np.append(True, units[1:] != units[:-1]))
+            for begin, end in pairwise([*starts.tolist(), len(units)]):
+                give(int(units[begin]) * unit_s, f"{kind}{ending}", buckets[begin:end], counts[begin:end])
+
+    for file, ending in (("latency.csv", ""), ("response.csv", "-response")):
+        read_whole(folder / file, partial(take, ending, file))
 
 
 def tables_of(folder: Path, record: RunRecord, files: Collection[str] = FILES) -> RunTables:

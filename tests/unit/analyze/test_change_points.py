@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openslob.analyze.change_points import change_points, correlation
+from openslob.analyze.change_points import LEAST_PART, change_points, correlation, largest_difference
 
 
 def noisy(*levels: tuple[float, int], spread: float = 3.0) -> list[float]:
@@ -93,3 +93,25 @@ def test_a_long_series_is_compared_in_groups() -> None:
 @pytest.mark.parametrize("series", [[], [1.0], [1.0, 2.0, 3.0, 4.0, 5.0], [5.0] * 30])
 def test_too_short_and_constant_series_have_none(series: list[float]) -> None:
     assert change_points(series) == []
+
+
+@pytest.mark.parametrize("count", [6, 7, 20, 33])
+def test_the_largest_difference_is_that_of_the_definition(count):
+    values = np.random.default_rng(count).normal(100, 5, count)
+
+    def mean(a, b):
+        return float(np.abs(a[:, None] - b[None, :]).mean())
+
+    def within(part):
+        return mean(part, part) * len(part) / (len(part) - 1)
+
+    def difference(a, b):
+        return len(a) * len(b) / (len(a) + len(b)) * (2 * mean(a, b) - within(a) - within(b))
+
+    sizes = {
+        (difference(values[:at], values[at:end]), at)
+        for at in range(LEAST_PART, count - LEAST_PART + 1)
+        for end in range(at + LEAST_PART, count + 1)
+    }
+    size, at = largest_difference(np.abs(values[:, None] - values[None, :]), LEAST_PART)
+    assert (pytest.approx(size), at) == max(sizes)

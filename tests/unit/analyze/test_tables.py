@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openslob.analyze.tables import Intervals
+from openslob.analyze.tables import Grid, Intervals
 
 
 def put(found: Intervals, *intervals: tuple[float, float, float], name: str = "reads", older: bool = False) -> None:
@@ -44,3 +44,13 @@ def test_an_interval_that_ends_as_the_last_one_or_the_first_does_has_more_values
     both = rows(found, "reads", "writes")
     assert both == [(1, 2, pytest.approx(np.nan, nan_ok=True), 5), (2, 3, 20, 6), (3, 4, 30, 7),
                     (4, 5, pytest.approx(np.nan, nan_ok=True), 8)]  # fmt: skip
+
+
+def test_a_table_has_room_only_once_it_grows():
+    table = Grid(0.0)
+    table.codes([str(row) for row in range(1000)])
+    table.grow(0, 3)
+    assert (table._cells.shape, len(table)) == ((1000, 3), 3)
+    table.grow(1, 0)
+    table.grow(0, 1)
+    assert table._cells.shape[1] > len(table) == 5

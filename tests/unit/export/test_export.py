@@ -8,6 +8,7 @@ import json
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
@@ -26,6 +27,7 @@ from openslob.api import find
 from openslob.cli import app
 from openslob.counts import SliceCounts
 from openslob.errors import SlobError
+from openslob.export import tidy
 from openslob.export.hdr import HdrRun, encoded, hdr_log
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import as_csv, as_json, as_parquet, point_rows, run_rows, series_rows
@@ -160,6 +162,27 @@ def read_log(text: str, path: Path) -> list[HdrHistogram]:
     return found
 
 
+def giving(rows):
+    """Return what gives these latencies one by one."""
+
+    def read(give):
+        for second, kind, bucket, count in rows:
+            give(second, kind, np.array([bucket]), np.array([count]))
+
+    return read
+
+
+def test_latencies_of_a_second_that_come_in_parts_are_one_histogram(tmp_path):
+    rows = [(1, "select", 10, 2), (0, "select", 10, 1), (1, "select", 10, 3), (1, "select", 400, 1)]
+    first, second = read_log(hdr_log([HdrRun("a", 1_772_366_400.25, giving(rows))]), tmp_path / "x.hlog")
+    assert (first.get_total_count(), second.get_total_count()) == (1, 6)
+
+
+def test_a_log_without_latencies_is_none():
+    with pytest.raises(SlobError, match="no latency over time"):
+        hdr_log([HdrRun("a", 1.0, giving([]))])
+
+
 def test_hdr_log_gives_the_same_percentiles(tmp_path: Path) -> None:
     ours = Histogram()
     rows = []
@@ -167,7 +190,7 @@ def test_hdr_log_gives_the_same_percentiles(tmp_path: Path) -> None:
         ours.add({bucket_of(us): 7}, 7 * us, us)
         rows.append((0, "select", bucket_of(us), 7))
     rows.append((1, "update", bucket_of(55), 3))
-    log = hdr_log([HdrRun("a", 1_772_366_400.25, rows)])
+    log = hdr_log([HdrRun("a", 1_772_366_400.25, giving(rows))])
     first, second = read_log(log, tmp_path / "x.hlog")
     assert (first.get_total_count(), second.get_total_count()) == (56, 3)
     for share in (0.5, 0.9, 0.99):
@@ -178,9 +201,9 @@ def test_hdr_log_gives_the_same_percentiles(tmp_path: Path) -> None:
 
 
 def test_a_log_begins_with_what_must_be_known_of_the_server():
-    log = hdr_log([HdrRun("a", 1.0, [(0, "select", 10, 1)], ("No database.", "Experimental."))])
+    log = hdr_log([HdrRun("a", 1.0, giving([(0, "select", 10, 1)]), ("No database.", "Experimental."))])
     assert log.splitlines()[2:4] == ["#[a: No database.]", "#[a: Experimental.]"]
-    assert "Experimental" not in hdr_log([HdrRun("a", 1.0, [(0, "select", 10, 1)])])
+    assert "Experimental" not in hdr_log([HdrRun("a", 1.0, giving([(0, "select", 10, 1)]))])
 
 
 @given(st.dictionaries(st.integers(1, HOUR_NS), st.integers(1, 2**40), min_size=1, max_size=30))
@@ -194,6 +217,13 @@ def test_hdr_histograms_come_back_whole(counts: dict[int, int]) -> None:
     for value in counts:
         same = sum(count for other, count in counts.items() if back.values_are_equivalent(other, value))
         assert back.get_count_at_value(value) == same
+
+
+def test_parquet_says_what_is_missing_before_anything_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(tidy, "find_spec", lambda name: None)
+    result = CliRunner().invoke(app, ["export", "none", "-o", str(tmp_path / "x.parquet"), "--results", str(tmp_path)])
+    assert isinstance(result.exception, SlobError)
+    assert "pyarrow" in str(result.exception)
 
 
 def test_parquet_comes_back_or_says_what_is_missing() -> None:

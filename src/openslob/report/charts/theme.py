@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 
 from openslob.analyze.curves.points import RESPONSE_PREFIX
 from openslob.metrics import METRICS
@@ -78,8 +79,12 @@ class FigureNames:
 
 
 def inline(rows: Iterable[Any]) -> alt.InlineData:
-    """Return rows as the data of a chart. Altair copies lists with each step of a chart, but keeps a tuple as it is."""
-    return alt.InlineData(values=tuple(rows))
+    """Return rows as the data of a chart. Altair copies lists with each step of a chart, but keeps a tuple as it is.
+
+    Thousands of rows are not compared with its schema; tests do that with every picture.
+    """
+    with debug_mode(False):
+        return alt.InlineData(values=tuple(rows))
 
 
 def layered(
