@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from itertools import pairwise
 from math import inf
 from pathlib import Path
 from threading import Lock
-
-import numpy as np
 
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import FILES, RunTables, engine_rows, steps_of, unit_for
@@ -98,10 +95,8 @@ def read_latencies(folder: Path, unit_s: int, give: Callable[[int, str, Moments,
         part = RunTables(0, unit_s=unit_s)
         part.take(file, columns, cells)
         for kind, each in (part.latency or part.response).items():
-            units, buckets, counts = each.entries
-            starts = np.flatnonzero(np.append(True, units[1:] != units[:-1]))
-            for begin, end in pairwise([*starts.tolist(), len(units)]):
-                give(int(units[begin]) * unit_s, f"{kind}{ending}", buckets[begin:end], counts[begin:end])
+            for unit, buckets, counts in each.by_unit():
+                give(unit * unit_s, f"{kind}{ending}", buckets, counts)
 
     for file, ending in (("latency.csv", ""), ("response.csv", "-response")):
         read_whole(folder / file, partial(take, ending, file))
