@@ -141,7 +141,9 @@ class Workload(BaseModel):
     its heading in help and documentation.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False, defer_build=True
+    )
 
     # data
     schemas: int = Field(

@@ -207,9 +207,7 @@ def largest_difference(distances: _Array, least: int) -> tuple[float, int]:
     # Of the square of all distances up to `end`, what is left without those within each part, halved.
     inside_second = within[split.end] - 2 * to_both + to_first
     energy = (
-        2 * (to_both - to_first) / split.between
-        - to_first / split.within_first
-        - inside_second / split.within_second
+        2 * (to_both - to_first) / split.between - to_first / split.within_first - inside_second / split.within_second
     )
     scaled = split.scale * energy
     best = int(scaled.argmax())

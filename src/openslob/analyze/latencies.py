@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -84,6 +85,13 @@ class Latencies:
         for _, buckets, counts in self.parts():
             found += np.bincount(buckets, counts, BUCKETS)
         return found
+
+    def by_unit(self) -> Iterator[tuple[int, Moments, Moments]]:
+        """Yield each unit with its buckets and counts."""
+        units, buckets, counts = self.entries
+        starts = np.flatnonzero(np.append(True, units[1:] != units[:-1])[: len(units)])
+        for begin, end in pairwise([*starts.tolist(), len(units)]):
+            yield int(units[begin]), buckets[begin:end], counts[begin:end]
 
     def between(self, low: int, high: int) -> tuple[Moments, Moments, Moments]:
         """Return the same of the units from ``low`` to before ``high``."""

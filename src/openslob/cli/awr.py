@@ -119,7 +119,9 @@ EVENTS = Annotated[
         metavar="EVENT", help="Wait event for the sets with events and for --petals; 'all' for all of them; repeatable."
     ),
 ]
-FORM = Annotated[AwrFormat | None, typer.Option("--format", "-f", help="Default: by the ending of --output, else a table.")]
+FORM = Annotated[
+    AwrFormat | None, typer.Option("--format", "-f", help="Default: by the ending of --output, else a table.")
+]
 SORT = Annotated[
     str,
     typer.Option(

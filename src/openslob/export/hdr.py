@@ -12,13 +12,11 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-
-import numpy as np
-from numpy.typing import NDArray
 
 from openslob.errors import SlobError
 from openslob.histogram import middle_us
@@ -31,7 +29,7 @@ _SUB_BITS = 11
 _LOWEST_NS = 1
 _HIGHEST_NS = 3600 * 10**9
 # Gets the second, the kind, the buckets and the counts of some latencies, in any order.
-Give = Callable[[int, str, NDArray[np.int64], NDArray[np.int64]], None]
+Give = Callable[[int, str, Sequence[int], Sequence[int]], None]
 _NS_PER_US = 1000
 _NS_PER_MS = 1e6
 
@@ -87,15 +85,15 @@ def _intervals(run: HdrRun) -> Iterator[tuple[tuple[int, str], dict[int, int]]]:
     # Those of a week would fill the memory; compressed they don't.
     kept: dict[tuple[int, str], list[bytes]] = {}
 
-    def give(second: int, kind: str, buckets: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-        kept.setdefault((second, kind), []).append(zlib.compress(np.stack([buckets, counts]).tobytes(), 1))
+    def give(second: int, kind: str, buckets: Sequence[int], counts: Sequence[int]) -> None:
+        kept.setdefault((second, kind), []).append(zlib.compress(array("q", [*buckets, *counts]).tobytes(), 1))
 
     run.read(give)
-    for key, parts in sorted(kept.items()):
+    for key in sorted(kept):
         found: Counter[int] = Counter()
-        for part in parts:
-            buckets, counts = np.frombuffer(zlib.decompress(part), np.int64).reshape(2, -1).tolist()
-            for bucket, count in zip(buckets, counts, strict=True):
+        for part in kept.pop(key):
+            both = array("q", zlib.decompress(part))
+            for bucket, count in zip(both[: len(both) // 2], both[len(both) // 2 :], strict=True):
                 found[_value_ns(bucket)] += count
         yield key, found
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from itertools import pairwise
 from math import inf
 from pathlib import Path
 from threading import Lock
 
-import numpy as np
-
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import FILES, RunTables, engine_rows, steps_of, unit_for
-from openslob.analyze.tables import Moments
 from openslob.analyze.timeline import EngineRow, Span, in_steps
 from openslob.analyze.trace import Trace, trace_of
 from openslob.errors import SlobError
@@ -87,7 +83,7 @@ def unit_of(folder: Path, seconds: float) -> int:
         raise SlobError(f"{folder / 'events.csv'} is damaged: {error}", RESTORE) from error
 
 
-def read_latencies(folder: Path, unit_s: int, give: Callable[[int, str, Moments, Moments], None]) -> None:
+def read_latencies(folder: Path, unit_s: int, give: Callable[[int, str, Sequence[int], Sequence[int]], None]) -> None:
     """Read the service times and, of a run at a given rate, the response times as kind ``…-response``, part by part.
 
     ``give`` gets the first second of a unit, the kind, and buckets and counts: of a unit several times if it is in
@@ -98,10 +94,8 @@ def read_latencies(folder: Path, unit_s: int, give: Callable[[int, str, Moments,
         part = RunTables(0, unit_s=unit_s)
         part.take(file, columns, cells)
         for kind, each in (part.latency or part.response).items():
-            units, buckets, counts = each.entries
-            starts = np.flatnonzero(np.append(True, units[1:] != units[:-1]))
-            for begin, end in pairwise([*starts.tolist(), len(units)]):
-                give(int(units[begin]) * unit_s, f"{kind}{ending}", buckets[begin:end], counts[begin:end])
+            for unit, buckets, counts in each.by_unit():
+                give(unit * unit_s, f"{kind}{ending}", buckets.tolist(), counts.tolist())
 
     for file, ending in (("latency.csv", ""), ("response.csv", "-response")):
         read_whole(folder / file, partial(take, ending, file))

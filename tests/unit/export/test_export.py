@@ -8,7 +8,6 @@ import json
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
@@ -167,7 +166,7 @@ def giving(rows):
 
     def read(give):
         for second, kind, bucket, count in rows:
-            give(second, kind, np.array([bucket]), np.array([count]))
+            give(second, kind, [bucket], [count])
 
     return read
 
