@@ -42,11 +42,20 @@ _PARAMETER_IN_TEXT = re.compile(
 )
 _SECRET_KEY = re.compile(r"(passwd|password|pwd|secret)$", re.IGNORECASE)
 # Options of other programs: their next word is a secret, it is behind a sign, or attached; a port is all digits.
-_SECRET_NAME = r"--?[\w-]*(?:passw(?:or)?d|passwd|pwd|secret|token|credential|api-?key|access-?key|auth)[\w-]*"
+_SECRET_NAME = (
+    r"(?:--?[\w-]*(?:passw(?:or)?d|passwd|passphrase|pwd|secret|token|credential|api-?key|access-?key|auth)[\w-]*"
+    r"|--?(?:[\w-]*-)?(?:pass|pw))"
+)
+# A line of a protocol, such as Authorization: Bearer X.
+_HEADER = re.compile(
+    r"^([\"']?[\w-]*(?:authorization|token|secret|api-?key|cookie|password)[\w-]*\s*:\s*)\S.*", re.I | re.DOTALL
+)
+# As Oracle's programs take it: NAME/PASSWORD@SERVICE.
+_BEHIND_SLASH = re.compile(r"^([\w$#]+/)[^\s/@]+(@\S*)$")
 _SECRET_OPTION = re.compile(_SECRET_NAME, re.IGNORECASE)
 _SECRET_GIVEN = re.compile(rf"({_SECRET_NAME}[=:])\S", re.IGNORECASE)
 _ATTACHED = re.compile(r"(-p)(?!\d+$)[^-\s]")
-_BEHIND_COLON = re.compile(r"^((?:-u)?[^\s:/]+:)\S.*$")
+_BEHIND_COLON = re.compile(r"^((?:-u|--(?:proxy-)?user=)?[^\s:/]+:)\S.*$")
 # A word of the command line that may contain a password, however it is written.
 _MAY_CONTAIN_PASSWORD = re.compile(
     r":.*@|:/.*[?:]|(?:passw|pwd|secret|token|scram)[^=\s]*\s*=", re.IGNORECASE | re.DOTALL
@@ -168,7 +177,8 @@ def redact_words(words: Sequence[str]) -> list[str]:
     """Return the words of another program's command line with stars for what its options say is a secret.
 
     Options are known by their names (``--password X``, ``--token=X``), and two by their use: ``-pX`` has a password
-    attached, unless it is a port, and ``-u NAME:X`` has one behind the colon. Hiding too much does no harm.
+    attached, unless it is a port, and ``-u NAME:X`` has one behind the colon. A word with blanks may be a script, whose
+    words are looked at in the same way. Hiding too much does no harm.
     """
     shown: list[str] = []
     before = ""
@@ -181,13 +191,13 @@ def redact_words(words: Sequence[str]) -> list[str]:
 def _word_after(before: str, word: str) -> str:
     if _SECRET_OPTION.fullmatch(before) and not word.startswith("-"):
         return STARS
-    if before in ("-u", "--user", "--proxy-user", "-U"):
-        return _BEHIND_COLON.sub(rf"\1{STARS}", word)
-    if named := _SECRET_GIVEN.match(word):
-        return f"{named[1]}{STARS}"
-    if attached := _ATTACHED.match(word):
-        return f"{attached[1]}{STARS}"
-    return _BEHIND_COLON.sub(rf"\1{STARS}", word) if word.startswith("-u") else word
+    if len(parts := re.split(r"(\s+)", word)) > 1 and not _HEADER.match(word):
+        parts[::2] = redact_words(parts[::2])
+        return "".join(parts)
+    if given := _HEADER.match(word) or _SECRET_GIVEN.match(word) or _ATTACHED.match(word) or _BEHIND_SLASH.match(word):
+        return f"{given[1]}{STARS}{given[2]}" if given.re is _BEHIND_SLASH else f"{given[1]}{STARS}"
+    has_user = before in ("-u", "--user", "--proxy-user", "-U") or word.startswith(("-u", "--user=", "--proxy-user="))
+    return _BEHIND_COLON.sub(rf"\1{STARS}", word) if has_user else word
 
 
 def redact_document(value: object) -> object:

@@ -33,3 +33,23 @@ from openslob.secrets import redact_words
 def test_words_that_are_secrets_are_stars(words: str, shown: str) -> None:
     assert redact_words(words.split()) == shown.split()
     assert "SECRET" not in " ".join(redact_words(words.split()))
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["sh", "-c", "mysql -pSECRET -u root"], ["sh", "-c", "mysql -p*** -u root"]),
+        (["sh", "-c", "load  --token HIDDEN\nrest"], ["sh", "-c", "load  --token ***\nrest"]),
+        (["sh", "-c", "curl -u root:HIDDEN http://h"], ["sh", "-c", "curl -u root:*** http://h"]),
+        (["curl", "-H", "Authorization: Bearer HIDDEN"], ["curl", "-H", "Authorization: ***"]),
+        (["curl", "--header", "X-Api-Key: HIDDEN"], ["curl", "--header", "X-Api-Key: ***"]),
+        (["sqlplus", "scott/HIDDEN@db"], ["sqlplus", "scott/***@db"]),
+        (["load", "--user=root:HIDDEN"], ["load", "--user=root:***"]),
+        (["load", "--db-pw", "HIDDEN"], ["load", "--db-pw", "***"]),
+        (["load", "--pass", "HIDDEN"], ["load", "--pass", "***"]),
+        (["psql", "-c", "SELECT a / b FROM t"], ["psql", "-c", "SELECT a / b FROM t"]),
+        (["load", "--passes", "3", "--bypass", "x"], ["load", "--passes", "3", "--bypass", "x"]),
+    ],
+)
+def test_a_script_in_a_word_and_other_forms_of_secrets(words: list[str], shown: list[str]) -> None:
+    assert redact_words(words) == shown

@@ -52,6 +52,7 @@ _ALWAYS_BYTES = 16 * 1024**2
 _RESERVE_TIMES = 64
 # Files of a record's folder that are no part of it: its lock, and a page that is made of it.
 _LEFT_OUT = frozenset({store.MARKER_FILE, "report.html"})
+_RENAME = "rename it, or move it elsewhere"
 _NOT_OURS = "name a file that `slob export --bundle` wrote"
 
 
@@ -104,6 +105,11 @@ def save(found: Found, path: Path) -> str:
     # With manifest and packages.
     if len(files) + 2 > MOST_FILES:
         raise SlobError(f"{folder} has {len(files):,} files: a bundle has at most {MOST_FILES:,}")
+    for each in files:
+        if not _is_harmless(_name_in(folder, each)):
+            raise SlobError(
+                f"{each} can't be in a bundle: its name or its folder's has signs that verify refuses", _RENAME
+            )
     require_space(path.parent, sum(each.stat().st_size for each in files) // 4, "a bundle", _RESERVE_TIMES)
     refuse_planted(path)
     temporary = path.with_name(f".slob-{token_hex(8)}.tmp")
@@ -114,6 +120,8 @@ def save(found: Found, path: Path) -> str:
             # What shrinks to so little would be refused where it comes from others.
             with temporary.open("wb") as file:
                 _write(file, found, files, zipfile.ZIP_STORED)
+            if not _is_safe_size(temporary):
+                raise SlobError(f"{folder} is too large for a bundle, which unpacks to at most {MOST_BYTES:,} bytes")
         seal = _seal(temporary)
         temporary.replace(path)
     except OSError as error:
@@ -130,6 +138,11 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
+def _name_in(folder: Path, path: Path) -> str:
+    """Return the name that a file of a record has in its bundle."""
+    return f"{RECORD}/{folder.name}/{path.relative_to(folder).as_posix()}"
+
+
 def _is_safe_size(path: Path) -> bool:
     with zipfile.ZipFile(path) as archive:
         return _is_fit(archive, path.stat().st_size)
@@ -139,7 +152,7 @@ def _write(file: BinaryIO, found: Found, paths: list[Path], compression: int) ->
     folder, files = found.folder, dict[str, BundledFile]()
     with zipfile.ZipFile(file, "w", compression) as archive:
         for path in paths:
-            name = f"{RECORD}/{folder.name}/{path.relative_to(folder).as_posix()}"
+            name = _name_in(folder, path)
             files[name] = _add(archive, name, path)
         files[LOCK] = _add_text(archive, LOCK, _packages())
         manifest = Manifest(
@@ -150,7 +163,9 @@ def _write(file: BinaryIO, found: Found, paths: list[Path], compression: int) ->
             platform=platform.platform(),
             files=files,
         )
-        _add_text(archive, MANIFEST, json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False))
+        text = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False)
+        if _add_text(archive, MANIFEST, text).bytes > MOST_MANIFEST_BYTES:
+            raise SlobError(f"{folder} has too many files with long names for a bundle", _RENAME)
         archive.comment = b"sha256:" + b"0" * 64
 
 

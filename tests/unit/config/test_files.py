@@ -201,3 +201,22 @@ def test_the_file_of_another_user_is_not_obeyed(home):
 
 def test_a_file_that_is_nested_too_deeply_is_one_line(home):
     assert error_of("a = " + "[" * 200_000) == "slob.toml: it is nested too deeply"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a." * 50_000 + "b = 1", "it has a key of more than 100 parts"),
+        ("['a' . " + '"a".' * 50_000 + "b]", "it has a key of more than 100 parts"),
+        ("#" * 1_000_001, "it has 1,000,001 characters, and may have 1,000,000"),
+        ("a = " + "9" * 5000, "it has a number of thousands of digits"),
+    ],
+)
+def test_a_file_that_would_be_read_for_minutes_is_one_line(home, text, why):
+    assert error_of(text) == f"slob.toml: {why}"
+
+
+def test_many_hosts_are_no_long_key(home):
+    hosts = ",".join(f"db{number}.europe.example.org" for number in range(60))
+    here(f'target = "postgresql://u@{hosts}/d"\n')
+    assert settings() == {"target": f"postgresql://u@{hosts}/d"}

@@ -229,6 +229,28 @@ def test_another_archive_is_no_bundle(tmp_path: Path) -> None:
         bundle.unpack(file, tmp_path / "out")
 
 
+@pytest.mark.parametrize("name", ["b*.txt", "c\\d.txt", "x\u202e.txt", "con:.txt", 'a"b/x.txt'])
+def test_a_file_that_would_not_be_unpacked_is_not_packed(tmp_path: Path, name: str) -> None:
+    folder = shutil.copytree(MEASURED, tmp_path / "record")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).touch()
+    with pytest.raises(SlobError, match="can't be in a bundle: its name") as error:
+        made(tmp_path, folder)
+    assert str(folder) in str(error.value)
+    assert not (tmp_path / "it.slob.zip").exists()
+
+
+def test_a_bundle_has_the_same_limits_where_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "MOST_BYTES", 1000)
+    with pytest.raises(SlobError, match="too large for a bundle"):
+        made(tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setattr(bundle, "MOST_MANIFEST_BYTES", 100)
+    with pytest.raises(SlobError, match="too many files"):
+        made(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_python_writes_bundles_and_checks_them(tmp_path: Path) -> None:
     file = tmp_path / "figures.slob.zip"
     sha256 = openslob.bundle(MEASURED, file)
