@@ -7,10 +7,11 @@ its counters, and the longest operation of each kind. What the files do not have
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from openslob.measurement import (
 )
 from openslob.method import OpKind
 from openslob.record.model import RecordKind, RunRecord
+from openslob.record.raw_csv import Event, Happening
 from openslob.units import NANOS
 from openslob.workload import Workload
 
@@ -43,6 +45,9 @@ NOT_COUNTED = "the record says that the engine's counters are not those of the w
 NOT_KEPT = "its raw numbers are not in the record's files"
 _ENGINE_FIELDS = frozenset(EngineDelta().amounts())
 SERVER_CPU = "server.server_cpu_s"
+_OF_ENGINE = "engine."
+# Sums of fractions depend on their order.
+_ROUNDING = 1e-10
 _CPU, _DEV = "host.cpu_", ".dev_"
 _NOTHING = SessionTotals(-1, 0, SliceCounts(), 0.0, 0.0, 0)
 # Time lines of more points would not change what is judged, and cost time.
@@ -85,8 +90,14 @@ class _Part:
         return None if values is None else values[: self.count]
 
 
-def measure(record: RunRecord, tables: RunTables, until: Until | None = None, errors: Sequence[str] = ()) -> Observed:
-    """Return what was measured, by the tables of the load; ``until`` a moment of it while it goes on.
+def measure(
+    record: RunRecord,
+    tables: RunTables,
+    totals: Mapping[str, float] = MappingProxyType({}),
+    until: Until | None = None,
+    errors: Sequence[str] = (),
+) -> Observed:
+    """Return what was measured, by the tables of the load and its totals; ``until`` a moment of it while it goes on.
 
     ValueError if its parameters are not known.
     """
@@ -100,7 +111,7 @@ def measure(record: RunRecord, tables: RunTables, until: Until | None = None, er
     facts: dict[str, Any] = {
         "block_size": int(record.engine.get("block_size") or 0),
         "cache_bytes": record.engine.get("cache_bytes"),
-        "engine": _engine(engine) if is_counted else EngineDelta(unknown={EVERY_FIGURE: NOT_COUNTED}),
+        "engine": _engine(engine, totals) if is_counted else EngineDelta(unknown={EVERY_FIGURE: NOT_COUNTED}),
         "host": _host(host, not record.environment.get("drivers")),
         "waits": {} if dropped else waits,
         "wait_samples": 0 if dropped else round(_total(tables.waits, SAMPLES)),
@@ -165,10 +176,39 @@ def _work_ends(tables: RunTables, until: Until) -> Array:
     return ends[: int(np.searchsorted(ends[:known], min(until.at_s, until.complete_s), side="right"))]
 
 
-def _engine(part: _Part) -> EngineDelta:
-    sums = {name: _sum(part.value(name)) for name in part.table.names if name in _ENGINE_FIELDS}
-    known: dict[str, Any] = {name: value for name, value in sums.items() if value is not None}
+def totals_beside(measured: Observed, tables: RunTables) -> dict[str, float]:
+    """Return the totals that are not the sums of the intervals in the tables, by the names that they have in events.
+
+    The counters of a session go with it: intervals before that can be of the test's sessions alone, and the whole
+    window of all.
+    """
+    if not measured.window.counter_seconds or not len(tables.engine):
+        return {}
+    sums = _sums(_Part.of(tables.engine, math.inf))
+    known = {name: value for name, value in measured.engine.amounts().items() if value is not None}
+    return {
+        _OF_ENGINE + name: value
+        for name, value in known.items()
+        if name not in sums or not math.isclose(value, sums[name], rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+    }
+
+
+def totals_in(events: Iterable[Happening]) -> dict[str, float]:
+    """Return the totals in events, by name. ValueError if one is no number."""
+    pairs = [each.text.rpartition(" ")[::2] for each in events if each.kind == Event.TOTAL]
+    return {name: float(value) for name, value in pairs}
+
+
+def _engine(part: _Part, totals: Mapping[str, float]) -> EngineDelta:
+    whole = {name.removeprefix(_OF_ENGINE): value for name, value in totals.items() if name.startswith(_OF_ENGINE)}
+    counted = {**_sums(part), **whole}
+    known: dict[str, Any] = {name: value for name, value in counted.items() if name in _ENGINE_FIELDS}
     return EngineDelta(**known, unknown={EVERY_FIGURE: NOT_KEPT})
+
+
+def _sums(part: _Part) -> dict[str, float]:
+    sums = {name: _sum(part.value(name)) for name in part.table.names}
+    return {name: value for name, value in sums.items() if value is not None}
 
 
 def _sum(values: Array | None) -> float | None:

@@ -55,7 +55,7 @@ def verdicts_so_far(tables: RunTables, record: RunRecord, until: Until, errors: 
     if not np.any(tables.engine.end_s <= until.at_s):
         return later
     try:
-        measured = measure(record, tables, until, errors)
+        measured = measure(record, tables, until=until, errors=errors)
     except ValueError:
         # A later version may have parameters that this one does not know: it can't judge such a run.
         return later

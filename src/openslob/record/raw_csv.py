@@ -49,7 +49,7 @@ class Event(StrEnum):
 
     ``BEGIN_NS`` is its begin by the server's clock, ``PLANNED_S`` its planned length (0: none), ``CLOCK_OFFSET_NS`` the
     server's clock minus the driver's. ``STEP_S`` is written in a long window: from here on, a row is about so many
-    seconds.
+    seconds. ``TOTAL`` is a number of the whole window, by its name, that is not the sum of rows: see `totals`.
     """
 
     PHASE = "phase"
@@ -59,6 +59,7 @@ class Event(StrEnum):
     PLANNED_S = "planned_s"
     CLOCK_OFFSET_NS = "clock_offset_ns"
     STEP_S = "step_s"
+    TOTAL = "total"
 
 
 class Happening(NamedTuple):

@@ -13,6 +13,7 @@ from openslob.analyze import repeated as repeats
 from openslob.analyze.curves.points import Run, points
 from openslob.analyze.curves.series import latency_figure
 from openslob.analyze.derive import Derived, derived
+from openslob.analyze.measure import totals_in
 from openslob.analyze.operation_order import OperationOrder
 from openslob.errors import SlobError
 from openslob.record import endurance, lab, repeated, store, sweep
@@ -21,7 +22,7 @@ from openslob.record.bundle import Opened
 from openslob.record.cells import Cells
 from openslob.record.finding import Found, Kind
 from openslob.record.model import DocumentModel, RecordKind, RunRecord
-from openslob.record.raw_csv import TEXTS, Event, event_rows
+from openslob.record.raw_csv import RESTORE, TEXTS, Event, event_rows
 from openslob.report.endurance import with_figures
 from openslob.report.folding import folded
 from openslob.report.format import wrapped
@@ -239,8 +240,12 @@ def _checked_run(folder: Path, record: RunRecord) -> RunCheck:
         for name in _READ:
             read_whole(folder / name, _read_through)
     tables = tables_of(folder, record)
-    thinned = any(each.kind == Event.STEP_S for each in event_rows(folder))
-    numbers = tuple(derived(record, tables, thinned))
+    events = event_rows(folder)
+    try:
+        totals = totals_in(events)
+    except ValueError as error:
+        raise SlobError(f"{folder / 'events.csv'} is damaged: {error}", RESTORE) from error
+    numbers = tuple(derived(record, tables, totals, any(each.kind == Event.STEP_S for each in events)))
     if record.kind is not RecordKind.RUN:
         return RunCheck(record.id, record.spec.get("seed"), numbers, slices=tables.sessions.slices)
     order = order_of(folder, record)

@@ -13,12 +13,14 @@ from typing import Any
 from openslob._version import __version__
 from openslob.analyze.build_record import build_observation, build_record
 from openslob.analyze.load_kinds import LOAD_KINDS
+from openslob.analyze.measure import totals_beside
 from openslob.analyze.trace import Trace
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
 from openslob.errors import SlobError
 from openslob.measurement import Measurement, Observed
 from openslob.record.model import RecordKind, RunRecord, Status
+from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder, record_id
 from openslob.report.tables import course_of, read_tables
 from openslob.units import NANOS, iso
@@ -85,12 +87,17 @@ class RecordBuilder:
         return build_observation(measured, trace, **self._identity(status))
 
     def _trace(self, measured: Observed, folder: RunFolder) -> Trace | None:
-        """Return the course of the load; None, with a note, if the raw files can't be read back."""
+        """Return the course of the load; None, with a note, if the raw files can't be read back.
+
+        What those do not add up to is written into them.
+        """
         window = measured.window
         offset_ns = round(float(self.environment.get("server_clock_offset_s") or 0) * NANOS)
         folder.raw.flush()
         try:
             tables = read_tables(folder.path, window.load_start_ns, offset_ns, window.load_seconds)
+            for name, value in totals_beside(measured, tables).items():
+                folder.raw.event(Event.TOTAL, f"{name} {value!r}")
             return course_of(folder.path, tables, window.load_seconds, LOAD_KINDS[self._kind].publishes_late)
         except (SlobError, OSError) as error:
             self.notes.append(f"the course of the load is unknown: {error}")

@@ -172,6 +172,23 @@ def test_a_run_without_figures_has_raw_files_that_can_be_read(tmp_path: Path, na
     assert f"{name} is damaged" in fault
 
 
+def with_event(folder: Path, text: str) -> Path:
+    """Copy the record, with a total among its events."""
+    shutil.copytree(MEASURED, folder)
+    with (folder / "events.csv").open("a") as file:
+        file.write(f"1795365151518000000,total,{text}\n")
+    return folder
+
+
+def test_what_the_engine_counted_of_the_whole_window_takes_precedence_over_its_intervals(tmp_path: Path) -> None:
+    found = checked(with_event(tmp_path / "more", "engine.read_requests 1.5"))
+    (reads,) = (each.value for _, each in found.every if each.name == "pio_read_per_s")
+    assert 0 < (reads or 0) < 1
+    assert "pio_read_per_s" in {each.name for _, each in found.differing}
+    (fault,) = checked(with_event(tmp_path / "none", "engine.read_requests x")).faults
+    assert "events.csv is damaged" in fault
+
+
 def test_a_latency_without_a_mean_has_none_to_compare(tmp_path: Path) -> None:
     folder = tmp_path / "measured"
     shutil.copytree(MEASURED, folder)

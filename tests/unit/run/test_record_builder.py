@@ -3,8 +3,10 @@
 from types import SimpleNamespace
 
 from factories.measurements import measurement
+from openslob.analyze.measure import totals_in
 from openslob.engines.facts import ServerFacts
 from openslob.record.model import Status
+from openslob.record.raw_csv import event_rows
 from openslob.record.store import RunFolder
 from openslob.run.record_builder import RecordBuilder
 from openslob.workload import Workload
@@ -50,3 +52,18 @@ def test_what_was_measured_ends_complete_stopped_or_failed_with_the_same_words(t
             record = run.with_figures(made, folder)
         assert (record.status, record.sources) == (status, {"seed": "flag"})
         assert record.summary
+
+
+def test_counters_that_intervals_do_not_add_up_to_are_in_the_raw_files_too(tmp_path):
+    run, made = builder(), measurement()
+    begin, counted = made.window.load_start_ns, made.engine.amounts()
+    assert counted["read_requests"]
+    assert counted["read_time_us"]
+    with RunFolder.begin(tmp_path, run.without_figures(Status.FAILED)) as folder:
+        # The time of reads is that of the test's sessions, until one of them is gone.
+        halves = {name: value / 2 for name, value in counted.items() if value is not None}
+        for number, factor in enumerate((1.0, 0.9)):
+            values = {**halves, "read_time_us": halves["read_time_us"] * factor}
+            folder.raw.engine(begin + number * 10**9, begin + (number + 1) * 10**9, values)
+        run.with_figures(made, folder)
+    assert totals_in(event_rows(folder.path)) == {"engine.read_time_us": counted["read_time_us"]}
