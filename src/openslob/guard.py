@@ -1,7 +1,7 @@
 """A guard ends the programs that this process has started when this process is gone, even killed (SIGKILL).
 
-It is a shell beside them that waits for the end of a pipe of which only this process has the other end. PR_SET_PDEATHSIG
-would end a program and none of its children, and would do so when the thread that started it ends.
+It is a shell beside them that waits for the end of a pipe of which only this process has the other end. The kernel's
+PR_SET_PDEATHSIG would end a program and none of its children, and would do so when the thread that started it ends.
 """
 
 from __future__ import annotations

@@ -135,14 +135,18 @@ def started(server: ForeignServer) -> Iterator[ForeignServer]:
 
 
 @contextmanager
-def relay(port, change=None):
-    """A TCP port that leads to another, as ssh -L makes; ``change`` is applied to the first thing the server says."""
+def relay(port, change=None, log=lambda _: None):
+    """A TCP port that leads to another, as ssh -L makes; ``change`` is applied to the first thing the server says.
+
+    ``log`` gets all that goes through, in both directions.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
     ends = []
 
     def pump(source, sink, change=None):
         try:
             while data := source.recv(65536):
+                log(data)
                 sink.sendall(change(data) if change else data)
                 change = None
         except OSError:

@@ -367,16 +367,6 @@ def test_a_refused_connection_says_what_to_do(foreign):
         assert "connection to server" not in str(refused.value)
 
 
-def test_a_statement_that_a_time_limit_ends_says_what_to_do(foreign):
-    """It waits for a lock on what it reads: however quick the server is, it takes longer than the limit."""
-    url = foreign.url("app", "bench", options="-c%20statement_timeout%3D300")
-    with psycopg.connect(foreign.url(database="bench")) as other:
-        other.execute("LOCK TABLE pg_catalog.pg_settings")
-        with pytest.raises(SlobError, match="timeout; a time limit of role") as refused:
-            engine_for(url).facts()
-    assert "connection to server" not in str(refused.value)
-
-
 def test_a_role_whose_transactions_are_read_only_is_told_before_the_run(foreign):
     url = foreign.url("app", "bench", options="-c%20default_transaction_read_only%3Don")
     found = {finding.name: finding for finding in engine_for(url).findings(Workload(**SMALL))}

@@ -142,7 +142,9 @@ def test_a_workload_whose_tables_are_in_use_is_refused_in_one_line(pg_server, tm
     try:
         with psycopg.connect(url) as other:
             other.execute("SELECT * FROM slob_workload.pgbench_tellers")
-            done = slob("observe", "--target", pg_server.name, "--results", tmp_path, "--workload", "tpcb", "--for", "1s")
+            done = slob(
+                "observe", "--target", pg_server.name, "--results", tmp_path, "--workload", "tpcb", "--for", "1s"
+            )
     finally:
         ask(url, "DROP SCHEMA slob_workload CASCADE")
     assert "slob_workload is in use by server process" in complaint(done.returncode, done.stderr)

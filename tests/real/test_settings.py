@@ -30,7 +30,12 @@ PAGE = (ROOT / "docs" / "settings.md").read_text()
 UNDISTURBED = " ".join(
     f"-c {setting}"
     for setting in (
-        *("statement_timeout=0", "idle_session_timeout=0", "transaction_timeout=0", "default_transaction_read_only=off"),
+        *(
+            "statement_timeout=0",
+            "idle_session_timeout=0",
+            "transaction_timeout=0",
+            "default_transaction_read_only=off",
+        ),
         *("session_preload_libraries=", "search_path=public"),
     )
 )
@@ -101,7 +106,9 @@ class Mariadb:
         self.url = server.status().url
 
     def ask(self, statement, *values):
-        undisturbed = "SET max_statement_time = 0, tx_read_only = 0, max_session_mem_used = 9223372036854775807, sql_mode = ''"
+        undisturbed = (
+            "SET max_statement_time = 0, tx_read_only = 0, max_session_mem_used = 9223372036854775807, sql_mode = ''"
+        )
         with pymysql.connect(**parse(self.url).arguments, autocommit=True, init_command=undisturbed) as connection:
             cursor = connection.cursor()
             cursor.execute(statement, values)

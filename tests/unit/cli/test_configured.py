@@ -19,7 +19,7 @@ from openslob.cli.configured import configured
 from openslob.config.parameters import Setting
 from openslob.engines import registry
 from openslob.engines.facts import DataState
-from openslob.errors import SlobError, UsageError
+from openslob.errors import DeniedError, SlobError, UsageError
 from openslob.workload import DataSpec, Workload
 
 SECRET = "hunter2"
@@ -201,10 +201,15 @@ def test_a_run_takes_what_is_loaded_and_says_so(capsys):
     assert capsys.readouterr().err == "slob: data: SCHEMAS=8, as loaded\n"
 
 
-@table("state", [None, SlobError("permission denied"), replace(STATE, spec=DataSpec(0, 0, 0, False))])
+@table("state", [None, DeniedError("permission denied"), replace(STATE, spec=DataSpec(0, 0, 0, False))])
 def test_without_known_data_the_defaults_stay(state):
     found = resolved_on(state)
     assert (found.workload, set(found.sources.values())) == (Workload(), {"default"})
+
+
+def test_known_data_are_not_guessed_when_the_server_can_t_say():
+    with pytest.raises(SlobError, match="time limit"):
+        resolved_on(SlobError("a time limit ended it"))
 
 
 def test_all_commands_with_records_or_targets_have_a_profile():

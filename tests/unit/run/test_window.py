@@ -199,6 +199,15 @@ def test_no_rate_by_a_clock_that_the_sessions_saw_set_back():
     assert (seconds, counted.unknown) == (0, {"*": "the server's clock was set back by 0.60 s during the run"})
 
 
+def test_counters_that_were_reset_span_no_time():
+    class Reset:
+        def engine_delta(self, _before, _after):
+            return EngineDelta(unknown={"*": "the server's statistics were reset during the run"})
+
+    counted, seconds = counted_between(Reset(), reading(0, 0), reading(20, 500), BEGIN + NANOS)
+    assert (seconds, list(counted.unknown)) == (0, ["*"])
+
+
 @table(("late_ns", "framed"), [(-NANOS, True), (0, True), (1, False), (NANOS // 2, False)])
 def test_no_rate_of_counters_that_were_first_read_after_the_load_had_begun(late_ns, framed):
     before, after = reading(0, 0), reading(20, 500)

@@ -139,7 +139,7 @@ def findings(
 
 
 def in_the_way(connection: Connection) -> Iterator[Finding]:
-    """Yield a finding for each setting with which a load or a run fails, and which a session may not or must not set."""
+    """Yield a finding for each setting with which loads and runs fail, and which a session may not or must not set."""
     ours, of_server = (
         {row["Variable_name"]: row["Value"] for row in query(connection, statement("facts", "in_the_way", scope=scope))}
         for scope in ("SESSION", "GLOBAL")
@@ -147,7 +147,10 @@ def in_the_way(connection: Connection) -> Iterator[Finding]:
     for setting, good, name, why in _IN_THE_WAY:
         value = ours.get(setting, good[0])
         if value not in good:
-            place, remedy = "for the server", f"SET GLOBAL {setting} = {good[0]} -- and take it out of my.cnf, for restarts"
+            place, remedy = (
+                "for the server",
+                f"SET GLOBAL {setting} = {good[0]} -- and take it out of my.cnf, for restarts",
+            )
             if of_server[setting] != value:
                 place, remedy = "by init_connect or a proxy", "take it out of there"
             yield Finding(name, f"{why}: {setting} is {value}, set {place}", remedy, True, by=_BY)

@@ -28,11 +28,12 @@ _FILES = ("facts", "schema", "load", "manifest", "verify", "connection_registry"
 # Refused by every server that is no node of a Galera cluster, which sessions expect.
 _ONLY_IN_CLUSTERS = ("session", "once")
 _PARAMETER = re.compile(r"%\((\w+)\)s")
-# What a server says that understands a statement: that kind, or nothing, can't be prepared, the table is not there or is another one
-# of this name, or this user lacks a right. Other findings are about data and rights.
-_NOTHING_PREPARED = 1461  # max_prepared_stmt_count, of which a run needs none
+_NOTHING_PREPARED = 1461  # max_prepared_stmt_count; a run prepares nothing
+# What a server says that understands a statement, or can't say: that kind can't be prepared, the table is not there or
+# is another one of this name, or this user lacks a right. Other findings are about data and rights.
 _UNDERSTOOD = frozenset({
-    *(_NOTHING_PREPARED, ER.UNSUPPORTED_PS, ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR, ER.KEY_DOES_NOT_EXITS),
+    *(ER.UNSUPPORTED_PS, _NOTHING_PREPARED),
+    *(ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR, ER.KEY_DOES_NOT_EXITS),
     *(ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR),
     *(ER.SPECIFIC_ACCESS_DENIED_ERROR, ER.PROCACCESS_DENIED_ERROR),
 })  # fmt: skip

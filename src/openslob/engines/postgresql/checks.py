@@ -105,7 +105,7 @@ def _by(database: str, remedy: str) -> str:
 
 
 def in_the_way(connection: Connection) -> Iterator[Finding]:
-    """Yield a finding for each setting with which a load or a run fails, and which a session may not or must not set."""
+    """Yield a finding for each setting with which loads and runs fail, and which a session may not or must not set."""
     ((database,),) = connection.execute("SELECT quote_ident(current_database())").fetchall()
     for setting, good, name, why in _IN_THE_WAY:
         values = {"setting": setting, "good": good}

@@ -17,7 +17,6 @@ import psycopg
 from psycopg import conninfo, sql
 
 from openslob.disk import scratch_folder
-from openslob.engines.common_checks import LOCK_PATIENCE_S
 from openslob.engines.clients import (
     SYSBENCH_WORKLOADS,
     TABLES,
@@ -30,6 +29,7 @@ from openslob.engines.clients import (
     run_program,
     version_of,
 )
+from openslob.engines.common_checks import LOCK_PATIENCE_S
 from openslob.engines.postgresql.binaries import find_installation, major
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.names import Names
@@ -65,7 +65,8 @@ _SYSBENCH_OPTIONS = {
 _BUILTIN = {"tpcb": "tpcb-like", "tpcb-simple-update": "simple-update", "tpcb-select": "select-only"}
 _DEBIAN = "/usr/lib/postgresql/{version}/bin/pgbench"
 _AT_WORK = """
-SELECT l.pid, a.application_name FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation JOIN pg_stat_activity AS a USING (pid)
+SELECT l.pid, a.application_name
+  FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation JOIN pg_stat_activity AS a USING (pid)
  WHERE c.relnamespace = to_regnamespace(%s) AND a.datname = current_database() AND l.pid <> pg_backend_pid()"""
 _LOG = "log"
 _LATENCY_FIELD = 2  # of a line of its log, in µs
@@ -218,7 +219,9 @@ def _await_others(connection: psycopg.Connection[Any]) -> None:
     deadline = time.monotonic() + LOCK_PATIENCE_S
     while found := connection.execute(_AT_WORK, [TABLES]).fetchone():
         if time.monotonic() > deadline:
-            raise SlobError("{0} is in use by server process {1} ({2})".format(TABLES, *found), "wait for it, or end it")
+            pid, application = found
+            why = f"{TABLES} is in use by server process {pid} ({application})"
+            raise SlobError(why, "wait for it, or end it")
         time.sleep(LOCK_PATIENCE_S / 20)
 
 
