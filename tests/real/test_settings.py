@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 import pymysql
@@ -185,7 +186,7 @@ def test_what_is_set_for_applications_changes_nothing_all_at_once(engine, target
             stack.enter_context(target.having(row))
         loads_and_runs(target.url, tmp_path)
         made = engine_for(target.url)
-        session = made.open_session(session_plans(Workload(**LOAD), made.facts().block_size, "test")[0])
+        session: Any = made.open_session(session_plans(Workload(**LOAD), made.facts().block_size, "test")[0])
         stack.callback(session.close)
         session.prepare()
         left = {row.setting: (row.value, target.in_session(session._connection, row.setting)) for row in target.rows
