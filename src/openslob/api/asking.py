@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from openslob import places, rehearsal
@@ -19,6 +20,7 @@ from openslob.engines.base import Engine
 from openslob.errors import UsageError
 from openslob.run.loading import loaded
 from openslob.secrets import Target, redact_url
+from openslob.sweep.plan import MOST_POINTS
 from openslob.sweep.servers import SERVER_PARAMETERS
 from openslob.units import parse_bytes, parse_duration
 
@@ -132,7 +134,10 @@ def values_of(settings: Mapping[str, object]) -> dict[str, list[str]]:
 def _texts(name: str, value: object) -> list[str]:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",")]
-    found = [_text(each) for each in value] if hasattr(value, "__iter__") else [_text(value)]
+    each_one = islice(value, MOST_POINTS + 1) if isinstance(value, Iterable) else [value]
+    found = [_text(each) for each in each_one]
+    if len(found) > MOST_POINTS:
+        raise UsageError(f"{name} has more than {MOST_POINTS:,} values", "give fewer")
     if not found:
         raise UsageError(f"{name} has no value", "give one, or leave it out")
     return found

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 import typer
 
+import openslob
 from factories.paths import FIXTURES
 from factories.running import slob
 from openslob import cli
@@ -52,6 +53,28 @@ def test_a_plan_is_counted_before_it_is_made():
         points(several, {}, 10**400, seed=1)
     assert len(points({"sessions": (1, 2)}, {}, 3, seed=1)) == 6
     assert MOST_POINTS == 100_000
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"repeats": 10**400},
+        {"sessions": range(10**9)},
+        {"sessions": range(1, 1000), "update_pct": range(100), "repeats": 1000},
+        {"sessions": 10**400},
+    ],
+)
+def test_python_is_counted_before_it_is_made(asked, tmp_path):
+    with pytest.raises(UsageError):
+        openslob.sweep(target="postgresql://u@127.0.0.1:1/d", results=tmp_path, progress=False, **asked)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("wanted", ["9" * 400, "\ud800", "a\0b", " "])
+def test_a_name_that_no_record_can_have_is_refused(wanted, tmp_path):
+    for read in (openslob.read, openslob.read_storage, openslob.read_lab, openslob.verify, openslob.bundle):
+        with pytest.raises(UsageError):
+            read(wanted, results=tmp_path)
 
 
 def test_a_changed_load_is_checked_as_a_given_one():

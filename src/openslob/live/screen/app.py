@@ -366,5 +366,5 @@ def run(screen: LiveScreen) -> int:
         os.environ.pop(name, None)
     screen.run(mouse=False)
     if screen.problem:
-        sys.stderr.write(f"slob: {without_controls(screen.problem)}\n")
+        sys.stderr.write(f"slob: {without_controls(str(screen.problem))}\n")
     return screen.return_code or 0
