@@ -5,9 +5,8 @@ Both are to be one code; until then, this compares them. `NOT_SAID` has what raw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from unittest.mock import patch
@@ -24,23 +23,8 @@ from openslob.report.verify import verify
 _DEPTHS = 4
 
 
-@dataclass(frozen=True)
-class NotSaid:
-    """Figures that the raw files of some runs do not say, and why."""
-
-    figures: frozenset[str]
-    why: str
-    is_of: Callable[[RunRecord], bool] = lambda _: True
-
-
-NOT_SAID = (
-    NotSaid(PACED, "how late sessions woke up, and what was due at the end, is known to the runner alone"),
-    NotSaid(
-        frozenset({"driver_cpu_pct_of_db"}),
-        "the CPU of drivers that run in processes of their own is in no file",
-        lambda record: bool(record.environment.get("drivers")),
-    ),
-)
+# How late sessions woke up, and what was due at the end, is known to the runner alone.
+NOT_SAID = PACED
 
 
 class Derivations:
@@ -94,5 +78,5 @@ class Derivations:
         checked = verify(found)
         yield from (f"{folder}: {each}" for each in checked.faults)
         for _, each in checked.unknown:
-            if not any(each.name in known.figures and known.is_of(record) for known in NOT_SAID):
+            if each.name not in NOT_SAID:
                 yield f"{folder}: {each.name} is not in the raw files: {each.why}"

@@ -45,7 +45,9 @@ NOT_COUNTED = "the record says that the engine's counters are not those of the w
 NOT_KEPT = "its raw numbers are not in the record's files"
 _ENGINE_FIELDS = frozenset(EngineDelta().amounts())
 SERVER_CPU = "server.server_cpu_s"
-_OF_ENGINE = "engine."
+_OF_ENGINE, _OF_HOST = "engine.", "host."
+# What other processes used: how much, is known when they have ended.
+_TOLD_AT_THE_END = ("client_cpu_s", "driver_cpu_s")
 # Sums of fractions depend on their order.
 _ROUNDING = 1e-10
 _CPU, _DEV = "host.cpu_", ".dev_"
@@ -112,7 +114,7 @@ def measure(
         "block_size": int(record.engine.get("block_size") or 0),
         "cache_bytes": record.engine.get("cache_bytes"),
         "engine": _engine(engine, totals) if is_counted else EngineDelta(unknown={EVERY_FIGURE: NOT_COUNTED}),
-        "host": _host(host, not record.environment.get("drivers")),
+        "host": _host(host, totals, not record.environment.get("drivers")),
         "waits": {} if dropped else waits,
         "wait_samples": 0 if dropped else round(_total(tables.waits, SAMPLES)),
         "direct_io": record.engine.get("direct_io"),
@@ -184,12 +186,16 @@ def totals_beside(measured: Observed, tables: RunTables) -> dict[str, float]:
     """
     if not measured.window.counter_seconds or not len(tables.engine):
         return {}
-    sums = _sums(_Part.of(tables.engine, math.inf))
-    known = {name: value for name, value in measured.engine.amounts().items() if value is not None}
+    sums = {_OF_ENGINE + name: value for name, value in _sums(_Part.of(tables.engine, math.inf)).items()}
+    read = _host(_Part.of(tables.host, math.inf), {}, alone=True)
+    sums |= {_OF_HOST + name: getattr(read, name) for name in _TOLD_AT_THE_END}
+    known = {_OF_ENGINE + name: value for name, value in measured.engine.amounts().items()}
+    known |= {_OF_HOST + name: getattr(measured.host, name) for name in _TOLD_AT_THE_END}
     return {
-        _OF_ENGINE + name: value
+        name: value
         for name, value in known.items()
-        if name not in sums or not math.isclose(value, sums[name], rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+        if value is not None
+        and ((added := sums.get(name)) is None or not math.isclose(value, added, rel_tol=_ROUNDING, abs_tol=_ROUNDING))
     }
 
 
@@ -215,8 +221,8 @@ def _sum(values: Array | None) -> float | None:
     return None if values is None or bool(np.isnan(values).any()) else float(values.sum())
 
 
-def _host(readings: _Part, alone: bool) -> HostDelta:
-    """Return what the host counted; a driver that was not alone has the others' CPU in files of theirs."""
+def _host(readings: _Part, totals: Mapping[str, float], alone: bool) -> HostDelta:
+    """Return what the host counted; of a driver that was not alone the readings are a part of all drivers' CPU."""
     if readings.count < 2:
         return HostDelta(0.0, 0, unknown={EVERY_FIGURE: NOT_KEPT})
     grown = {name: value for name in readings.table.names if (value := _grown(readings.value(name))) is not None}
@@ -230,8 +236,8 @@ def _host(readings: _Part, alone: bool) -> HostDelta:
         server_read_bytes=grown.get("server.server_read_bytes"),
         server_write_bytes=grown.get("server.server_write_bytes"),
         package_energy_j=grown.get("energy.package_energy_j"),
-        driver_cpu_s=grown.get("driver.driver_cpu_s") if alone else None,
-        client_cpu_s=grown.get("client.client_cpu_s"),
+        driver_cpu_s=totals.get(f"{_OF_HOST}driver_cpu_s", grown.get("driver.driver_cpu_s") if alone else None),
+        client_cpu_s=totals.get(f"{_OF_HOST}client_cpu_s"),
         device=_device(readings, grown),
         group=_group(readings, grown),
         unknown={EVERY_FIGURE: NOT_KEPT},

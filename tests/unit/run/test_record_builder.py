@@ -66,4 +66,8 @@ def test_counters_that_intervals_do_not_add_up_to_are_in_the_raw_files_too(tmp_p
             values = {**halves, "read_time_us": halves["read_time_us"] * factor}
             folder.raw.engine(begin + number * 10**9, begin + (number + 1) * 10**9, values)
         run.with_figures(made, folder)
-    assert totals_in(event_rows(folder.path)) == {"engine.read_time_us": counted["read_time_us"]}
+    assert totals_in(event_rows(folder.path)) == {
+        "engine.read_time_us": counted["read_time_us"],
+        # No reading of the host is in them.
+        "host.driver_cpu_s": made.host.driver_cpu_s,
+    }

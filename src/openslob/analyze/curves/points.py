@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-
-from pydantic_core import to_jsonable_python
+from typing import Any
 
 from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
@@ -27,7 +26,14 @@ _FACTS = (
     "environment.virtualization", "environment.clock_source", "environment.data.file_system",
     "environment.data.mount_options", "environment.data.device",
 )  # fmt: skip
-_HAVE_FACTS = frozenset(".".join(name.split(".")[:2]) for name in _FACTS)
+# The parts of a record that have them.
+_HAVE_FACTS: dict[str, Any] = {
+    "openslob_version": True,
+    **{
+        part: {name.split(".")[1] for name in _FACTS if name.startswith(f"{part}.")}
+        for part in ("environment", "engine")
+    },
+}
 
 # The number of processes that the sessions were dealt over.
 _DRIVERS = "environment.drivers"
@@ -90,10 +96,8 @@ def facts(records: Sequence[RunRecord]) -> dict[str, set[ParameterValue]]:
 
 def _leaves(record: RunRecord) -> Iterator[tuple[str, ParameterValue]]:
     """Yield what a record has at the places where `_FACTS` are, by name."""
-    yield "openslob_version", record.openslob_version
-    for part, known in (("environment", record.environment), ("engine", record.engine)):
-        there = {name: value for name, value in known.items() if f"{part}.{name}" in _HAVE_FACTS}
-        yield from _flat(part, to_jsonable_python(there))
+    for part, known in record.model_dump(mode="json", include=_HAVE_FACTS).items():
+        yield from _flat(part, known)
 
 
 @lru_cache(maxsize=10_000)
