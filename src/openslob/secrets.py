@@ -50,7 +50,7 @@ _SECRET_NAME = (
 _HEADER = re.compile(
     r"^([\"']?[\w-]*(?:authorization|token|secret|api-?key|cookie|password)[\w-]*\s*:\s*)\S.*", re.I | re.DOTALL
 )
-# As the programs of some databases take it: NAME/PASSWORD@SERVICE.
+# As the programs of some servers take it: NAME/PASSWORD@SERVICE.
 _BEHIND_SLASH = re.compile(r"^([\w$#]+/)[^\s/@]+(@\S*)$")
 _SECRET_OPTION = re.compile(_SECRET_NAME, re.IGNORECASE)
 _SECRET_GIVEN = re.compile(rf"({_SECRET_NAME}[=:])\S", re.IGNORECASE)

@@ -39,6 +39,7 @@ _SPANNING = tuple(
 )
 _ROW = re.compile(r"<tr\b", re.IGNORECASE)
 _DEEPEST = 20  # tables in tables: a page's layout has a few, and the text of a frame is copied once for each around it
+_LONGEST = 500  # characters of a title; damage is looked at once for each table that follows
 _WRAPPED_LINES = 5  # if so many lines have exactly the maximum length, a program wrapped them there
 
 _Cell = tuple[str, list[str]]  # "th" or "td", and the pieces of its text
@@ -66,7 +67,7 @@ def tables(text: str, is_parsed: Callable[[str, str], bool]) -> Iterator[ReportT
     for table in page.found:
         if table.is_frame:
             continue
-        title = next((line for pieces in reversed(table.title) if (line := squeeze("".join(pieces)))), title)
+        title = next((line for pieces in reversed(table.title) if (line := squeeze("".join(pieces)))), title)[:_LONGEST]
         if is_parsed(title, table.summary):
             yield _report_table(title, table)
     lost = len(_ROW.findall(text)) - page.rows

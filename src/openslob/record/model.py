@@ -20,6 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 from openslob.record.parts import READ, EngineFacts, Environment, Facts, Latencies, require_load
 
 RECORD_VERSION = 4
+# Moments in ns are the largest: this is in the year 2116.
+_MOST_WHOLE = 2**62
+# 300 years: a time in seconds that is a moment in ns all the same.
+_MOST_S = 1e10
 
 
 class RecordKind(StrEnum):
@@ -55,11 +59,13 @@ class RecordModel(BaseModel):
 
     @model_validator(mode="after")
     def _has_numbers(self, info: ValidationInfo) -> Self:
-        """Raise ValueError if a number that is read is none, such as a text "nan"."""
+        """Raise ValueError if a number that is read is none, such as a text "nan", or fits no array."""
         if info.context is READ:
             for value in vars(self).values():
                 if type(value) is float and not math.isfinite(value):
                     raise ValueError("a number is not finite")
+                if type(value) is int and abs(value) > _MOST_WHOLE:
+                    raise ValueError("a number is larger than any of a record")
         return self
 
 
@@ -148,10 +154,10 @@ class WindowRecord(RecordModel):
 
     load_start_ns: int
     load_end_ns: int
-    load_seconds: float
-    counter_seconds: float
+    load_seconds: float = Field(ge=0, le=_MOST_S)
+    counter_seconds: float = Field(ge=0, le=_MOST_S)
     difference_pct: float
-    warmup_s: float
+    warmup_s: float = Field(ge=0, le=_MOST_S)
 
 
 # The kinds of operations whose latency is in a record if it has any; a SELECT may be a scan.

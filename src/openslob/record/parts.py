@@ -106,6 +106,7 @@ class _Course(BaseModel):
 
 
 class _Environment(BaseModel):
+    server_clock_offset_s: Annotated[Number, Field(ge=-1e10, le=1e10)] | None = None
     local: bool | None = None
     host: str | None = None
     host_cpu_s: dict[str, Number] | None = None

@@ -175,13 +175,14 @@ _MUCH = 400_000
         b"<" * _MUCH,
         b"<td " * (_MUCH // 4),
         b"&#" + b"9" * _MUCH,
+        b"\xff" * 50_000 + b"<table>" * (_MUCH // 7),
         b"<table>" * (_MUCH // 7),
         b"<table><tr><td>x" * (_MUCH // 25) + b"</table>" * (_MUCH // 25),
         b"<table></table>" * (_MUCH // 38) + b"<table><tr><td>x</table>" * (_MUCH // 38),
         b"WORKLOAD REPOSITORY report for\n" * (_MUCH // 31),
         b"AWR Report for DB: " * (_MUCH // 19),
     ],
-    ids=["<", "<td", "number", "tables", "tables in cells", "frames", "titles", "titles of pages"],
+    ids=["<", "<td", "number", "title", "tables", "tables in cells", "frames", "titles", "titles of pages"],
 )
 def test_damage_that_repeats_does_not_hang(filling):
     """Each took a time that grows with the square of its length, seconds to minutes, or ended the program."""
