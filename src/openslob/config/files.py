@@ -41,6 +41,8 @@ UNSUPPORTED = {
     "DO_UPDATE_HOTSPOT": ("FALSE", "use DO_HOTSPOT, HOTSPOT_MB, HOTSPOT_OFFSET_MB and HOTSPOT_FREQUENCY"),
     "SHARED_DATA_MODULUS": ("0", "use HOT_SCHEMA_FREQUENCY"),
 }
+# A value may name another one several times, and so on: it would double with each line.
+_MOST_SIGNS, _MOST_SIGNS_OF_A_VALUE = 100_000, 2_000
 _PASSWORD = re.compile(r"PASSW|PWD|SECRET|TOKEN", re.IGNORECASE)
 # The standard library's shlex forgets which quotes stood around a `$` and ends a word at any `#`, so that it would
 # read a#b as a. A word is a run of these pieces:
@@ -151,6 +153,8 @@ def read_shell(text: str, origin: str, environment: Mapping[str, str]) -> list[S
         UsageError: The file has something other than assignments. The text names ``origin`` and the line, no value.
 
     """
+    if len(text) > _MOST_SIGNS:
+        raise UsageError(f"{origin}: it has {len(text):,} characters", f"a file may have {_MOST_SIGNS:,}")
     values: dict[str, str] = {}
     scope = ChainMap(values, dict(environment))
     settings = []
@@ -158,6 +162,11 @@ def read_shell(text: str, origin: str, environment: Mapping[str, str]) -> list[S
         for word in _assignments(command):
             key, _, raw = word.raw.partition("=")
             values[key] = _unquoted(raw, scope, word.where)
+            if len(values[key]) > _MOST_SIGNS_OF_A_VALUE:
+                raise UsageError(
+                    f"{word.where}: the value of {key} is too long",
+                    f"write at most {_MOST_SIGNS_OF_A_VALUE:,} characters",
+                )
             settings.append(Setting(key, values[key], word.where))
     return settings
 

@@ -392,3 +392,17 @@ def test_switches_take_the_usual_words(text):
 @table("text", ["63K", "1K", "0", "0M", "33T", "4294967295"])
 def test_scale_has_a_range(text):
     assert "1 to 4294967294 blocks, or a size from 64K to 32T" in error_of(scale=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("A=xxxxxxxxxx\n" + "A=$A$A\n" * 40, "f:9: the value of A is too long; write at most 2,000 characters"),
+        ("A=1\n" * 25_001, "f: it has 100,004 characters; a file may have 100,000"),
+    ],
+    ids=["a value that doubles", "a long file"],
+)
+def test_a_shell_file_that_would_take_the_memory_is_one_line(text, why):
+    with pytest.raises(UsageError) as error:
+        read_shell(text, "f", {})
+    assert str(error.value) == why
