@@ -282,7 +282,7 @@ def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None 
 
 def override_defaults(connection: Connection) -> None:
     """Set what our statements rely on, whatever the server sets for applications."""
-    for name in ("own", "isolation"):
+    for name in ("memory", "own", "isolation"):
         query(connection, read_statements(PACKAGE, "session")[name])
 
 

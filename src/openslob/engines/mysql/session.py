@@ -18,7 +18,6 @@ from openslob.engines.mysql.connection import (
     Row,
     cut_off,
     kill,
-    override_defaults,
     query,
     thread_id,
 )
@@ -80,8 +79,7 @@ class MysqlSession:
             statements = read_statements(PACKAGE, "session")
             for change in of_sessions(self._plan.settings):
                 self._set[change.name] = set_in_session(self._connection, change.name, change.value)
-            override_defaults(self._connection)
-            for name in ("patience", "clock", "plan"):
+            for name in ("own", "isolation", "patience", "clock", "plan"):
                 query(self._connection, statements[name])
             self._run_calls_once()
             for shares in shares_by_kind(self._plan.workload):
