@@ -46,8 +46,8 @@ NOT_KEPT = "its raw numbers are not in the record's files"
 _ENGINE_FIELDS = frozenset(EngineDelta().amounts())
 SERVER_CPU = "server.server_cpu_s"
 _OF_ENGINE, _OF_HOST = "engine.", "host."
-# What other processes used: how much, is known when they have ended.
-_TOLD_AT_THE_END = ("client_cpu_s", "driver_cpu_s")
+# What other processes used: known when they have ended.
+_KNOWN_AT_THE_END = ("client_cpu_s", "driver_cpu_s")
 # Sums of fractions depend on their order.
 _ROUNDING = 1e-10
 _CPU, _DEV = "host.cpu_", ".dev_"
@@ -188,9 +188,9 @@ def totals_beside(measured: Observed, tables: RunTables) -> dict[str, float]:
         return {}
     sums = {_OF_ENGINE + name: value for name, value in _sums(_Part.of(tables.engine, math.inf)).items()}
     read = _host(_Part.of(tables.host, math.inf), {}, alone=True)
-    sums |= {_OF_HOST + name: getattr(read, name) for name in _TOLD_AT_THE_END}
+    sums |= {_OF_HOST + name: getattr(read, name) for name in _KNOWN_AT_THE_END}
     known = {_OF_ENGINE + name: value for name, value in measured.engine.amounts().items()}
-    known |= {_OF_HOST + name: getattr(measured.host, name) for name in _TOLD_AT_THE_END}
+    known |= {_OF_HOST + name: getattr(measured.host, name) for name in _KNOWN_AT_THE_END}
     return {
         name: value
         for name, value in known.items()
