@@ -1,0 +1,210 @@
+"""What every renderer makes of every record, against reviewed documents: nothing is lost when a report is changed.
+
+A reviewed document has the text report as wide as it needs to be, the sections that differ at 80 and 120 columns, the
+short answer, and the outline of the page. Of `DIGESTS`, which differ little from others, there is a digest.
+
+After a wanted change: UPDATE_GOLDEN=1 pytest tests/unit/report/test_documents.py, then read the difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from factories.paths import GOLDEN
+from factories.reports import OLD, Made, made_up, of_a_sweep, stored
+from factories.tables import table
+from openslob.errors import SlobError
+from openslob.record.finding import Kind
+from openslob.report.crash import crash_answer, render_crash
+from openslob.report.endurance_text import endurance_answer, render_endurance
+from openslob.report.failover import failover_answer, render_failover
+from openslob.report.html.failover_page import failover_page
+from openslob.report.html.page import Page, render_page
+from openslob.report.html.pages import (
+    crash_page,
+    endurance_page,
+    lab_page,
+    page_for,
+    repeated_page,
+    run_page,
+    storage_page,
+    storage_set_page,
+)
+from openslob.report.html.set_page import set_page
+from openslob.report.lab import lab_answer, render_lab
+from openslob.report.repeated_text import render_repeated, repeated_answer
+from openslob.report.storage import render_storage, storage_answer
+from openslob.report.sweep_text import render_sweep, sweep_answer
+from openslob.report.text import answer, render
+
+PLACE = GOLDEN / "documents"
+DIGESTS = (
+    "v1/constructed", "v2/constructed", "v2/measured", "v2/paced", "v3/measured", "v4/thinned", "run-cached",
+    "run-buffered", "run-interrupted", "run-unpublished", "sweep-v1/measured", "storage-orion",
+)  # fmt: skip
+# The figures of pictures are among their goldens, and definitions among those of the registry.
+FOLDER = Path("/results/record")
+NOT_SHOWN = "What the figures mean"
+WITHOUT_SEGMENTS = "endurance-v1/measured"
+MADE = dict(made_up())
+NAMES = (*OLD, *MADE)
+
+
+@pytest.fixture(autouse=True)
+def a_known_time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_rendering_is_the_reviewed_one(name: str, tmp_path: Path) -> None:
+    made = MADE[name](tmp_path) if name in MADE else stored(name, tmp_path)
+    found = "".join(f"== {part}\n{content}\n" for part, content in parts_of(made))
+    if name in DIGESTS:
+        found = hashlib.sha256(found.encode()).hexdigest() + "\n"
+    assert found == reviewed(f"{name.replace('/', '-')}.txt", found)
+
+
+def test_the_pages_of_several_are_the_reviewed_ones(tmp_path: Path) -> None:
+    runs = of_a_sweep()
+    sides = [("before", runs[:4]), ("after", runs[4:8])]
+    several = [MADE[f"storage-{name}"](tmp_path).record for name in ("calibrate", "dd")]
+    pages = {
+        "a sweep": set_page("a sweep", runs, ("a problem",)),
+        "two sides": page_for(sides, runs[:8], [tmp_path] * 8, ()),
+        "storage": storage_set_page(several),
+    }
+    found = "".join(f"== {name}\n{outline(page)}\n" for name, page in pages.items())
+    assert found == reviewed("pages-of-several.txt", found)
+
+
+@table("name", NAMES)
+def test_the_page_says_all_that_the_text_says(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("results")
+    made = MADE[name](folder) if name in MADE else stored(name, folder)
+    if made.kind not in (Kind.SWEEP, Kind.RUN) and name != WITHOUT_SEGMENTS:
+        page = render_page(page_of(made)).replace("&#39;", "'")
+        assert words(text_of(made)) - words(page) == set()
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+def parts_of(made: Made) -> Iterator[tuple[str, str]]:
+    whole = text_of(made, folder=True)
+    yield "text", whole
+    known = set(whole.split("\n\n"))
+    for columns in (80, 120):
+        text = text_of(made, columns, folder=True)
+        yield f"text, {columns} columns", "\n\n".join(part for part in text.split("\n\n") if part not in known)
+    yield "answer", answer_of(made)
+    try:
+        yield "page", outline(page_of(made))
+    except SlobError as error:  # of the files that a page is drawn from, the fixtures lack some
+        yield "page", f"error: {error.what.replace(str(made.folder), '')}"
+
+
+def text_of(made: Made, columns: int | None = None, folder: bool = False) -> str:
+    if made.kind is Kind.SWEEP:
+        return render_sweep(made.record, made.runs, columns)
+    rendered = {
+        Kind.RUN: render, Kind.STORAGE: render_storage, Kind.CRASH: render_crash, Kind.LAB: render_lab,
+        Kind.FAILOVER: render_failover, Kind.ENDURANCE: render_endurance, Kind.REPEATED: render_repeated,
+    }  # fmt: skip
+    return rendered[made.kind](made.record, FOLDER if folder else None, columns)
+
+
+def answer_of(made: Made) -> str:
+    if made.kind is Kind.SWEEP:
+        return sweep_answer(made.record, made.runs)
+    answered = {
+        Kind.RUN: answer, Kind.STORAGE: storage_answer, Kind.CRASH: crash_answer, Kind.LAB: lab_answer,
+        Kind.FAILOVER: failover_answer, Kind.ENDURANCE: endurance_answer, Kind.REPEATED: repeated_answer,
+    }  # fmt: skip
+    return answered[made.kind](made.record)
+
+
+def page_of(made: Made) -> Page:
+    record, folder = made.record, made.folder
+    match made.kind:
+        case Kind.SWEEP:
+            return page_for([(record.name, made.runs)], made.runs, [folder] * len(made.runs), ())
+        case Kind.RUN:
+            return run_page(record, folder)
+        case Kind.ENDURANCE:
+            return endurance_page(record, folder)
+        case Kind.FAILOVER:
+            return failover_page(record, folder)
+    pages = {Kind.CRASH: crash_page, Kind.LAB: lab_page, Kind.REPEATED: repeated_page, Kind.STORAGE: storage_page}
+    return pages[made.kind](record)
+
+
+def outline(page: Page) -> str:
+    """Return the headings, paragraphs and tables of a page; of preformatted text, the number of its lines."""
+    return "\n".join(Outline(render_page(page)).lines)
+
+
+class Outline(HTMLParser):
+    """The lines of a page: a heading, a paragraph, or a row of a table each."""
+
+    ENDS = ("h1", "h2", "h3", "p", "tr", "pre", "summary", "li", "figcaption")
+    CELLS = ("th", "td")
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.shown = True
+        self.hint = False
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        if tag in self.ENDS:
+            self.text = ""
+            self.hint = "hint" in (dict(attrs).get("class") or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open.pop() != tag:
+            pass
+        if tag in self.CELLS:
+            self.text += " | "
+        if tag in self.ENDS:
+            self.end(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("script", "style", "title"):
+            self.text += data
+
+    def end(self, tag: str) -> None:
+        text = " ".join(self.text.removesuffix(" | ").split())
+        if tag[0] == "h":
+            self.shown = text != NOT_SHOWN
+            text = f"{'#' * int(tag[1])} {text}"
+        if tag == "pre":
+            text = f"preformatted: {len(self.text.splitlines())} lines"
+        aside = self.hint or "footer" in self.open or ("figure" in self.open and tag in ("tr", "p", "summary"))
+        if (self.shown or tag == "h2") and not aside:
+            self.lines.append(text)
+
+
+def reviewed(name: str, text: str) -> str:
+    file = PLACE / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return file.read_text(encoding="utf-8")
