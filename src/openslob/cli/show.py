@@ -15,22 +15,22 @@ from openslob.api.records import RATES, TIMED
 from openslob.cli.common_options import PRICE, RECORD_JSON, RESULTS, refuse_price
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
+from openslob.cli.documents import DOCUMENTS, read_document
 from openslob.errors import UsageError
 from openslob.metrics import priced
 from openslob.metrics.cost import price_in
-from openslob.record import crash, endurance, failover, finding, lab, repeated, storage, store
+from openslob.record import endurance, failover, finding, repeated, storage, store
 from openslob.record.endurance import EnduranceRecord
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RecordModel, RunRecord, Status
 from openslob.record.sweep import SweepRecord, load_sweep
-from openslob.report.crash import crash_answer, render_crash
 from openslob.report.endurance import with_figures
 from openslob.report.endurance_text import endurance_answer, render_endurance
 from openslob.report.failover import failover_answer, render_failover
-from openslob.report.lab import lab_answer, render_lab
 from openslob.report.repeated_text import render_repeated, repeated_answer
 from openslob.report.storage import render_storage, storage_answer
 from openslob.report.sweep_text import render_sweep, sweep_answer
+from openslob.report.terminal import render_answer, render_text
 from openslob.report.text import answer, render
 
 RECORD = Annotated[
@@ -80,11 +80,9 @@ _Shown = tuple[Callable[[Path], Any], Callable[[Any, Path, int | None], str], Ca
 _SHOWN: Mapping[Kind, _Shown] = {
     Kind.RUN: (store.load, render, answer),
     Kind.STORAGE: (storage.load, render_storage, storage_answer),
-    Kind.CRASH: (crash.load, render_crash, crash_answer),
     Kind.FAILOVER: (failover.load, render_failover, failover_answer),
     Kind.ENDURANCE: (_endured, render_endurance, endurance_answer),
     Kind.REPEATED: (repeated.load, render_repeated, repeated_answer),
-    Kind.LAB: (lab.load, render_lab, lab_answer),
 }
 
 
@@ -93,6 +91,10 @@ def _read(found: Found, price: str | None) -> tuple[RecordModel, Callable[[], tu
     if found.kind is Kind.SWEEP:
         sweep = load_sweep(found.path)
         return sweep, lambda: sweep_report(found.folder, sweep, price)
+    if found.kind in DOCUMENTS:
+        refuse_price(price, found.kind)
+        record, document = read_document(found)
+        return record, lambda: (render_text(document, columns()), render_answer(document))
     load, rendered, answered = _SHOWN[found.kind]
     record = load(found.path)
     if found.kind is Kind.RUN and price:

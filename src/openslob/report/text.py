@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from openslob.record.model import Holds, RunRecord, Status, Verdict
+from openslob.record.model import RunRecord, Status, Verdict
+from openslob.report import terminal
 from openslob.report.context import files, host, remarks, server, test, unknown
 from openslob.report.drivers import drivers
 from openslob.report.episodes import slow_stretches
@@ -31,8 +32,7 @@ from openslob.report.format import (
 from openslob.report.headline import headline
 from openslob.report.record_view import why_incomplete
 from openslob.report.slowest import slowest_section
-
-_SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
+from openslob.report.terminal import verdicts
 
 
 def render(record: RunRecord, folder: Path | None = None, columns: int | None = None) -> str:
@@ -74,8 +74,7 @@ def answer(record: RunRecord) -> str:
 
 def failing(judged: Sequence[Verdict]) -> list[str]:
     """Return how many verdicts hold, and those that fail."""
-    fails = [verdict for verdict in judged if verdict.verdict is Holds.FAILS]
-    return ["", _verdict_counts(judged), *verdicts(fails)[1:]] if judged else []
+    return ["", *terminal.failing(judged)] if judged else []
 
 
 def title(record: RunRecord) -> list[str]:
@@ -86,18 +85,6 @@ def title(record: RunRecord) -> list[str]:
     lines += warning_lines(record.reservations)
     if record.status is not Status.COMPLETE:
         lines += hanging(f"!! {record.status.upper()}: ", _why(record))
-    return lines
-
-
-def verdicts(judged: Sequence[Verdict]) -> list[str]:
-    """Return the verdicts as lines, failed ones first."""
-    if not judged:
-        return []
-    order = list(_SIGNS)
-    width = max(len(_name(verdict)) for verdict in judged)
-    lines = [_verdict_counts(judged)]
-    for verdict in sorted(judged, key=lambda verdict: order.index(verdict.verdict)):
-        lines += hanging(f"{_SIGNS[verdict.verdict]}  {_name(verdict):<{width}}  ", verdict.why)
     return lines
 
 
@@ -116,16 +103,3 @@ def _why(record: RunRecord) -> str:
         return why_incomplete(record.status)
     first = record.errors[0]
     return f"{first} (and {len(record.errors) - 1} more, below)" if len(record.errors) > 1 else first
-
-
-def _verdict_counts(judged: Sequence[Verdict]) -> str:
-    counts = {outcome: sum(verdict.verdict is outcome for verdict in judged) for outcome in _SIGNS}
-    if counts[Holds.HOLDS] == len(judged):
-        return f"VERDICTS: all {len(judged)} hold"
-    failing = [_name(verdict) for verdict in judged if verdict.verdict is Holds.FAILS]
-    banner = f"!! {len(failing)} FAIL{'S' if len(failing) == 1 else ''}" if failing else "none fails"
-    return f"VERDICTS: {banner}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold"
-
-
-def _name(verdict: Verdict) -> str:
-    return verdict.name.replace("_", " ")

@@ -11,11 +11,12 @@ from factories.running import slob
 from openslob.analyze import crash as analysis
 from openslob.record.crash import CrashControl, CrashCycle, CrashFolder, CrashKind
 from openslob.record.model import Status
-from openslob.report.crash import cycle_line, render_crash
+from openslob.report.crash import crash_document, cycle_line
+from openslob.report.terminal import render_text
 
 
 def test_a_clean_proof_says_how_much_it_proves():
-    text = " ".join(render_crash(record(CLEAN)).split())
+    text = " ".join(render_text(crash_document(record(CLEAN))).split())
     assert "Database 1: 1,200 commits were acknowledged before 1 crash, and all of them are there." in text
     assert "So at most 95 % of such crashes lose one (with 95 % confidence" in text
     assert "settings sync = on" in text
@@ -23,7 +24,7 @@ def test_a_clean_proof_says_how_much_it_proves():
 
 
 def test_a_loss_is_named_with_the_operation_and_its_age():
-    text = " ".join(render_crash(record(CLEAN, LOST)).split())
+    text = " ".join(render_text(crash_document(record(CLEAN, LOST))).split())
     assert "and 2 of them are not there" in text
     first = "cycle 2 (cut): 2 of 1,200 acknowledged commits are not there; the first, operation 77 of session 3, was "
     assert first + "acknowledged 42 ms before the crash" in text
@@ -31,14 +32,14 @@ def test_a_loss_is_named_with_the_operation_and_its_age():
 
 
 def test_a_server_that_is_down_is_not_called_safe():
-    text = " ".join(render_crash(record(CLEAN, DOWN)).split())
+    text = " ".join(render_text(crash_document(record(CLEAN, DOWN))).split())
     assert "all of them are there as far as the server's data can be read, which is not so after 1 crash" in text
     assert "cycle 3 (kill): the server did not recover: it did not start; its log is /x" in text
     assert cycle_line(DOWN) == "the server did not recover: it did not start; its log is /x"
 
 
 def test_without_a_cycle_nothing_is_proved():
-    text = render_crash(record(status=Status.FAILED))
+    text = render_text(crash_document(record(status=Status.FAILED)))
     assert "No crash was completed." in text
     assert "no cycle was completed" in text
 

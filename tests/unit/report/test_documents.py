@@ -23,15 +23,13 @@ from factories.reports import OLD, Made, made_up, of_a_sweep, stored
 from factories.tables import table
 from openslob.errors import SlobError
 from openslob.record.finding import Kind
-from openslob.report.crash import crash_answer, render_crash
+from openslob.report.crash import crash_document
 from openslob.report.endurance_text import endurance_answer, render_endurance
 from openslob.report.failover import failover_answer, render_failover
 from openslob.report.html.failover_page import failover_page
-from openslob.report.html.page import Page, render_page
+from openslob.report.html.page import Page, page_of, render_page
 from openslob.report.html.pages import (
-    crash_page,
     endurance_page,
-    lab_page,
     page_for,
     repeated_page,
     run_page,
@@ -39,10 +37,11 @@ from openslob.report.html.pages import (
     storage_set_page,
 )
 from openslob.report.html.set_page import set_page
-from openslob.report.lab import lab_answer, render_lab
+from openslob.report.lab import lab_document
 from openslob.report.repeated_text import render_repeated, repeated_answer
 from openslob.report.storage import render_storage, storage_answer
 from openslob.report.sweep_text import render_sweep, sweep_answer
+from openslob.report.terminal import render_answer, render_text
 from openslob.report.text import answer, render
 
 PLACE = GOLDEN / "documents"
@@ -55,6 +54,7 @@ FOLDER = Path("/results/record")
 NOT_SHOWN = "What the figures mean"
 WITHOUT_SEGMENTS = "endurance-v1/measured"
 MADE = dict(made_up())
+DOCUMENTS = {Kind.CRASH: crash_document, Kind.LAB: lab_document}
 NAMES = (*OLD, *MADE)
 
 
@@ -94,7 +94,7 @@ def test_the_page_says_all_that_the_text_says(name: str, tmp_path_factory: pytes
     folder = tmp_path_factory.mktemp("results")
     made = MADE[name](folder) if name in MADE else stored(name, folder)
     if made.kind not in (Kind.SWEEP, Kind.RUN) and name != WITHOUT_SEGMENTS:
-        page = render_page(page_of(made)).replace("&#39;", "'")
+        page = render_page(drawn(made)).replace("&#39;", "'")
         assert words(text_of(made)) - words(page) == set()
 
 
@@ -111,7 +111,7 @@ def parts_of(made: Made) -> Iterator[tuple[str, str]]:
         yield f"text, {columns} columns", "\n\n".join(part for part in text.split("\n\n") if part not in known)
     yield "answer", answer_of(made)
     try:
-        yield "page", outline(page_of(made))
+        yield "page", outline(drawn(made))
     except SlobError as error:  # of the files that a page is drawn from, the fixtures lack some
         yield "page", f"error: {error.what.replace(str(made.folder), '')}"
 
@@ -119,8 +119,10 @@ def parts_of(made: Made) -> Iterator[tuple[str, str]]:
 def text_of(made: Made, columns: int | None = None, folder: bool = False) -> str:
     if made.kind is Kind.SWEEP:
         return render_sweep(made.record, made.runs, columns)
+    if made.kind in DOCUMENTS:
+        return render_text(DOCUMENTS[made.kind](made.record, FOLDER if folder else None), columns)
     rendered = {
-        Kind.RUN: render, Kind.STORAGE: render_storage, Kind.CRASH: render_crash, Kind.LAB: render_lab,
+        Kind.RUN: render, Kind.STORAGE: render_storage,
         Kind.FAILOVER: render_failover, Kind.ENDURANCE: render_endurance, Kind.REPEATED: render_repeated,
     }  # fmt: skip
     return rendered[made.kind](made.record, FOLDER if folder else None, columns)
@@ -129,15 +131,19 @@ def text_of(made: Made, columns: int | None = None, folder: bool = False) -> str
 def answer_of(made: Made) -> str:
     if made.kind is Kind.SWEEP:
         return sweep_answer(made.record, made.runs)
+    if made.kind in DOCUMENTS:
+        return render_answer(DOCUMENTS[made.kind](made.record))
     answered = {
-        Kind.RUN: answer, Kind.STORAGE: storage_answer, Kind.CRASH: crash_answer, Kind.LAB: lab_answer,
+        Kind.RUN: answer, Kind.STORAGE: storage_answer,
         Kind.FAILOVER: failover_answer, Kind.ENDURANCE: endurance_answer, Kind.REPEATED: repeated_answer,
     }  # fmt: skip
     return answered[made.kind](made.record)
 
 
-def page_of(made: Made) -> Page:
+def drawn(made: Made) -> Page:
     record, folder = made.record, made.folder
+    if made.kind in DOCUMENTS:
+        return page_of(DOCUMENTS[made.kind](record, folder))
     match made.kind:
         case Kind.SWEEP:
             return page_for([(record.name, made.runs)], made.runs, [folder] * len(made.runs), ())
@@ -147,7 +153,7 @@ def page_of(made: Made) -> Page:
             return endurance_page(record, folder)
         case Kind.FAILOVER:
             return failover_page(record, folder)
-    pages = {Kind.CRASH: crash_page, Kind.LAB: lab_page, Kind.REPEATED: repeated_page, Kind.STORAGE: storage_page}
+    pages = {Kind.REPEATED: repeated_page, Kind.STORAGE: storage_page}
     return pages[made.kind](record)
 
 

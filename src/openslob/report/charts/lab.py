@@ -14,7 +14,7 @@ from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import inline, legend_columns
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import number
-from openslob.report.lab import ratio_text
+from openslob.report.record_view import ratio_text
 
 Row = dict[str, Any]
 _TITLES = {RATE: "rate", PER_CPU: "rate per DB CPU s", P99: "p99"}

@@ -20,12 +20,15 @@ from openslob.metrics import METRICS
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.colours import Theme, declarations
 from openslob.report.charts.picture import DataTable, Picture, page_specs
+from openslob.report.document import Document, Part, Section, TextPicture, TextTable, paragraphs
 from openslob.report.html.drawing import library
 from openslob.report.record_view import SIGNS
 
 _PACKAGE = "openslob.report.html"
 # Letters of the names of records in a title.
 LONGEST_TITLE = 60
+# A table with more columns is printed across a sheet of paper.
+_MOST_COLUMNS = 8
 VERDICT_HEAD = ("outcome", "verdict", "why")
 
 
@@ -67,6 +70,13 @@ class PageSection:
     lines: tuple[str, ...] = ()
     table: DataTable | None = None
     text: str = ""
+    rest = ""
+
+    @property
+    def parts(self) -> list[Part | DataTable]:
+        """What the section shows."""
+        text = TextPicture(lambda _: self.text.splitlines())
+        return [*paragraphs(self.lines), *([self.table] if self.table else []), *([text] if self.text else [])]
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ class Page:
     answers: tuple[str, ...]
     verdicts: tuple[VerdictRow, ...]
     pictures: tuple[Picture, ...]
-    sections: tuple[PageSection, ...]
+    sections: tuple[PageSection | Section, ...]
     version: str = __version__
     verdict_head: tuple[str, ...] = VERDICT_HEAD
     judged_each: str = ""
@@ -113,6 +123,24 @@ class Page:
             return f"all {len(self.verdicts)} hold{everywhere}"
         failing = f"{counts[Holds.FAILS]} fail{'s' if counts[Holds.FAILS] == 1 else ''}"
         return f"{failing}{somewhere}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold{everywhere}"
+
+
+def page_of(document: Document) -> Page:
+    """Return the page of a report, with its pictures."""
+    pictures, problem = document.pictures()
+    title = document.title
+    what = f"{title.noun.capitalize()} {title.id}, started {title.started}, openslob {title.version}."
+    about = f"{title.about[:1].upper()}{title.about[1:]}."
+    incomplete = f"This {title.noun} is {title.status.value}: {title.incomplete}" if title.incomplete else ""
+    return Page(
+        title=f"{title.name}: {title.subject}",
+        about=f"{what} {about}" if title.about else what,
+        banners=tuple(filter(None, (incomplete, problem))),
+        answers=document.answers,
+        verdicts=verdict_rows(document.verdicts),
+        pictures=tuple(pictures),
+        sections=document.sections,
+    )
 
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> tuple[VerdictRow, ...]:
@@ -217,7 +245,13 @@ def _template() -> Template:
     environment = Environment(
         loader=PackageLoader(_PACKAGE, ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    environment.filters.update(kind=lambda part: type(part).__name__, is_wide=_is_wide)
     return environment.get_template("template.html.j2")
+
+
+def _is_wide(section: PageSection | Section) -> bool:
+    """Return whether a table of the section needs a wide sheet of paper."""
+    return any(len(part.head) > _MOST_COLUMNS for part in section.parts if isinstance(part, DataTable | TextTable))
 
 
 def style() -> str:

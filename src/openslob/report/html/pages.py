@@ -16,23 +16,18 @@ from openslob.analyze.history import History
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.verdicts.outcome import counted
 from openslob.errors import UsageError
-from openslob.record.crash import CrashRecord
 from openslob.record.endurance import EnduranceRecord
-from openslob.record.lab import LabRecord
 from openslob.record.model import RunRecord, Status
 from openslob.record.repeated import RepeatedRecord
 from openslob.record.storage import StorageRecord
 from openslob.report import context, figures
 from openslob.report.charts.colours import Theme
-from openslob.report.charts.crash import crash_pictures
 from openslob.report.charts.endurance import endurance_pictures
 from openslob.report.charts.history import history_picture
-from openslob.report.charts.lab import lab_pictures
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import DataTable, Picture, draw
 from openslob.report.charts.repeated import repeated_picture
 from openslob.report.charts.theme import FigureNames
-from openslob.report.crash import crash_headline, render_crash
 from openslob.report.drivers import drivers
 from openslob.report.endurance import read_course
 from openslob.report.endurance_text import endurance_end, endurance_headline, render_endurance
@@ -51,7 +46,6 @@ from openslob.report.html.page import (
     verdicts_of_all,
 )
 from openslob.report.html.set_page import set_page, slowest_table
-from openslob.report.lab import lab_answers, render_lab
 from openslob.report.pictures import pictures_of_run, pictures_of_storage
 from openslob.report.record_view import label, reason, shown, value, why_incomplete
 from openslob.report.repeated_text import render_repeated, repeated_end, repeated_headline
@@ -59,7 +53,7 @@ from openslob.report.set_summary import set_summary_lines
 from openslob.report.storage import render_storage, storage_headline, what_it_is
 from openslob.units import format_duration
 
-_AnyRecord = RunRecord | StorageRecord | EnduranceRecord | RepeatedRecord | CrashRecord | LabRecord
+_AnyRecord = RunRecord | StorageRecord | EnduranceRecord | RepeatedRecord
 # Files that the points of AWR reports can be drawn into.
 PICTURE_FORMATS = (".html", ".svg", ".png")
 _RUN_SECTIONS = (
@@ -175,19 +169,6 @@ def repeated_page(record: RepeatedRecord) -> Page:
     )
 
 
-def lab_page(record: LabRecord) -> Page:
-    """Return the page of a lab: what each setting does, verdicts, the ratios with their intervals, the text report."""
-    return Page(
-        title=f"{record.name}: what settings cost on {record.product or record.target}",
-        about=f"Lab {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "lab"),))),
-        answers=lab_answers(record),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=lab_pictures(record),
-        sections=(PageSection("Report", text=render_lab(record)),),
-    )
-
-
 def storage_page(record: StorageRecord) -> Page:
     """Return the page of a raw measurement: headline, verdicts, pictures and the text report."""
     return Page(
@@ -198,19 +179,6 @@ def storage_page(record: StorageRecord) -> Page:
         verdicts=verdict_rows(record.verdicts),
         pictures=pictures_of_storage([record]),
         sections=(PageSection("Report", text=render_storage(record)),),
-    )
-
-
-def crash_page(record: CrashRecord) -> Page:
-    """Return the page of a proof of durability: headline, verdicts, the crashes by kind and the text report."""
-    return Page(
-        title=f"{record.name}: proof of durability",
-        about=f"Proof {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "proof"),))),
-        answers=(crash_headline(record),),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=crash_pictures(record),
-        sections=(PageSection("Report", text=render_crash(record)),),
     )
 
 
