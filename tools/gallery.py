@@ -13,9 +13,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 from factories.sweeps import sweep  # noqa: E402 - the tests' folder is found only now
 from openslob.analyze.curves.points import Run  # noqa: E402
 from openslob.record import storage, store  # noqa: E402
-from openslob.report.html.page import render_page  # noqa: E402
-from openslob.report.html.pages import run_page, storage_page  # noqa: E402
+from openslob.report.html.page import page_of, render_page  # noqa: E402
+from openslob.report.html.pages import run_page  # noqa: E402
 from openslob.report.html.set_page import set_page  # noqa: E402
+from openslob.report.storage import storage_document  # noqa: E402
 
 RECORDS = ROOT / "tests" / "fixtures" / "records"
 
@@ -39,7 +40,11 @@ def exhibits() -> Iterator[Exhibit]:
         "run.html", "A run of a few seconds, measured for the tests: several verdicts fail.", render_page(page)
     )
     dd = storage.load(RECORDS / "storage-v1" / "dd")
-    yield Exhibit("storage.html", "Storage without a database: `slob raw dd`, measured.", render_page(storage_page(dd)))
+    yield Exhibit(
+        "storage.html",
+        "Storage without a database: `slob raw dd`, measured.",
+        render_page(page_of(storage_document(dd))),
+    )
 
 
 def _sweep(*block_sizes: int) -> str:

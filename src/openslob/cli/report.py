@@ -17,12 +17,11 @@ from openslob.cli.console import columns, default_interrupt, notify, write, writ
 from openslob.cli.documents import DOCUMENTS, read_document
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
-from openslob.record import endurance, failover, finding, repeated, storage
+from openslob.record import finding, storage
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SWEEP_FILE
-from openslob.report.endurance import with_figures
 from openslob.report.format import wrapped
 from openslob.report.headline import WITHIN_CEILING
 
@@ -95,7 +94,7 @@ def with_own_page(records: Sequence[str], results: Path) -> tuple[Kind, tuple[Pa
     words = [word for names in records for word in names.split(",")]
     found = {word: _found(word, results, messages.append) for word in words}
     # What has runs is drawn with other runs unless it is alone.
-    kinds = _PAGES - (finding.OF_RUNS if len(words) > 1 else frozenset())
+    kinds = DOCUMENTS.keys() - (finding.OF_RUNS if len(words) > 1 else frozenset())
     kind = next((each.kind for each in found.values() if each and each.kind in kinds), None)
     if kind is None:
         return None
@@ -128,54 +127,16 @@ def _found(word: str, results: Path, tell: Callable[[str], None]) -> Found | Non
         return None
 
 
-def page_of_course(folders: tuple[Path, ...]) -> Page:
-    """Return the page of the course of a load over hours."""
-    from openslob.report.html.pages import endurance_page  # noqa: PLC0415
-
-    (folder,) = folders
-    return endurance_page(with_figures(folder, endurance.load(folder)), folder)
-
-
-def page_of_repeated(folders: tuple[Path, ...]) -> Page:
-    """Return the page of a repeated run."""
-    from openslob.report.html.pages import repeated_page  # noqa: PLC0415
-
-    (folder,) = folders
-    return repeated_page(repeated.load(folder))
-
-
-def page_of_outages(folders: tuple[Path, ...]) -> Page:
-    """Return the page of a test of failover."""
-    from openslob.report.html.failover_page import failover_page  # noqa: PLC0415
-
-    (folder,) = folders
-    return failover_page(failover.load(folder), folder)
-
-
-def page_of_raw(folders: tuple[Path, ...]) -> Page:
-    """Return the page of raw measurements."""
-    from openslob.report.html.pages import storage_page, storage_set_page  # noqa: PLC0415
-
-    records = [storage.load(folder) for folder in folders]
-    return storage_page(records[0]) if len(records) == 1 else storage_set_page(records)
-
-
 def page_of_kind(kind: Kind, folders: tuple[Path, ...]) -> Page:
     """Return the page of records of a kind that has one."""
-    if kind in _OWN_PAGES:
-        return _OWN_PAGES[kind](folders)
     from openslob.report.html.page import page_of  # noqa: PLC0415
+    from openslob.report.html.pages import storage_set_page  # noqa: PLC0415
 
-    (folder,) = folders
-    return page_of(read_document(Found(kind, folder))[1])
+    read = [read_document(Found(kind, folder)) for folder in folders]
+    return page_of(read[0][1]) if len(read) == 1 else storage_set_page([record for record, _ in read])
 
 
-# Kinds of records that have a page of their own, and those of which one page shows several.
-_OWN_PAGES: Mapping[Kind, Callable[[tuple[Path, ...]], Page]] = {
-    Kind.STORAGE: page_of_raw, Kind.ENDURANCE: page_of_course,
-    Kind.FAILOVER: page_of_outages, Kind.REPEATED: page_of_repeated,
-}  # fmt: skip
-_PAGES = frozenset({*_OWN_PAGES, *DOCUMENTS})
+# Kinds of which one page shows several records.
 _TOGETHER = frozenset({Kind.STORAGE})
 
 

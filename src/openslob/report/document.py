@@ -41,9 +41,10 @@ class ItemList:
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """Texts beside their labels, aligned."""
+    """Texts beside their labels, aligned; there is room for labels of ``width`` letters."""
 
     rows: tuple[tuple[str, str], ...]
+    width: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class TextTable:
     rows: Sequence[tuple[str, ...]]
     keys: int = 1
     texts: frozenset[int] = frozenset({0})
+
+    @classmethod
+    def ending_in_text(cls, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> TextTable:
+        """Return a table whose last column has words, too."""
+        return cls(head, rows, texts=frozenset({0, len(head) - 1}))
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
@@ -129,6 +135,11 @@ class Title:
     status: Status
     about: str = ""
     incomplete: str = ""
+
+    @property
+    def banner(self) -> str:
+        """Why the record is not complete, as a sentence; empty for a complete one."""
+        return f"This {self.noun} is {self.status.value}: {self.incomplete}" if self.incomplete else ""
 
 
 @dataclass(frozen=True)

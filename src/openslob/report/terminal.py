@@ -68,8 +68,8 @@ def _lines_of(part: Part, columns: int | None) -> list[str]:
             return wrapped(text) if plain else hanging(lead, text)
         case ItemList(items):
             return [line for item in items for line in hanging(f"{INDENT}- ", item)]
-        case LabelledTexts(rows):
-            return pairs(rows)
+        case LabelledTexts(rows, width):
+            return pairs(rows, least=width)
         case TextTable():
             return folded(part.head, part.rows, columns, part.keys, part.texts)
         case _:

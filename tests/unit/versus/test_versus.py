@@ -23,9 +23,9 @@ from openslob.record.model import Holds, Status, Verdict
 from openslob.record.storage import StorageFolder, StorageRecord
 from openslob.report.charts.picture import page_specs, svg
 from openslob.report.charts.storage import bar_rows, storage_pictures
-from openslob.report.html.page import render_page
-from openslob.report.html.pages import storage_page
-from openslob.report.storage import render_storage
+from openslob.report.html.page import page_of, render_page
+from openslob.report.storage import storage_document
+from openslob.report.terminal import render_text
 from openslob.storage.job import IoEngine
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB
@@ -94,7 +94,7 @@ def test_an_engine_without_a_local_path_is_judged_by_what_it_has():
 
 
 def test_the_report_has_the_table_what_each_does_and_the_ceiling():
-    text = render_storage(record())
+    text = render_text(storage_document(record()))
     assert "Reads of 8 KB per CPU second: storage alone 110,000 (fio io_uring)" in " ".join(text.split())
     line = next(each for each in text.splitlines() if each.startswith("  some, local path "))
     assert line.split()[3:] == ["10,000", "–", "100", "%", "51,000", "50,000–52,000", "0.20", "25", "%"]
@@ -104,9 +104,9 @@ def test_the_report_has_the_table_what_each_does_and_the_ceiling():
 
 def test_a_stopped_comparison_is_shown():
     made = record({}).model_copy(update={"status": Status.INTERRUPTED, "errors": ("stopped",), "summary": {}})
-    assert "!! INTERRUPTED: stopped" in render_storage(made)
+    assert "!! INTERRUPTED: stopped" in render_text(storage_document(made))
     assert storage_pictures(made) == ()
-    assert "stopped" in render_page(storage_page(made))
+    assert "stopped" in render_page(page_of(storage_document(made)))
 
 
 def test_the_picture_draws_the_medians_and_is_valid():

@@ -14,7 +14,7 @@ from openslob.report.charts.picture import DataTable, Panel, Picture
 from openslob.report.charts.theme import coloured, inline
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import number
-from openslob.report.storage import storage_headline
+from openslob.report.storage_headline import storage_headline
 from openslob.units import MIB
 
 Row = dict[str, Any]

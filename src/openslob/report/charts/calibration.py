@@ -23,7 +23,7 @@ from openslob.report.charts.theme import (
 )
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros, number
-from openslob.report.storage import storage_headline
+from openslob.report.storage_headline import storage_headline
 from openslob.units import MIB, format_bytes
 
 Row = dict[str, Any]

@@ -26,7 +26,7 @@ from openslob.report.charts.theme import (
 )
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import micros, number, percent
-from openslob.report.storage import comparison_headline, range_text
+from openslob.report.storage_headline import comparison_headline, range_text
 
 Row = dict[str, Any]
 SMALL, LARGE = "small", "large"

@@ -131,11 +131,10 @@ def page_of(document: Document) -> Page:
     title = document.title
     what = f"{title.noun.capitalize()} {title.id}, started {title.started}, openslob {title.version}."
     about = f"{title.about[:1].upper()}{title.about[1:]}."
-    incomplete = f"This {title.noun} is {title.status.value}: {title.incomplete}" if title.incomplete else ""
     return Page(
         title=f"{title.name}: {title.subject}",
         about=f"{what} {about}" if title.about else what,
-        banners=tuple(filter(None, (incomplete, problem))),
+        banners=tuple(filter(None, (title.banner, problem))),
         answers=document.answers,
         verdicts=verdict_rows(document.verdicts),
         pictures=tuple(pictures),

@@ -15,8 +15,9 @@ from openslob.report.charts.bars import EXAMINED, ONLY_READ, way_rows
 from openslob.report.charts.calibration import calibrations, curve_rows
 from openslob.report.charts.picture import Picture, chart, svg, whole_spec
 from openslob.report.charts.storage import storage_pictures
-from openslob.report.html.page import render_page
-from openslob.report.html.pages import storage_page, storage_set_page
+from openslob.report.html.page import page_of, render_page
+from openslob.report.html.pages import storage_set_page
+from openslob.report.storage import storage_document
 from openslob.storage.dd import LOOKED, NOWHERE
 from openslob.units import MIB
 
@@ -56,7 +57,7 @@ def test_dd_is_drawn_as_bars_with_their_ranges_per_mb() -> None:
 
 @pytest.mark.parametrize("made", [CALIBRATED, CALIBRATED.model_copy(update={"tool": "ceiling"}), WAYS])
 def test_every_picture_is_valid_drawn_and_on_the_page(made: StorageRecord) -> None:
-    html = render_page(storage_page(made))
+    html = render_page(page_of(storage_document(made)))
     for picture in storage_pictures(made):
         alt.TopLevelSpec.validate(chart(picture).to_dict(validate=False))
         assert "NaN" not in svg(picture)
@@ -68,7 +69,7 @@ def test_every_picture_is_valid_drawn_and_on_the_page(made: StorageRecord) -> No
 @pytest.mark.parametrize("tool", ["calibrate", "ceiling", "dd", "compare", "orion"])
 def test_a_measurement_without_steps_has_a_page_without_pictures(tool: str) -> None:
     stopped = record(tool).model_copy(update={"status": Status.FAILED, "errors": ("stopped by Ctrl-C",), "asked": {}})
-    page = storage_page(stopped)
+    page = page_of(storage_document(stopped))
     assert page.pictures == ()
     assert page.banners == ("This measurement is failed: stopped by Ctrl-C",)
     assert "There is nothing to draw" in render_page(page)

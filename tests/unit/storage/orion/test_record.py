@@ -20,8 +20,8 @@ from openslob.record.model import Status
 from openslob.record.storage import StorageFolder
 from openslob.report.charts.picture import page_specs, png, svg
 from openslob.report.charts.storage import MOST_LINES, latency_rows, rate_rows, storage_pictures
-from openslob.report.html.page import render_page
-from openslob.report.html.pages import storage_page
+from openslob.report.html.page import page_of, render_page
+from openslob.report.storage import storage_document
 from openslob.storage.orion.points import OrionResult
 
 
@@ -86,12 +86,12 @@ def test_the_matrix_shows_every_cell():
 
 
 def test_the_page_has_answer_verdicts_and_pictures():
-    page = storage_page(record_of(whole(1)))
+    page = page_of(storage_document(record_of(whole(1))))
     assert len(page.pictures) == 4
     assert page.verdict_counts == "all 1 hold"
     assert "orion-matrix" in render_page(page)
     stopped = record_of(simple()).model_copy(update={"status": Status.INTERRUPTED, "errors": ("stopped",)})
-    assert storage_page(stopped).banners == ("This measurement is interrupted: stopped",)
+    assert page_of(storage_document(stopped)).banners == ("This measurement is interrupted: stopped",)
 
 
 def test_slob_report_writes_the_page_beside_the_record(tmp_path):
