@@ -14,9 +14,9 @@ from factories.sweeps import sweep  # noqa: E402 - the tests' folder is found on
 from openslob.analyze.curves.points import Run  # noqa: E402
 from openslob.record import storage, store  # noqa: E402
 from openslob.report.html.page import page_of, render_page  # noqa: E402
-from openslob.report.html.pages import run_page  # noqa: E402
 from openslob.report.html.set_page import set_page  # noqa: E402
 from openslob.report.storage import storage_document  # noqa: E402
+from openslob.report.text import run_document  # noqa: E402
 
 RECORDS = ROOT / "tests" / "fixtures" / "records"
 
@@ -35,7 +35,7 @@ def exhibits() -> Iterator[Exhibit]:
     yield Exhibit("sweep.html", "A sweep: 1 to 64 sessions by four shares of updates. Made-up figures.", _sweep(8192))
     yield Exhibit("block-sizes.html", "Blocks of 4, 8 and 16 KB. Made-up figures.", _sweep(4096, 8192, 16384))
     run = RECORDS / "v2" / "measured"
-    page = run_page(store.load(run), run)
+    page = page_of(run_document(store.load(run), run))
     yield Exhibit(
         "run.html", "A run of a few seconds, measured for the tests: several verdicts fail.", render_page(page)
     )

@@ -25,7 +25,7 @@ from openslob.record.model import RecordModel, RunRecord, Status
 from openslob.record.sweep import SweepRecord, load_sweep
 from openslob.report.sweep_text import render_sweep, sweep_answer
 from openslob.report.terminal import render_answer, render_text
-from openslob.report.text import answer, render
+from openslob.report.text import run_document
 
 RECORD = Annotated[
     str,
@@ -71,7 +71,8 @@ def _read(found: Found, price: str | None) -> tuple[RecordModel, Callable[[], tu
     if found.kind is Kind.RUN:
         run = store.load(found.path)
         run = priced(run, price_in(price)) if price else run
-        return run, lambda: (render(run, found.folder, columns()), answer(run))
+        document = run_document(run, found.folder)
+        return run, lambda: (render_text(document, columns()), render_answer(document))
     refuse_price(price, found.kind)
     record, document = read_document(found)
     return record, lambda: (render_text(document, columns()), render_answer(document))

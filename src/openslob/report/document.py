@@ -41,23 +41,29 @@ class ItemList:
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """Texts beside their labels, aligned; there is room for labels of ``width`` letters."""
+    """Texts beside their labels, aligned: there is room for labels of ``width`` letters.
 
-    rows: tuple[tuple[str, str], ...]
+    ``figures`` end in one column.
+    """
+
+    rows: Sequence[tuple[str, str]]
     width: int = 0
+    figures: bool = False
 
 
 @dataclass(frozen=True)
 class TextTable:
     """A table of cells that are texts already; the first ``keys`` columns name the row.
 
-    ``texts`` are the numbers of the columns with words, which are left-aligned and may be wrapped.
+    ``texts`` are the numbers of the columns with words, which are left-aligned and may be wrapped. Of the rows, the
+    terminal shows the ``few`` first; None: all.
     """
 
     head: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     keys: int = 1
     texts: frozenset[int] = frozenset({0})
+    few: int | None = None
 
     @classmethod
     def ending_in_text(cls, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> TextTable:
@@ -89,12 +95,14 @@ class Section:
     """A heading with what belongs to it; one without parts is not shown.
 
     The terminal shows the ``title`` in capitals, and ``rest`` after it. ``short``: its parts are in the short answer.
+    ``page_only``: the terminal has no room for it.
     """
 
     title: str
     parts: tuple[Part, ...]
     rest: str = ""
     short: bool = False
+    page_only: bool = False
 
     @property
     def table(self) -> TextTable | None:
@@ -123,7 +131,8 @@ Block = Section | Answer | Verdicts
 class Title:
     """What a report is on: a ``noun`` such as "proof" with its id, and its ``subject``, the title of the page.
 
-    ``about`` is the second line of the text report. ``incomplete`` says why the record is not complete.
+    ``about`` is the second line of the text report. ``warnings`` must be read first. ``incomplete`` says why the record
+    is not complete.
     """
 
     id: str
@@ -134,6 +143,7 @@ class Title:
     version: str
     status: Status
     about: str = ""
+    warnings: tuple[str, ...] = ()
     incomplete: str = ""
 
     @property
@@ -172,7 +182,9 @@ class Document:
         return tuple(block for block in self.blocks if isinstance(block, Section) and block.parts)
 
 
-def title_of(record: DocumentModel, noun: str, subject: str, about: str = "", why: str = "") -> Title:
+def title_of(
+    record: DocumentModel, noun: str, subject: str, about: str = "", why: str = "", warnings: tuple[str, ...] = ()
+) -> Title:
     """Return the title of a record's report; ``why`` it is not complete."""
     return Title(
         id=record.id,
@@ -183,6 +195,7 @@ def title_of(record: DocumentModel, noun: str, subject: str, about: str = "", wh
         version=record.openslob_version,
         status=record.status,
         about=about,
+        warnings=warnings,
         incomplete="" if record.status is Status.COMPLETE else why or why_incomplete(record.status),
     )
 

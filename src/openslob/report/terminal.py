@@ -18,26 +18,26 @@ from openslob.report.document import (
     Title,
 )
 from openslob.report.folding import folded
-from openslob.report.format import INDENT, hanging, pairs, title_lines, without_controls, wrapped
+from openslob.report.format import INDENT, hanging, pairs, title_lines, warning_lines, without_controls, wrapped
 
 _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
 
 
 def render_text(document: Document, columns: int | None = None) -> str:
     """Return the whole report. Tables are at most ``columns`` wide, or as wide as they need to be."""
-    blocks = (_block_lines(block, columns) for block in document.blocks)
+    blocks = (block_lines(block, columns) for block in document.blocks)
     return _joined([_title_lines(document.title), *blocks, document.files]) + "\n"
 
 
 def render_answer(document: Document) -> str:
     """Return the report in short: the result, how many verdicts hold, and those that fail."""
     short = [_part_lines(section.parts, None) for section in document.sections if section.short]
-    return _joined([wrapped(document.headline), *short, failing(document.verdicts)])
+    return _joined([wrapped(document.headline), *short, _failing(document.verdicts)])
 
 
 def render_blocks(blocks: Sequence[Block], columns: int | None = None) -> str:
     """Return a part of a report, such as a plan."""
-    return _joined([_block_lines(block, columns) for block in blocks])
+    return _joined([block_lines(block, columns) for block in blocks])
 
 
 def _joined(parts: Sequence[Sequence[str]]) -> str:
@@ -46,16 +46,20 @@ def _joined(parts: Sequence[Sequence[str]]) -> str:
 
 def _title_lines(title: Title) -> list[str]:
     lines = [*title_lines(title.id, f"{title.started}, openslob {title.version}"), *wrapped(title.about)]
+    lines += warning_lines(title.warnings)
     return lines + (hanging(f"!! {title.status.upper()}: ", title.incomplete) if title.incomplete else [])
 
 
-def _block_lines(block: Block, columns: int | None) -> list[str]:
+def block_lines(block: Block, columns: int | None = None) -> list[str]:
+    """Return a block as lines; none for one that has nothing to show."""
     if isinstance(block, Answer):
         return wrapped(block.sentences[0])
     if isinstance(block, Section):
+        if block.page_only:
+            return []
         lines = _part_lines(block.parts, columns)
         return [block.title.upper() + block.rest, *lines] if lines and block.title else lines
-    return verdicts(block.judged)
+    return _verdict_lines(block.judged)
 
 
 def _part_lines(parts: Sequence[Part], columns: int | None) -> list[str]:
@@ -68,21 +72,26 @@ def _lines_of(part: Part, columns: int | None) -> list[str]:
             return wrapped(text) if plain else hanging(lead, text)
         case ItemList(items):
             return [line for item in items for line in hanging(f"{INDENT}- ", item)]
-        case LabelledTexts(rows, width):
-            return pairs(rows, least=width)
+        case LabelledTexts(rows, width, figures):
+            return pairs(_at_one_end(rows) if figures else rows, least=width)
         case TextTable():
-            return folded(part.head, part.rows, columns, part.keys, part.texts)
+            return folded(part.head, part.rows[: part.few], columns, part.keys, part.texts)
         case _:
             return list(part.draw(columns))
 
 
-def failing(judged: Sequence[Verdict]) -> list[str]:
+def _at_one_end(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    width = max(len(text) for _, text in rows)
+    return [(label, f"{text:>{width}}") for label, text in rows]
+
+
+def _failing(judged: Sequence[Verdict]) -> list[str]:
     """Return how many verdicts hold, and those that fail."""
     fails = [verdict for verdict in judged if verdict.verdict is Holds.FAILS]
-    return [_verdict_counts(judged), *verdicts(fails)[1:]] if judged else []
+    return [_verdict_counts(judged), *_verdict_lines(fails)[1:]] if judged else []
 
 
-def verdicts(judged: Sequence[Verdict]) -> list[str]:
+def _verdict_lines(judged: Sequence[Verdict]) -> list[str]:
     """Return the verdicts as lines, failed ones first."""
     if not judged:
         return []

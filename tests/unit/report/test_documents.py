@@ -13,6 +13,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -24,15 +25,16 @@ from factories.tables import table
 from openslob.cli.documents import DOCUMENTS
 from openslob.record.finding import Kind
 from openslob.report.crash import crash_document
+from openslob.report.document import Document
 from openslob.report.failover import failover_document
 from openslob.report.html.page import Page, page_of, render_page
-from openslob.report.html.pages import page_for, run_page, storage_set_page
+from openslob.report.html.pages import page_for, storage_set_page
 from openslob.report.html.set_page import set_page
 from openslob.report.lab import lab_document
 from openslob.report.storage import storage_document
 from openslob.report.sweep_text import render_sweep, sweep_answer
 from openslob.report.terminal import render_answer, render_text
-from openslob.report.text import answer, render
+from openslob.report.text import run_document
 
 PLACE = GOLDEN / "documents"
 DIGESTS = (
@@ -88,9 +90,10 @@ def test_the_pages_of_several_are_the_reviewed_ones(tmp_path: Path) -> None:
 def test_the_page_says_all_that_the_text_says(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("results")
     made = MADE[name](folder) if name in MADE else stored(name, folder)
-    if made.kind not in (Kind.SWEEP, Kind.RUN):
+    if made.kind is not Kind.SWEEP:
+        text = render_text(replace(document_of(made), files=()))
         page = render_page(drawn(made)).replace("&#39;", "'")
-        assert words(text_of(made)) - words(page) == set()
+        assert words(text) - words(page) == set()
 
 
 def words(text: str) -> set[str]:
@@ -98,40 +101,34 @@ def words(text: str) -> set[str]:
 
 
 def parts_of(made: Made) -> Iterator[tuple[str, str]]:
-    whole = text_of(made, folder=True)
+    whole = text_of(made)
     yield "text", whole
     known = set(whole.split("\n\n"))
     for columns in (80, 120):
-        text = text_of(made, columns, folder=True)
+        text = text_of(made, columns)
         yield f"text, {columns} columns", "\n\n".join(part for part in text.split("\n\n") if part not in known)
     yield "answer", answer_of(made)
     yield "page", outline(drawn(made)).replace(f"{made.folder}/", "")
 
 
-def text_of(made: Made, columns: int | None = None, folder: bool = False) -> str:
-    shown = FOLDER if folder else None
+def document_of(made: Made, folder: Path | None = None) -> Document:
+    return run_document(made.record, folder) if made.kind is Kind.RUN else MAKERS[made.kind](made.record, folder)
+
+
+def text_of(made: Made, columns: int | None = None) -> str:
     if made.kind is Kind.SWEEP:
         return render_sweep(made.record, made.runs, columns)
-    if made.kind is Kind.RUN:
-        return render(made.record, shown, columns)
-    return render_text(MAKERS[made.kind](made.record, shown), columns)
+    return render_text(document_of(made, FOLDER), columns)
 
 
 def answer_of(made: Made) -> str:
-    if made.kind is Kind.SWEEP:
-        return sweep_answer(made.record, made.runs)
-    if made.kind is Kind.RUN:
-        return answer(made.record)
-    return render_answer(MAKERS[made.kind](made.record))
+    return sweep_answer(made.record, made.runs) if made.kind is Kind.SWEEP else render_answer(document_of(made))
 
 
 def drawn(made: Made) -> Page:
-    record, folder = made.record, made.folder
     if made.kind is Kind.SWEEP:
-        return page_for([(record.name, made.runs)], made.runs, [folder] * len(made.runs), ())
-    if made.kind is Kind.RUN:
-        return run_page(record, folder)
-    return page_of(MAKERS[made.kind](record, folder))
+        return page_for([(made.record.name, made.runs)], made.runs, [made.folder] * len(made.runs), ())
+    return page_of(document_of(made, made.folder))
 
 
 def outline(page: Page) -> str:

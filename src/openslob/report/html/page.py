@@ -16,7 +16,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from openslob._version import __version__
-from openslob.metrics import METRICS
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.colours import Theme, declarations
 from openslob.report.charts.picture import DataTable, Picture, page_specs
@@ -134,7 +133,7 @@ def page_of(document: Document) -> Page:
     return Page(
         title=f"{title.name}: {title.subject}",
         about=f"{what} {about}" if title.about else what,
-        banners=tuple(filter(None, (title.banner, problem))),
+        banners=tuple(filter(None, (title.banner, *title.warnings, problem))),
         answers=document.answers,
         verdicts=verdict_rows(document.verdicts),
         pictures=tuple(pictures),
@@ -185,24 +184,6 @@ def in_short(names: Sequence[str]) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_TITLE else f"{name[: LONGEST_TITLE - 1]}…"
-
-
-def text_section(lines: Sequence[str]) -> list[PageSection]:
-    """Return a section of the text report as a section of the page; none for no lines."""
-    if not lines:
-        return []
-    heading, *rest = lines
-    words = heading.capitalize() if heading.isupper() else heading.partition(",")[0].capitalize()
-    return [PageSection(words, text="\n".join(rest))]
-
-
-def definitions() -> PageSection:
-    """Return the section that defines every figure."""
-    rows = tuple(
-        (metric.label, metric.unit or "count", "" if metric.better == "neither" else metric.better, metric.definition)
-        for metric in METRICS.values()
-    )
-    return PageSection("What the figures mean", table=DataTable(("figure", "unit", "better is", "definition"), rows))
 
 
 def render_page(page: Page) -> str:

@@ -14,47 +14,33 @@ from openslob.analyze.curves.external_points import ExternalPoint, external_poin
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet
 from openslob.analyze.history import History
-from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.verdicts.outcome import counted
 from openslob.errors import UsageError
-from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.report import context, figures
 from openslob.report.charts.colours import Theme
 from openslob.report.charts.history import history_picture
 from openslob.report.charts.petals import petals
-from openslob.report.charts.picture import DataTable, Picture, draw
+from openslob.report.charts.picture import Picture, draw
 from openslob.report.charts.theme import FigureNames
 from openslob.report.document import Document, Paragraph, Section
-from openslob.report.drivers import drivers
-from openslob.report.episodes import slow_stretches
-from openslob.report.headline import headline
 from openslob.report.history import change_sentence, render_histories
 from openslob.report.html.page import (
     Page,
     PageSection,
     VerdictRow,
-    definitions,
     in_short,
+    page_of,
     render_page,
-    text_section,
-    verdict_rows,
     verdicts_of_all,
 )
-from openslob.report.html.set_page import set_page, slowest_table
-from openslob.report.pictures import pictures_of_run, pictures_of_storage
-from openslob.report.record_view import label, reason, shown, value, why_incomplete
+from openslob.report.html.set_page import set_page
+from openslob.report.pictures import pictures_of_storage
 from openslob.report.set_summary import set_summary_lines
 from openslob.report.storage import storage_document
+from openslob.report.text import run_document
 
 # Files that the points of AWR reports can be drawn into.
 PICTURE_FORMATS = (".html", ".svg", ".png")
-_RUN_SECTIONS = (
-    figures.load_profile, figures.log, figures.pacing, figures.instances, drivers, figures.efficiency,
-    figures.cost, figures.timed_events,
-    figures.latencies, figures.responses, slow_stretches, figures.object_io,
-    context.test, context.host, context.server, context.remarks,
-)  # fmt: skip
 _EXTERNAL_PANELS = ("pio_read_per_s", "pio_read_mb_per_s")
 
 # The two sides of a comparison, or the only side: the user's name for it, and its runs.
@@ -83,7 +69,7 @@ def page_for(
 
     """
     if len(runs) == 1:
-        return run_page(runs[0].record, folders[0])
+        return page_of(run_document(runs[0].record, folders[0]))
     name = in_short([part for side, _ in sides for part in side.split(",")])
     try:
         return set_page(name, runs, problems, _comparison(sides, runs, against), ceilings)
@@ -96,41 +82,6 @@ def _comparison(sides: Sides, runs: Sequence[Run], against: ComparedValues | Non
         (name_a, a), (name_b, b) = sides
         return compare(a, b, *(in_short(name.split(",")) for name in (name_a, name_b)))
     return compare_values(runs, against) if against and len(sides) == 1 else None
-
-
-def run_page(record: RunRecord, folder: Path) -> Page:
-    """Return the page of the run in ``folder``. If raw files are damaged, a banner says so and the rest is shown."""
-    pictures, problem = pictures_of_run(record, folder)
-    return Page(
-        title=f"{record.name}: {_server_and_host(record)}",
-        about=f"{record.kind.capitalize()} {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, record.kind), *record.reservations, problem))),
-        answers=(headline(record),),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=pictures,
-        sections=(
-            _figures(record),
-            *slowest_table([record]),
-            *(section for render in _RUN_SECTIONS for section in text_section(render(record))),
-            definitions(),
-        ),
-    )
-
-
-def _server_and_host(record: RunRecord) -> str:
-    product = f"{record.engine.get('product', 'unknown server')} {record.engine.get('version', '')}".rstrip()
-    host = record.environment.get("host")
-    where = "driven from" if record.environment.get("local") is False else "on"
-    return f"{product} {where} {host}" if host else product
-
-
-def _figures(record: RunRecord) -> PageSection:
-    rows = tuple(
-        (label(record, name), shown(record, name), "" if value(record, name) is not None else reason(record, name))
-        for name in load_kind(record).figures(record)
-        if record.summary
-    )
-    return PageSection("Figures", table=DataTable(("figure", "value", "why it is not known"), rows))
 
 
 def storage_set_page(records: Sequence[StorageRecord]) -> Page:
@@ -155,18 +106,6 @@ def _sections_of(document: Document) -> Iterator[Section]:
     yield Section(title.id, (Paragraph(f"{title.about}, openslob {title.version}, started {title.started}"),))
     for section in document.sections:
         yield replace(section, title=f"{title.id}: {section.title}" if section.title else "")
-
-
-def _start(record: RunRecord) -> str:
-    return record.started_at.replace("T", " ").removesuffix("Z")
-
-
-def _incomplete(record: RunRecord, what: str, end: str = "") -> str:
-    """Return the banner of a record that is not complete, with ``end`` if it says why; empty for a complete one."""
-    if record.status is Status.COMPLETE:
-        return ""
-    why = end or (record.errors[0] if record.errors else why_incomplete(record.status))
-    return f"This {what} is {record.status.value}: {why}"
 
 
 def check_format(path: Path) -> None:

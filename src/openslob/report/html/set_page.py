@@ -17,14 +17,15 @@ from openslob.report import context
 from openslob.report.charts.picture import DataTable
 from openslob.report.charts.theme import FigureNames
 from openslob.report.comparison import side_by_side_rows, summary, value_text
+from openslob.report.figures import definitions
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
-from openslob.report.html.page import Page, PageSection, definitions, in_words, text_section, verdicts_of_all
+from openslob.report.html.page import Page, PageSection, in_words, verdicts_of_all
 from openslob.report.pictures import MOST_SIDE_BY_SIDE, measured, names_for, pictures_of_runs, point_sets
 from openslob.report.record_view import shown
 from openslob.report.runs_needed import runs_needed
 from openslob.report.set_summary import axis_text, figure_with_interval, mismatch_text, set_summary_lines
-from openslob.report.slowest import SLICE_NOTE, cells_of, slowest_of, title_of
+from openslob.report.slowest import slowest_section
 
 MOST_REASONS = 3
 _POINT_FIGURES = (
@@ -65,11 +66,11 @@ def set_page(
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
             *([_comparison_table(comparison)] if comparison else []),
             *(section for points in sets for section in (_lines(points, names), _points(points, names))),
-            *slowest_table(records),
+            *(section for section in (slowest_section(records),) if section.parts),
             *([_runs_side_by_side(few)] if few else []),
             _configuration(point_set(measured(runs))),
             _runs(records, sets),
-            *(section for render in _LAST for section in text_section(render(records[-1]))),
+            *(section for show in _LAST if (section := show(records[-1])).parts),
             definitions(),
         ),
     )
@@ -187,14 +188,6 @@ def _points(points: PointSet, names: FigureNames) -> PageSection:
     return PageSection(
         "The points", ("Means over the runs, ± half of the 95 % interval where it is known.",), DataTable(head, rows)
     )
-
-
-def slowest_table(records: Sequence[RunRecord]) -> list[PageSection]:
-    """Return the slowest operations of runs as a section; none where none was recorded."""
-    found = slowest_of(records)
-    if not found:
-        return []
-    return [PageSection(title_of(records), (SLICE_NOTE,), DataTable(*cells_of(found, len(records) > 1)))]
 
 
 def _runs_side_by_side(records: Sequence[RunRecord]) -> PageSection:
