@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from openslob.analyze.crash import what_is_wrong
 from openslob.record.crash import CRASH_FILE, CrashCycle, CrashKind, CrashRecord
@@ -13,6 +12,7 @@ from openslob.report.document import (
     Answer,
     Document,
     LabelledTexts,
+    MadePictures,
     Paragraph,
     Section,
     TextTable,
@@ -21,9 +21,6 @@ from openslob.report.document import (
     title_of,
 )
 from openslob.report.format import MISSING, number, seconds
-
-if TYPE_CHECKING:
-    from openslob.report.charts.picture import Picture
 
 _HEAD = (
     "crash", "cycles", "clean", "acknowledged", "commits/s", "in doubt", "of these there", "lost", "recovery median",
@@ -52,7 +49,7 @@ def crash_document(record: CrashRecord, folder: Path | None = None) -> Document:
     )
 
 
-def _pictures(record: CrashRecord) -> tuple[Sequence[Picture], str]:
+def _pictures(record: CrashRecord) -> MadePictures:
     from openslob.report.charts.crash import crash_pictures  # noqa: PLC0415 - takes a second to import
 
     return crash_pictures(record), ""

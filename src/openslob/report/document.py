@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # Letters of a cell that is aligned as a number, and of a text that needs no wide column.
 LONGEST_NUMBER, LONGEST_TEXT = 24, 60
-# The pictures, and what keeps others from being drawn; empty if nothing does.
-Pictures = Callable[[], tuple[Sequence["Picture"], str]]
+# Pictures, and what keeps others from being drawn; empty if nothing does.
+MadePictures = tuple[Sequence["Picture"], str]
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Document:
     title: Title
     blocks: tuple[Block, ...]
     files: tuple[str, ...] = ()
-    pictures: Pictures = field(default=lambda: ((), ""))
+    pictures: Callable[[], MadePictures] = field(default=lambda: ((), ""))
 
     @property
     def headline(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from openslob.analyze.causes import SLOW
 from openslob.analyze.trace import COUNTED
@@ -15,6 +15,7 @@ from openslob.report.document import (
     Answer,
     Document,
     LabelledTexts,
+    MadePictures,
     Paragraph,
     Section,
     TextPicture,
@@ -30,9 +31,6 @@ from openslob.report.record_view import why_incomplete
 from openslob.report.text_plot import TextLine, text_plot
 from openslob.units import format_duration
 from openslob.workload import Workload
-
-if TYPE_CHECKING:
-    from openslob.report.charts.picture import Picture
 
 # Of more marks than this, only those of which every one matters are shown one by one.
 MOST_MARKS = 12
@@ -68,7 +66,7 @@ def endurance_document(record: EnduranceRecord, folder: Path | None = None) -> D
     )
 
 
-def _pictures(record: EnduranceRecord, folder: Path | None) -> tuple[Sequence[Picture], str]:
+def _pictures(record: EnduranceRecord, folder: Path | None) -> MadePictures:
     from openslob.report.charts.endurance import endurance_pictures  # noqa: PLC0415 - takes a second to import
 
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from openslob.errors import SlobError
 from openslob.record.failover import FAILOVER_FILE, TIMES, FailoverRecord, FollowStep
@@ -12,6 +12,7 @@ from openslob.report.document import (
     Answer,
     Document,
     LabelledTexts,
+    MadePictures,
     Part,
     Section,
     TextTable,
@@ -21,9 +22,6 @@ from openslob.report.document import (
     title_of,
 )
 from openslob.report.format import MISSING, number, seconds, size
-
-if TYPE_CHECKING:
-    from openslob.report.charts.picture import Picture
 
 _ACCOUNTS = (
     ("sent", "sent"), ("acked_there", "acked, there"), ("acked_lost", "acked, lost"),
@@ -56,7 +54,7 @@ def failover_document(record: FailoverRecord, folder: Path | None = None) -> Doc
     )
 
 
-def _pictures(record: FailoverRecord, folder: Path | None) -> tuple[Sequence[Picture], str]:
+def _pictures(record: FailoverRecord, folder: Path | None) -> MadePictures:
     from openslob.report.charts.failover import failover_pictures  # noqa: PLC0415 - takes a second to import
 
     try:

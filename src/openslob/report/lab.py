@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from openslob.analyze.lab import P99, PER_CPU, RATE, differing
 from openslob.analyze.verdicts.outcome import counted
@@ -13,6 +12,7 @@ from openslob.report.document import (
     Answer,
     Document,
     ItemList,
+    MadePictures,
     Paragraph,
     Section,
     TextTable,
@@ -25,9 +25,6 @@ from openslob.report.format import MISSING, number
 from openslob.report.record_view import ratio_number, ratio_text, why_incomplete
 from openslob.units import format_bytes, format_duration
 from openslob.workload import Workload
-
-if TYPE_CHECKING:
-    from openslob.report.charts.picture import Picture
 
 # From this ratio on, and below its inverse, "3.2 times" says more than "+220 %".
 _TIMES = 2.0
@@ -58,7 +55,7 @@ def lab_document(record: LabRecord, folder: Path | None = None) -> Document:
     )  # fmt: skip
 
 
-def _pictures(record: LabRecord) -> tuple[Sequence[Picture], str]:
+def _pictures(record: LabRecord) -> MadePictures:
     from openslob.report.charts.lab import lab_pictures  # noqa: PLC0415 - takes a second to import
 
     return lab_pictures(record), ""

@@ -7,17 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from openslob.metrics import METRICS
 from openslob.record.repeated import REPEATED_FILE, RepeatedRecord, RepeatedTime, TimeState
-from openslob.report.document import Answer, Document, Section, TextTable, Verdicts, notes, title_of
+from openslob.report.document import Answer, Document, MadePictures, Section, TextTable, Verdicts, notes, title_of
 from openslob.report.format import MISSING, local_moment, micros, number, percent
 from openslob.report.record_view import why_incomplete
 from openslob.units import format_duration
-
-if TYPE_CHECKING:
-    from openslob.report.charts.picture import Picture
 
 # Of more runs, those of each day, and those that were not made, are shown.
 MOST_RUNS = 40
@@ -48,7 +44,7 @@ def repeated_document(record: RepeatedRecord, folder: Path | None = None) -> Doc
     )
 
 
-def _pictures(record: RepeatedRecord) -> tuple[Sequence[Picture], str]:
+def _pictures(record: RepeatedRecord) -> MadePictures:
     from openslob.report.charts.repeated import repeated_picture  # noqa: PLC0415 - takes a second to import
 
     picture = repeated_picture(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from openslob.analyze.realism import ContenderRow
 from openslob.analyze.realism import rows as contender_rows
@@ -13,6 +13,7 @@ from openslob.report.document import (
     Answer,
     Document,
     LabelledTexts,
+    MadePictures,
     Section,
     TextTable,
     Verdicts,
@@ -21,9 +22,6 @@ from openslob.report.document import (
 )
 from openslob.report.format import MISSING, micros, number, percent, size
 from openslob.report.storage_headline import range_text, storage_headline
-
-if TYPE_CHECKING:
-    from openslob.report.charts.picture import Picture
 
 # Figure of a step, heading of its column, format of its cells.
 _Column = tuple[str, str, Callable[[float | None], str]]
@@ -57,7 +55,7 @@ def storage_document(record: StorageRecord, folder: Path | None = None) -> Docum
     )
 
 
-def _pictures(record: StorageRecord) -> tuple[Sequence[Picture], str]:
+def _pictures(record: StorageRecord) -> MadePictures:
     from openslob.report.pictures import pictures_of_storage  # noqa: PLC0415 - takes a second to import
 
     return pictures_of_storage([record]), ""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from openslob.record.model import RunRecord
 from openslob.report.context import files, host, remarks, server, test, unknown
-from openslob.report.document import Answer, Document, Title, Verdicts, title_of
+from openslob.report.document import Answer, Document, MadePictures, Title, Verdicts, title_of
 from openslob.report.drivers import drivers
 from openslob.report.episodes import slow_stretches
 from openslob.report.figures import (
@@ -28,9 +26,6 @@ from openslob.report.figures import (
 from openslob.report.headline import headline
 from openslob.report.slowest import slowest_section
 from openslob.report.terminal import render_text
-
-if TYPE_CHECKING:
-    from openslob.report.charts.picture import Picture
 
 
 def run_document(record: RunRecord, folder: Path | None = None) -> Document:
@@ -81,7 +76,7 @@ def title(record: RunRecord) -> Title:
     return title_of(record, record.kind, f"{product} {where}".rstrip(), about, _why(record), record.reservations)
 
 
-def _pictures(record: RunRecord, folder: Path) -> tuple[Sequence[Picture], str]:
+def _pictures(record: RunRecord, folder: Path) -> MadePictures:
     from openslob.report.pictures import pictures_of_run  # noqa: PLC0415 - takes a second to import
 
     return pictures_of_run(record, folder)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from openslob.record.failover import COMMITS_FILE, LAG_FILE, TIMES, FailoverRecord, rows_of
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import rates
+from openslob.report.document import TextTable
 from openslob.report.format import seconds
 from openslob.units import MIB
 
@@ -93,10 +94,10 @@ def _panel(pick: str, rows: list[Row], title: str, end_s: float) -> Panel:
     return rates(pick, inline(rows), names, title, (0.0, end_s))
 
 
-def _table(record: FailoverRecord) -> DataTable | None:
+def _table(record: FailoverRecord) -> TextTable | None:
     if not record.cycles:
         return None
     rows = tuple(
         (record.cycle_name(cycle), *(seconds(cycle.value(name)) for name, _ in TIMES)) for cycle in record.cycles
     )
-    return DataTable(("cycle", *(title for _, title in TIMES)), rows)
+    return TextTable(("cycle", *(title for _, title in TIMES)), rows)

@@ -18,8 +18,8 @@ from markupsafe import Markup
 from openslob._version import __version__
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.colours import Theme, declarations
-from openslob.report.charts.picture import DataTable, Picture, page_specs
-from openslob.report.document import Document, Part, Section, TextPicture, TextTable, paragraphs
+from openslob.report.charts.picture import Picture, page_specs
+from openslob.report.document import Document, Section, TextTable
 from openslob.report.html.drawing import library
 from openslob.report.record_view import SIGNS
 
@@ -62,23 +62,6 @@ class VerdictRow:
 
 
 @dataclass(frozen=True)
-class PageSection:
-    """A section with paragraphs, a table, or preformatted text."""
-
-    title: str
-    lines: tuple[str, ...] = ()
-    table: DataTable | None = None
-    text: str = ""
-    rest = ""
-
-    @property
-    def parts(self) -> list[Part | DataTable]:
-        """What the section shows."""
-        text = TextPicture(lambda _: self.text.splitlines())
-        return [*paragraphs(self.lines), *([self.table] if self.table else []), *([text] if self.text else [])]
-
-
-@dataclass(frozen=True)
 class Page:
     """Content of the template. ``banners`` are shown prominently at the top.
 
@@ -92,7 +75,7 @@ class Page:
     answers: tuple[str, ...]
     verdicts: tuple[VerdictRow, ...]
     pictures: tuple[Picture, ...]
-    sections: tuple[PageSection | Section, ...]
+    sections: tuple[Section, ...]
     version: str = __version__
     verdict_head: tuple[str, ...] = VERDICT_HEAD
     judged_each: str = ""
@@ -229,9 +212,9 @@ def _template() -> Template:
     return environment.get_template("template.html.j2")
 
 
-def _is_wide(section: PageSection | Section) -> bool:
+def _is_wide(section: Section) -> bool:
     """Return whether a table of the section needs a wide sheet of paper."""
-    return any(len(part.head) > _MOST_COLUMNS for part in section.parts if isinstance(part, DataTable | TextTable))
+    return any(len(part.head) > _MOST_COLUMNS for part in section.parts if isinstance(part, TextTable))
 
 
 def style() -> str:

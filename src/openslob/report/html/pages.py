@@ -22,11 +22,10 @@ from openslob.report.charts.history import history_picture
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture, draw
 from openslob.report.charts.theme import FigureNames
-from openslob.report.document import Document, Paragraph, Section
+from openslob.report.document import Document, Paragraph, Section, TextPicture
 from openslob.report.history import change_sentence, render_histories
 from openslob.report.html.page import (
     Page,
-    PageSection,
     VerdictRow,
     in_short,
     page_of,
@@ -127,7 +126,7 @@ def draw_history(found: Sequence[History], suffix: str, theme: Theme = Theme.LIG
         answers=answers or ("No figure has a change point.",),
         verdicts=(),
         pictures=(picture,),
-        sections=(PageSection("Runs", text=render_histories(found)),),
+        sections=(Section("Runs", (TextPicture(lambda _: render_histories(found).splitlines()),)),),
         judged=False,
     )
     return render_page(page).encode()
