@@ -38,6 +38,7 @@ from openslob.report.text import run_document
 
 PLACE = GOLDEN / "documents"
 DIGESTS = (
+    "run-remote", "lab-noisy", "v4/measured",
     "v1/constructed", "v2/constructed", "v2/measured", "v2/paced", "v3/measured", "v4/thinned", "run-cached",
     "run-buffered", "run-interrupted", "run-unpublished", "sweep-v1/measured", "storage-orion",
 )  # fmt: skip
