@@ -13,9 +13,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 from factories.sweeps import sweep  # noqa: E402 - the tests' folder is found only now
 from openslob.analyze.curves.points import Run  # noqa: E402
 from openslob.record import storage, store  # noqa: E402
-from openslob.report.html.page import render_page  # noqa: E402
-from openslob.report.html.pages import run_page, storage_page  # noqa: E402
+from openslob.report.html.page import page_of, render_page  # noqa: E402
 from openslob.report.html.set_page import set_page  # noqa: E402
+from openslob.report.storage import storage_document  # noqa: E402
+from openslob.report.text import run_document  # noqa: E402
 
 RECORDS = ROOT / "tests" / "fixtures" / "records"
 
@@ -34,12 +35,16 @@ def exhibits() -> Iterator[Exhibit]:
     yield Exhibit("sweep.html", "A sweep: 1 to 64 sessions by four shares of updates. Made-up figures.", _sweep(8192))
     yield Exhibit("block-sizes.html", "Blocks of 4, 8 and 16 KB. Made-up figures.", _sweep(4096, 8192, 16384))
     run = RECORDS / "v2" / "measured"
-    page = run_page(store.load(run), run)
+    page = page_of(run_document(store.load(run), run))
     yield Exhibit(
         "run.html", "A run of a few seconds, measured for the tests: several verdicts fail.", render_page(page)
     )
     dd = storage.load(RECORDS / "storage-v1" / "dd")
-    yield Exhibit("storage.html", "Storage without a database: `slob raw dd`, measured.", render_page(storage_page(dd)))
+    yield Exhibit(
+        "storage.html",
+        "Storage without a database: `slob raw dd`, measured.",
+        render_page(page_of(storage_document(dd))),
+    )
 
 
 def _sweep(*block_sizes: int) -> str:

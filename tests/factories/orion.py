@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from openslob.histogram import Histogram, bucket_of
+from openslob.record.model import Status
+from openslob.record.storage import StorageRecord, StorageStep
+from openslob.storage.job import IoEngine, Job
 from openslob.storage.orion.options import LoadPoint, Options, OrionRun, load_matrix
 from openslob.storage.orion.points import DeviceBytes, OrionResult, PointResult, split
+from openslob.storage.orion.record import steps_of, summary_of, verdicts
 from openslob.storage.results import JobResult, Transfers
 from openslob.units import MIB
 
@@ -43,3 +47,34 @@ def simple() -> OrionResult:
     points = [measured(LoadPoint(0, load), small(iops, 90 + 10 * load)) for load, iops in enumerate(IOPS, start=1)]
     points += [measured(LoadPoint(load, 0), large(rate)) for load, rate in enumerate(MBPS, start=1)]
     return OrionResult(load_matrix(Options(OrionRun.SIMPLE), 1), tuple(points))
+
+
+JOBS = (
+    Job(files=(), size=MIB, block_size=8192, engine=IoEngine.LIBAIO, seconds=1, name="small", depth=3),
+    Job(files=(), size=MIB, block_size=MIB, engine=IoEngine.LIBAIO, seconds=1, name="large-1", depth=4),
+    Job(files=(), size=MIB, block_size=MIB, engine=IoEngine.LIBAIO, seconds=1, name="large-2", depth=4),
+)
+
+
+def record_of(outcome: OrionResult) -> StorageRecord:
+    steps: list[StorageStep] = []
+    for each in outcome.points:
+        steps += steps_of(each, JOBS, len(steps) + 1)
+    return StorageRecord(
+        tool="orion", id="20260102-030405-mytest", name="mytest", status=Status.COMPLETE,
+        started_at="2026-01-02T03:04:05Z", openslob_version="0", asked={}, environment={}, steps=tuple(steps),
+        summary=summary_of(outcome), verdicts=verdicts(outcome, direct=True),
+    )  # fmt: skip
+
+
+def whole(disks: int) -> OrionResult:
+    cells = load_matrix(Options(OrionRun.NORMAL), disks)
+    points = [
+        measured(
+            point,
+            *([small(1000 * point.small, 100, 100 + point.small)] if point.small else []),
+            *([large(100.0 * point.large)] if point.large else []),
+        )
+        for point in cells.points
+    ]
+    return OrionResult(cells, tuple(points))

@@ -24,7 +24,8 @@ from openslob.interrupt import Interrupt
 from openslob.record import storage
 from openslob.record.model import Holds, Status
 from openslob.report.headline import headline
-from openslob.report.storage import render_storage
+from openslob.report.storage import storage_document
+from openslob.report.terminal import render_text
 from openslob.run import runner
 from openslob.storage import calibrate, preflight, testfile
 from openslob.storage.fio import Fio
@@ -212,7 +213,7 @@ def test_a_run_is_held_against_what_its_storage_gives(pg_server, fio, tmp_path, 
     assert [step.load.in_flight for step in raw.steps] == [1, 2]
     assert (raw.tool, raw.status) == ("ceiling", Status.COMPLETE)
     assert raw.value("max_iops") == max(step.value("iops") for step in raw.steps)
-    assert "Storage alone gives up to" in render_storage(raw)
+    assert "Storage alone gives up to" in render_text(storage_document(raw))
     workload = Workload(**{**DATA, "run_time": 3, "warmup": 0, "sessions": 2, "update_pct": 0})
     finished = runner.run(
         engine, runner.RunRequest(workload, "test", tmp_path, ceiling=raw), Interrupt(), lambda _: None, lambda _: ""

@@ -22,9 +22,9 @@ from factories import record_files
 from factories.paths import FIXTURES
 from factories.sweeps import failing, sweep
 from openslob.analyze.curves.points import Run
-from openslob.report.html.page import render_page
-from openslob.report.html.pages import run_page
+from openslob.report.html.page import page_of, render_page
 from openslob.report.html.set_page import set_page
+from openslob.report.text import run_document
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
@@ -77,7 +77,7 @@ def sweep_html() -> str:
 def run_html(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("run")
     record_files.write(folder)
-    return render_page(run_page(record_files.record(), folder))
+    return render_page(page_of(run_document(record_files.record(), folder)))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from openslob.record import endurance, finding, repeated
 from openslob.record.endurance import EnduranceFolder
 from openslob.record.model import Status
 from openslob.record.repeated import RepeatedFolder, RepeatedTime
-from openslob.report.repeated_text import time_line
+from openslob.report.repeated import time_line
 from openslob.report.text import render
 from openslob.secrets import Target
 from openslob.units import format_duration, parse_duration

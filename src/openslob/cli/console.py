@@ -18,7 +18,7 @@ from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from textwrap import wrap
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from openslob.cli.output import OUTPUT, coloured
 from openslob.disk import write_atomically
@@ -26,6 +26,9 @@ from openslob.errors import SlobError
 from openslob.interrupt import Interrupt, stopped_by
 from openslob.report.format import plain_signs, printable, without_controls
 from openslob.secrets import conceal
+
+if TYPE_CHECKING:
+    from openslob.report.document import Document
 
 _STDIN, _STDOUT, _STDERR = range(3)
 # How long a message waits for a terminal that was stopped (Ctrl-S) or a pipe that is full. Progress does not wait.
@@ -165,6 +168,13 @@ def write_report(text: str, answer: str = "", kept: Path | None = None) -> None:
         print(shown, end="", flush=True)
     except OutputError as error:
         raise OutputError(error.what, f"the result is in {kept}" if kept else "") from None
+
+
+def write_document(document: Document, kept: Path | None = None) -> None:
+    """Print a report as wide as the screen, as `write_report` does."""
+    from openslob.report.terminal import render_answer, render_text  # noqa: PLC0415 - records take a moment to import
+
+    write_report(render_text(document, columns()), render_answer(document), kept)
 
 
 def write_file(path: Path, content: str | bytes) -> None:

@@ -12,14 +12,14 @@ import typer
 from openslob import rehearsal
 from openslob.analyze.crash import CAUGHT, KEEPS, WHOLE
 from openslob.cli.common_options import MEASUREMENT_NAME, RECORD_JSON, REQUIRE, RESULTS, require_known, require_verdicts
-from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.durability.crash import CrashPlan, prove
 from openslob.engines import registry
 from openslob.engines.writes import require_primary
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.record.crash import CrashCycle, CrashKind, CrashRecord
 from openslob.record.model import Holds, Status
-from openslob.report.crash import crash_answer, cycle_line, render_crash
+from openslob.report.crash import crash_document, cycle_line
 
 
 class Kinds(StrEnum):
@@ -117,7 +117,7 @@ def crash(
     if as_json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
-        write_report(render_crash(record, folder, columns()), crash_answer(record), folder)
+        write_document(crash_document(record, folder), folder)
     _require(record, require or ())
 
 

@@ -23,7 +23,7 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.completion import records
-from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
 from openslob.cli.screen import LIVE, viewing
@@ -35,7 +35,7 @@ from openslob.errors import SlobError, UsageError
 from openslob.record import endurance, finding, store
 from openslob.record.endurance import EnduranceFolder, EnduranceRecord
 from openslob.record.model import Status
-from openslob.report.endurance_text import endurance_answer, render_endurance
+from openslob.report.endurance_text import endurance_document
 from openslob.report.text import render
 from openslob.units import format_duration
 from openslob.workload import MOST_RUN_S
@@ -142,7 +142,7 @@ def _show(folder: EnduranceFolder, json: bool) -> None:
     if json:
         write(record.model_dump_json(indent=1), kept=folder.path)
     elif record.segments:
-        write_report(render_endurance(record, folder.path, columns()), endurance_answer(record), folder.path)
+        write_document(endurance_document(record, folder.path), folder.path)
 
 
 def _resumable(folder: EnduranceFolder, error: SlobError) -> SlobError:

@@ -21,7 +21,7 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.completion import one_of, servers
-from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.durability.failover.conduct import Conduct, Request
 from openslob.durability.failover.follow import FollowSearch
 from openslob.durability.failover.servers import (
@@ -40,7 +40,7 @@ from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
 from openslob.record.failover import FailoverRecord
 from openslob.record.model import Status
-from openslob.report.failover import failover_answer, render_failover
+from openslob.report.failover import failover_document
 from openslob.secrets import Target
 
 TARGET = Annotated[
@@ -210,7 +210,7 @@ def _show(record: FailoverRecord, folder: Path, require: list[str] | None, json:
     if json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
-        write_report(render_failover(record, folder, columns()), failover_answer(record), folder)
+        write_document(failover_document(record, folder), folder)
     if record.status is not Status.COMPLETE:
         raise SlobError(f"the test did not end: {'; '.join(record.errors)}", f"its record is {folder}")
     require_verdicts(record.verdicts, require or ())

@@ -23,7 +23,7 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.completion import records
-from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.console import columns, notify, stoppable, write, write_document
 from openslob.cli.options import price_of_target, with_target
 from openslob.cli.sweep import SweepView
 from openslob.errors import SlobError, UsageError
@@ -35,7 +35,8 @@ from openslob.record import finding
 from openslob.record.lab import LabFolder, LabRecord
 from openslob.record.model import Status
 from openslob.report.format import pairs
-from openslob.report.lab import lab_answer, render_lab, render_lab_plan
+from openslob.report.lab import lab_document, lab_plan
+from openslob.report.terminal import render_blocks
 from openslob.report.text import render
 from openslob.secrets import Target
 from openslob.units import format_bytes, format_duration
@@ -144,7 +145,8 @@ def lab(
     with stoppable() as interrupt:
         new = None if path else request.record(target.reveal())
         if dry_run:
-            write(render_lab_plan(_planned(path, new), round_s(_planned(path, new)), columns()))
+            planned = _planned(path, new)
+            write(render_blocks(lab_plan(planned, round_s(planned)), columns()))
             return
         with LabFolder.resume(path) if path else LabFolder.begin(results, _planned(path, new)) as folder:
             if path:
@@ -191,7 +193,7 @@ def _print(folder: LabFolder, as_json: bool) -> None:
     if as_json:
         write(record.model_dump_json(indent=1), kept=folder.path)
     else:
-        write_report(render_lab(record, folder.path, columns()), lab_answer(record), folder.path)
+        write_document(lab_document(record, folder.path), folder.path)
 
 
 def _judge(record: LabRecord, required: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ from openslob.cli.common_options import (
     require_known,
     require_verdicts,
 )
-from openslob.cli.console import columns, complain, notify, stoppable, write, write_report
+from openslob.cli.console import complain, notify, stoppable, write, write_document
 from openslob.cli.options import price_of_target, with_target
 from openslob.engines.base import Engine
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, require_workload
@@ -36,7 +36,7 @@ from openslob.interrupt import Interrupt
 from openslob.observe.command import ObservedCommand, observe_command, program_of
 from openslob.observe.observer import PULSE_S, Observer
 from openslob.record.model import RunRecord, Status
-from openslob.report.text import answer, render
+from openslob.report.text import render, run_document
 from openslob.secrets import Target, redact_words
 from openslob.workload import PRICE as PRICE_OF
 
@@ -194,7 +194,7 @@ def _print(record: RunRecord, folder: Path, json: bool) -> None:
     if json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
-        write_report(render(record, folder, columns()), answer(record), folder)
+        write_document(run_document(record, folder), folder)
 
 
 def _judge(record: RunRecord, code: int, require: list[str] | None) -> None:

@@ -22,13 +22,13 @@ from openslob.cli.common_options import (
     parse_amount,
     require_verdicts,
 )
-from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.cli.progress import LiveLine
 from openslob.engines import registry
 from openslob.engines.managed.resources import usable_cpus
 from openslob.errors import UsageError
 from openslob.record.storage import StorageRecord
-from openslob.report.storage import render_storage, storage_answer
+from openslob.report.storage import storage_document
 from openslob.report.text import render
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
@@ -162,7 +162,7 @@ def show(record: StorageRecord, folder: Path, require: list[str] | None, json: b
     if json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
-        write_report(render_storage(record, folder, columns()), storage_answer(record), folder)
+        write_document(storage_document(record, folder), folder)
     require_verdicts(record.verdicts, require or ())
 
 

@@ -17,6 +17,7 @@ from openslob.cli.tree import Command
 from openslob.errors import UsageError
 from openslob.record.storage import StorageRecord
 from openslob.record.store import save_text
+from openslob.report.storage import storage_document
 from openslob.storage.fio import Fio
 from openslob.storage.job import IoEngine
 from openslob.storage.orion import execute
@@ -213,10 +214,9 @@ def _bytes(text: str) -> int:
 def _draw(record: StorageRecord, folder: Path, theme: PictureTheme) -> None:
     # The drawing library takes a second to import.
     from openslob.report.charts.picture import save_all  # noqa: PLC0415
-    from openslob.report.html.page import render_page  # noqa: PLC0415
-    from openslob.report.html.pages import storage_page  # noqa: PLC0415
+    from openslob.report.html.page import page_of, render_page  # noqa: PLC0415
 
-    page = storage_page(record)
+    page = page_of(storage_document(record))
     written = [path for ending in ("png", "svg") for path in save_all(page.pictures, folder, ending, theme.themes)]
     html = folder / PAGE
     save_text(html, render_page(page))

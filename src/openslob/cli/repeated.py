@@ -13,7 +13,7 @@ import typer
 from openslob.analyze.repeated import NAMES
 from openslob.cli.common_options import require_known, require_verdicts
 from openslob.cli.configured import config_file, environment
-from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.cli.options import Asked, Resolved
 from openslob.cli.progress import LiveLine
 from openslob.config.layers import nearest
@@ -28,7 +28,7 @@ from openslob.interrupt import Interrupt
 from openslob.record import finding, repeated
 from openslob.record.model import Status
 from openslob.record.repeated import RepeatedFolder, RepeatedTime
-from openslob.report.repeated_text import render_repeated, repeated_answer, time_line
+from openslob.report.repeated import repeated_document, time_line
 from openslob.report.text import render
 from openslob.run.progress import Progress
 from openslob.secrets import Target
@@ -162,7 +162,7 @@ def _print(folder: RepeatedFolder, json: bool) -> None:
         write(record.model_dump_json(indent=1), kept=folder.path)
     elif record.times:
         write("")
-        write_report(render_repeated(record, folder.path, columns()), repeated_answer(record), folder.path)
+        write_document(repeated_document(record, folder.path), folder.path)
 
 
 def _judge(folder: RepeatedFolder, required: Sequence[str]) -> None:

@@ -14,14 +14,14 @@ from openslob.cli import completion
 from openslob.cli.ceilings import CEILING, load_ceiling
 from openslob.cli.common_options import PRICE, RESULTS, refuse_price
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
+from openslob.cli.documents import DOCUMENTS, read_document
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
-from openslob.record import crash, endurance, failover, finding, lab, repeated, storage
+from openslob.record import finding, storage
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
 from openslob.record.sweep import SWEEP_FILE
-from openslob.report.endurance import with_figures
 from openslob.report.format import wrapped
 from openslob.report.headline import WITHIN_CEILING
 
@@ -84,7 +84,7 @@ def page_of_records(
     if found := with_own_page(records, results):
         kind, folders = found
         refuse_price(price, kind)
-        return _PAGES[kind](folders), folders
+        return page_of_kind(kind, folders), folders
     return page_of_runs(records, results, ceiling, price)
 
 
@@ -94,7 +94,7 @@ def with_own_page(records: Sequence[str], results: Path) -> tuple[Kind, tuple[Pa
     words = [word for names in records for word in names.split(",")]
     found = {word: _found(word, results, messages.append) for word in words}
     # What has runs is drawn with other runs unless it is alone.
-    kinds = frozenset(_PAGES) - (finding.OF_RUNS if len(words) > 1 else frozenset())
+    kinds = DOCUMENTS.keys() - (finding.OF_RUNS if len(words) > 1 else frozenset())
     kind = next((each.kind for each in found.values() if each and each.kind in kinds), None)
     if kind is None:
         return None
@@ -127,59 +127,16 @@ def _found(word: str, results: Path, tell: Callable[[str], None]) -> Found | Non
         return None
 
 
-def page_of_course(folders: tuple[Path, ...]) -> Page:
-    """Return the page of the course of a load over hours."""
-    from openslob.report.html.pages import endurance_page  # noqa: PLC0415
+def page_of_kind(kind: Kind, folders: tuple[Path, ...]) -> Page:
+    """Return the page of records of a kind that has one."""
+    from openslob.report.html.page import page_of  # noqa: PLC0415
+    from openslob.report.html.pages import storage_set_page  # noqa: PLC0415
 
-    (folder,) = folders
-    return endurance_page(with_figures(folder, endurance.load(folder)), folder)
-
-
-def page_of_repeated(folders: tuple[Path, ...]) -> Page:
-    """Return the page of a repeated run."""
-    from openslob.report.html.pages import repeated_page  # noqa: PLC0415
-
-    (folder,) = folders
-    return repeated_page(repeated.load(folder))
+    read = [read_document(Found(kind, folder)) for folder in folders]
+    return page_of(read[0][1]) if len(read) == 1 else storage_set_page([record for record, _ in read])
 
 
-def page_of_lab(folders: tuple[Path, ...]) -> Page:
-    """Return the page of a lab."""
-    from openslob.report.html.pages import lab_page  # noqa: PLC0415
-
-    (folder,) = folders
-    return lab_page(lab.load(folder))
-
-
-def page_of_outages(folders: tuple[Path, ...]) -> Page:
-    """Return the page of a test of failover."""
-    from openslob.report.html.failover_page import failover_page  # noqa: PLC0415
-
-    (folder,) = folders
-    return failover_page(failover.load(folder), folder)
-
-
-def page_of_proof(folders: tuple[Path, ...]) -> Page:
-    """Return the page of a proof of durability."""
-    from openslob.report.html.pages import crash_page  # noqa: PLC0415
-
-    (folder,) = folders
-    return crash_page(crash.load(folder))
-
-
-def page_of_raw(folders: tuple[Path, ...]) -> Page:
-    """Return the page of raw measurements."""
-    from openslob.report.html.pages import storage_page, storage_set_page  # noqa: PLC0415
-
-    records = [storage.load(folder) for folder in folders]
-    return storage_page(records[0]) if len(records) == 1 else storage_set_page(records)
-
-
-# Kinds of records that have a page of their own, and those of which one page shows several.
-_PAGES: Mapping[Kind, Callable[[tuple[Path, ...]], Page]] = {
-    Kind.STORAGE: page_of_raw, Kind.ENDURANCE: page_of_course, Kind.CRASH: page_of_proof,
-    Kind.FAILOVER: page_of_outages, Kind.REPEATED: page_of_repeated, Kind.LAB: page_of_lab,
-}  # fmt: skip
+# Kinds of which one page shows several records.
 _TOGETHER = frozenset({Kind.STORAGE})
 
 

@@ -18,7 +18,7 @@ from openslob.cli.common_options import (
     require_known,
     require_verdicts,
 )
-from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY, hired
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
@@ -29,7 +29,7 @@ from openslob.engines.settings import parse_settings
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import UnsavedError
-from openslob.report.text import answer, render
+from openslob.report.text import render, run_document
 from openslob.run import runner
 from openslob.sweep.servers import target_with
 from openslob.sweep.settings import for_run, giving_way
@@ -104,7 +104,7 @@ def _print(record: RunRecord, folder: Path | None, json: bool) -> None:
     if json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
-        write_report(render(record, folder, columns()), answer(record), folder)
+        write_document(run_document(record, folder), folder)
 
 
 def required_of(resolved: Resolved, require: list[str] | None) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,23 +15,17 @@ from openslob.api.records import RATES, TIMED
 from openslob.cli.common_options import PRICE, RECORD_JSON, RESULTS, refuse_price
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
+from openslob.cli.documents import read_document
 from openslob.errors import UsageError
 from openslob.metrics import priced
 from openslob.metrics.cost import price_in
-from openslob.record import crash, endurance, failover, finding, lab, repeated, storage, store
-from openslob.record.endurance import EnduranceRecord
+from openslob.record import finding, store
 from openslob.record.finding import Found, Kind
 from openslob.record.model import RecordModel, RunRecord, Status
 from openslob.record.sweep import SweepRecord, load_sweep
-from openslob.report.crash import crash_answer, render_crash
-from openslob.report.endurance import with_figures
-from openslob.report.endurance_text import endurance_answer, render_endurance
-from openslob.report.failover import failover_answer, render_failover
-from openslob.report.lab import lab_answer, render_lab
-from openslob.report.repeated_text import render_repeated, repeated_answer
-from openslob.report.storage import render_storage, storage_answer
 from openslob.report.sweep_text import render_sweep, sweep_answer
-from openslob.report.text import answer, render
+from openslob.report.terminal import render_answer, render_text
+from openslob.report.text import run_document
 
 RECORD = Annotated[
     str,
@@ -69,37 +63,19 @@ _WRITTEN = {
 }
 
 
-def _endured(path: Path) -> EnduranceRecord:
-    """Read an endurance run, with the figures of segments whose driver was killed."""
-    record = endurance.load(path)
-    return with_figures(path if path.is_dir() else path.parent, record) if record.has_news else record
-
-
-# What reads a record of a kind, and what renders its report and its answer.
-_Shown = tuple[Callable[[Path], Any], Callable[[Any, Path, int | None], str], Callable[[Any], str]]
-_SHOWN: Mapping[Kind, _Shown] = {
-    Kind.RUN: (store.load, render, answer),
-    Kind.STORAGE: (storage.load, render_storage, storage_answer),
-    Kind.CRASH: (crash.load, render_crash, crash_answer),
-    Kind.FAILOVER: (failover.load, render_failover, failover_answer),
-    Kind.ENDURANCE: (_endured, render_endurance, endurance_answer),
-    Kind.REPEATED: (repeated.load, render_repeated, repeated_answer),
-    Kind.LAB: (lab.load, render_lab, lab_answer),
-}
-
-
 def _read(found: Found, price: str | None) -> tuple[RecordModel, Callable[[], tuple[str, str]]]:
     """Read the record, at another price if one is given; the second value renders its report and its answer."""
     if found.kind is Kind.SWEEP:
         sweep = load_sweep(found.path)
         return sweep, lambda: sweep_report(found.folder, sweep, price)
-    load, rendered, answered = _SHOWN[found.kind]
-    record = load(found.path)
-    if found.kind is Kind.RUN and price:
-        record = priced(record, price_in(price))
-    else:
-        refuse_price(price, found.kind)
-    return record, lambda: (rendered(record, found.folder, columns()), answered(record))
+    if found.kind is Kind.RUN:
+        run = store.load(found.path)
+        run = priced(run, price_in(price)) if price else run
+        document = run_document(run, found.folder)
+        return run, lambda: (render_text(document, columns()), render_answer(document))
+    refuse_price(price, found.kind)
+    record, document = read_document(found)
+    return record, lambda: (render_text(document, columns()), render_answer(document))
 
 
 def sweep_report(folder: Path, record: SweepRecord, price: str | None = None) -> tuple[str, str]:

@@ -28,6 +28,11 @@ FAILOVER_FILE = "failover.json"
 COMMITS_FILE, LAG_FILE = "commits.csv", "lag.csv"
 COMMITS = ("cycle", "from_s", "acknowledged")
 LAG = ("cycle", "at_s", "copy", "bytes_behind", "not_received_bytes", "heartbeat_s", "said_s")
+# The times of an outage, with their titles.
+TIMES = (
+    ("outage_s", "outage"), ("outage_server_s", "servers' clocks"), ("session_outage_s", "a session"),
+    ("takeover_s", "takeover"), ("reconnect_s", "reconnect"), ("back_s", "level back"),
+)  # fmt: skip
 UNFINISHED = "the test did not finish: its driver ended before it could write the result"
 
 Row = Mapping[str, Any]
@@ -100,6 +105,14 @@ class FailoverRecord(DocumentModel):
     def value(self, name: str) -> float | None:
         """Return a figure of the summary; None when it is not known."""
         return value_of(self.summary, name)
+
+    def cycle_name(self, cycle: FailoverCycle) -> str:
+        """Return a cycle's number, and which server took over from which."""
+        return f"{cycle.number}. {self.short_name(cycle.before)} → {self.short_name(cycle.after)}"
+
+    def short_name(self, name: str) -> str:
+        """Return the name of a managed server; the number of another one in the list of all, whose address is long."""
+        return f"#{self.targets.index(name) + 1}" if name in self.targets else name
 
 
 FORMAT = Format(FailoverRecord, "the record of a test of failover", "failover_version", FAILOVER_VERSION)

@@ -72,8 +72,12 @@ class RecordModel(BaseModel):
 class DocumentModel(RecordModel):
     """A record that is one JSON document in a folder of its own, whose name is its ``id``."""
 
-    if TYPE_CHECKING:  # each kind has the field at its own place
+    if TYPE_CHECKING:  # each kind has the fields at its own place
         id: str
+        name: str
+        status: Status
+        started_at: str
+        openslob_version: str
 
 
 class Figure(RecordModel):

@@ -1,4 +1,4 @@
-"""Sections of the text report on circumstances: test, host, server, unknown figures, remarks and files."""
+"""Sections of the report on circumstances: test, host, server, unknown figures, remarks and files."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from openslob.analyze.curves.points import SET
 from openslob.analyze.load_kinds import load_kind
 from openslob.metrics import METRICS
 from openslob.record.model import RecordKind, RunRecord
+from openslob.report.document import LabelledTexts, Paragraph, Section, TextPicture
 from openslob.report.format import (
     INDENT,
     MISSING,
     WIDTH,
-    hanging,
     micros,
     number,
-    pairs,
     percent,
     seconds,
     shortened,
     size,
-    warning_lines,
     wrapped,
 )
 from openslob.report.record_view import gaps, label, reason, shown, value
@@ -112,10 +110,10 @@ def _shown(name: str, fact: object) -> str:
     return str(fact)
 
 
-def test(record: RunRecord) -> list[str]:
+def test(record: RunRecord) -> Section:
     """Return what was run, or what was observed and how that ended."""
-    head, rows_of = _LOADS[record.kind]
-    return [head, *pairs(rows_of(record))]
+    title, rows_of = _LOADS[record.kind]
+    return Section(title, (LabelledTexts(rows_of(record)),))
 
 
 def _tested(record: RunRecord) -> list[tuple[str, str]]:
@@ -144,14 +142,14 @@ def _observed(record: RunRecord) -> list[tuple[str, str]]:
     return [*rows, ("figures", "of the whole server: all databases, all clients but slob's samplers")]
 
 
-_LOADS = {RecordKind.RUN: ("TEST", _tested), RecordKind.OBSERVATION: ("OBSERVED", _observed)}
+_LOADS = {RecordKind.RUN: ("Test", _tested), RecordKind.OBSERVATION: ("Observed", _observed)}
 
 
-def host(record: RunRecord) -> list[str]:
+def host(record: RunRecord) -> Section:
     """Return the facts on the host, its CPU time by kind and its device I/O."""
     environment = record.environment
     if not environment:
-        return []
+        return Section("Host", ())
     local = environment.get("local")
     rows = [("driver's host" if local is False else "host", str(environment.get("host") or "unknown"))]
     rows += [("server's host", _elsewhere(environment))] if local is False else []
@@ -163,7 +161,7 @@ def host(record: RunRecord) -> list[str]:
     if isinstance(server_cpu, Mapping) and server_cpu:
         rows.append(("server's CPU", f"{_cpu_by_kind(server_cpu)}{by_engine}"))
     rows += [("device I/O", _device_io(record))] if any(value(record, name) is not None for name in DEVICE) else []
-    return ["HOST", *pairs([*rows, *fact_rows(environment, _HOST_KNOWN)])]
+    return Section("Host", (LabelledTexts([*rows, *fact_rows(environment, _HOST_KNOWN)]),))
 
 
 def _elsewhere(environment: Mapping[str, Any]) -> str:
@@ -174,7 +172,7 @@ def _elsewhere(environment: Mapping[str, Any]) -> str:
     return f"{unseen}; its CPU, memory and devices are unknown"
 
 
-def server(record: RunRecord) -> list[str]:
+def server(record: RunRecord) -> Section:
     """Return the facts on the server, its settings and the plans of the work loop's statements."""
     engine = record.engine
     direct_io = engine.get("direct_io")
@@ -186,10 +184,11 @@ def server(record: RunRecord) -> list[str]:
     ]
     if settings := engine.get("settings"):
         rows.append(("settings", ", ".join(f"{name}={setting}" for name, setting in sorted(settings.items()))))
-    return ["SERVER", *pairs(rows), *_plans(engine.get("plans") or {})]
+    plans = _plans(engine.get("plans") or {})
+    return Section("Server", (LabelledTexts(rows), *([TextPicture(lambda _: plans)] if plans else [])))
 
 
-def unknown(record: RunRecord) -> list[str]:
+def unknown(record: RunRecord) -> Section:
     """Return the unknown figures and facts, grouped by reason."""
     figures = load_kind(record).figures(record) if record.summary else []
     missing = [name for name in figures if value(record, name) is None]
@@ -199,22 +198,21 @@ def unknown(record: RunRecord) -> list[str]:
     for facts in (record.environment, record.engine):
         for name, why in gaps(facts).items():
             names.setdefault(why, []).append(fact_label(name))
-    lines = [line for why, those in names.items() for line in hanging(f"{MISSING} ", f"{why}: {', '.join(those)}")]
-    return ["NOT KNOWN", *lines] if lines else []
+    texts = (Paragraph(f"{why}: {', '.join(those)}", f"{MISSING} ") for why, those in names.items())
+    return Section("Not known", tuple(texts))
 
 
-def remarks(record: RunRecord) -> list[str]:
+def remarks(record: RunRecord) -> Section:
     """Return errors and notes."""
-    lines = warning_lines(record.errors)
-    lines += [line for text in record.notes for line in hanging("- ", text)]
-    return ["ERRORS AND NOTES" if record.errors else "NOTES", *lines] if lines else []
+    texts = [*(Paragraph(text, "! ") for text in record.errors), *(Paragraph(text, "- ") for text in record.notes)]
+    return Section("Errors and notes" if record.errors else "Notes", tuple(texts))
 
 
-def files(record: RunRecord, folder: Path | None) -> list[str]:
+def files(record: RunRecord, folder: Path | None) -> tuple[str, ...]:
     """Return where the record's files are."""
     where = str(folder) if folder else f"the folder {record.id}"
     reports = f", attachments ({load_kind(record).attachments})" if record.engine.get("attachments") else ""
-    return wrapped(f"Files in {where}: run.json, *.csv (raw measurements){reports}", "", INDENT)
+    return tuple(wrapped(f"Files in {where}: run.json, *.csv (raw measurements){reports}", "", INDENT))
 
 
 def _sessions(record: RunRecord) -> str:

@@ -1,4 +1,4 @@
-"""Text report of a proof of durability: headline, verdicts, the crashes by kind, and every cycle with a loss."""
+"""The report of a proof of durability: headline, verdicts, the crashes by kind, and every cycle with a loss."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from statistics import median
 
 from openslob.analyze.crash import what_is_wrong
 from openslob.record.crash import CRASH_FILE, CrashCycle, CrashKind, CrashRecord
-from openslob.record.model import Status
-from openslob.report.folding import folded
-from openslob.report.format import MISSING, hanging, number, pairs, seconds, title_lines, without_controls, wrapped
-from openslob.report.record_view import why_incomplete
-from openslob.report.text import failing, verdicts
+from openslob.report.document import (
+    Answer,
+    Document,
+    LabelledTexts,
+    MadePictures,
+    Paragraph,
+    Section,
+    TextTable,
+    Verdicts,
+    notes,
+    title_of,
+)
+from openslob.report.format import MISSING, number, seconds
 
 _HEAD = (
     "crash", "cycles", "clean", "acknowledged", "commits/s", "in doubt", "of these there", "lost", "recovery median",
@@ -22,24 +30,29 @@ _KINDS = {CrashKind.KILL: "all processes killed", CrashKind.CUT: "storage cut of
 _MOST_CYCLES = 10
 
 
-def render_crash(record: CrashRecord, folder: Path | None = None, columns: int | None = None) -> str:
+def crash_document(record: CrashRecord, folder: Path | None = None) -> Document:
     """Return the report; if ``folder`` is given, its last line names the record's file."""
-    sections = (
-        _title(record),
-        wrapped(crash_headline(record)),
-        verdicts(record.verdicts),
-        ["CRASHES", *folded(_HEAD, crash_rows(record), columns)] if record.cycles else [],
-        _not_clean(record),
-        _looked_for(record),
-        ["NOTES", *(line for note in record.notes for line in hanging("", note))] if record.notes else [],
-        [f"record: {folder / CRASH_FILE}"] if folder else [],
+    host = record.environment.get("host")
+    about = f"proof of durability, slob crash{f', on {host}' if host else ''}"
+    return Document(
+        title_of(record, "proof", "proof of durability", about, "; ".join(record.errors)),
+        (
+            Answer((crash_headline(record),)),
+            Verdicts(record.verdicts),
+            _crashes(record),
+            _not_clean(record),
+            _what_was_done(record),
+            notes(record.notes),
+        ),
+        (f"record: {folder / CRASH_FILE}",) if folder else (),
+        lambda: _pictures(record),
     )
-    return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
 
 
-def crash_answer(record: CrashRecord) -> str:
-    """Return the report in short: the result, how many verdicts hold, and those that fail."""
-    return without_controls("\n".join([*wrapped(crash_headline(record)), *failing(record.verdicts)]))
+def _pictures(record: CrashRecord) -> MadePictures:
+    from openslob.report.charts.crash import crash_pictures  # noqa: PLC0415 - takes a second to import
+
+    return crash_pictures(record), ""
 
 
 def crash_headline(record: CrashRecord) -> str:
@@ -75,10 +88,11 @@ def cycle_line(cycle: CrashCycle) -> str:
     )
 
 
-def crash_rows(record: CrashRecord) -> list[tuple[str, ...]]:
+def _crashes(record: CrashRecord) -> Section:
     """Return a row for each kind of crash that happened."""
     kinds = {kind: [cycle for cycle in record.cycles if cycle.kind is kind] for kind in CrashKind}
-    return [_row(_KINDS[kind], cycles) for kind, cycles in kinds.items() if cycles]
+    rows = [_row(_KINDS[kind], cycles) for kind, cycles in kinds.items() if cycles]
+    return Section("Crashes", (TextTable(_HEAD, rows),) if rows else ())
 
 
 def _row(name: str, cycles: Sequence[CrashCycle]) -> tuple[str, ...]:
@@ -98,46 +112,29 @@ def _row(name: str, cycles: Sequence[CrashCycle]) -> tuple[str, ...]:
     )
 
 
-def _title(record: CrashRecord) -> list[str]:
-    started = record.started_at.replace("T", " ").removesuffix("Z")
-    lines = title_lines(record.id, f"{started} UTC, openslob {record.openslob_version}")
-    host = record.environment.get("host")
-    lines += wrapped(f"proof of durability, slob crash{f', on {host}' if host else ''}")
-    if record.status is not Status.COMPLETE:
-        lines += hanging(f"!! {record.status.upper()}: ", "; ".join(record.errors) or why_incomplete(record.status))
-    return lines
-
-
-def _not_clean(record: CrashRecord) -> list[str]:
-    """Return the cycles with a loss or damage, the first of them with their lines."""
+def _not_clean(record: CrashRecord) -> Section:
+    """Return the cycles with a loss or damage, the first of them with what is known of each."""
     bad = [cycle for cycle in record.cycles if not cycle.is_clean]
-    if not bad:
-        return []
-    lines = ["NOT CLEAN"]
+    parts: list[Paragraph] = []
     for cycle in bad[:_MOST_CYCLES]:
-        lines += hanging("", what_is_wrong(cycle))
+        parts.append(Paragraph(what_is_wrong(cycle)))
         more = [*cycle.faults, *cycle.damage] if not record.control else []
-        lines += [line for text in more[:_MOST_CYCLES] for line in hanging("  ", text)]
-        lines += [f"  ledger: {cycle.ledger}"] if cycle.ledger else []
+        parts += [Paragraph(text, "  ") for text in more[:_MOST_CYCLES]]
+        parts += [Paragraph(cycle.ledger, "ledger: ")] if cycle.ledger else []
     if len(bad) > _MOST_CYCLES:
-        lines.append(f"and {len(bad) - _MOST_CYCLES} more cycles: see --json")
-    return lines
+        parts.append(Paragraph(f"and {len(bad) - _MOST_CYCLES} more cycles: see --json", plain=True))
+    return Section("Not clean", tuple(parts))
 
 
-def _looked_for(record: CrashRecord) -> list[str]:
-    """Return what the proof consists of."""
-    asked, server = record.asked, record.server
+def _what_was_done(record: CrashRecord) -> Section:
+    asked, server, control = record.asked, record.server, record.control
     settings = ", ".join(f"{name} = {value}" for name, value in server.get("settings", {}).items())
-    rows = [
+    rows = (
         ("server", f"{server.get('name', MISSING)}{', made for this' if server.get('made_for_this') else ''}"),
         ("load", f"{asked.get('sessions')} sessions, each with {asked.get('rows')} rows, one commit after another"),
         ("settings", settings or MISSING),
-        *(
-            [("unsafe by", ", ".join(record.control.settings.splitlines()) or record.control.name)]
-            if record.control
-            else []
-        ),
-        *([("storage", record.storage)] if record.storage else []),
+        ("unsafe by", (", ".join(control.settings.splitlines()) or control.name) if control else ""),
+        ("storage", record.storage),
         ("damage", "; ".join(record.guards) or MISSING),
-    ]
-    return ["WHAT WAS DONE", *pairs(rows)]
+    )
+    return Section("What was done", (LabelledTexts(tuple((label, text) for label, text in rows if text)),))

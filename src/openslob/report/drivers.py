@@ -1,4 +1,4 @@
-"""The section of the text report on the drivers of a run that had several."""
+"""The section of the report on the drivers of a run that had several."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from openslob.record.model import RunRecord
-from openslob.report.format import MISSING, hanging, number, seconds, size, table
+from openslob.report.document import Paragraph, Section, TextTable
+from openslob.report.format import MISSING, number, seconds, size
 
 HEAD = ("", "host", "pid", "sessions", "operations", "CPU", "its host busy", "memory", "clock", "round trip")
 
 
-def drivers(record: RunRecord, columns: int | None = None) -> list[str]:
+def drivers(record: RunRecord) -> Section:
     """Return a row for each driver, and what became of one that did not end in order."""
     found = record.environment.get("drivers") or ()
-    if not found:
-        return []
     rows = [_row(each) for each in found]
-    lines = [line for each in found if each.get("lost") for line in hanging("! ", _end_of(each))]
+    lost = (Paragraph(_end_of(each), "! ") for each in found if each.get("lost"))
     note = "CPU: of the driver's process, in % of one CPU; clock: the server's minus the driver's"
-    return ["DRIVERS, over the window", *table(HEAD, rows, columns=columns), *hanging("", note), *lines]
+    return Section("Drivers", (TextTable(HEAD, rows), Paragraph(note), *lost) if rows else (), ", over the window")
 
 
 def _row(driver: Mapping[str, Any]) -> tuple[str, ...]:

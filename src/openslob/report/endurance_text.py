@@ -1,65 +1,79 @@
-"""Text report of an endurance run: what it comes to, the level of each period, and what happened when."""
+"""The report of an endurance run: what it comes to, the level of each period, and what happened when."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from openslob.analyze.causes import SLOW
 from openslob.analyze.trace import COUNTED
+from openslob.errors import SlobError
 from openslob.record.endurance import ENDURANCE_FILE, EnduranceRecord
-from openslob.record.model import Status
-from openslob.report.format import (
-    MISSING,
-    hanging,
-    micros,
-    number,
-    pairs,
-    percent,
-    seconds,
-    size,
-    table,
-    title_lines,
-    without_controls,
-    wrapped,
+from openslob.report.document import (
+    Answer,
+    Document,
+    LabelledTexts,
+    MadePictures,
+    Paragraph,
+    Section,
+    TextPicture,
+    TextTable,
+    Verdicts,
+    named_paragraphs,
+    notes,
+    title_of,
 )
+from openslob.report.endurance import read_course
+from openslob.report.format import MISSING, micros, number, percent, seconds, size
 from openslob.report.record_view import why_incomplete
-from openslob.report.text import failing, verdicts
 from openslob.report.text_plot import TextLine, text_plot
 from openslob.units import format_duration
 from openslob.workload import Workload
 
 # Of more marks than this, only those of which every one matters are shown one by one.
 MOST_MARKS = 12
+# Fewer levels are seen better in the table.
+_LEAST_PLOTTED = 5
 # Kinds of which every one matters; of the others there are too many.
 SINGLE = ("gap", "burst", "cap", "write cliff", "lasting drop", "error")
 
 
-def render_endurance(record: EnduranceRecord, folder: Path | None = None, columns: int | None = None) -> str:
-    """Return the report; if ``folder`` is given, its last lines name the record's files and what draws them."""
-    sections = (
-        _title(record),
-        wrapped(endurance_headline(record)),
-        verdicts(record.verdicts),
-        _of_segments(record.tables.get("segment_verdicts", ())),
-        _load(record),
-        _levels(record.tables.get("levels", ()), columns),
-        _plot(record.tables.get("levels", ()), columns),
-        _shortfalls(record.tables.get("shortfalls", ())),
-        _slow_stretches(record.tables.get("episodes", ()), columns),
-        _occurrences(record.tables.get("occurrences", ()), columns),
-        _time_line(record.tables.get("marks", ())),
-        _segments(record, columns),
-        ["NOTES", *(line for note in record.notes for line in hanging("", note))] if record.notes else [],
-        _files(record, folder) if folder else [],
+def endurance_document(record: EnduranceRecord, folder: Path | None = None) -> Document:
+    """Return the report; if ``folder`` is given, its last lines name the record's files, and its course is drawn."""
+    about = f"Endurance run on {record.target}, {format_duration(record.planned_s)} planned"
+    subject = f"{format_duration(record.measured_s)} on {record.target}"
+    tables = record.tables
+    return Document(
+        title_of(record, "endurance run", subject, about, _end(record)),
+        (
+            Answer((endurance_headline(record),)),
+            Verdicts(record.verdicts),
+            _of_segments(tables.get("segment_verdicts", ())),
+            _load(record),
+            _levels(tables.get("levels", ())),
+            _plot(tables.get("levels", ())),
+            _shortfalls(tables.get("shortfalls", ())),
+            *_slow_stretches(tables.get("episodes", ())),
+            _occurrences(tables.get("occurrences", ())),
+            _time_line(tables.get("marks", ())),
+            _segments(record),
+            notes(record.notes),
+        ),
+        _files(record, folder) if folder else (),
+        lambda: _pictures(record, folder),
     )
-    return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
 
 
-def endurance_answer(record: EnduranceRecord) -> str:
-    """Return the report in short: the result, how many verdicts hold, and those that fail."""
-    return without_controls("\n".join([*wrapped(endurance_headline(record)), *failing(record.verdicts)]))
+def _pictures(record: EnduranceRecord, folder: Path | None) -> MadePictures:
+    from openslob.report.charts.endurance import endurance_pictures  # noqa: PLC0415 - takes a second to import
+
+    try:
+        course = read_course(folder, record) if folder else None
+    except SlobError as error:
+        return (), f"Nothing is drawn over time: {error}"
+    return endurance_pictures(course, record.tables.get("marks", ())) if course else (), ""
 
 
 def endurance_headline(record: EnduranceRecord) -> str:
@@ -82,40 +96,25 @@ def endurance_headline(record: EnduranceRecord) -> str:
     return " ".join(sentences)
 
 
-def _title(record: EnduranceRecord) -> list[str]:
-    started = record.started_at.replace("T", " ").removesuffix("Z")
-    lines = [
-        *title_lines(record.id, f"{started} UTC, openslob {record.openslob_version}"),
-        *wrapped(f"Endurance run on {record.target}, {format_duration(record.planned_s)} planned"),
-    ]
-    if record.status is not Status.COMPLETE:
-        lines += hanging(f"!! {record.status.upper()}: ", endurance_end(record))
-    return lines
-
-
-def endurance_end(record: EnduranceRecord) -> str:
+def _end(record: EnduranceRecord) -> str:
     """Return why an endurance run is not complete, and what to do."""
     ends = [each.why for each in record.segments if each.why]
     why = ends[-1] if ends else why_incomplete(record.status)
     return f"{why}; {format_duration(record.left_s)} are left: slob endure --resume {record.id}"
 
 
-def _of_segments(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _of_segments(rows: Sequence[Mapping[str, Any]]) -> Section:
     """Return the verdicts on the runs of the segments that fail: in which, and why in the first."""
-    if not rows:
-        return []
-    names = list(dict.fromkeys(row["name"] for row in rows))
-    width = max(map(len, names))
-    lines = []
-    for name in names:
+    texts = []
+    for name in dict.fromkeys(row["name"] for row in rows):
         of_name = [row for row in rows if row["name"] == name]
         numbers = ", ".join(str(row["segment"]) for row in of_name)
-        where = f"segment{'s' if len(of_name) > 1 else ''} {numbers}: "
-        lines += hanging(f"{name.replace('_', ' '):<{width}}  ", f"{where}{of_name[0]['why']}")
-    return ["VERDICTS ON SEGMENTS THAT FAIL", *lines]
+        where = f"segment{'s' if len(of_name) > 1 else ''} {numbers}"
+        texts.append((name.replace("_", " "), f"{where}: {of_name[0]['why']}"))
+    return Section("Verdicts on segments that fail", (LabelledTexts(tuple(texts)),) if texts else ())
 
 
-def _load(record: EnduranceRecord) -> list[str]:
+def _load(record: EnduranceRecord) -> Section:
     load = Workload.model_validate(record.workload)
     rows = [
         ("sessions", number(load.total_sessions)),
@@ -124,7 +123,7 @@ def _load(record: EnduranceRecord) -> list[str]:
         ("data", f"{load.active_tables} table{'s' if load.active_tables > 1 else ''} of {load.scale}"),
         *([("rate", f"{number(load.target_ops or load.target_iops)} wanted")] if load.is_paced else []),
     ]
-    return ["LOAD", *pairs(rows)]
+    return Section("Load", (LabelledTexts(tuple(rows)),))
 
 
 def moment(at_s: float) -> str:
@@ -134,9 +133,9 @@ def moment(at_s: float) -> str:
     return f"{days} d {text}" if days else text
 
 
-def _levels(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
+def _levels(rows: Sequence[Mapping[str, Any]]) -> Section:
     if not rows:
-        return []
+        return Section("Levels", ())
     head = ("from", "ops/s", "5 % below", "5 % above", "reads/s", "commits/s", "written/s", "p50", "p99", "p99.9")
     cells = [
         (
@@ -147,12 +146,14 @@ def _levels(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]
         for row in rows
     ]  # fmt: skip
     period = format_duration(rows[0]["end_s"] - rows[0]["begin_s"])
-    return [f"LEVELS, every {period} of the run", *table(head, cells, columns=columns)]
+    return Section("Levels", (TextTable(head, cells),), f", every {period} of the run")
 
 
-def _plot(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
-    if len(rows) < 5:
-        return []
+def _plot(rows: Sequence[Mapping[str, Any]]) -> Section:
+    return Section("", (TextPicture(partial(_plotted, rows)),) if len(rows) >= _LEAST_PLOTTED else ())
+
+
+def _plotted(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
     unit_s, unit = (3600, "h") if rows[-1]["end_s"] >= 3 * 3600 else (60, "min")
     middle = [((row["begin_s"] + row["end_s"]) / 2 / unit_s, row) for row in rows]
     # Nothing is drawn across a gap.
@@ -169,7 +170,7 @@ def _ended(point: tuple[float, float, str], goes_on: bool) -> list[tuple[float, 
     return [point] if goes_on else [point, None]
 
 
-def _shortfalls(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _shortfalls(rows: Sequence[Mapping[str, Any]]) -> Section:
     lines = []
     for row in rows:
         longest = (
@@ -179,13 +180,11 @@ def _shortfalls(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         )
         name = f"below {percent(100 * row['share'])} of the median"
         lines.append((name, f"{percent(row['time_pct'])} of the time{longest}"))
-    return ["SHORTFALLS", *pairs(lines)] if lines else []
+    return Section("Shortfalls", (LabelledTexts(tuple(lines)),) if lines else ())
 
 
-def _slow_stretches(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
+def _slow_stretches(rows: Sequence[Mapping[str, Any]]) -> tuple[Section, ...]:
     """Return the causes of slow stretches, what each cost, and of each the stretch that cost the most."""
-    if not rows:
-        return []
     by_cause: dict[str, list[Mapping[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: -row["lost_ops"]):
         by_cause.setdefault(row["cause"], []).append(row)
@@ -198,17 +197,14 @@ def _slow_stretches(rows: Sequence[Mapping[str, Any]], columns: int | None) -> l
         for cause, of_cause in by_cause.items()
     ]  # fmt: skip
     head = ("cause", "stretches", "in all", "operations lost", "the worst", "lasted")
-    worst = [
-        line
+    worst = named_paragraphs(
+        (cause, f"at {moment(of_cause[0]['begin_s'])}, {of_cause[0]['evidence']}")
         for cause, of_cause in by_cause.items()
-        for line in hanging(f"{cause}: ", f"at {moment(of_cause[0]['begin_s'])}, {of_cause[0]['evidence']}")
-    ]
-    return ["SLOW STRETCHES", *table(head, cells, columns=columns), "", *worst]
+    )
+    return Section("Slow stretches", (TextTable(head, cells),) if rows else ()), Section("", worst)
 
 
-def _occurrences(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
-    if not rows:
-        return []
+def _occurrences(rows: Sequence[Mapping[str, Any]]) -> Section:
     head = ("what", "times", "every", "in all", "ops/s from it on", "else", "difference")
     cells = [
         (
@@ -217,7 +213,7 @@ def _occurrences(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list
         )
         for row in rows
     ]  # fmt: skip
-    return ["WHAT HAPPENED", *table(head, cells, columns=columns)]
+    return Section("What happened", (TextTable(head, cells),) if rows else ())
 
 
 def _together(seconds_in_all: float | None) -> str:
@@ -229,14 +225,13 @@ def _difference(row: Mapping[str, Any]) -> str:
     return MISSING if inside is None or not outside else f"{100 * (inside - outside) / outside:+.1f} %"
 
 
-def _time_line(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _time_line(rows: Sequence[Mapping[str, Any]]) -> Section:
     single = [row for row in rows if row["kind"] in SINGLE]
     shown = rows if len(rows) <= MOST_MARKS else single[:MOST_MARKS]
-    if not shown:
-        return []
-    left_out = len(rows) - len(shown)
-    lines = [line for row in shown for line in hanging(f"{moment(row['at_s']):>11}  ", mark_text(row))]
-    return ["TIME LINE", *lines, *([f"  and {left_out:,} more, which `slob show --json` has"] if left_out else [])]
+    lines = [Paragraph(mark_text(row), f"{moment(row['at_s']):>11}  ") for row in shown]
+    if shown and (left_out := len(rows) - len(shown)):
+        lines.append(Paragraph(f"and {left_out:,} more, which `slob show --json` has"))
+    return Section("Time line", tuple(lines))
 
 
 def mark_text(row: Mapping[str, Any]) -> str:
@@ -252,9 +247,9 @@ def mark_text(row: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
-def _segments(record: EnduranceRecord, columns: int | None) -> list[str]:
+def _segments(record: EnduranceRecord) -> Section:
     if len(record.segments) < 2 and not any(each.why for each in record.segments):
-        return []
+        return Section("Segments", ())
     first_s = next((each.begin_s for each in record.segments if each.begin_s is not None), 0.0)
     rows = [
         (
@@ -265,9 +260,9 @@ def _segments(record: EnduranceRecord, columns: int | None) -> list[str]:
         for each in record.segments
     ]  # fmt: skip
     head = ("segment", "from", "measured", "record", "end")
-    return ["SEGMENTS", *table(head, rows, ends_in_text=True, columns=columns)]
+    return Section("Segments", (TextTable.ending_in_text(head, rows),))
 
 
-def _files(record: EnduranceRecord, folder: Path) -> list[str]:
+def _files(record: EnduranceRecord, folder: Path) -> tuple[str, ...]:
     drawn = [f"slob report {record.id} draws it"] if record.summary else []
-    return [f"record: {folder / ENDURANCE_FILE}", *drawn]
+    return (f"record: {folder / ENDURANCE_FILE}", *drawn)

@@ -1,4 +1,4 @@
-"""The stretches in which a load was slow, with their causes: a section of the text report, and lines for others."""
+"""The stretches in which a load was slow, with their causes: a section of the report, and lines for others."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from collections.abc import Sequence
 from openslob.analyze.build_record import MOST_EPISODES
 from openslob.analyze.load_kinds import load_kind
 from openslob.record.model import EpisodeRow, RunRecord
-from openslob.report.format import INDENT, hanging, number, wrapped
+from openslob.report.document import Paragraph, Section
+from openslob.report.format import INDENT, number
 
 # More would hide the worst ones; the record has the others.
 SHOWN = 10
 
 
-def slow_stretches(record: RunRecord) -> list[str]:
-    """Return the section: the worst stretches in the order of time, and the sums by cause if there are more."""
+def slow_stretches(record: RunRecord) -> Section:
+    """Return the worst stretches in the order of time, and the sums by cause if there are more."""
     rows = record.episodes
     if not rows or record.window is None:
-        return []
+        return Section("Slow stretches", ())
     worst = sorted(sorted(rows, key=lambda row: -row.lost_ops)[:SHOWN], key=lambda row: row.begin_s)
-    lines = ["SLOW STRETCHES, of this load's own course", *wrapped(_sum(record, rows), INDENT, INDENT)]
     spans = [f"{row.begin_s:.0f} to {row.end_s:.0f} s" for row in worst]
     width, causes = max(map(len, spans)), max(len(row.cause) for row in worst)
+    parts = [Paragraph(_sum(record, rows))]
     for span, row in zip(spans, worst, strict=True):
         also = f" (also: {', '.join(row.also)})" if row.also else ""
-        lines += hanging(f"{INDENT}{span:>{width}}  {row.cause:<{causes}}  ", f"{loss(row)}; {row.evidence}{also}")
+        lead = f"{INDENT}{span:>{width}}  {row.cause:<{causes}}  "
+        parts.append(Paragraph(f"{loss(row)}; {row.evidence}{also}", lead))
     if len(rows) > len(worst):
         all_of_them = "All" if len(rows) < MOST_EPISODES else f"The {len(rows)} worst"
         said = f"These are the {len(worst)} worst. {all_of_them}, by cause: {'; '.join(by_cause(rows))}."
-        lines += wrapped(said, INDENT, INDENT)
-    return lines
+        parts.append(Paragraph(said))
+    return Section("Slow stretches", tuple(parts), ", of this load's own course")
 
 
 def loss(row: EpisodeRow) -> str:

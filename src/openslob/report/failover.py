@@ -1,4 +1,4 @@
-"""Text report of a test of failover: headline, verdicts, every outage, what became of operations, lag of copies."""
+"""The report of a test of failover: headline, verdicts, every outage, what became of operations, lag of copies."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from openslob.record.failover import FAILOVER_FILE, FailoverCycle, FailoverRecord, FollowStep
-from openslob.record.model import Status
-from openslob.report.format import MISSING, hanging, number, seconds, size, table, title_lines, wrapped
-from openslob.report.record_view import why_incomplete
-from openslob.report.text import failing, verdicts
+from openslob.errors import SlobError
+from openslob.record.failover import FAILOVER_FILE, TIMES, FailoverRecord, FollowStep
+from openslob.report.document import (
+    Answer,
+    Document,
+    LabelledTexts,
+    MadePictures,
+    Part,
+    Section,
+    TextTable,
+    Verdicts,
+    named_paragraphs,
+    notes,
+    title_of,
+)
+from openslob.report.format import MISSING, number, seconds, size
 
-TIMES = (
-    ("outage_s", "outage"), ("outage_server_s", "servers' clocks"), ("session_outage_s", "a session"),
-    ("takeover_s", "takeover"), ("reconnect_s", "reconnect"), ("back_s", "level back"),
-)  # fmt: skip
 _ACCOUNTS = (
     ("sent", "sent"), ("acked_there", "acked, there"), ("acked_lost", "acked, lost"),
     ("doubt_there", "in doubt, there"), ("doubt_gone", "in doubt, gone"), ("doubled", "doubled"),
@@ -24,30 +31,36 @@ _ACCOUNTS = (
 _LOST_SHOWN = 5
 
 
-def render_failover(record: FailoverRecord, folder: Path | None = None, columns: int | None = None) -> str:
-    """Return the report; if ``folder`` is given, its last line names the record's file.
-
-    Tables are at most ``columns`` wide, or as wide as they need to be.
-    """
-    sections = (
-        _title(record),
-        wrapped(failover_headline(record)),
-        verdicts(record.verdicts),
-        _outages(record, columns),
-        _operations(record, columns),
-        _lost(record),
-        _lag(record, columns),
-        _steps(record.follow, columns),
-        _test(record),
-        ["NOTES", *(line for note in record.notes for line in hanging("", note))] if record.notes else [],
-        [f"record: {folder / FAILOVER_FILE}"] if folder else [],
+def failover_document(record: FailoverRecord, folder: Path | None = None) -> Document:
+    """Return the report; if ``folder`` is given, its last line names the record's file, and time lines are drawn."""
+    product = f"{record.servers.get('product', 'servers')} {record.servers.get('version', '')}".strip()
+    what = "the rate that copies follow" if record.asked.get("follow_limit_s") else "outages"
+    subject = f"failover of {record.servers.get('product', 'servers')}"
+    return Document(
+        title_of(record, "test", subject, f"{what} of {product}, slob failover", "; ".join(record.errors)),
+        (
+            Answer((failover_headline(record),)),
+            Verdicts(record.verdicts),
+            _outages(record),
+            _operations(record),
+            _lost(record),
+            _lag(record),
+            _steps(record.follow),
+            _test(record),
+            notes(record.notes),
+        ),
+        (f"record: {folder / FAILOVER_FILE}",) if folder else (),
+        lambda: _pictures(record, folder),
     )
-    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
-def failover_answer(record: FailoverRecord) -> str:
-    """Return the report in short: the result, how many verdicts hold, and those that fail."""
-    return "\n".join([*wrapped(failover_headline(record)), *failing(record.verdicts)])
+def _pictures(record: FailoverRecord, folder: Path | None) -> MadePictures:
+    from openslob.report.charts.failover import failover_pictures  # noqa: PLC0415 - takes a second to import
+
+    try:
+        return failover_pictures(record, folder, failover_headline(record)) if folder else (), ""
+    except (SlobError, ValueError, KeyError) as error:
+        return (), f"The time lines can't be drawn, since a file of the record is damaged: {error}"
 
 
 def failover_headline(record: FailoverRecord) -> str:
@@ -72,16 +85,6 @@ def failover_headline(record: FailoverRecord) -> str:
     return f"{lasted}; by the servers' clocks {seconds(record.value('outage_server_median_s'))}; {kept}{twice}."
 
 
-def cycle_name(record: FailoverRecord, cycle: FailoverCycle) -> str:
-    """Return a cycle's number, and which server took over from which."""
-    return f"{cycle.number}. {short_name(record, cycle.before)} → {short_name(record, cycle.after)}"
-
-
-def short_name(record: FailoverRecord, name: str) -> str:
-    """Return the name of a managed server; the number of another one in the list of all, whose address is long."""
-    return f"#{record.targets.index(name) + 1}" if name in record.targets else name
-
-
 def _is_or_are(count: float) -> str:
     return "was" if count in (0, 1) else "were"
 
@@ -101,24 +104,11 @@ def _follow_headline(record: FailoverRecord) -> str:
     return f"The copies follow {number(low)} commits/s with a lag below {limit}, and not {number(high)} commits/s."
 
 
-def _title(record: FailoverRecord) -> list[str]:
-    started = record.started_at.replace("T", " ").removesuffix("Z")
-    lines = title_lines(record.id, f"{started} UTC, openslob {record.openslob_version}")
-    product = f"{record.servers.get('product', 'servers')} {record.servers.get('version', '')}".strip()
-    what = "the rate that copies follow" if record.asked.get("follow_limit_s") else "outages"
-    lines += wrapped(f"{what} of {product}, slob failover")
-    if record.status is not Status.COMPLETE:
-        lines += hanging(f"!! {record.status.upper()}: ", "; ".join(record.errors) or why_incomplete(record.status))
-    return lines
-
-
-def _outages(record: FailoverRecord, columns: int | None) -> list[str]:
-    if not record.cycles:
-        return []
+def _outages(record: FailoverRecord) -> Section:
     head = ("cycle", *(title for _, title in TIMES), "clocks differ", "before", "after")
     rows = [
         (
-            cycle_name(record, cycle),
+            record.cycle_name(cycle),
             *(seconds(cycle.value(name)) for name, _ in TIMES),
             _ms(cycle.value("clocks_differ_ms")),
             *(f"{number(cycle.value(name))}/s" for name in ("level_before_per_s", "level_after_per_s")),
@@ -126,61 +116,51 @@ def _outages(record: FailoverRecord, columns: int | None) -> list[str]:
         for cycle in record.cycles
     ]
     said = dict.fromkeys(text for cycle in record.cycles for text in cycle.said)
-    return [
-        "OUTAGES",
-        *table(head, rows, columns=columns),
-        *(line for text in said for line in hanging("said: ", text)),
-    ]
+    parts: tuple[Part, ...] = (TextTable(head, rows), *named_paragraphs(("said", text) for text in said))
+    return Section("Outages", parts if rows else ())
 
 
 def _ms(value: float | None) -> str:
     return MISSING if value is None else f"{value:+.1f} ms"
 
 
-def _operations(record: FailoverRecord, columns: int | None) -> list[str]:
-    if not record.cycles:
-        return []
+def _operations(record: FailoverRecord) -> Section:
     rows = [
         (f"cycle {cycle.number}", *(number(cycle.accounts.get(name)) for name, _ in _ACCOUNTS))
         for cycle in record.cycles
     ]
     if len(rows) > 1:
         rows.append(("all", *(number(record.value(name)) for name, _ in _ACCOUNTS)))
-    problems = [
-        line
-        for cycle in record.cycles
-        for text in cycle.problems
-        for line in hanging(f"! cycle {cycle.number}: ", text)
-    ]
-    return ["OPERATIONS", *table(("", *(title for _, title in _ACCOUNTS)), rows, columns=columns), *problems]
+    table = TextTable(("", *(title for _, title in _ACCOUNTS)), rows)
+    problems = ((f"! cycle {cycle.number}", text) for cycle in record.cycles for text in cycle.problems)
+    return Section("Operations", (table, *named_paragraphs(problems)) if rows else ())
 
 
-def _lost(record: FailoverRecord) -> list[str]:
+def _lost(record: FailoverRecord) -> Section:
     lines = []
     for cycle in record.cycles:
         for each in cycle.lost[:_LOST_SHOWN]:
             before = seconds(each.get("acked_before_s"))
             text = f"operation {each.get('number')} of session {each.get('session')}"
-            lines += hanging(f"cycle {cycle.number}: ", f"{text}, acknowledged {before} before the outage")
+            lines.append((f"cycle {cycle.number}", f"{text}, acknowledged {before} before the outage"))
         if (more := cycle.accounts.get("acked_lost", 0) - _LOST_SHOWN) > 0:
-            lines += hanging(f"cycle {cycle.number}: ", f"and {number(more)} more")
-    return ["ACKNOWLEDGED AND LOST", *lines] if lines else []
+            lines.append((f"cycle {cycle.number}", f"and {number(more)} more"))
+    return Section("Acknowledged and lost", named_paragraphs(lines))
 
 
-def _lag(record: FailoverRecord, columns: int | None) -> list[str]:
+def _lag(record: FailoverRecord) -> Section:
     head = ("copy", "most bytes", "last", "heartbeat, most", "last", "it says, most", "why unknown")
     rows = [
-        (f"{cycle.number}. {short_name(record, str(row.get('copy')))}", *_lag_cells(row))
+        (f"{cycle.number}. {record.short_name(str(row.get('copy')))}", *_lag_cells(row))
         for cycle in record.cycles
         for row in cycle.copies
     ]
-    if not rows:
-        return []
-    title, reasons = "LAG OF COPIES BEFORE THE OUTAGE", {row[-1] for row in rows}
-    if len(reasons) > 1:
-        return [title, *table(head, rows, ends_in_text=True, columns=columns)]
-    shorter = table(head[:-1], [row[:-1] for row in rows], columns=columns)
-    return [title, *shorter, *(line for reason in reasons if reason for line in hanging(f"{MISSING}: ", reason))]
+    parts: tuple[Part, ...] = (TextTable.ending_in_text(head, rows),) if rows else ()
+    reasons = {row[-1] for row in rows}
+    if len(reasons) == 1:
+        why = named_paragraphs((MISSING, reason) for reason in reasons if reason)
+        parts = (TextTable(head[:-1], [row[:-1] for row in rows]), *why)
+    return Section("Lag of copies before the outage", parts)
 
 
 def _lag_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -191,9 +171,7 @@ def _lag_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _steps(steps: Sequence[FollowStep], columns: int | None) -> list[str]:
-    if not steps:
-        return []
+def _steps(steps: Sequence[FollowStep]) -> Section:
     head = ("step", "asked", "commits/s", "lag", "bytes behind", "follows", "why")
     rows = [
         (
@@ -207,19 +185,20 @@ def _steps(steps: Sequence[FollowStep], columns: int | None) -> list[str]:
         )
         for step in steps
     ]
-    return ["STEPS", *table(head, rows, ends_in_text=True, columns=columns)]
+    return Section("Steps", (TextTable.ending_in_text(head, rows),) if rows else ())
 
 
-def _test(record: FailoverRecord) -> list[str]:
+def _test(record: FailoverRecord) -> Section:
     asked = record.asked
     rate = asked.get("per_s")
     pace = "as fast as they can" if rate is None else f"{number(rate)} commits/s together"
-    lines = hanging("sessions   ", f"{asked.get('sessions')}, {pace}; operations in doubt: {asked.get('retry')}")
-    for each, target in enumerate(record.targets, 1):
-        lines += hanging("servers    " if each == 1 else " " * 11, f"#{each}: {target}")
-    for role, label in (("cause", "outage by  "), ("take_over", "ended by   ")):
-        if (text := record.roles.get(role)) and not asked.get("follow_limit_s"):
-            lines += hanging(label, text)
+    rows = [("sessions", f"{asked.get('sessions')}, {pace}; operations in doubt: {asked.get('retry')}")]
+    rows += [("" if at > 1 else "servers", f"#{at}: {target}") for at, target in enumerate(record.targets, 1)]
+    rows += [
+        (label, text)
+        for role, label in (("cause", "outage by"), ("take_over", "ended by"))
+        if (text := record.roles.get(role)) and not asked.get("follow_limit_s")
+    ]
     if asked.get("synchronous"):
-        lines += hanging("commits    ", "wait for a copy until the outage; afterwards there is none to wait for")
-    return ["TEST", *lines]
+        rows.append(("commits", "wait for a copy until the outage; afterwards there is none to wait for"))
+    return Section("Test", (LabelledTexts(tuple(rows), len("outage by")),))

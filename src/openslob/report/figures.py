@@ -1,4 +1,4 @@
-"""Sections of the text report with figures: load profile, efficiency, timed events, latencies, I/O by object."""
+"""Sections of the report with figures: load profile, efficiency, timed events, latencies, I/O by object."""
 
 from __future__ import annotations
 
@@ -10,20 +10,9 @@ from openslob.histogram import PERCENTILES
 from openslob.metrics import METRICS
 from openslob.metrics.cost import price_of
 from openslob.record.model import InstanceRow, RunRecord, WaitRow
-from openslob.report.format import (
-    INDENT,
-    MISSING,
-    hanging,
-    micros,
-    number,
-    percent,
-    quantity,
-    seconds,
-    shortened,
-    size,
-    table,
-)
-from openslob.report.record_view import label, shown, value
+from openslob.report.document import LabelledTexts, Paragraph, Part, Section, TextTable
+from openslob.report.format import MISSING, micros, number, percent, quantity, seconds, shortened, size
+from openslob.report.record_view import label, reason, shown, value
 
 LOAD_PROFILE = (
     "transactions_per_s", "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s",
@@ -53,19 +42,19 @@ _LATENCY = {
 assert set(PERCENTILES) <= set(_LATENCY.values())
 
 
-def load_profile(record: RunRecord, columns: int | None = None) -> list[str]:
+def load_profile(record: RunRecord) -> Section:
     """Return the rates per second, per operation and per commit."""
+    title, names = "Load profile", _of(record, LOAD_PROFILE)
     if not record.summary:
-        return []
-    names = _of(record, LOAD_PROFILE)
+        return Section(title, ())
     if all(value(record, name) is None for name in names):
-        return ["LOAD PROFILE", f"{INDENT}not published: see the headline"]
+        return Section(title, (Paragraph("not published: see the headline"),))
     what, per_s = load_kind(record).unit_of_work
     per = {"per second": 1.0, what: value(record, per_s)}
     if commits := value(record, "commits_per_s"):
         per["per commit"] = commits
     rows = [_profile_row(record, name, per.values()) for name in names]
-    return ["LOAD PROFILE", *table(("", *per), rows, columns=columns)]
+    return Section(title, (TextTable(("", *per), rows),))
 
 
 def _of(record: RunRecord, names: Sequence[str]) -> list[str]:
@@ -74,100 +63,111 @@ def _of(record: RunRecord, names: Sequence[str]) -> list[str]:
     return [name for name in names if name in known]
 
 
-def instances(record: RunRecord, columns: int | None = None) -> list[str]:
+def instances(record: RunRecord) -> Section:
     """Return a row for each instance of a cluster, and their total."""
     rows = record.instances
-    if not rows:
-        return []
     head = ("", "role", "sessions", "operations", "rows read", "updated", "reads", "log", "conflicts", "errors")
     lines = [_instance_row(str(number), row.role, [row]) for number, row in enumerate(rows, start=1)]
     lines.append(_instance_row("all", "", rows))
-    targets = [line for number, row in enumerate(rows, start=1) for line in hanging(f"{number}  ", row.target)]
-    return ["INSTANCES, over the window", *table(head, lines, columns=columns), *targets]
+    targets = [Paragraph(row.target, f"{number}  ") for number, row in enumerate(rows, start=1)]
+    return Section("Instances", (TextTable(head, lines), *targets) if rows else (), ", over the window")
 
 
-def efficiency(record: RunRecord) -> list[str]:
+def efficiency(record: RunRecord) -> Section:
     """Return the cost of the work, the CPU left, and the overhead of measuring."""
-    if not record.summary:
-        return []
-    return ["EFFICIENCY", *_figures(record, EFFICIENCY)]
+    return Section("Efficiency", _figures(record, EFFICIENCY))
 
 
-def cost(record: RunRecord) -> list[str]:
+def cost(record: RunRecord) -> Section:
     """Return what reads and commits cost at the server's price, and the energy that they took, where it is known."""
     price = price_of(record)
     known = [name for name in (*COST, *ENERGY) if value(record, name) is not None]
-    if not record.summary or not (price or known):
-        return []
-    head = f"COST, at {price} and the rates of this run" if price else "ENERGY"
-    return [head, *(_figures(record, [*(COST if price else ()), *(name for name in known if name in ENERGY)]))]
+    title, rest = ("Cost", f", at {price} and the rates of this run") if price else ("Energy", "")
+    names = [*(COST if price else ()), *(name for name in known if name in ENERGY)]
+    return Section(title, _figures(record, names), rest)
 
 
-def pacing(record: RunRecord) -> list[str]:
+def pacing(record: RunRecord) -> Section:
     """Return the target rate and how it was met; nothing for a run without a target."""
-    if not record.summary or not is_paced(record):
-        return []
-    return [f"PACING, {record.spec.get('pacing')}", *_figures(record, PACING)]
+    return Section("Pacing", _figures(record, PACING) if is_paced(record) else (), f", {record.spec.get('pacing')}")
 
 
-def log(record: RunRecord) -> list[str]:
+def log(record: RunRecord) -> Section:
     """Return the figures of the log; nothing where nothing was committed."""
-    return ["LOG", *_figures(record, LOG)] if value(record, load_kind(record).writes) else []
+    return Section("Log", _figures(record, LOG) if value(record, load_kind(record).writes) else ())
 
 
-def _figures(record: RunRecord, names: Sequence[str]) -> list[str]:
-    cells = [(label(record, name), shown(record, name)) for name in _of(record, names)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [f"{INDENT}{name:<{widths[0]}}{INDENT}{text:>{widths[1]}}" for name, text in cells]
+def every_figure(record: RunRecord) -> Section:
+    """Return each figure, with the reason why it is not known."""
+    rows = [
+        (label(record, name), shown(record, name), "" if value(record, name) is not None else reason(record, name))
+        for name in load_kind(record).figures(record)
+        if record.summary
+    ]
+    table = TextTable.ending_in_text(("figure", "value", "why it is not known"), rows)
+    return Section("Figures", (table,), page_only=True)
 
 
-def timed_events(record: RunRecord) -> list[str]:
+def definitions() -> Section:
+    """Return what every figure means."""
+    rows = [
+        (metric.label, metric.unit or "count", "" if metric.better == "neither" else metric.better, metric.definition)
+        for metric in METRICS.values()
+    ]
+    table = TextTable(("figure", "unit", "better is", "definition"), rows, texts=frozenset(range(4)))
+    return Section("What the figures mean", (table,), page_only=True)
+
+
+def _figures(record: RunRecord, names: Sequence[str]) -> tuple[Part, ...]:
+    rows = [(label(record, name), shown(record, name)) for name in _of(record, names)]
+    return (LabelledTexts(rows, figures=True),) if rows and record.summary else ()
+
+
+def timed_events(record: RunRecord) -> Section:
     """Return the events that sessions spent their time in, the largest share first."""
-    if not record.waits:
-        return []
     events = sorted(record.waits, key=lambda row: -row.share_pct)
-    head, rows = ["", "DB time", "% DB time", "mean wait"], [_event_row(row) for row in events[:EVENTS_SHOWN]]
+    head: tuple[str, ...] = ("", "DB time", "% DB time", "mean wait")
+    rows = [_event_row(row) for row in events[:EVENTS_SHOWN]]
     if rest := events[EVENTS_SHOWN:]:
         total, share = sum(row.db_time_s for row in rest), sum(row.share_pct for row in rest)
         rows.append((f"{len(rest)} more", seconds(total), percent(share), MISSING))
     if durations := record.engine.get("wait_latency"):
         # The engine's buckets are coarse, and a wait counts as its bucket's upper edge.
-        head = [*head, "p99 up to"]
+        head = (*head, "p99 up to")
         p99 = [micros(durations.get(row.event, {}).get("p99_us")) for row in events[:EVENTS_SHOWN]]
         rows = [(*row, text) for row, text in zip(rows, [*p99, MISSING], strict=False)]
-    lines = ["TOP TIMED EVENTS", *table(head, rows)]
+    parts: list[Part] = [TextTable(head, rows)]
     if any(row.mean_us is None for row in events):
-        lines.append(f"{INDENT}{MISSING}  the engine does not time this event")
-    return [*lines, f"{INDENT}DB time and % are from samples, mean wait and p99 by the engine's clock"]
+        parts.append(Paragraph("the engine does not time this event", f"{MISSING}  "))
+    parts.append(Paragraph("DB time and % are from samples, mean wait and p99 by the engine's clock"))
+    return Section("Top timed events", tuple(parts) if rows else ())
 
 
-def latencies(record: RunRecord, columns: int | None = None) -> list[str]:
+def latencies(record: RunRecord) -> Section:
     """Return the latency of each kind of operation, measured from its begin."""
     since = ", from its begin (service time)" if is_paced(record) else ""
-    return _latency_table(f"LATENCY of one operation{since}, µs", record.latency, columns)
+    return _latency_table(since, record.latency)
 
 
-def responses(record: RunRecord, columns: int | None = None) -> list[str]:
+def responses(record: RunRecord) -> Section:
     """Return the latency measured from when operations were due; nothing for a run without a target rate."""
-    return _latency_table(
-        "LATENCY of one operation, from when it was due (response time), µs", record.response, columns
-    )
+    return _latency_table(", from when it was due (response time)", record.response)
 
 
-def _latency_table(head: str, latency: Mapping[str, Mapping[str, Any]], columns: int | None) -> list[str]:
+def _latency_table(since: str, latency: Mapping[str, Mapping[str, Any]]) -> Section:
     rows = [_latency_row(kind, figures) for kind, figures in latency.items() if figures.get("count")]
-    return [head, *table(("", "count", *_LATENCY), rows, columns=columns)] if rows else []
+    parts = (TextTable(("", "count", *_LATENCY), rows),) if rows else ()
+    return Section("Latency", parts, f" of one operation{since}, µs")
 
 
-def object_io(record: RunRecord, columns: int | None = None) -> list[str]:
+def object_io(record: RunRecord) -> Section:
     """Return I/O by kind of object, over the window."""
     rows = [_object_row(kind, io) for kind, io in record.io_by_object.items()]
-    if not rows:
-        return []
     head = ("", "cache hits", "% hits", "reads", "read", "mean read", "writes")
-    lines = ["I/O BY OBJECT, over the window", *table(head, rows, columns=columns)]
-    absent = any(MISSING in row for row in rows)
-    return [*lines, f"{INDENT}{MISSING}  none, or not counted by the engine"] if absent else lines
+    parts: tuple[Part, ...] = (TextTable(head, rows),) if rows else ()
+    if any(MISSING in row for row in rows):
+        parts += (Paragraph("none, or not counted by the engine", f"{MISSING}  "),)
+    return Section("I/O by object", parts, ", over the window")
 
 
 def _profile_row(record: RunRecord, name: str, divisors: Iterable[float | None]) -> tuple[str, ...]:

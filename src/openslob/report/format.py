@@ -6,6 +6,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from unicodedata import category
 
 from openslob.report.folding import folded
@@ -64,6 +65,11 @@ def seconds(value: float | None) -> str:
     return f"{number(value / scale)} {unit}"
 
 
+def local_moment(at_s: float) -> str:
+    """Format a time of day in the zone of this host, with its day."""
+    return f"{datetime.fromtimestamp(at_s).astimezone():%a %Y-%m-%d %H:%M}"
+
+
 def size(count: float | None) -> str:
     """Format a number of bytes with the unit that suits it."""
     if count is None:
@@ -95,9 +101,12 @@ def table(
     return folded(head, rows, columns, texts={0, len(head) - 1} if ends_in_text else {0}, indent=INDENT)
 
 
-def pairs(rows: Sequence[tuple[str, str]], columns: int = WIDTH) -> list[str]:
-    """Return lines of ``label  text`` with aligned texts; a long text is wrapped below its beginning."""
-    width = max((len(label) for label, _ in rows), default=0)
+def pairs(rows: Sequence[tuple[str, str]], columns: int = WIDTH, least: int = 0) -> list[str]:
+    """Return lines of ``label  text`` with aligned texts; a long text is wrapped below its beginning.
+
+    There is room for labels of ``least`` letters.
+    """
+    width = max([least, *(len(label) for label, _ in rows)])
     return [line for label, text in rows for line in hanging(f"{label:<{width}}{INDENT}", text, columns)]
 
 

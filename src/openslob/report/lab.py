@@ -1,4 +1,4 @@
-"""Text report of a lab: what each setting does under each load, as sentences and as ratios with their intervals."""
+"""The report of a lab: what each setting does under each load, as sentences and as ratios with their intervals."""
 
 from __future__ import annotations
 
@@ -8,39 +8,60 @@ from pathlib import Path
 from openslob.analyze.lab import P99, PER_CPU, RATE, differing
 from openslob.analyze.verdicts.outcome import counted
 from openslob.record.lab import LAB_FILE, LabArm, LabLoad, LabRatio, LabRecord
-from openslob.record.model import Status
-from openslob.report.folding import folded
-from openslob.report.format import MISSING, hanging, number, title_lines, without_controls, wrapped
-from openslob.report.record_view import why_incomplete
-from openslob.report.text import failing, verdicts
+from openslob.report.document import (
+    Answer,
+    Document,
+    ItemList,
+    MadePictures,
+    Paragraph,
+    Section,
+    TextTable,
+    Verdicts,
+    named_paragraphs,
+    notes,
+    title_of,
+)
+from openslob.report.format import MISSING, number
+from openslob.report.record_view import ratio_number, ratio_text, why_incomplete
 from openslob.units import format_bytes, format_duration
 from openslob.workload import Workload
 
 # From this ratio on, and below its inverse, "3.2 times" says more than "+220 %".
 _TIMES = 2.0
-# Ratios below this are shown with three decimals: an interval of ± 3 % needs them.
-_FINE = 2.0
 
 
-def render_lab(record: LabRecord, folder: Path | None = None, columns: int | None = None) -> str:
+def lab_document(record: LabRecord, folder: Path | None = None) -> Document:
     """Return the report; if ``folder`` is given, its last lines name the record's files and what draws them."""
-    sections = (
-        _title(record),
-        wrapped(_what_it_is(record)),
-        wrapped(lab_headline(record)),
-        ["WHAT EACH SETTING DOES", *(line for arm in record.arms for line in _finding(record, arm))],
-        _ratios(record, columns),
-        wrapped(_together(record)),
-        verdicts(record.verdicts),
-        _left_out(record),
-        _loads(record),
-        ["NOTES", *(line for note in record.notes for line in hanging("", note))] if record.notes else [],
-        [f"record: {folder / LAB_FILE}", f"slob report {record.id} draws it"] if folder else [],
-    )
-    return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
+    why = record.errors[0] if record.errors else why_incomplete(record.status)
+    return Document(
+        title_of(
+            record, "lab", f"what settings cost on {record.product or record.target}",
+            why=f"{why}; slob lab --resume {record.id} goes on",
+        ),
+        (
+            Section("", (Paragraph(_what_it_is(record), plain=True),)),
+            Answer(lab_answers(record)),
+            Section("What each setting does", tuple(_findings(record)), short=True),
+            _ratios(record, "Ratio to the value here, with 95 % interval", control=False),
+            _ratios(record, "What must show nothing, with 95 % interval", control=True),
+            _together(record),
+            Verdicts(record.verdicts),
+            _left_out(record),
+            _loads(record),
+            notes(record.notes),
+        ),
+        (f"record: {folder / LAB_FILE}", f"slob report {record.id} draws it") if folder else (),
+        lambda: _pictures(record),
+    )  # fmt: skip
 
 
-def render_lab_plan(record: LabRecord, round_s: float, columns: int | None = None) -> str:
+def _pictures(record: LabRecord) -> MadePictures:
+    from openslob.report.charts.lab import lab_pictures  # noqa: PLC0415 - takes a second to import
+
+    return lab_pictures(record), ""
+
+
+def lab_plan(record: LabRecord, round_s: float) -> tuple[Section, ...]:
     """Return what a lab would compare; a round of all takes about ``round_s`` seconds."""
     head = ("setting", "value here", "takes", "loads", "must show nothing")
     rows = [
@@ -53,20 +74,12 @@ def render_lab_plan(record: LabRecord, round_s: float, columns: int | None = Non
         f"{format_duration(record.limit_s)}. A rate is settled when six pairs or more know it to "
         f"± {record.precision_pct:g} %; the time then goes to the others."
     )
-    sections = (
-        folded(head, rows, columns, texts=range(len(head))),
-        wrapped(how_long),
+    return (
+        Section("", (TextTable(head, rows, texts=frozenset(range(len(head)))),)),
+        Section("", (Paragraph(how_long, plain=True),)),
         _left_out(record),
         _loads(record),
     )
-    return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines))
-
-
-def lab_answer(record: LabRecord) -> str:
-    """Return the report in short: what changes a rate, what each setting does, and the verdicts that fail."""
-    lines = [line for arm in record.arms for line in _finding(record, arm)]
-    parts = [wrapped(lab_headline(record)), [*lines, *failing(record.verdicts)]]
-    return without_controls("\n\n".join("\n".join(part) for part in parts))
 
 
 def lab_answers(record: LabRecord) -> tuple[str, ...]:
@@ -94,7 +107,7 @@ def _beyond_doubt(record: LabRecord, arm: LabArm) -> Iterator[str]:
         result = record.result(arm, load)
         if result and result.rate.together and result.rate.ratio is not None:
             ratio = result.rate.ratio
-            yield f"{load} {_by(ratio) if 1 / _TIMES < ratio < _TIMES else f'× {_plain(ratio)}'}"
+            yield f"{load} {_by(ratio) if 1 / _TIMES < ratio < _TIMES else f'× {ratio_number(ratio)}'}"
 
 
 def lab_rows(record: LabRecord) -> list[dict[str, str | int | float | bool | None]]:
@@ -112,28 +125,6 @@ def lab_rows(record: LabRecord) -> list[dict[str, str | int | float | bool | Non
     ]  # fmt: skip
 
 
-def ratio_text(ratio: LabRatio | None) -> str:
-    """Return a ratio with its interval; a star marks one that differs with all comparisons taken together."""
-    if ratio is None or ratio.ratio is None:
-        return MISSING
-    if ratio.low is None or ratio.high is None:
-        return _plain(ratio.ratio)
-    return f"{_plain(ratio.ratio)} ({_plain(ratio.low)}–{_plain(ratio.high)}){'*' if ratio.together else ' '}"
-
-
-def _plain(value: float) -> str:
-    return f"{value:.3f}" if value < _FINE else number(value)
-
-
-def _title(record: LabRecord) -> list[str]:
-    started = record.started_at.replace("T", " ").removesuffix("Z")
-    lines = title_lines(record.id, f"{started} UTC, openslob {record.openslob_version}")
-    if record.status is not Status.COMPLETE:
-        why = record.errors[0] if record.errors else why_incomplete(record.status)
-        lines += hanging(f"!! {record.status.upper()}: ", f"{why}; slob lab --resume {record.id} goes on")
-    return lines
-
-
 def _what_it_is(record: LabRecord) -> str:
     made = sum(1 for each in record.runs if each.figures)
     cache = format_bytes(int(record.server["cache_bytes"]))
@@ -148,9 +139,10 @@ def _here(arm: LabArm) -> str:
     return f" (here: {arm.here})" if arm.here else ""
 
 
-def _finding(record: LabRecord, arm: LabArm) -> list[str]:
-    under = [_under(record, arm, record.load(load)) for load in arm.every_load]
-    return [*hanging("", f"{arm.label}{_here(arm)}"), *(line for each in under for line in hanging("  - ", each))]
+def _findings(record: LabRecord) -> Iterator[Paragraph | ItemList]:
+    for arm in record.arms:
+        yield Paragraph(f"{arm.label}{_here(arm)}")
+        yield ItemList(tuple(_under(record, arm, record.load(load)) for load in arm.every_load))
 
 
 def _sentence(record: LabRecord, arm: LabArm) -> str:
@@ -187,7 +179,8 @@ def _change(ratio: LabRatio, of_what: str) -> str:
         return f"no difference seen in {of_what} (any is smaller than {ratio.smaller_than_pct or 0.0:.1f} %)"
     chance = "" if ratio.together else ", may be chance"
     if not 1 / _TIMES < ratio.ratio < _TIMES:
-        return f"{_plain(ratio.ratio)} times the {of_what} ({_plain(ratio.low)} to {_plain(ratio.high)}{chance})"
+        times, low, high = map(ratio_number, (ratio.ratio, ratio.low, ratio.high))
+        return f"{times} times the {of_what} ({low} to {high}{chance})"
     return f"{_by(ratio.ratio)} {of_what} ({_by(ratio.low)} to {_by(ratio.high)}{chance})"
 
 
@@ -195,13 +188,10 @@ def _by(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
-def _ratios(record: LabRecord, columns: int | None) -> list[str]:
-    lines: list[str] = []
-    for title, control in (("RATIO TO THE VALUE HERE", False), ("WHAT MUST SHOW NOTHING", True)):
-        if rows := list(_rows(record, control)):
-            head = ("setting", "load", "rate", "per DB CPU s", "p99", "pairs")
-            lines += ["", f"{title}, WITH 95 % INTERVAL", *folded(head, rows, columns, keys=2, texts={0, 1})]
-    return lines[1:]
+def _ratios(record: LabRecord, title: str, *, control: bool) -> Section:
+    head = ("setting", "load", "rate", "per DB CPU s", "p99", "pairs")
+    rows = list(_rows(record, control))
+    return Section(title, (TextTable(head, rows, keys=2, texts=frozenset({0, 1})),) if rows else ())
 
 
 def _rows(record: LabRecord, control: bool) -> Iterator[tuple[str, ...]]:
@@ -214,26 +204,23 @@ def _rows(record: LabRecord, control: bool) -> Iterator[tuple[str, ...]]:
                 yield arm.label, load, *ratios, str(result.rate.pairs)
 
 
-def _together(record: LabRecord) -> str:
+def _together(record: LabRecord) -> Section:
     """Return what chance does to so many comparisons."""
     compared, apart, together = differing(record)
-    if not compared:
-        return ""
-    return (
+    text = (
         f"These are {counted(compared, 'comparison')} of rates, without those that must show nothing. At 95 % each, "
         f"about {number(round(0.05 * compared, 1))} would differ by chance alone if no setting did anything; {apart} "
         f"do, and {together} also with all comparisons taken together (Bonferroni), marked by a star."
     )
+    return Section("", (Paragraph(text, plain=True),) if compared else ())
 
 
-def _left_out(record: LabRecord) -> list[str]:
-    if not record.left_out:
-        return []
-    return ["NOT COMPARED", *(line for each in record.left_out for line in hanging(f"{each.what}: ", each.why))]
+def _left_out(record: LabRecord) -> Section:
+    return Section("Not compared", named_paragraphs((each.what, each.why) for each in record.left_out))
 
 
-def _loads(record: LabRecord) -> list[str]:
-    return ["LOADS", *(line for load in record.loads for line in hanging(f"{load.name}: ", _about(load)))]
+def _loads(record: LabRecord) -> Section:
+    return Section("Loads", named_paragraphs((load.name, _about(load)) for load in record.loads))
 
 
 def _about(load: LabLoad) -> str:

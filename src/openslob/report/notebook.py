@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from openslob.record.model import Holds, RunRecord, Status, Verdict
+from openslob.report.document import Document
 from openslob.report.format import MISSING, number
 from openslob.report.headline import headline
 from openslob.report.record_view import SIGNS, label, shown, value
@@ -35,6 +36,14 @@ def run_html(record: RunRecord) -> str:
     )
 
 
+def document_html(document: Document, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """Return a report with one table: its answers, the verdicts that do not hold, and the number of the others."""
+    title = document.title
+    ended = f" ({title.status.value}: {title.incomplete})" if title.incomplete else ""
+    table = [_table(head, rows)] if rows else []
+    return _block(f"{title.name}{ended}", document.answers, [*_verdicts(document.verdicts), *table])
+
+
 def known_columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
     """Return a table without the columns in which nothing is known."""
     kept = [at for at in range(len(head)) if any(row[at] != MISSING for row in rows)]
@@ -53,6 +62,8 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[Cell]], total: int) 
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> list[str]:
+    if not verdicts:
+        return []
     bad = [verdict for outcome in (Holds.FAILS, Holds.UNKNOWN) for verdict in verdicts if verdict.verdict is outcome]
     rows = [(SIGNS[each.verdict][0], each.name.replace("_", " "), each.why) for each in bad]
     held = len(verdicts) - len(bad)

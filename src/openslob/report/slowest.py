@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from openslob.record.model import RunRecord
-from openslob.report.format import INDENT, micros, number, table, wrapped
+from openslob.report.document import Paragraph, Part, Section, TextTable
+from openslob.report.format import micros, number
 from openslob.units import NANOS
 
 MOST = 10
@@ -55,11 +56,6 @@ def of_single_blocks(records: Sequence[RunRecord]) -> bool:
     )
 
 
-def title_of(records: Sequence[RunRecord]) -> str:
-    """Return what the slowest operations are called."""
-    return "Slowest operations, of one block each" if of_single_blocks(records) else "Slowest operations"
-
-
 def cells_of(found: Sequence[SlowOperation], several: bool) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return head and rows of a table of the operations; of ``several`` runs, with the sessions and id of the run."""
     head = ("latency", "operation", "session", "since (UTC)", "seconds of the load")
@@ -79,14 +75,10 @@ def cells_of(found: Sequence[SlowOperation], several: bool) -> tuple[tuple[str, 
     return (*head, "sessions", "run"), tuple((*row, *run) for row, run in zip(rows, runs, strict=True))
 
 
-def slowest_section(records: Sequence[RunRecord], columns: int | None = None) -> list[str]:
-    """Return the section of the text report, shorter unless they are single reads; nothing if none was recorded."""
-    found = slowest_of(records, MOST if of_single_blocks(records) else FEW)
-    if not found:
-        return []
-    head, rows = cells_of(found, len(records) > 1)
-    return [
-        title_of(records).replace("Slowest operations", "SLOWEST OPERATIONS"),
-        *table(head, rows, ends_in_text=len(records) > 1, columns=columns),
-        *wrapped(SLICE_NOTE, INDENT, INDENT),
-    ]
+def slowest_section(records: Sequence[RunRecord]) -> Section:
+    """Return the slowest operations; the terminal shows fewer unless they are single reads."""
+    several, single = len(records) > 1, of_single_blocks(records)
+    head, rows = cells_of(slowest_of(records), several)
+    texts = frozenset({0, len(head) - 1} if several else {0})
+    parts: tuple[Part, ...] = (TextTable(head, rows, texts=texts, few=MOST if single else FEW), Paragraph(SLICE_NOTE))
+    return Section("Slowest operations", parts if rows else (), ", of one block each" if single else "")

@@ -18,6 +18,7 @@ from openslob.report.folding import NO_BREAK, folded
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, warning_lines, wrapped
 from openslob.report.set_summary import cost_at, figure_with_interval, limited_by, mismatch_text
 from openslob.report.slowest import of_single_blocks, slowest_section
+from openslob.report.terminal import block_lines
 from openslob.units import format_duration
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
@@ -132,8 +133,7 @@ def _compared(record: SweepRecord, runs: Sequence[Run], columns: int | None) -> 
 def _slowest(runs: Sequence[Run], columns: int | None) -> list[str]:
     """Return the slowest operations of all runs if they visit one block each: then they are single reads."""
     records = [run.record for run in runs]
-    lines = slowest_section(records, columns) if of_single_blocks(records) else []
-    return ["", *lines] if lines else []
+    return ["", *block_lines(slowest_section(records), columns)] if of_single_blocks(records) else []
 
 
 def _shape(series: Series, axes: Axes) -> str:

@@ -1,17 +1,19 @@
-"""Text report of one run: the headline, the verdicts on it, then the figures and circumstances."""
+"""The report of one run: the headline, the verdicts on it, then the figures and circumstances."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from openslob.record.model import Holds, RunRecord, Status, Verdict
+from openslob.record.model import RunRecord
 from openslob.report.context import files, host, remarks, server, test, unknown
+from openslob.report.document import Answer, Document, MadePictures, Title, Verdicts, title_of
 from openslob.report.drivers import drivers
 from openslob.report.episodes import slow_stretches
 from openslob.report.figures import (
     cost,
+    definitions,
     efficiency,
+    every_figure,
     instances,
     latencies,
     load_profile,
@@ -21,111 +23,65 @@ from openslob.report.figures import (
     responses,
     timed_events,
 )
-from openslob.report.format import (
-    hanging,
-    title_lines,
-    warning_lines,
-    without_controls,
-    wrapped,
-)
 from openslob.report.headline import headline
-from openslob.report.record_view import why_incomplete
 from openslob.report.slowest import slowest_section
+from openslob.report.terminal import render_text
 
-_SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
+
+def run_document(record: RunRecord, folder: Path | None = None) -> Document:
+    """Return the report; if ``folder`` is given, its last line names it, and the run is drawn over time."""
+    return Document(
+        title(record),
+        (
+            Answer((headline(record),)),
+            Verdicts(record.verdicts),
+            every_figure(record),
+            test(record),
+            load_profile(record),
+            log(record),
+            pacing(record),
+            instances(record),
+            drivers(record),
+            efficiency(record),
+            cost(record),
+            timed_events(record),
+            latencies(record),
+            responses(record),
+            slowest_section([record]),
+            slow_stretches(record),
+            object_io(record),
+            host(record),
+            server(record),
+            unknown(record),
+            remarks(record),
+            definitions(),
+        ),
+        files(record, folder),
+        lambda: _pictures(record, folder or Path(record.id)),
+    )
 
 
 def render(record: RunRecord, folder: Path | None = None, columns: int | None = None) -> str:
-    """Return the report. If ``folder`` is given, the last section names it as the place of the record's files.
-
-    Running text is wrapped at `WIDTH` columns. Tables are at most ``columns`` wide, or as wide as they need to be.
-    """
-    sections = (
-        title(record),
-        wrapped(headline(record)),
-        verdicts(record.verdicts),
-        test(record),
-        load_profile(record, columns),
-        log(record),
-        pacing(record),
-        instances(record, columns),
-        drivers(record, columns),
-        efficiency(record),
-        cost(record),
-        timed_events(record),
-        latencies(record, columns),
-        responses(record, columns),
-        slowest_section([record], columns),
-        slow_stretches(record),
-        object_io(record, columns),
-        host(record),
-        server(record),
-        unknown(record),
-        remarks(record),
-        files(record, folder),
-    )
-    return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
+    """Return the report as text. Tables are at most ``columns`` wide, or as wide as they need to be."""
+    return render_text(run_document(record, folder), columns)
 
 
-def answer(record: RunRecord) -> str:
-    """Return the report in short: the headline, how many verdicts hold, and those that fail."""
-    return without_controls("\n".join([*wrapped(headline(record)), *failing(record.verdicts)]))
-
-
-def failing(judged: Sequence[Verdict]) -> list[str]:
-    """Return how many verdicts hold, and those that fail."""
-    fails = [verdict for verdict in judged if verdict.verdict is Holds.FAILS]
-    return ["", _verdict_counts(judged), *verdicts(fails)[1:]] if judged else []
-
-
-def title(record: RunRecord) -> list[str]:
+def title(record: RunRecord) -> Title:
     """Return the title: record, start, server and host, and the status of a run that is not complete."""
-    started = record.started_at.replace("T", " ").removesuffix("Z")
-    right = f"{started} UTC, openslob {record.openslob_version}"
-    lines = [*title_lines(record.id, right), *wrapped(_server_and_host(record))]
-    lines += warning_lines(record.reservations)
-    if record.status is not Status.COMPLETE:
-        lines += hanging(f"!! {record.status.upper()}: ", _why(record))
-    return lines
-
-
-def verdicts(judged: Sequence[Verdict]) -> list[str]:
-    """Return the verdicts as lines, failed ones first."""
-    if not judged:
-        return []
-    order = list(_SIGNS)
-    width = max(len(_name(verdict)) for verdict in judged)
-    lines = [_verdict_counts(judged)]
-    for verdict in sorted(judged, key=lambda verdict: order.index(verdict.verdict)):
-        lines += hanging(f"{_SIGNS[verdict.verdict]}  {_name(verdict):<{width}}  ", verdict.why)
-    return lines
-
-
-def _server_and_host(record: RunRecord) -> str:
     engine, environment = record.engine, record.environment
     product = f"{engine.get('product', 'unknown server')} {engine.get('version', '')}".rstrip()
-    where = "driven from" if environment.get("local") is False else "on"
     host_name = environment.get("host")
-    return ", ".join(
-        [product, engine.get("target", "unknown target"), *([f"{where} {host_name}"] if host_name else [])]
-    )
+    where = f"{'driven from' if environment.get('local') is False else 'on'} {host_name}" if host_name else ""
+    about = ", ".join(filter(None, (product, engine.get("target", "unknown target"), where)))
+    return title_of(record, record.kind, f"{product} {where}".rstrip(), about, _why(record), record.reservations)
+
+
+def _pictures(record: RunRecord, folder: Path) -> MadePictures:
+    from openslob.report.pictures import pictures_of_run  # noqa: PLC0415 - takes a second to import
+
+    return pictures_of_run(record, folder)
 
 
 def _why(record: RunRecord) -> str:
-    if not record.errors:
-        return why_incomplete(record.status)
-    first = record.errors[0]
-    return f"{first} (and {len(record.errors) - 1} more, below)" if len(record.errors) > 1 else first
-
-
-def _verdict_counts(judged: Sequence[Verdict]) -> str:
-    counts = {outcome: sum(verdict.verdict is outcome for verdict in judged) for outcome in _SIGNS}
-    if counts[Holds.HOLDS] == len(judged):
-        return f"VERDICTS: all {len(judged)} hold"
-    failing = [_name(verdict) for verdict in judged if verdict.verdict is Holds.FAILS]
-    banner = f"!! {len(failing)} FAIL{'S' if len(failing) == 1 else ''}" if failing else "none fails"
-    return f"VERDICTS: {banner}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold"
-
-
-def _name(verdict: Verdict) -> str:
-    return verdict.name.replace("_", " ")
+    more = f" (and {len(record.errors) - 1} more, below)" if len(record.errors) > 1 else ""
+    return f"{record.errors[0]}{more}" if record.errors else ""

@@ -8,6 +8,7 @@ from openslob.measurement import TimedWait, WaitClass
 from openslob.record.model import RunRecord
 from openslob.report.context import host, server, unknown
 from openslob.report.figures import timed_events
+from openslob.report.terminal import block_lines
 
 COUNTED = made.engine(db_cpu_us=60e6, background_cpu_us=15e6, host_busy_us=120e6, host_idle_us=120e6)
 
@@ -30,11 +31,13 @@ def test_the_record_names_the_source():
 
 
 def test_the_report_says_whose_count_it_is():
-    text = " ".join(" ".join(host(record())).split())
+    text = " ".join(" ".join(block_lines(host(record()))).split())
     assert "server's host not this one, as far as slob can tell; its CPU, by the engine's own count, busy 50" in text
     assert "sessions 75 %, background 25 %, by the engine's own count" in text
-    assert "its CPU, memory and devices are unknown" in " ".join(" ".join(host(record(engine=made.engine()))).split())
-    assert not any("server cpu" in line for line in unknown(record()))
+    assert "its CPU, memory and devices are unknown" in " ".join(
+        " ".join(block_lines(host(record(engine=made.engine())))).split()
+    )
+    assert not any("server cpu" in line for line in block_lines(unknown(record())))
 
 
 def test_the_limit_of_a_remote_server_may_be_its_cpu():
@@ -53,8 +56,8 @@ def test_durations_of_waits_are_in_the_record_and_the_report():
     found = record(engine=made.engine(timed_waits=waits))
     assert set(found.engine["wait_latency"]) == {reads}
     assert found.engine["wait_latency"][reads]["p99_us"] == pytest.approx(512, rel=0.01)
-    text = timed_events(found)
+    text = block_lines(timed_events(found))
     assert text[1].split()[-3:] == ["p99", "up", "to"]
     assert text[2].split()[-2:] == ["512", "µs"]
-    assert "p99" not in timed_events(record())[1]
-    assert "wait latency" not in " ".join(server(found))
+    assert "p99" not in block_lines(timed_events(record()))[1]
+    assert "wait latency" not in " ".join(block_lines(server(found)))

@@ -6,35 +6,17 @@ import json
 
 import pytest
 
+from factories.crashes import CLEAN, DOWN, LOST, record
 from factories.running import slob
 from openslob.analyze import crash as analysis
-from openslob.record.crash import CrashControl, CrashCycle, CrashFolder, CrashKind, CrashRecord, LostOperation
+from openslob.record.crash import CrashControl, CrashCycle, CrashFolder, CrashKind
 from openslob.record.model import Status
-from openslob.report.crash import cycle_line, render_crash
-
-CLEAN = CrashCycle(number=1, kind=CrashKind.KILL, load_s=1.0, acked=1200, in_doubt=8, doubtful_there=3, recovery_s=0.5,
-                   compared=True)  # fmt: skip
-LOST = CLEAN.model_copy(
-    update={
-        "number": 2, "kind": CrashKind.CUT, "lost": 2, "oldest_lost_ms": 41.5, "ledger": "ledgers/cycle-2.csv",
-        "lost_operations": (LostOperation(session=3, number=77, key=1, age_ms=41.5),),
-    }
-)  # fmt: skip
-DOWN = CrashCycle(number=3, kind=CrashKind.KILL, load_s=1.0, acked=10, why="it did not start; its log is /x")
-
-
-def record(*cycles, control=None, status=Status.COMPLETE):
-    return CrashRecord(
-        id="20260301-120000-proof", name="proof", status=status, started_at="2026-03-01T12:00:00Z",
-        openslob_version="0", asked={"cycles": 3, "sessions": 8, "rows": 16}, environment={"host": "vm"},
-        server={"name": "crash-x", "product": "Database", "version": "1", "settings": {"sync": "on"}},
-        guards=("checksums",), control=control, cycles=cycles, summary=analysis.summary(cycles),
-        verdicts=analysis.verdicts(cycles, control),
-    )  # fmt: skip
+from openslob.report.crash import crash_document, cycle_line
+from openslob.report.terminal import render_text
 
 
 def test_a_clean_proof_says_how_much_it_proves():
-    text = " ".join(render_crash(record(CLEAN)).split())
+    text = " ".join(render_text(crash_document(record(CLEAN))).split())
     assert "Database 1: 1,200 commits were acknowledged before 1 crash, and all of them are there." in text
     assert "So at most 95 % of such crashes lose one (with 95 % confidence" in text
     assert "settings sync = on" in text
@@ -42,7 +24,7 @@ def test_a_clean_proof_says_how_much_it_proves():
 
 
 def test_a_loss_is_named_with_the_operation_and_its_age():
-    text = " ".join(render_crash(record(CLEAN, LOST)).split())
+    text = " ".join(render_text(crash_document(record(CLEAN, LOST))).split())
     assert "and 2 of them are not there" in text
     first = "cycle 2 (cut): 2 of 1,200 acknowledged commits are not there; the first, operation 77 of session 3, was "
     assert first + "acknowledged 42 ms before the crash" in text
@@ -50,14 +32,14 @@ def test_a_loss_is_named_with_the_operation_and_its_age():
 
 
 def test_a_server_that_is_down_is_not_called_safe():
-    text = " ".join(render_crash(record(CLEAN, DOWN)).split())
+    text = " ".join(render_text(crash_document(record(CLEAN, DOWN))).split())
     assert "all of them are there as far as the server's data can be read, which is not so after 1 crash" in text
     assert "cycle 3 (kill): the server did not recover: it did not start; its log is /x" in text
     assert cycle_line(DOWN) == "the server did not recover: it did not start; its log is /x"
 
 
 def test_without_a_cycle_nothing_is_proved():
-    text = render_crash(record(status=Status.FAILED))
+    text = render_text(crash_document(record(status=Status.FAILED)))
     assert "No crash was completed." in text
     assert "no cycle was completed" in text
 

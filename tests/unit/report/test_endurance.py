@@ -18,7 +18,8 @@ from openslob.report import endurance as report_endurance
 from openslob.report.charts.endurance import endurance_pictures
 from openslob.report.charts.picture import chart
 from openslob.report.endurance import course_of, read_course, with_figures
-from openslob.report.endurance_text import mark_text, moment, render_endurance
+from openslob.report.endurance_text import endurance_document, mark_text, moment
+from openslob.report.terminal import render_text
 
 SESSIONS = 8
 
@@ -98,21 +99,21 @@ def test_a_cap_over_the_whole_run_is_in_the_time_line_and_no_write_cliff(record,
     assert "lasting drop" in marks
     assert capped.verdicts[-1].figures["cap"] == pytest.approx(3000, rel=0.01)
     assert capped.verdicts[-1].verdict is Holds.FAILS
-    assert "burst of 3 min" in render_endurance(capped)
+    assert "burst of 3 min" in render_text(endurance_document(capped))
 
 
 def test_the_text_says_what_is_left_and_where_the_gap_is(record, folder):
-    text = " ".join(render_endurance(record, folder).split())
+    text = " ".join(render_text(endurance_document(record, folder)).split())
     assert "the driver was killed; 30 s are left: slob endure --resume 20260301-120000-endure" in text
     assert "70 s of" not in text
-    plot = render_endurance(record, folder).partition("operations/s\n")[2].splitlines()[0]
+    plot = render_text(endurance_document(record, folder)).partition("operations/s\n")[2].splitlines()[0]
     assert ".x" in plot, "a line between levels"
     assert " " * 20 in plot.strip(" │"), "and none across the gap"
     assert text.count("0.5 1 1.5 2") == 1
     assert "1 min 10 s of 1 min 40 s were measured, with 1 gap of 1 min" in text
     assert "0:00:40 gap of 1 min: it was stopped" in text
     for width in (80, 120, 200):
-        tables = render_endurance(record, folder, width).splitlines()
+        tables = render_text(endurance_document(record, folder), width).splitlines()
         assert max(len(line) for line in tables if not line.startswith("record:")) <= width
 
 
@@ -126,7 +127,7 @@ def test_verdicts_on_segments_that_fail_are_told(tmp_path):
     (path,) = folder.glob("*segment-1/run.json")
     noisy = Verdict(name="quiet_machine", verdict=Holds.FAILS, why="The machine is noisy.")
     path.write_text(store.load(path).model_copy(update={"verdicts": (noisy,)}).model_dump_json())
-    text = render_endurance(with_figures(folder, endurance.load(folder)))
+    text = render_text(endurance_document(with_figures(folder, endurance.load(folder))))
     assert "VERDICTS ON SEGMENTS THAT FAIL\n  quiet machine  segment 1: The machine is noisy." in text
 
 
@@ -170,7 +171,7 @@ def test_slow_stretches_are_shown_by_cause_with_the_evidence_of_the_worst(record
         slow | {"begin_s": 3600.0, "end_s": 3602.0, "lost_ops": 180.0, "evidence": "8 sessions waited"},
         slow | {"begin_s": 10.0, "end_s": 20.0, "lost_ops": 900.0, "evidence": "16 sessions waited"},
     ]
-    shown = render_endurance(record.model_copy(update={"tables": {**record.tables, "episodes": rows}}))
+    shown = render_text(endurance_document(record.model_copy(update={"tables": {**record.tables, "episodes": rows}})))
     text = " ".join(shown.split())
     assert "lock 2 12 s 1,080 0:00:10 10 s" in text
     assert "lock: at 0:00:10, 16 sessions waited" in text

@@ -10,9 +10,11 @@ from openslob.analyze.build_record import episode_rows
 from openslob.record import store
 from openslob.record.model import EpisodeRow
 from openslob.report.episodes import SHOWN, slow_stretches
-from openslob.report.html.pages import run_page
+from openslob.report.html.page import page_of
 from openslob.report.pictures import pictures_of_run
 from openslob.report.tables import read_trace
+from openslob.report.terminal import block_lines
+from openslob.report.text import run_document
 
 FOLDER = FIXTURES / "records/v4/measured"
 LOCKED = store.load(FOLDER)
@@ -32,19 +34,19 @@ def test_a_record_has_the_stretches_that_its_raw_files_show():
 
 
 def test_the_report_names_span_cause_loss_and_evidence():
-    text = " ".join(" ".join(slow_stretches(LOCKED)).split())
+    text = " ".join(" ".join(block_lines(slow_stretches(LOCKED))).split())
     assert "1 stretch, 2 s of 30.0 s; 254 operations less than usual were done." in text
     assert "18 to 20 s lock 85 % slower; 100 % of the sessions waited for locks, usually 0 %" in text
 
 
 @table("found", [None, ()])
 def test_without_stretches_there_is_no_section(found):
-    assert slow_stretches(LOCKED.model_copy(update={"episodes": found})) == []
+    assert block_lines(slow_stretches(LOCKED.model_copy(update={"episodes": found}))) == []
 
 
 def test_of_many_stretches_the_worst_are_shown_and_all_are_summed_by_cause():
     rows = [row(10.0 * n, lost=float(n), cause="lock" if n % 2 else "checkpoint") for n in range(SHOWN + 5)]
-    lines = slow_stretches(LOCKED.model_copy(update={"episodes": tuple(rows)}))
+    lines = block_lines(slow_stretches(LOCKED.model_copy(update={"episodes": tuple(rows)})))
     text = " ".join(" ".join(lines).split())
     assert "50 to 52 s" in text
     assert "40 to 42 s" not in text
@@ -52,7 +54,7 @@ def test_of_many_stretches_the_worst_are_shown_and_all_are_summed_by_cause():
 
 
 def test_a_stretch_without_a_loss_of_throughput_had_a_higher_latency():
-    shown = slow_stretches(LOCKED.model_copy(update={"episodes": (row(1.0, 0.0, rate=100.0),)}))
+    shown = block_lines(slow_stretches(LOCKED.model_copy(update={"episodes": (row(1.0, 0.0, rate=100.0),)})))
     assert "higher latency; why" in shown[-1]
 
 
@@ -62,4 +64,4 @@ def test_pictures_shade_the_stretches_and_the_page_lists_them():
     assert "Shaded" in " ".join(pictures[0].notes)
     drawn = [json.dumps(panel.to_dict(validate=False)) for panel in pictures[0].panels]
     assert all("100 % of the sessions waited for locks" in panel for panel in drawn)
-    assert any("SLOW STRETCHES" in str(section).upper() for section in run_page(LOCKED, FOLDER).sections)
+    assert any("SLOW STRETCHES" in str(section).upper() for section in page_of(run_document(LOCKED, FOLDER)).sections)

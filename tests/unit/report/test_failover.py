@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from openslob.record.failover import FailoverRecord
-from openslob.report.failover import render_failover
+from openslob.report.failover import failover_document
+from openslob.report.terminal import render_text
 
 RECORD = Path(__file__).parents[2] / "fixtures" / "records" / "failover-v1" / "measured" / "failover.json"
 WHY = "the servers do not tell their position in bytes"
@@ -16,7 +17,7 @@ def lag_of(*reasons: str) -> str:
     record = FailoverRecord.model_validate_json(RECORD.read_text())
     copies = [{"copy": f"server-{at}", "bytes_behind_max": None, "why": why} for at, why in enumerate(reasons)]
     cycles = [cycle.model_copy(update={"copies": copies}) for cycle in record.cycles]
-    return render_failover(record.model_copy(update={"cycles": cycles})).partition("LAG OF COPIES")[2]
+    return render_text(failover_document(record.model_copy(update={"cycles": cycles}))).partition("LAG OF COPIES")[2]
 
 
 def test_the_reason_that_all_copies_have_in_common_is_said_once():

@@ -10,9 +10,10 @@ from openslob.lab.plan import round_s, with_nothing_changed
 from openslob.record.model import Status
 from openslob.report.charts.lab import lab_pictures
 from openslob.report.charts.picture import chart
-from openslob.report.html.page import render_page
-from openslob.report.html.pages import lab_page
-from openslob.report.lab import lab_answer, ratio_text, render_lab, render_lab_plan
+from openslob.report.html.page import page_of, render_page
+from openslob.report.lab import lab_document, lab_plan
+from openslob.report.record_view import ratio_text
+from openslob.report.terminal import render_answer, render_blocks, render_text
 
 NOTHING = with_nothing_changed([SUMS_OFF])[-1]
 
@@ -26,7 +27,7 @@ def words(text):
 
 
 def test_each_setting_has_its_sentence():
-    text = words(render_lab(record()))
+    text = words(render_text(lab_document(record())))
     rate = record().result(PAGES_OFF, "update").rate
     assert f"full_page_writes=off (here: on) - update: {100 * (rate.ratio - 1):+.1f} % commits/s" in text
     assert "times the MB/s" in text
@@ -39,38 +40,38 @@ def test_each_setting_has_its_sentence():
 
 def test_the_headline_names_each_value_once_with_its_loads():
     both = PAGES_OFF.model_copy(update={"loads": ("commit", "update")})
-    said = words(lab_answer(lab_record((both, 1.3), (METHOD, 0.3), (SUMS_OFF, 1.0))))
+    said = words(render_answer(lab_document(lab_record((both, 1.3), (METHOD, 0.3), (SUMS_OFF, 1.0)))))
     assert said.startswith("What changes a rate beyond doubt: full_page_writes=off (commit +")
     assert said.partition(".  ")[0].count("full_page_writes=off (commit") == 1
     assert "; io_method=sync (scan × 0.3" in said
 
 
 def test_what_must_show_nothing_has_a_table_of_its_own():
-    text = render_lab(record(), None, 200)
+    text = render_text(lab_document(record()), 200)
     _, _, below = text.partition("WHAT MUST SHOW NOTHING, WITH 95 % INTERVAL")
     rows = [line.split()[:3] for line in below.splitlines()[2:4]]
     assert [row[0] for row in rows] == ["io_method=sync", "nothing"]
 
 
 def test_what_is_not_settled_says_how_well_it_is_known():
-    text = words(render_lab(record(noise=0.1)))
+    text = words(render_text(lab_document(record(noise=0.1))))
     assert "%, from 8 pairs" in text
-    assert "known only" not in words(render_lab(record(noise=0.001)))
+    assert "known only" not in words(render_text(lab_document(record(noise=0.001))))
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_text_fits_the_screen(width):
     every = record()
-    for text in (render_lab(every, None, width), render_lab_plan(every, round_s(every), width)):
+    for text in (render_text(lab_document(every), width), render_blocks(lab_plan(every, round_s(every)), width)):
         assert max(map(len, text.splitlines())) <= width
 
 
 def test_before_the_first_pair_there_is_nothing_to_say():
     none = record(rounds=0).model_copy(update={"status": Status.INTERRUPTED})
-    assert "no pair of runs" in render_lab(none)
-    assert "slob lab --resume 20260301-120000-lab goes on" in words(render_lab(none))
+    assert "no pair of runs" in render_text(lab_document(none))
+    assert "slob lab --resume 20260301-120000-lab goes on" in words(render_text(lab_document(none)))
     assert lab_pictures(none) == ()
-    assert "no pair of runs" in lab_answer(none)
+    assert "no pair of runs" in render_answer(lab_document(none))
 
 
 def test_a_star_marks_what_all_comparisons_together_show():
@@ -100,7 +101,7 @@ def test_the_picture_has_a_row_for_each_comparison_and_tells_controls_apart():
 
 
 def test_the_page_shows_answers_verdicts_picture_and_text():
-    page = lab_page(record())
+    page = page_of(lab_document(record()))
     assert [row.name for row in page.verdicts] == ["control shows nothing", "settled", "runs valid"]
     html = render_page(page)
     assert "What each setting does" in html

@@ -13,9 +13,9 @@ from openslob.record.model import Holds
 from openslob.record.repeated import RepeatedFolder
 from openslob.report.charts.picture import chart
 from openslob.report.charts.repeated import repeated_picture
-from openslob.report.html.page import render_page
-from openslob.report.html.pages import repeated_page
-from openslob.report.repeated_text import render_repeated, repeated_headline
+from openslob.report.html.page import page_of, render_page
+from openslob.report.repeated import repeated_document, repeated_headline
+from openslob.report.terminal import render_text
 
 
 def test_a_change_is_named_with_its_moment_and_in_both_figures():
@@ -49,7 +49,7 @@ def test_few_runs_are_not_said_to_be_nine_of_ten():
 def test_verdicts_on_runs_that_fail_are_told():
     record = repeated_record((5000, 3))
     times = tuple(each.model_copy(update={"failed_verdicts": ("quiet_machine",)}) for each in record.times)
-    text = render_repeated(record.model_copy(update={"times": times}))
+    text = render_text(repeated_document(record.model_copy(update={"times": times})))
     assert "Verdicts that fail, with the number of runs: quiet machine (3)." in " ".join(text.split())
     assert text.count("fails: quiet machine") == 3
 
@@ -65,10 +65,10 @@ def test_rates_that_are_not_known_say_nothing_of_predictability():
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_text_fits_the_screen_and_names_what_is_missing(width):
-    text = render_repeated(repeated_record((5000, 60), missed=(7,)), None, width)
+    text = render_text(repeated_document(repeated_record((5000, 60), missed=(7,))), width)
     assert max(map(len, text.splitlines())) <= width
     assert "missed: nobody" in text
-    assert "DAYS" in render_repeated(repeated_record((5000, 120)), None, width)
+    assert "DAYS" in render_text(repeated_document(repeated_record((5000, 120))), width)
 
 
 def test_the_page_has_a_valid_picture():
@@ -76,7 +76,7 @@ def test_the_page_has_a_valid_picture():
     picture = repeated_picture(record)
     assert picture is not None
     alt.TopLevelSpec.validate(chart(picture).to_dict(validate=False))
-    assert "The runs over time" in render_page(repeated_page(record))
+    assert "The runs over time" in render_page(page_of(repeated_document(record)))
     assert repeated_picture(record.model_copy(update={"times": ()})) is None
 
 

@@ -13,9 +13,10 @@ from openslob.record.model import Holds, Verdict
 from openslob.report.ci_formats import github, markdown
 from openslob.report.comparison import comparison_json, render_comparison
 from openslob.report.headline import headline
-from openslob.report.html.pages import page_for, run_page
+from openslob.report.html.page import page_of
+from openslob.report.html.pages import page_for
 from openslob.report.pictures import pictures_of_run, pictures_of_runs
-from openslob.report.text import title
+from openslob.report.text import render, run_document
 
 EXPERIMENTAL = "no such database has passed the tests of this engine yet"
 STAND_IN = "stand-in"
@@ -28,7 +29,7 @@ def record(**facts):
 
 def test_a_database_needs_no_word_and_no_verdict():
     assert record().reservations == ()
-    assert "!" not in "\n".join(title(record()))
+    assert "!" not in render(record()).partition("\n\n")[0]
     assert "real_server" not in {verdict.name for verdict in judge(measurement())}
 
 
@@ -38,8 +39,8 @@ def test_a_database_needs_no_word_and_no_verdict():
 def test_every_report_says_it_before_the_figures(tmp_path, facts, said):
     reserved = record(**facts)
     record_files.write(tmp_path)
-    assert said in " ".join("\n".join(title(reserved)).split())
-    assert said in run_page(reserved, tmp_path).banners[0]
+    assert said in " ".join(render(reserved).partition("\n\n")[0].split())
+    assert said in page_of(run_document(reserved, tmp_path)).banners[0]
     drawn, _ = pictures_of_run(reserved, tmp_path)
     assert drawn
     assert all(said in picture.notes[0] for picture in drawn)

@@ -16,10 +16,11 @@ from openslob.method import OpKind
 from openslob.record.model import RunRecord
 from openslob.report.charts.picture import page_specs
 from openslob.report.charts.slowest import read_rows, slowest_reads
-from openslob.report.html.pages import run_page
+from openslob.report.html.page import page_of
 from openslob.report.html.set_page import set_page
 from openslob.report.slowest import slowest_of, slowest_section
-from openslob.report.text import render
+from openslob.report.terminal import block_lines
+from openslob.report.text import render, run_document
 from openslob.units import NANOS
 
 AT = datetime.fromtimestamp(START_NS / NANOS, UTC)
@@ -56,17 +57,17 @@ def test_the_record_says_when_in_the_load_each_came() -> None:
 
 
 def test_the_text_names_them_with_their_time() -> None:
-    lines = slowest_section([read_run()])
+    lines = block_lines(slowest_section([read_run()]))
     assert lines[0] == "SLOWEST OPERATIONS, of one block each"
     assert lines[2].split() == ["90", "ms", "select", "3", f"{AT:%Y-%m-%d}", "12:00:04.2", "4.2", "to", "5.2"]
     assert "\n".join(lines) in render(read_run())
     assert max(map(len, lines)) <= 80
-    assert slowest_section([read_run(work_unit=64)])[0] == "SLOWEST OPERATIONS"
+    assert block_lines(slowest_section([read_run(work_unit=64)]))[0] == "SLOWEST OPERATIONS"
     table = RunResult(Run.of(read_run()), Path()).slowest()
     assert table.columns == ("kind", "us", "session", "from_s", "to_s")
     assert list(table[0].values()) == ["select", 90_000.0, 3, 4.2, 5.2]
     assert len(table) == 2
-    assert slowest_section([physical()]) == [], "older records did not keep them"
+    assert block_lines(slowest_section([physical()])) == [], "older records did not keep them"
 
 
 def test_those_of_several_runs_are_in_one_table() -> None:
@@ -74,19 +75,20 @@ def test_those_of_several_runs_are_in_one_table() -> None:
     assert [(slow.us, slow.record.id) for slow in slowest_of(runs, 3)] == [
         (90_002, runs[2].id), (90_001, runs[1].id), (90_000, runs[0].id),
     ]  # fmt: skip
-    section = slowest_section(runs)
+    section = block_lines(slowest_section(runs))
     assert section[2].split()[-2:] == ["4", runs[2].id]
     page = set_page("reads", [Run.of(run) for run in runs], ())
-    (shown,) = (each for each in page.sections if each.title == "Slowest operations, of one block each")
+    (shown,) = (each for each in page.sections if each.title + each.rest == "Slowest operations, of one block each")
     assert len(shown.table.rows) == 6
 
 
 def test_the_page_of_a_run_has_them(tmp_path: Path) -> None:
-    page = run_page(read_run(), tmp_path)
+    page = page_of(run_document(read_run(), tmp_path))
     (shown,) = (each for each in page.sections if each.title.startswith("Slowest"))
     assert [row[0] for row in shown.table.rows] == ["90 ms", "20.5 ms"]
     assert "slowest-reads" in {picture.name for picture in page.pictures}
-    assert not [each for each in run_page(physical(), tmp_path).sections if each.title.startswith("Slowest")]
+    other = page_of(run_document(physical(), tmp_path))
+    assert not [each for each in other.sections if each.title.startswith("Slowest")]
 
 
 def test_single_reads_are_drawn_where_they_came() -> None:

@@ -1,4 +1,4 @@
-"""The text report: two whole reports against reviewed ones, the sections of all, and what must never be said.
+"""The text report: the sections of all kinds of runs, and what must never be said.
 
 After a wanted change: UPDATE_GOLDEN=1 pytest tests/unit/report/test_text.py, then read the difference.
 """
@@ -12,7 +12,6 @@ import sys
 import unicodedata
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from factories import records
@@ -32,14 +31,6 @@ from openslob.report.text import render
 from openslob.units import Price
 
 NAMES = ("physical", "cached", "buffered", "interrupted", "unpublished", "remote", "failed")
-
-
-WHOLE = ("physical", "failed")
-
-
-@pytest.mark.parametrize("name", WHOLE)
-def test_report_is_the_reviewed_one(name: str) -> None:
-    assert render(getattr(records, name)()) == reviewed(f"report-{name}.txt", render(getattr(records, name)()))
 
 
 def test_each_report_has_its_sections_verdicts_and_figures() -> None:

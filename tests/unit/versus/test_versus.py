@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,67 +12,33 @@ import altair as alt
 import pytest
 from typer.testing import CliRunner
 
-from openslob.analyze.realism import ContenderKind, ContenderRow, rows, verdicts
+from factories.contenders import CONTENDERS, ENGINE, PLAN, SERVED, record
+from openslob.analyze.realism import ContenderKind, ContenderRow, rows
 from openslob.cli import app
 from openslob.engines import clients
 from openslob.engines.postgresql import clients as postgresql_clients
 from openslob.errors import SlobError, UsageError
 from openslob.histogram import bucket_of
-from openslob.record.model import Figure, Holds, Status, Verdict
-from openslob.record.storage import StorageFolder, StorageRecord, StorageStep
+from openslob.record.model import Holds, Status, Verdict
+from openslob.record.storage import StorageFolder, StorageRecord
 from openslob.report.charts.picture import page_specs, svg
 from openslob.report.charts.storage import bar_rows, storage_pictures
-from openslob.report.html.page import render_page
-from openslob.report.html.pages import storage_page
-from openslob.report.storage import render_storage
+from openslob.report.html.page import page_of, render_page
+from openslob.report.storage import storage_document
+from openslob.report.terminal import render_text
 from openslob.storage.job import IoEngine
 from openslob.storage.testfile import TestFile
 from openslob.units import MIB
 from openslob.versus.clients import require_workloads
-from openslob.versus.compare import REACHED, _doubts, summary
+from openslob.versus.compare import REACHED, _doubts
 from openslob.versus.measure import raw_jobs
 from openslob.versus.plan import (
     SELECTS,
     ComparisonPlan,
-    client_contender,
     order,
-    raw_contenders,
-    served_contenders,
     workload_contender,
 )
 from openslob.workload import BlockPath
-
-ENGINE = "some"
-PLAN = ComparisonPlan(IoEngine.IO_URING, (ENGINE,), processes=2, scale=256 * MIB)
-SERVED = {contender.kind: contender for contender in served_contenders(PLAN, ENGINE)}
-CONTENDERS = [*raw_contenders(PLAN).values(), *SERVED.values(), client_contender(ENGINE, "client", "not installed")]
-# Reads per CPU second of each round, by contender; each reads 10,000 blocks a second.
-FALLING = {
-    "fio io_uring": (100_000, 120_000), "fio psync": (80_000, 90_000), "calibrate": (90_000, 95_000),
-    SERVED[ContenderKind.LOCAL].name: (50_000, 52_000), SERVED[ContenderKind.SHARED].name: (40_000, 45_000),
-    SERVED[ContenderKind.UPDATES].name: (20_000, 25_000),
-}  # fmt: skip
-
-
-def step(number, name, per_cpu, iops=10_000.0):
-    cost = Figure(value=1e6 / per_cpu, unit="µs") if per_cpu else Figure(value=None, unit="µs", why="held up")
-    figures = {"iops": (iops, "1/s"), "mean_us": (100.0, "µs"), "p50_us": (90.0, "µs"), "p99_us": (300.0, "µs")}
-    known = {each: Figure(value=value, unit=unit) for each, (value, unit) in figures.items()}
-    known |= {"cpu_us_per_io": cost, "host_cpus_busy": Figure(value=1.0, unit="1")}
-    return StorageStep(number=number, name=name, purpose="round", figures=known)
-
-
-def record(per_cpu=FALLING, **changes):
-    steps = [(name, value) for name, values in {**per_cpu, **changes}.items() for value in values]
-    made = StorageRecord(
-        tool="compare", id="20260301-120000-compare", name="compare", status=Status.COMPLETE,
-        started_at="2026-03-01T12:00:00Z", openslob_version="0", asked=asdict(PLAN),
-        environment={"cpu": {"online": 4}},
-        steps=tuple(step(at, name, value) for at, (name, value) in enumerate(steps, 1)),
-        tables={"contenders": tuple({**asdict(each), "kind": each.kind.value} for each in CONTENDERS)},
-    )  # fmt: skip
-    found = rows(made)
-    return made.model_copy(update={"summary": summary(found, PLAN), "verdicts": verdicts(found)})
 
 
 def row(kind, made) -> ContenderRow:
@@ -128,7 +94,7 @@ def test_an_engine_without_a_local_path_is_judged_by_what_it_has():
 
 
 def test_the_report_has_the_table_what_each_does_and_the_ceiling():
-    text = render_storage(record())
+    text = render_text(storage_document(record()))
     assert "Reads of 8 KB per CPU second: storage alone 110,000 (fio io_uring)" in " ".join(text.split())
     line = next(each for each in text.splitlines() if each.startswith("  some, local path "))
     assert line.split()[3:] == ["10,000", "–", "100", "%", "51,000", "50,000–52,000", "0.20", "25", "%"]
@@ -138,9 +104,9 @@ def test_the_report_has_the_table_what_each_does_and_the_ceiling():
 
 def test_a_stopped_comparison_is_shown():
     made = record({}).model_copy(update={"status": Status.INTERRUPTED, "errors": ("stopped",), "summary": {}})
-    assert "!! INTERRUPTED: stopped" in render_storage(made)
+    assert "!! INTERRUPTED: stopped" in render_text(storage_document(made))
     assert storage_pictures(made) == ()
-    assert "stopped" in render_page(storage_page(made))
+    assert "stopped" in render_page(page_of(storage_document(made)))
 
 
 def test_the_picture_draws_the_medians_and_is_valid():

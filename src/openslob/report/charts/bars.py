@@ -10,11 +10,12 @@ import altair as alt
 
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.colours import INK
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import coloured, inline
 from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.document import TextTable
 from openslob.report.format import number
-from openslob.report.storage import storage_headline
+from openslob.report.storage_headline import storage_headline
 from openslob.units import MIB
 
 Row = dict[str, Any]
@@ -94,10 +95,10 @@ def _kinds(cells: Sequence[Row]) -> list[str]:
     return [kind for kind in (ONLY_READ, EXAMINED) if any(cell["what"] == kind for cell in cells)]
 
 
-def _table(panels: dict[str, list[Row]]) -> DataTable:
+def _table(panels: dict[str, list[Row]]) -> TextTable:
     rows = tuple(
         (cell["name"], title, cell["shown"], f"{number(cell['low'])}–{number(cell['high'])}", cell["what"])
         for title, cells in panels.items()
         for cell in cells
     )
-    return DataTable(("way", "figure", "median", "lowest–highest", "data"), rows)
+    return TextTable(("way", "figure", "median", "lowest–highest", "data"), rows)

@@ -10,7 +10,7 @@ import altair as alt
 
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.colours import QUIET, WARNING
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import (
     coloured,
     dashed,
@@ -22,8 +22,9 @@ from openslob.report.charts.theme import (
     shaped,
 )
 from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.document import TextTable
 from openslob.report.format import micros, number
-from openslob.report.storage import storage_headline
+from openslob.report.storage_headline import storage_headline
 from openslob.units import MIB, format_bytes
 
 Row = dict[str, Any]
@@ -174,7 +175,7 @@ def _notes(record: StorageRecord, rows: Mapping[int, Sequence[Row]]) -> Iterator
         yield f"The limit, a {record.asked.get('at', 'p99')} of {micros(limit)}, is above the picture."
 
 
-def _table(rows: Mapping[int, Sequence[Row]]) -> DataTable:
+def _table(rows: Mapping[int, Sequence[Row]]) -> TextTable:
     head = ("reads", "in flight", "rate", "latency", "µs", "times")
     cells = (
         (
@@ -188,4 +189,4 @@ def _table(rows: Mapping[int, Sequence[Row]]) -> DataTable:
         for size, of_size in rows.items()
         for row in of_size
     )
-    return DataTable(head, tuple(cells))
+    return TextTable(head, tuple(cells))

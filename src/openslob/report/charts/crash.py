@@ -8,9 +8,10 @@ from typing import Any
 import altair as alt
 
 from openslob.record.crash import CrashCycle, CrashRecord
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import coloured, from_zero, inline, shaped
 from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.document import TextTable
 from openslob.report.format import number, seconds
 
 _KIND, _CYCLE = "crash", "cycle"
@@ -31,7 +32,7 @@ def crash_pictures(record: CrashRecord) -> tuple[Picture, ...]:
         title="Each crash: time to recovery, and commits lost",
         description=f"{len(record.cycles)} crashes; recovery took at most {seconds(most)}.",
         panels=tuple(panels),
-        table=DataTable(_HEAD, tuple(_row(cycle) for cycle in record.cycles)),
+        table=TextTable(_HEAD, tuple(_row(cycle) for cycle in record.cycles)),
     )
     return (picture,)
 

@@ -7,11 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from openslob.record.failover import COMMITS_FILE, LAG_FILE, FailoverRecord, rows_of
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.record.failover import COMMITS_FILE, LAG_FILE, TIMES, FailoverRecord, rows_of
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import rates
-from openslob.report.failover import TIMES, cycle_name, failover_headline, short_name
+from openslob.report.document import TextTable
 from openslob.report.format import seconds
 from openslob.units import MIB
 
@@ -22,13 +22,16 @@ _MOST_CYCLES = 5
 _WHOLE = "commits"
 
 
-def failover_pictures(record: FailoverRecord, folder: Path) -> tuple[Picture, ...]:
-    """Return the picture of the cycles or steps; none without a time line. SlobError for a damaged file."""
+def failover_pictures(record: FailoverRecord, folder: Path, result: str) -> tuple[Picture, ...]:
+    """Return the picture of the cycles or steps, described by its ``result``; none without a time line.
+
+    SlobError for a damaged file.
+    """
     cycles = _drawn(record)
     commits = commit_rows(rows_of(folder, COMMITS_FILE), cycles)
     if not commits:
         return ()
-    lag = [row | {"copy": short_name(record, row["copy"])} for row in rows_of(folder, LAG_FILE)]
+    lag = [row | {"copy": record.short_name(row["copy"])} for row in rows_of(folder, LAG_FILE)]
     end_s = max(row["middle_s"] for row in commits)
     panels: list[Panel] = [_panel("picked_cycle", commits, "commits/s", end_s)]
     notes = ["Acknowledged commits in each tenth of a second, and how far each copy is behind."]
@@ -43,7 +46,7 @@ def failover_pictures(record: FailoverRecord, folder: Path) -> tuple[Picture, ..
         Picture(
             name="failover",
             title="Commits through an outage" if record.cycles else "Commits and the lag of copies",
-            description=failover_headline(record),
+            description=result,
             panels=tuple(panels),
             notes=(*notes, *([f"{left_out} cycles with shorter outages are not drawn."] if left_out > 0 else [])),
             table=_table(record),
@@ -91,10 +94,10 @@ def _panel(pick: str, rows: list[Row], title: str, end_s: float) -> Panel:
     return rates(pick, inline(rows), names, title, (0.0, end_s))
 
 
-def _table(record: FailoverRecord) -> DataTable | None:
+def _table(record: FailoverRecord) -> TextTable | None:
     if not record.cycles:
         return None
     rows = tuple(
-        (cycle_name(record, cycle), *(seconds(cycle.value(name)) for name, _ in TIMES)) for cycle in record.cycles
+        (record.cycle_name(cycle), *(seconds(cycle.value(name)) for name, _ in TIMES)) for cycle in record.cycles
     )
-    return DataTable(("cycle", *(title for _, title in TIMES)), rows)
+    return TextTable(("cycle", *(title for _, title in TIMES)), rows)

@@ -10,11 +10,12 @@ import altair as alt
 from openslob.analyze.lab import P99, PER_CPU, RATE
 from openslob.record.lab import LabArm, LabRecord, LabResult
 from openslob.report.charts.colours import INK, QUIET, SERIES, WARNING
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import inline, legend_columns
 from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.document import TextTable
 from openslob.report.format import number
-from openslob.report.lab import ratio_text
+from openslob.report.record_view import ratio_text
 
 Row = dict[str, Any]
 _TITLES = {RATE: "rate", PER_CPU: "rate per DB CPU s", P99: "p99"}
@@ -57,7 +58,7 @@ def lab_pictures(record: LabRecord) -> tuple[Picture, ...]:
                 else ()
             ),
         ),
-        table=DataTable(_HEAD, tuple(_cells(arm, result) for arm, result in found)),
+        table=TextTable(_HEAD, tuple(_cells(arm, result) for arm, result in found)),
         heights=heights,
     )
     return (picture,)

@@ -10,7 +10,7 @@ import altair as alt
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
 from openslob.report.charts.petals import SOUND, stretches, verdict_sign
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import (
     FigureNames,
     coloured,
@@ -25,6 +25,7 @@ from openslob.report.charts.theme import (
     unit_of,
 )
 from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.document import TextTable
 from openslob.report.format import MISSING, number
 from openslob.report.set_summary import axis_text
 
@@ -150,14 +151,14 @@ def _first_to_last(points: PointSet, figure: str, label: str) -> str:
     return f"{label}: {'; '.join(parts)}." if parts else f"{label}: not known."
 
 
-def _table(points: PointSet, columns: dict[str, str]) -> DataTable:
+def _table(points: PointSet, columns: dict[str, str]) -> TextTable:
     rows = [
         (series.label, f"{point.step:,g}", *(_with_interval(point.figure(name)) for name in columns))
         for series in points.series
         for point in series.points
         if point.step
     ]
-    return DataTable(("line", axis_text(points), *columns.values()), tuple(rows))
+    return TextTable(("line", axis_text(points), *columns.values()), tuple(rows))
 
 
 def _with_interval(estimate: Estimate) -> str:

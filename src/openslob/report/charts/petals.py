@@ -19,7 +19,7 @@ from openslob.analyze.curves.series import PHYSICAL, Axes, PointSet, Series
 from openslob.metrics import METRICS
 from openslob.references import Ceiling
 from openslob.report.charts.colours import QUIET, WARNING
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import (
     FigureNames,
     Sign,
@@ -34,6 +34,7 @@ from openslob.report.charts.theme import (
     shaped,
 )
 from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.document import TextTable
 from openslob.report.format import MISSING, number, quantity
 from openslob.report.record_view import VALIDITY
 from openslob.report.set_summary import axis_text
@@ -376,9 +377,9 @@ def _series_text(series: Series, throughput: str) -> str:
     return f"at most {most} with {best[0]}{knee}."
 
 
-def _table(rows: Sequence[Row], throughput: str, latency: str, names: FigureNames, along: str) -> DataTable:
+def _table(rows: Sequence[Row], throughput: str, latency: str, names: FigureNames, along: str) -> TextTable:
     head = ("line", along, "runs", names.axis(throughput), "± 95 %", names.axis(latency), "± 95 %", "fails")
-    return DataTable(head, tuple(_cells(row) for row in rows))
+    return TextTable(head, tuple(_cells(row) for row in rows))
 
 
 def _cells(row: Row) -> tuple[str, ...]:

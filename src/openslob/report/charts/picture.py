@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -16,36 +15,19 @@ from openslob.disk import write_atomically
 from openslob.errors import SlobError
 from openslob.report.charts.colours import Theme, colours_of, ending_of, page_variables, painted
 from openslob.report.charts.theme import CONFIG, HEIGHT, LEGEND_ROOM, WIDTH
+from openslob.report.document import TextTable
 
 Spec = dict[str, Any]
 Panel = alt.LayerChart | alt.Chart | alt.FacetChart
 Chart = alt.Chart | alt.LayerChart | alt.VConcatChart
 # Pixels of a PNG per unit of the drawing: enough for print at page width.
 PNG_SCALE = 2.0
-# Letters of a cell that is aligned as a number, and of a text that needs no wide column.
-LONGEST_NUMBER, LONGEST_TEXT = 24, 60
 # Letters in a line over a picture.
 TITLE_WIDTH, NOTE_WIDTH = 70, 110
 # Version of Vega-Lite that the specifications are written for: major and minor number.
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 # A page has its own background and margins.
 _IN_PAGE: Spec = CONFIG | {"background": "transparent", "padding": 5}
-
-
-@dataclass(frozen=True)
-class DataTable:
-    """A table of text cells with column headings, such as the figures of a picture."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    @cached_property
-    def kinds(self) -> tuple[str, ...]:
-        """Kind of each column by its longest cell: ``number``, ``text``, or ``long`` text."""
-        longest = [max((len(row[at]) for row in self.rows), default=0) for at in range(len(self.head))]
-        return tuple(
-            "long" if each > LONGEST_TEXT else "text" if each > LONGEST_NUMBER else "number" for each in longest
-        )
 
 
 @dataclass(frozen=True)
@@ -61,7 +43,7 @@ class Picture:
     description: str
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
-    table: DataTable | None = None
+    table: TextTable | None = None
     heights: Mapping[int, int] | None = None
 
 

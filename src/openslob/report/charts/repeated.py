@@ -13,7 +13,7 @@ from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
-from openslob.report.repeated_text import moment
+from openslob.report.format import local_moment
 from openslob.units import format_duration
 
 Row = dict[str, Any]
@@ -45,10 +45,15 @@ def repeated_picture(record: RepeatedRecord) -> Picture | None:
 
 def _panel(record: RepeatedRecord, name: str, unit_s: float, unit: str) -> Panel | None:
     rows = [
-        {"at": (each.due_s - record.first_s) / unit_s, "value": value, "run": each.number, "when": moment(each.due_s)}
+        {
+            "at": (each.due_s - record.first_s) / unit_s,
+            "value": value,
+            "run": each.number,
+            "when": local_moment(each.due_s),
+        }
         for each in record.done
         if (value := each.figures.get(name)) is not None
-    ]
+    ]  # fmt: skip
     if not rows:
         return None
     ends = (0.0, max(len(record.times) * record.every_s / unit_s, record.every_s / unit_s))

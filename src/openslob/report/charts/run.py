@@ -16,10 +16,11 @@ from openslob.record.model import Holds, RecordKind, RunRecord
 from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import GROUND, WARNING
 from openslob.report.charts.heat import slice_notes
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import FigureNames, inline
 from openslob.report.charts.time_panels import BAND_COLOURS, BAND_ENDS, PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.document import TextTable
 from openslob.report.format import micros, number, seconds
 from openslob.report.record_view import ALONE, outcome, value
 from openslob.report.run_series import RunSeries
@@ -112,7 +113,7 @@ def _histograms(name: str, title: str, latency: Mapping[str, Mapping[str, Any]])
         title=title,
         description=f"Histogram of latencies. {'; '.join(summaries)}.",
         panels=tuple(_histogram(kind, figures) for kind, figures in kinds.items()),
-        table=DataTable(
+        table=TextTable(
             ("operation", "count", "mean", *MARKED.values(), "max"),
             tuple(_latency_cells(kind, figures) for kind, figures in kinds.items()),
         ),

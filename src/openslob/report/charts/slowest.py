@@ -10,9 +10,10 @@ import altair as alt
 from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET
 from openslob.report.charts.heat import LATENCY_AXIS
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import coloured, from_zero, inline, is_log, shaped
 from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.document import TextTable
 from openslob.report.format import micros
 from openslob.report.slowest import MOST, SLICE_NOTE, cells_of, of_single_blocks, slowest_of
 from openslob.units import NANOS
@@ -39,7 +40,7 @@ def slowest_reads(records: Sequence[RunRecord]) -> Picture | None:
         f"{micros(found[0].us)}, {found[0].since:%Y-%m-%d %H:%M:%S} UTC.",
         panels=(_panel(rows, median_rows(measured)),),
         notes=(SLICE_NOTE, "Grey: the median of all operations of the run."),
-        table=DataTable(*cells_of(found, len(records) > 1)),
+        table=TextTable(*cells_of(found, len(records) > 1)),
         heights={0: HEIGHT},
     )
 

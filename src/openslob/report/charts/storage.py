@@ -12,7 +12,7 @@ from openslob.analyze.realism import rows as contender_rows
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.bars import bars, bars_height, ways
 from openslob.report.charts.calibration import calibration
-from openslob.report.charts.picture import DataTable, Panel, Picture
+from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import (
     HEAT,
     coloured,
@@ -25,8 +25,9 @@ from openslob.report.charts.theme import (
     shaped,
 )
 from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.document import TextTable
 from openslob.report.format import micros, number, percent
-from openslob.report.storage import comparison_headline, range_text
+from openslob.report.storage_headline import comparison_headline, range_text
 
 Row = dict[str, Any]
 SMALL, LARGE = "small", "large"
@@ -201,7 +202,7 @@ def _evenly_spaced(loads: Sequence[int]) -> set[int]:
     return {loads[round(at * (len(loads) - 1) / (MOST_LINES - 1))] for at in range(MOST_LINES)}
 
 
-def _orion_table(steps: Sequence[StorageStep]) -> DataTable:
+def _orion_table(steps: Sequence[StorageStep]) -> TextTable:
     head = ("small", "large", "IOPS", "MB/s", *PERCENTILES.values())
     rows = tuple(
         (
@@ -210,7 +211,7 @@ def _orion_table(steps: Sequence[StorageStep]) -> DataTable:
         )
         for step in steps
     )  # fmt: skip
-    return DataTable(head, rows)
+    return TextTable(head, rows)
 
 
 def _comparison(record: StorageRecord) -> tuple[Picture, ...]:
@@ -252,9 +253,9 @@ def _kinds(cells: Sequence[Row]) -> list[str]:
     return [meaning for meaning in _MEANINGS.values() if any(cell["what"] == meaning for cell in cells)]
 
 
-def _comparison_table(contenders: Sequence[ContenderRow]) -> DataTable:
+def _comparison_table(contenders: Sequence[ContenderRow]) -> TextTable:
     head = ("", "IOPS", "lowest–highest", "of ceiling", "IOPS/CPU", "lowest–highest", "host CPU", "what it does")
-    return DataTable(
+    return TextTable(
         head,
         tuple(
             (

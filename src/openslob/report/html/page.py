@@ -16,16 +16,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from openslob._version import __version__
-from openslob.metrics import METRICS
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.colours import Theme, declarations
-from openslob.report.charts.picture import DataTable, Picture, page_specs
+from openslob.report.charts.picture import Picture, page_specs
+from openslob.report.document import Document, Section, TextTable
 from openslob.report.html.drawing import library
 from openslob.report.record_view import SIGNS
 
 _PACKAGE = "openslob.report.html"
 # Letters of the names of records in a title.
 LONGEST_TITLE = 60
+# A table with more columns is printed across a sheet of paper.
+_MOST_COLUMNS = 8
 VERDICT_HEAD = ("outcome", "verdict", "why")
 
 
@@ -60,16 +62,6 @@ class VerdictRow:
 
 
 @dataclass(frozen=True)
-class PageSection:
-    """A section with paragraphs, a table, or preformatted text."""
-
-    title: str
-    lines: tuple[str, ...] = ()
-    table: DataTable | None = None
-    text: str = ""
-
-
-@dataclass(frozen=True)
 class Page:
     """Content of the template. ``banners`` are shown prominently at the top.
 
@@ -83,7 +75,7 @@ class Page:
     answers: tuple[str, ...]
     verdicts: tuple[VerdictRow, ...]
     pictures: tuple[Picture, ...]
-    sections: tuple[PageSection, ...]
+    sections: tuple[Section, ...]
     version: str = __version__
     verdict_head: tuple[str, ...] = VERDICT_HEAD
     judged_each: str = ""
@@ -113,6 +105,23 @@ class Page:
             return f"all {len(self.verdicts)} hold{everywhere}"
         failing = f"{counts[Holds.FAILS]} fail{'s' if counts[Holds.FAILS] == 1 else ''}"
         return f"{failing}{somewhere}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold{everywhere}"
+
+
+def page_of(document: Document) -> Page:
+    """Return the page of a report, with its pictures."""
+    pictures, problem = document.pictures()
+    title = document.title
+    what = f"{title.noun.capitalize()} {title.id}, started {title.started}, openslob {title.version}."
+    about = f"{title.about[:1].upper()}{title.about[1:]}."
+    return Page(
+        title=f"{title.name}: {title.subject}",
+        about=f"{what} {about}" if title.about else what,
+        banners=tuple(filter(None, (title.banner, *title.warnings, problem))),
+        answers=document.answers,
+        verdicts=verdict_rows(document.verdicts),
+        pictures=tuple(pictures),
+        sections=document.sections,
+    )
 
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> tuple[VerdictRow, ...]:
@@ -160,24 +169,6 @@ def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_TITLE else f"{name[: LONGEST_TITLE - 1]}…"
 
 
-def text_section(lines: Sequence[str]) -> list[PageSection]:
-    """Return a section of the text report as a section of the page; none for no lines."""
-    if not lines:
-        return []
-    heading, *rest = lines
-    words = heading.capitalize() if heading.isupper() else heading.partition(",")[0].capitalize()
-    return [PageSection(words, text="\n".join(rest))]
-
-
-def definitions() -> PageSection:
-    """Return the section that defines every figure."""
-    rows = tuple(
-        (metric.label, metric.unit or "count", "" if metric.better == "neither" else metric.better, metric.definition)
-        for metric in METRICS.values()
-    )
-    return PageSection("What the figures mean", table=DataTable(("figure", "unit", "better is", "definition"), rows))
-
-
 def render_page(page: Page) -> str:
     """Return the HTML file. All texts are escaped, and the file refers to no other file or address."""
     specs: list[dict[str, Any]] = []
@@ -217,7 +208,13 @@ def _template() -> Template:
     environment = Environment(
         loader=PackageLoader(_PACKAGE, ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    environment.filters.update(kind=lambda part: type(part).__name__, is_wide=_is_wide)
     return environment.get_template("template.html.j2")
+
+
+def _is_wide(section: Section) -> bool:
+    """Return whether a table of the section needs a wide sheet of paper."""
+    return any(len(part.head) > _MOST_COLUMNS for part in section.parts if isinstance(part, TextTable))
 
 
 def style() -> str:

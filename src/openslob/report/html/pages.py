@@ -5,7 +5,8 @@ The page of several runs is in `set_page`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, Comparison, compare, compare_values
@@ -13,61 +14,32 @@ from openslob.analyze.curves.external_points import ExternalPoint, external_poin
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet
 from openslob.analyze.history import History
-from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.verdicts.outcome import counted
 from openslob.errors import UsageError
-from openslob.record.crash import CrashRecord
-from openslob.record.endurance import EnduranceRecord
-from openslob.record.lab import LabRecord
-from openslob.record.model import RunRecord, Status
-from openslob.record.repeated import RepeatedRecord
 from openslob.record.storage import StorageRecord
-from openslob.report import context, figures
 from openslob.report.charts.colours import Theme
-from openslob.report.charts.crash import crash_pictures
-from openslob.report.charts.endurance import endurance_pictures
 from openslob.report.charts.history import history_picture
-from openslob.report.charts.lab import lab_pictures
 from openslob.report.charts.petals import petals
-from openslob.report.charts.picture import DataTable, Picture, draw
-from openslob.report.charts.repeated import repeated_picture
+from openslob.report.charts.picture import Picture, draw
 from openslob.report.charts.theme import FigureNames
-from openslob.report.crash import crash_headline, render_crash
-from openslob.report.drivers import drivers
-from openslob.report.endurance import read_course
-from openslob.report.endurance_text import endurance_end, endurance_headline, render_endurance
-from openslob.report.episodes import slow_stretches
-from openslob.report.headline import headline
+from openslob.report.document import Document, Paragraph, Section, TextPicture
 from openslob.report.history import change_sentence, render_histories
 from openslob.report.html.page import (
     Page,
-    PageSection,
     VerdictRow,
-    definitions,
     in_short,
+    page_of,
     render_page,
-    text_section,
-    verdict_rows,
     verdicts_of_all,
 )
-from openslob.report.html.set_page import set_page, slowest_table
-from openslob.report.lab import lab_answers, render_lab
-from openslob.report.pictures import pictures_of_run, pictures_of_storage
-from openslob.report.record_view import label, reason, shown, value, why_incomplete
-from openslob.report.repeated_text import render_repeated, repeated_end, repeated_headline
+from openslob.report.html.set_page import set_page
+from openslob.report.pictures import pictures_of_storage
 from openslob.report.set_summary import set_summary_lines
-from openslob.report.storage import render_storage, storage_headline, what_it_is
-from openslob.units import format_duration
+from openslob.report.storage import storage_document
+from openslob.report.text import run_document
 
-_AnyRecord = RunRecord | StorageRecord | EnduranceRecord | RepeatedRecord | CrashRecord | LabRecord
 # Files that the points of AWR reports can be drawn into.
 PICTURE_FORMATS = (".html", ".svg", ".png")
-_RUN_SECTIONS = (
-    figures.load_profile, figures.log, figures.pacing, figures.instances, drivers, figures.efficiency,
-    figures.cost, figures.timed_events,
-    figures.latencies, figures.responses, slow_stretches, figures.object_io,
-    context.test, context.host, context.server, context.remarks,
-)  # fmt: skip
 _EXTERNAL_PANELS = ("pio_read_per_s", "pio_read_mb_per_s")
 
 # The two sides of a comparison, or the only side: the user's name for it, and its runs.
@@ -96,7 +68,7 @@ def page_for(
 
     """
     if len(runs) == 1:
-        return run_page(runs[0].record, folders[0])
+        return page_of(run_document(runs[0].record, folders[0]))
     name = in_short([part for side, _ in sides for part in side.split(",")])
     try:
         return set_page(name, runs, problems, _comparison(sides, runs, against), ceilings)
@@ -111,134 +83,28 @@ def _comparison(sides: Sides, runs: Sequence[Run], against: ComparedValues | Non
     return compare_values(runs, against) if against and len(sides) == 1 else None
 
 
-def run_page(record: RunRecord, folder: Path) -> Page:
-    """Return the page of the run in ``folder``. If raw files are damaged, a banner says so and the rest is shown."""
-    pictures, problem = pictures_of_run(record, folder)
-    return Page(
-        title=f"{record.name}: {_server_and_host(record)}",
-        about=f"{record.kind.capitalize()} {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, record.kind), *record.reservations, problem))),
-        answers=(headline(record),),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=pictures,
-        sections=(
-            _figures(record),
-            *slowest_table([record]),
-            *(section for render in _RUN_SECTIONS for section in text_section(render(record))),
-            definitions(),
-        ),
-    )
-
-
-def _server_and_host(record: RunRecord) -> str:
-    product = f"{record.engine.get('product', 'unknown server')} {record.engine.get('version', '')}".rstrip()
-    host = record.environment.get("host")
-    where = "driven from" if record.environment.get("local") is False else "on"
-    return f"{product} {where} {host}" if host else product
-
-
-def _figures(record: RunRecord) -> PageSection:
-    rows = tuple(
-        (label(record, name), shown(record, name), "" if value(record, name) is not None else reason(record, name))
-        for name in load_kind(record).figures(record)
-        if record.summary
-    )
-    return PageSection("Figures", table=DataTable(("figure", "value", "why it is not known"), rows))
-
-
-def endurance_page(record: EnduranceRecord, folder: Path) -> Page:
-    """Return the page of an endurance run: headline, verdicts, pictures and the text report."""
-    course = read_course(folder, record)
-    pictures = endurance_pictures(course, record.tables.get("marks", ())) if course else ()
-    return Page(
-        title=f"{record.name}: {format_duration(record.measured_s)} on {record.target}",
-        about=f"Endurance run {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "endurance run", endurance_end(record)),))),
-        answers=(endurance_headline(record),),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=pictures,
-        sections=(PageSection("Report", text=render_endurance(record)),),
-    )
-
-
-def repeated_page(record: RepeatedRecord) -> Page:
-    """Return the page of a repeated run: headline, verdicts, the runs over time and the text report."""
-    picture = repeated_picture(record)
-    return Page(
-        title=f"{record.name}: the same run every {format_duration(record.every_s)} on {record.target}",
-        about=f"Repeated run {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "repeated run", repeated_end(record)),))),
-        answers=(repeated_headline(record),),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=(picture,) if picture else (),
-        sections=(PageSection("Report", text=render_repeated(record)),),
-    )
-
-
-def lab_page(record: LabRecord) -> Page:
-    """Return the page of a lab: what each setting does, verdicts, the ratios with their intervals, the text report."""
-    return Page(
-        title=f"{record.name}: what settings cost on {record.product or record.target}",
-        about=f"Lab {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "lab"),))),
-        answers=lab_answers(record),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=lab_pictures(record),
-        sections=(PageSection("Report", text=render_lab(record)),),
-    )
-
-
-def storage_page(record: StorageRecord) -> Page:
-    """Return the page of a raw measurement: headline, verdicts, pictures and the text report."""
-    return Page(
-        title=f"{record.name}: {what_it_is(record)}",
-        about=f"Measurement {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "measurement"),))),
-        answers=tuple(filter(None, (storage_headline(record),))),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=pictures_of_storage([record]),
-        sections=(PageSection("Report", text=render_storage(record)),),
-    )
-
-
-def crash_page(record: CrashRecord) -> Page:
-    """Return the page of a proof of durability: headline, verdicts, the crashes by kind and the text report."""
-    return Page(
-        title=f"{record.name}: proof of durability",
-        about=f"Proof {record.id}, started {_start(record)} UTC.",
-        banners=tuple(filter(None, (_incomplete(record, "proof"),))),
-        answers=(crash_headline(record),),
-        verdicts=verdict_rows(record.verdicts),
-        pictures=crash_pictures(record),
-        sections=(PageSection("Report", text=render_crash(record)),),
-    )
-
-
 def storage_set_page(records: Sequence[StorageRecord]) -> Page:
-    """Return the page of several raw measurements: the headline, verdicts, pictures and text report of each."""
-    times = sorted(_start(record) for record in records)
+    """Return the page of several raw measurements: the headline, verdicts, pictures and sections of each."""
+    documents = [storage_document(record) for record in records]
+    times = sorted(each.title.started for each in documents)
     return Page(
         title=f"{in_short([record.id for record in records])}: storage without a database",
-        about=f"{len(records)} measurements from {times[0]} to {times[-1]} UTC.",
-        banners=tuple(f"{record.id}: {banner}" for record in records if (banner := _incomplete(record, "measurement"))),
-        answers=tuple(f"{record.id}: {storage_headline(record)}" for record in records),
+        about=f"{len(records)} measurements from {times[0].removesuffix(' UTC')} to {times[-1]}.",
+        banners=tuple(f"{each.title.id}: {each.title.banner}" for each in documents if each.title.banner),
+        answers=tuple(f"{each.title.id}: {each.headline}" for each in documents),
         verdicts=verdicts_of_all([(record.id, record.verdicts) for record in records]),
         judged_each="measurement",
         pictures=pictures_of_storage(records),
-        sections=tuple(PageSection(record.id, text=render_storage(record)) for record in records),
+        sections=tuple(section for each in documents for section in _sections_of(each)),
     )
 
 
-def _start(record: _AnyRecord) -> str:
-    return record.started_at.replace("T", " ").removesuffix("Z")
-
-
-def _incomplete(record: _AnyRecord, what: str, end: str = "") -> str:
-    """Return the banner of a record that is not complete, with ``end`` if it says why; empty for a complete one."""
-    if record.status is Status.COMPLETE:
-        return ""
-    why = end or (record.errors[0] if record.errors else why_incomplete(record.status))
-    return f"This {what} is {record.status.value}: {why}"
+def _sections_of(document: Document) -> Iterator[Section]:
+    """Yield the sections of one of several reports: what it is on, and its sections under its name."""
+    title = document.title
+    yield Section(title.id, (Paragraph(f"{title.about}, openslob {title.version}, started {title.started}"),))
+    for section in document.sections:
+        yield replace(section, title=f"{title.id}: {section.title}" if section.title else "")
 
 
 def check_format(path: Path) -> None:
@@ -260,7 +126,7 @@ def draw_history(found: Sequence[History], suffix: str, theme: Theme = Theme.LIG
         answers=answers or ("No figure has a change point.",),
         verdicts=(),
         pictures=(picture,),
-        sections=(PageSection("Runs", text=render_histories(found)),),
+        sections=(Section("Runs", (TextPicture(lambda _: render_histories(found).splitlines()),)),),
         judged=False,
     )
     return render_page(page).encode()

@@ -14,17 +14,18 @@ from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.record.storage import StorageRecord
 from openslob.report import context
-from openslob.report.charts.picture import DataTable
 from openslob.report.charts.theme import FigureNames
 from openslob.report.comparison import side_by_side_rows, summary, value_text
+from openslob.report.document import Paragraph, Section, TextTable, named_paragraphs
+from openslob.report.figures import definitions
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
-from openslob.report.html.page import Page, PageSection, definitions, in_words, text_section, verdicts_of_all
+from openslob.report.html.page import Page, in_words, verdicts_of_all
 from openslob.report.pictures import MOST_SIDE_BY_SIDE, measured, names_for, pictures_of_runs, point_sets
 from openslob.report.record_view import shown
 from openslob.report.runs_needed import runs_needed
 from openslob.report.set_summary import axis_text, figure_with_interval, mismatch_text, set_summary_lines
-from openslob.report.slowest import SLICE_NOTE, cells_of, slowest_of, title_of
+from openslob.report.slowest import slowest_section
 
 MOST_REASONS = 3
 _POINT_FIGURES = (
@@ -65,11 +66,11 @@ def set_page(
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
             *([_comparison_table(comparison)] if comparison else []),
             *(section for points in sets for section in (_lines(points, names), _points(points, names))),
-            *slowest_table(records),
+            *(section for section in (slowest_section(records),) if section.parts),
             *([_runs_side_by_side(few)] if few else []),
             _configuration(point_set(measured(runs))),
             _runs(records, sets),
-            *(section for render in _LAST for section in text_section(render(records[-1]))),
+            *(section for show in _LAST if (section := show(records[-1])).parts),
             definitions(),
         ),
     )
@@ -121,22 +122,21 @@ def _run_text(record: RunRecord) -> str:
     return load_kind(record).in_words(record)
 
 
-def _comparison_table(comparison: Comparison) -> PageSection:
+def _comparison_table(comparison: Comparison) -> Section:
     rows = tuple((pair.label, *row) for pair in comparison.pairs for row in side_by_side_rows(pair))
     head = ("point", "figure", comparison.name_a, comparison.name_b, "difference", "shown")
-    lines = ("Means over the runs. Differences are of the second side to the first, ± half of the 95 % interval.",)
-    return PageSection("Both sides", lines, DataTable(head, rows))
+    text = "Means over the runs. Differences are of the second side to the first, ± half of the 95 % interval."
+    return Section("Both sides", (Paragraph(text), TextTable(head, rows)))
 
 
-def _mismatches(comparison: Comparison) -> PageSection:
+def _mismatches(comparison: Comparison) -> Section:
     rows = tuple((in_words(each.name), value_text(each.a), value_text(each.b)) for each in comparison.mismatches)
-    lines = ("Conditions that are not the same on both sides may explain differences between the figures.",)
-    return PageSection(
-        "What makes the two sides hard to compare", lines, DataTable(("parameter or fact", "A", "B"), rows)
-    )
+    lead = Paragraph("Conditions that are not the same on both sides may explain differences between the figures.")
+    table = TextTable(("parameter or fact", "A", "B"), rows)
+    return Section("What makes the two sides hard to compare", (lead, table))
 
 
-def _lines(points: PointSet, names: FigureNames) -> PageSection:
+def _lines(points: PointSet, names: FigureNames) -> Section:
     head = (
         "line", "knee", "at the knee", "peak", "at the peak", "then", "limited by", "one session gives", "serial σ",
         "coherence κ", "R²", "remark",
@@ -144,7 +144,7 @@ def _lines(points: PointSet, names: FigureNames) -> PageSection:
     unit = (
         f"Throughput is {names.axis(points.axes.throughput)}; σ, κ and R² are those of the Universal Scalability Law."
     )
-    return PageSection("The lines", (unit,), DataTable(head, tuple(_line(series) for series in points.series)))
+    return Section("The lines", (Paragraph(unit), TextTable(head, [_line(series) for series in points.series])))
 
 
 def _line(series: Series) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def _at(series: Series, point: Point | None) -> tuple[str, str]:
     return point.at, figure_with_interval(point.figure(series.axes.throughput))
 
 
-def _points(points: PointSet, names: FigureNames) -> PageSection:
+def _points(points: PointSet, names: FigureNames) -> Section:
     latencies = _RESPONSES if points.axes.latency == RESPONSE_LATENCY else _LATENCIES
     head = (
         "line",
@@ -184,26 +184,17 @@ def _points(points: PointSet, names: FigureNames) -> PageSection:
         for series in points.series
         for point in series.points
     )  # fmt: skip
-    return PageSection(
-        "The points", ("Means over the runs, ± half of the 95 % interval where it is known.",), DataTable(head, rows)
-    )
+    lead = Paragraph("Means over the runs, ± half of the 95 % interval where it is known.")
+    return Section("The points", (lead, TextTable(head, rows)))
 
 
-def slowest_table(records: Sequence[RunRecord]) -> list[PageSection]:
-    """Return the slowest operations of runs as a section; none where none was recorded."""
-    found = slowest_of(records)
-    if not found:
-        return []
-    return [PageSection(title_of(records), (SLICE_NOTE,), DataTable(*cells_of(found, len(records) > 1)))]
-
-
-def _runs_side_by_side(records: Sequence[RunRecord]) -> PageSection:
+def _runs_side_by_side(records: Sequence[RunRecord]) -> Section:
     rows = tuple((METRICS[name].label, *(shown(record, name) for record in records)) for name in METRICS)
-    lines = tuple(f"{record.id}: {headline(record)}" for record in records)
-    return PageSection("Side by side", lines, DataTable(("figure", *(record.id for record in records)), rows))
+    headlines = named_paragraphs((record.id, headline(record)) for record in records)
+    return Section("Side by side", (*headlines, TextTable(("figure", *(record.id for record in records)), rows)))
 
 
-def _configuration(points: PointSet) -> PageSection:
+def _configuration(points: PointSet) -> Section:
     varied = tuple(
         (in_words(name), ", ".join(dict.fromkeys(_value(name, series.key.get(name)) for series in points.series)))
         for name in points.varying
@@ -213,8 +204,8 @@ def _configuration(points: PointSet) -> PageSection:
     common = tuple((in_words(name), _value(name, value)) for name, value in points.common.items())
     asked = ", ".join(dict.fromkeys(point.at for point in points.points)) if points.along != SESSIONS else ""
     rates = ((in_words(points.along), asked),) if asked else ()
-    table = DataTable(("parameter", "value"), (("sessions", sessions), *rates, *varied, *common))
-    return PageSection("Configuration", ("Varied parameters first; the others are the same in all runs.",), table)
+    table = TextTable(("parameter", "value"), (("sessions", sessions), *rates, *varied, *common))
+    return Section("Configuration", (Paragraph("Varied parameters first; the others are the same in all runs."), table))
 
 
 def _value(name: str, value: object) -> str:
@@ -227,7 +218,7 @@ def _value(name: str, value: object) -> str:
     return str(value)
 
 
-def _runs(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> PageSection:
+def _runs(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> Section:
     head = ("id", "started (UTC)", "status", "sessions", "seed", "left out because")
     left_out = {run: why for points in sets for point in points.points for run, why in point.left_out.items()}
     rows = tuple(
@@ -237,4 +228,4 @@ def _runs(records: Sequence[RunRecord], sets: Sequence[PointSet]) -> PageSection
         )
         for record in records
     )  # fmt: skip
-    return PageSection("The runs", table=DataTable(head, rows))
+    return Section("The runs", (TextTable(head, rows),))

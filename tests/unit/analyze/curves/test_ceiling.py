@@ -22,7 +22,8 @@ from openslob.record.storage import StorageFolder, StorageLoad, StorageRecord, S
 from openslob.report.charts.petals import petals
 from openslob.report.html.set_page import set_page
 from openslob.report.listing import overview, render_list
-from openslob.report.storage import render_storage
+from openslob.report.storage import storage_document
+from openslob.report.terminal import render_text
 from openslob.versus import ceiling as measured_ceiling
 
 
@@ -241,8 +242,8 @@ def test_what_is_no_raw_record_is_told(tmp_path, text):
 
 
 def test_the_report_has_every_step_with_its_reason_and_no_0_for_what_is_missing():
-    text = render_storage(
-        DOUBLING.model_copy(update={"summary": {"max_iops": Figure(value=None, unit="1/s", why="z")}})
+    text = render_text(
+        storage_document(DOUBLING.model_copy(update={"summary": {"max_iops": Figure(value=None, unit="1/s", why="z")}}))
     )
     assert "no rate of random – reads is known, because z" in text
     assert text.count("a test") == 4
@@ -250,5 +251,5 @@ def test_the_report_has_every_step_with_its_reason_and_no_0_for_what_is_missing(
 
 
 def test_a_record_that_did_not_end_well_says_so():
-    text = render_storage(record(status=Status.INTERRUPTED, errors=("stopped before its end",)))
+    text = render_text(storage_document(record(status=Status.INTERRUPTED, errors=("stopped before its end",))))
     assert "INTERRUPTED: stopped before its end" in text

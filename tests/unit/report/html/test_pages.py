@@ -24,9 +24,11 @@ from openslob.record.model import Holds, RunRecord
 from openslob.record.store import RunFolder
 from openslob.report.headline import headline
 from openslob.report.html.page import Page, in_short, render_page
-from openslob.report.html.pages import page_for, run_page
+from openslob.report.html.page import page_of as of_document
+from openslob.report.html.pages import page_for
 from openslob.report.html.set_page import set_page
 from openslob.report.set_summary import reads_are_physical
+from openslob.report.text import run_document
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&"
 # The issue allows 5 MB for a sweep of 100 points; what draws the pictures is the most of it.
@@ -82,14 +84,14 @@ def small_read() -> Reader:
 
 @pytest.mark.parametrize("made", [physical, cached, remote, unpublished, interrupted, failed])
 def test_every_kind_of_run_has_a_page_whose_elements_close(made, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    reader = Reader(render_page(run_page(made(), tmp_path)))
+    reader = Reader(render_page(of_document(run_document(made(), tmp_path))))
     assert reader.open == []
     assert headline(made()) in " ".join(reader.text)
 
 
 def test_the_answer_stands_before_verdicts_pictures_and_tables(tmp_path: Path) -> None:
     record_files.write(tmp_path)
-    html = render_page(run_page(record_files.record(), tmp_path))
+    html = render_page(of_document(run_document(record_files.record(), tmp_path)))
     places = [html.index(f'<h2 id="{name}"') for name in ("answer", "verdicts", "pictures")]
     assert places == sorted(places)
     assert html.index("<figure") < html.index("<h2>Figures</h2>") < html.index("<h2>Server</h2>")
@@ -217,9 +219,9 @@ def test_nothing_a_record_says_becomes_markup(tmp_path: Path) -> None:
         "spec": {**evil.spec, "mode": EVIL},
     }  # fmt: skip
     evil = evil.model_copy(update=changed)
-    clean = Reader(render_page(run_page(physical(), tmp_path)))
+    clean = Reader(render_page(of_document(run_document(physical(), tmp_path))))
     other = evil.model_copy(update={"id": "b", "spec": {**evil.spec, "mode": EVIL + "2", "sessions": 9}})
-    for html in (render_page(run_page(evil, tmp_path)), render_page(page_of([evil, other]))):
+    for html in (render_page(of_document(run_document(evil, tmp_path))), render_page(page_of([evil, other]))):
         reader = Reader(html)
         tags = [tag for tag, _ in reader.elements]
         assert tags.count("script") == [tag for tag, _ in clean.elements].count("script") == 4
@@ -319,7 +321,7 @@ def test_the_command_s_answer_is_as_wide_as_the_screen(tmp_path: Path, monkeypat
 def test_damaged_raw_files_do_not_cost_the_report(tmp_path: Path) -> None:
     path = stored(tmp_path, record_files.record(), with_raw=True)
     (path / "waits.csv").write_text("wall_ns,event,sessions\nx,y,z\n")
-    page = run_page(record_files.record(), path)
+    page = of_document(run_document(record_files.record(), path))
     assert any("damaged" in banner for banner in page.banners)
     assert [picture.name for picture in page.pictures] == ["latency"]
 

@@ -9,7 +9,7 @@ import altair as alt
 import pytest
 from typer.testing import CliRunner
 
-from factories.orion import large, measured, simple, small
+from factories.orion import record_of, simple, whole
 from factories.tables import table
 from openslob.cli import app
 from openslob.cli.raw_orion import spelled
@@ -17,46 +17,12 @@ from openslob.cli.report import with_own_page
 from openslob.errors import UsageError
 from openslob.record.finding import Kind
 from openslob.record.model import Status
-from openslob.record.storage import StorageFolder, StorageRecord, StorageStep
+from openslob.record.storage import StorageFolder
 from openslob.report.charts.picture import page_specs, png, svg
 from openslob.report.charts.storage import MOST_LINES, latency_rows, rate_rows, storage_pictures
-from openslob.report.html.page import render_page
-from openslob.report.html.pages import storage_page
-from openslob.storage.job import IoEngine, Job
-from openslob.storage.orion.options import Options, OrionRun, load_matrix
+from openslob.report.html.page import page_of, render_page
+from openslob.report.storage import storage_document
 from openslob.storage.orion.points import OrionResult
-from openslob.storage.orion.record import steps_of, summary_of, verdicts
-from openslob.units import MIB
-
-JOBS = (
-    Job(files=(), size=MIB, block_size=8192, engine=IoEngine.LIBAIO, seconds=1, name="small", depth=3),
-    Job(files=(), size=MIB, block_size=MIB, engine=IoEngine.LIBAIO, seconds=1, name="large-1", depth=4),
-    Job(files=(), size=MIB, block_size=MIB, engine=IoEngine.LIBAIO, seconds=1, name="large-2", depth=4),
-)
-
-
-def record_of(outcome: OrionResult) -> StorageRecord:
-    steps: list[StorageStep] = []
-    for each in outcome.points:
-        steps += steps_of(each, JOBS, len(steps) + 1)
-    return StorageRecord(
-        tool="orion", id="20260102-030405-mytest", name="mytest", status=Status.COMPLETE,
-        started_at="2026-01-02T03:04:05Z", openslob_version="0", asked={}, environment={}, steps=tuple(steps),
-        summary=summary_of(outcome), verdicts=verdicts(outcome, direct=True),
-    )  # fmt: skip
-
-
-def whole(disks: int) -> OrionResult:
-    cells = load_matrix(Options(OrionRun.NORMAL), disks)
-    points = [
-        measured(
-            point,
-            *([small(1000 * point.small, 100, 100 + point.small)] if point.small else []),
-            *([large(100.0 * point.large)] if point.large else []),
-        )
-        for point in cells.points
-    ]
-    return OrionResult(cells, tuple(points))
 
 
 def test_a_mixed_point_is_two_steps_that_say_where_they_belong():
@@ -120,12 +86,12 @@ def test_the_matrix_shows_every_cell():
 
 
 def test_the_page_has_answer_verdicts_and_pictures():
-    page = storage_page(record_of(whole(1)))
+    page = page_of(storage_document(record_of(whole(1))))
     assert len(page.pictures) == 4
     assert page.verdict_counts == "all 1 hold"
     assert "orion-matrix" in render_page(page)
     stopped = record_of(simple()).model_copy(update={"status": Status.INTERRUPTED, "errors": ("stopped",)})
-    assert storage_page(stopped).banners == ("This measurement is interrupted: stopped",)
+    assert page_of(storage_document(stopped)).banners == ("This measurement is interrupted: stopped",)
 
 
 def test_slob_report_writes_the_page_beside_the_record(tmp_path):

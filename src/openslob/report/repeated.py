@@ -1,4 +1,4 @@
-"""Text report of a repeated run: how far its runs differ, when they changed, and what became of each time."""
+"""The report of a repeated run: how far its runs differ, when they changed, and what became of each time."""
 
 from __future__ import annotations
 
@@ -9,21 +9,10 @@ from pathlib import Path
 from statistics import median
 
 from openslob.metrics import METRICS
-from openslob.record.model import Status
 from openslob.record.repeated import REPEATED_FILE, RepeatedRecord, RepeatedTime, TimeState
-from openslob.report.format import (
-    MISSING,
-    hanging,
-    micros,
-    number,
-    percent,
-    table,
-    title_lines,
-    without_controls,
-    wrapped,
-)
+from openslob.report.document import Answer, Document, MadePictures, Section, TextTable, Verdicts, notes, title_of
+from openslob.report.format import MISSING, local_moment, micros, number, percent
 from openslob.report.record_view import why_incomplete
-from openslob.report.text import failing, verdicts
 from openslob.units import format_duration
 
 # Of more runs, those of each day, and those that were not made, are shown.
@@ -33,25 +22,33 @@ _MANY = 20
 _SHOWN = {"ops_per_s": ("operations/s", number), "p99_us": ("p99", micros)}
 
 
-def render_repeated(record: RepeatedRecord, folder: Path | None = None, columns: int | None = None) -> str:
+def repeated_document(record: RepeatedRecord, folder: Path | None = None) -> Document:
     """Return the report; if ``folder`` is given, its last lines name the record's files and what draws them."""
-    sections = (
-        _title(record),
-        wrapped(repeated_headline(record)),
-        verdicts(record.verdicts),
-        _spread(record, columns),
-        _changes(record, columns),
-        _days(record.done, columns),
-        _times(record.times, columns),
-        ["NOTES", *(line for note in record.notes for line in hanging("", note))] if record.notes else [],
-        [f"record: {folder / REPEATED_FILE}", f"slob report {record.id} draws it"] if folder else [],
+    what = f"the same run every {format_duration(record.every_s)} on {record.target}"
+    of = f", {record.planned} planned" if record.planned else ""
+    about = f"The same run on {record.target} every {format_duration(record.every_s)}{of}"
+    why = f"{why_incomplete(record.status)}; slob watch --resume {record.id} goes on"
+    return Document(
+        title_of(record, "repeated run", what, about, why),
+        (
+            Answer((repeated_headline(record),)),
+            Verdicts(record.verdicts),
+            _spread(record),
+            _changes(record),
+            _days(record.done),
+            _times(record.times),
+            notes(record.notes),
+        ),
+        (f"record: {folder / REPEATED_FILE}", f"slob report {record.id} draws it") if folder else (),
+        lambda: _pictures(record),
     )
-    return without_controls("\n\n".join("\n".join(lines) for lines in sections if lines) + "\n")
 
 
-def repeated_answer(record: RepeatedRecord) -> str:
-    """Return the report in short: the result, how many verdicts hold, and those that fail."""
-    return without_controls("\n".join([*wrapped(repeated_headline(record)), *failing(record.verdicts)]))
+def _pictures(record: RepeatedRecord) -> MadePictures:
+    from openslob.report.charts.repeated import repeated_picture  # noqa: PLC0415 - takes a second to import
+
+    picture = repeated_picture(record)
+    return [picture] if picture else [], ""
 
 
 def repeated_headline(record: RepeatedRecord) -> str:
@@ -81,19 +78,14 @@ def repeated_headline(record: RepeatedRecord) -> str:
     for change in record.changes[:3]:
         sentences.append(
             f"{_name(change['figure']).capitalize()} changed by {change['change_pct']:+.1f} % from run "
-            f"{change['number']} on ({moment(change['due_s'])})."
+            f"{change['number']} on ({local_moment(change['due_s'])})."
         )
     return " ".join(sentences)
 
 
-def moment(at_s: float) -> str:
-    """Return a time of day in the zone of this host, with its day."""
-    return f"{datetime.fromtimestamp(at_s).astimezone():%a %Y-%m-%d %H:%M}"
-
-
 def time_line(each: RepeatedTime) -> str:
     """Return what became of a time in one line."""
-    head = f"{moment(each.due_s)}  run {each.number}"
+    head = f"{local_moment(each.due_s)}  run {each.number}"
     if each.state is not TimeState.DONE:
         return f"{head}: {each.state.value}: {each.why}"
     rates = f"{number(each.figures.get('ops_per_s'))} operations/s, p99 {micros(each.figures.get('p99_us'))}"
@@ -110,26 +102,7 @@ def _name(figure: str) -> str:
     return METRICS[figure].label if figure in METRICS else _SHOWN[figure][0]
 
 
-def _title(record: RepeatedRecord) -> list[str]:
-    started = record.started_at.replace("T", " ").removesuffix("Z")
-    of = f", {record.planned} planned" if record.planned else ""
-    lines = [
-        *title_lines(record.id, f"{started} UTC, openslob {record.openslob_version}"),
-        *wrapped(f"The same run on {record.target} every {format_duration(record.every_s)}{of}"),
-    ]
-    if record.status is not Status.COMPLETE:
-        lines += hanging(f"!! {record.status.upper()}: ", repeated_end(record))
-    return lines
-
-
-def repeated_end(record: RepeatedRecord) -> str:
-    """Return why a repeated run is not complete, and what to do."""
-    return f"{why_incomplete(record.status)}; slob watch --resume {record.id} goes on"
-
-
-def _spread(record: RepeatedRecord, columns: int | None) -> list[str]:
-    if len(record.done) < 2:
-        return []
+def _spread(record: RepeatedRecord) -> Section:
     rows = [
         (
             label, shown(record.value(name)), shown(record.value(f"{name}_low")), shown(record.value(f"{name}_high")),
@@ -137,35 +110,33 @@ def _spread(record: RepeatedRecord, columns: int | None) -> list[str]:
         )
         for name, (label, shown) in _SHOWN.items()
     ]  # fmt: skip
-    return ["SPREAD BETWEEN RUNS", *table(("", "median", "5 % below", "5 % above", "spread"), rows, columns=columns)]
+    table = TextTable(("", "median", "5 % below", "5 % above", "spread"), rows)
+    return Section("Spread between runs", (table,) if len(record.done) > 1 else ())
 
 
-def _changes(record: RepeatedRecord, columns: int | None) -> list[str]:
-    if not record.changes:
-        return []
+def _changes(record: RepeatedRecord) -> Section:
     rows = [
         (
-            moment(each["due_s"]), f"{each['number']}", _SHOWN[each["figure"]][0],
+            local_moment(each["due_s"]), f"{each['number']}", _SHOWN[each["figure"]][0],
             _SHOWN[each["figure"]][1](each["before"]), _SHOWN[each["figure"]][1](each["after"]),
             f"{each['change_pct']:+.1f} %", f"{each['p']:.2g}",
         )
         for each in record.changes
     ]  # fmt: skip
-    return ["CHANGE POINTS", *table(("from", "run", "figure", "before", "after", "change", "p"), rows, columns=columns)]
+    table = TextTable(("from", "run", "figure", "before", "after", "change", "p"), rows)
+    return Section("Change points", (table,) if rows else ())
 
 
-def _days(done: Sequence[RepeatedTime], columns: int | None) -> list[str]:
+def _days(done: Sequence[RepeatedTime]) -> Section:
     """Return the median of each day, if there are several days."""
     days: dict[str, list[RepeatedTime]] = {}
     for each in done:
         days.setdefault(f"{datetime.fromtimestamp(each.due_s).astimezone():%a %Y-%m-%d}", []).append(each)
-    if len(days) < 2:
-        return []
     rows = [
         (day, str(len(of_day)), *(shown(_median(of_day, name)) for name, (_, shown) in _SHOWN.items()))
         for day, of_day in days.items()
     ]
-    return ["DAYS", *table(("day", "runs", "operations/s", "p99"), rows, columns=columns)]
+    return Section("Days", (TextTable(("day", "runs", "operations/s", "p99"), rows),) if len(days) > 1 else ())
 
 
 def _median(done: Sequence[RepeatedTime], name: str) -> float | None:
@@ -173,17 +144,16 @@ def _median(done: Sequence[RepeatedTime], name: str) -> float | None:
     return median(known) if known else None
 
 
-def _times(times: Sequence[RepeatedTime], columns: int | None) -> list[str]:
+def _times(times: Sequence[RepeatedTime]) -> Section:
     shown = times if len(times) <= MOST_RUNS else [each for each in times if each.state is not TimeState.DONE]
-    if not shown:
-        return []
     rows = [
         (
-            moment(each.due_s), str(each.number), number(each.figures.get("ops_per_s")),
+            local_moment(each.due_s), str(each.number), number(each.figures.get("ops_per_s")),
             micros(each.figures.get("p99_us")), each.run or MISSING,
             _fails(each) if each.state is TimeState.DONE else f"{each.state.value}: {each.why}",
         )
         for each in shown[:MOST_RUNS]
     ]  # fmt: skip
-    head = "RUNS" if len(times) <= MOST_RUNS else "RUNS THAT WERE NOT MADE"
-    return [head, *table(("due", "run", "operations/s", "p99", "record", ""), rows, ends_in_text=True, columns=columns)]
+    title = "Runs" if len(times) <= MOST_RUNS else "Runs that were not made"
+    table = TextTable.ending_in_text(("due", "run", "operations/s", "p99", "record", ""), rows)
+    return Section(title, (table,) if rows else ())

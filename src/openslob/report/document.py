@@ -1,0 +1,215 @@
+"""A report as data: its title, then blocks in the order of reading. Each renderer shows the same document.
+
+`terminal` renders it as text and as the short answer, `html.page` as a page, `notebook` as a piece of HTML. Nothing
+here needs the drawing library: pictures are made when a page is rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from openslob.record.model import DocumentModel, Status, Verdict
+from openslob.report.record_view import why_incomplete
+
+if TYPE_CHECKING:
+    from openslob.report.charts.picture import Picture
+
+# Letters of a cell that is aligned as a number, and of a text that needs no wide column.
+LONGEST_NUMBER, LONGEST_TEXT = 24, 60
+# Pictures, and what keeps others from being drawn; empty if nothing does.
+MadePictures = tuple[Sequence["Picture"], str]
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Running text after a ``lead``, below which its further lines are indented; a ``plain`` one is not indented."""
+
+    text: str
+    lead: str = ""
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class ItemList:
+    """Short texts, one below the other."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Texts beside their labels, aligned: there is room for labels of ``width`` letters.
+
+    ``figures`` end in one column.
+    """
+
+    rows: Sequence[tuple[str, str]]
+    width: int = 0
+    figures: bool = False
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of cells that are texts already; the first ``keys`` columns name the row.
+
+    ``texts`` are the numbers of the columns with words, which are left-aligned and may be wrapped. Of the rows, the
+    terminal shows the ``few`` first; None: all.
+    """
+
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    keys: int = 1
+    texts: frozenset[int] = frozenset({0})
+    few: int | None = None
+
+    @classmethod
+    def ending_in_text(cls, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> TextTable:
+        """Return a table whose last column has words, too."""
+        return cls(head, rows, texts=frozenset({0, len(head) - 1}))
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """Kind of each column: ``number``, ``text``, or ``long`` text."""
+        longest = [max((len(row[at]) for row in self.rows), default=0) for at in range(len(self.head))]
+        return tuple(
+            "long" if length > LONGEST_TEXT else "text" if at in self.texts or length > LONGEST_NUMBER else "number"
+            for at, length in enumerate(longest)
+        )
+
+
+@dataclass(frozen=True)
+class TextPicture:
+    """Lines whose blanks count, such as a plot in characters; ``draw`` makes them as wide as the screen."""
+
+    draw: Callable[[int | None], Sequence[str]]
+
+
+Part = Paragraph | ItemList | LabelledTexts | TextTable | TextPicture
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with what belongs to it; one without parts is not shown.
+
+    The terminal shows the ``title`` in capitals, and ``rest`` after it. ``short``: its parts are in the short answer.
+    ``page_only``: the terminal has no room for it.
+    """
+
+    title: str
+    parts: tuple[Part, ...]
+    rest: str = ""
+    short: bool = False
+    page_only: bool = False
+
+    @property
+    def table(self) -> TextTable | None:
+        """Its first table; None if it has none."""
+        return next((part for part in self.parts if isinstance(part, TextTable)), None)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result in sentences. The terminal shows the first one; its sections have what the others say."""
+
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The verdicts on a record."""
+
+    judged: tuple[Verdict, ...]
+
+
+Block = Section | Answer | Verdicts
+
+
+@dataclass(frozen=True)
+class Title:
+    """What a report is on: a ``noun`` such as "proof" with its id, and its ``subject``, the title of the page.
+
+    ``about`` is the second line of the text report. ``warnings`` must be read first. ``incomplete`` says why the record
+    is not complete.
+    """
+
+    id: str
+    name: str
+    noun: str
+    subject: str
+    started: str
+    version: str
+    status: Status
+    about: str = ""
+    warnings: tuple[str, ...] = ()
+    incomplete: str = ""
+
+    @property
+    def banner(self) -> str:
+        """Why the record is not complete, as a sentence; empty for a complete one."""
+        return f"This {self.noun} is {self.status.value}: {self.incomplete}" if self.incomplete else ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report. ``files`` are the lines that name the record's files and what draws them."""
+
+    title: Title
+    blocks: tuple[Block, ...]
+    files: tuple[str, ...] = ()
+    pictures: Callable[[], MadePictures] = field(default=lambda: ((), ""))
+
+    @property
+    def headline(self) -> str:
+        """The result in one sentence; empty if there is none."""
+        return next(iter(self.answers), "")
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The result in sentences."""
+        return tuple(text for block in self.blocks if isinstance(block, Answer) for text in block.sentences if text)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """All verdicts."""
+        return tuple(each for block in self.blocks if isinstance(block, Verdicts) for each in block.judged)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The sections that have something to show."""
+        return tuple(block for block in self.blocks if isinstance(block, Section) and block.parts)
+
+
+def title_of(
+    record: DocumentModel, noun: str, subject: str, about: str = "", why: str = "", warnings: tuple[str, ...] = ()
+) -> Title:
+    """Return the title of a record's report; ``why`` it is not complete."""
+    return Title(
+        id=record.id,
+        name=record.name,
+        noun=noun,
+        subject=subject,
+        started=f"{record.started_at.replace('T', ' ').removesuffix('Z')} UTC",
+        version=record.openslob_version,
+        status=record.status,
+        about=about,
+        warnings=warnings,
+        incomplete="" if record.status is Status.COMPLETE else why or why_incomplete(record.status),
+    )
+
+
+def notes(texts: Iterable[str]) -> Section:
+    """Return the section of remarks."""
+    return Section("Notes", paragraphs(texts))
+
+
+def paragraphs(texts: Iterable[str]) -> tuple[Paragraph, ...]:
+    """Return a paragraph for each text."""
+    return tuple(Paragraph(text) for text in texts)
+
+
+def named_paragraphs(texts: Iterable[tuple[str, str]]) -> tuple[Paragraph, ...]:
+    """Return a paragraph for each text, after its name."""
+    return tuple(Paragraph(text, f"{name}: ") for name, text in texts)

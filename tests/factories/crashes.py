@@ -1,0 +1,27 @@
+"""Made-up proofs of durability: clean crashes, one with a loss, one that left the server down."""
+
+from __future__ import annotations
+
+from openslob.analyze import crash as analysis
+from openslob.record.crash import CrashCycle, CrashKind, CrashRecord, LostOperation
+from openslob.record.model import Status
+
+CLEAN = CrashCycle(number=1, kind=CrashKind.KILL, load_s=1.0, acked=1200, in_doubt=8, doubtful_there=3, recovery_s=0.5,
+                   compared=True)  # fmt: skip
+LOST = CLEAN.model_copy(
+    update={
+        "number": 2, "kind": CrashKind.CUT, "lost": 2, "oldest_lost_ms": 41.5, "ledger": "ledgers/cycle-2.csv",
+        "lost_operations": (LostOperation(session=3, number=77, key=1, age_ms=41.5),),
+    }
+)  # fmt: skip
+DOWN = CrashCycle(number=3, kind=CrashKind.KILL, load_s=1.0, acked=10, why="it did not start; its log is /x")
+
+
+def record(*cycles, control=None, status=Status.COMPLETE):
+    return CrashRecord(
+        id="20260301-120000-proof", name="proof", status=status, started_at="2026-03-01T12:00:00Z",
+        openslob_version="0", asked={"cycles": 3, "sessions": 8, "rows": 16}, environment={"host": "vm"},
+        server={"name": "crash-x", "product": "Database", "version": "1", "settings": {"sync": "on"}},
+        guards=("checksums",), control=control, cycles=cycles, summary=analysis.summary(cycles),
+        verdicts=analysis.verdicts(cycles, control),
+    )  # fmt: skip

@@ -1,0 +1,131 @@
+"""Records of every kind, with what their reports are made from: old ones from files, and made-up ones."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from factories import contenders, crashes, labs, orion, records, storages
+from factories.endured import endured
+from factories.paths import FIXTURES
+from factories.repeats import repeated_record
+from factories.sweeps import sweep
+from openslob import api
+from openslob.analyze.curves.points import Run
+from openslob.lab.plan import with_nothing_changed
+from openslob.record import crash, endurance, failover, lab, repeated, storage, store
+from openslob.record.crash import CrashControl, CrashRecord
+from openslob.record.failover import FailoverRecord, FollowStep
+from openslob.record.finding import Kind, at
+from openslob.record.lab import LabRecord
+from openslob.record.model import RunRecord, Status
+from openslob.record.storage import StorageRecord
+from openslob.record.sweep import load_sweep
+from openslob.report.endurance import with_figures
+
+_LOADERS: Mapping[Kind, Callable[[Path], Any]] = {
+    Kind.RUN: store.load, Kind.SWEEP: load_sweep, Kind.STORAGE: storage.load, Kind.ENDURANCE: endurance.load,
+    Kind.REPEATED: repeated.load, Kind.FAILOVER: failover.load, Kind.CRASH: crash.load, Kind.LAB: lab.load,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Made:
+    """A record in its folder, and of a sweep its runs."""
+
+    kind: Kind
+    record: Any
+    folder: Path
+    runs: tuple[Run, ...] = ()
+
+
+def stored(name: str, folder: Path) -> Made:
+    """Return the record of a folder of the fixtures, from a copy in ``folder``."""
+    found = at(Path(shutil.copytree(FIXTURES / "records" / name, folder / name)))
+    assert found
+    record = _LOADERS[found.kind](found.path)
+    runs = tuple(api.load(found.path).runs) if found.kind is Kind.SWEEP else ()
+    return Made(found.kind, record, found.path, runs)
+
+
+OLD = tuple(
+    str(path.parent.relative_to(FIXTURES / "records"))
+    for path in sorted((FIXTURES / "records").glob("*/*/*.json"))
+    if path.stem in ("run", "sweep", "storage", "endurance", "repeated", "failover", "crash", "lab")
+)
+
+
+def made_up() -> Iterator[tuple[str, Callable[[Path], Made]]]:
+    """Yield the names of made-up records, and what makes each in a folder."""
+    for run in ("physical", "cached", "buffered", "interrupted", "unpublished", "remote", "failed"):
+        yield f"run-{run}", partial(Made, Kind.RUN, getattr(records, run)())
+    for name, record in (*_crashes(), *_labs(), *_storages(), *_failovers()):
+        yield name, partial(Made, _kind_of(record), record)
+    often = repeated_record((5000, 60), (4000, 60), missed=(7, 8))
+    yield "repeated-often", partial(Made, Kind.REPEATED, often)
+    few = repeated_record((5000, 5)).model_copy(update={"status": Status.INTERRUPTED})
+    yield "repeated-few", partial(Made, Kind.REPEATED, few)
+    yield "endurance-killed", _killed
+
+
+def of_a_sweep() -> list[Run]:
+    """Return the runs of a small sweep."""
+    return [Run.of(record) for record in sweep(counts=(2, 8, 32), update_pcts=(0, 20), repeats=2)]
+
+
+def _killed(folder: Path) -> Made:
+    path = endured(folder)
+    return Made(Kind.ENDURANCE, with_figures(path, endurance.load(path)), path)
+
+
+def _kind_of(record: RunRecord | CrashRecord | LabRecord | StorageRecord | FailoverRecord) -> Kind:
+    of_type = {
+        CrashRecord: Kind.CRASH, LabRecord: Kind.LAB, StorageRecord: Kind.STORAGE, FailoverRecord: Kind.FAILOVER,
+    }  # fmt: skip
+    return of_type[type(record)]
+
+
+def _crashes() -> Iterator[tuple[str, CrashRecord]]:
+    control = CrashControl(name="lying-disk", may_lose_nothing={"kill": "it keeps its power"})
+    every = (crashes.CLEAN, crashes.LOST, crashes.DOWN)
+    yield "crash-lost", crashes.record(*every)
+    yield "crash-control", crashes.record(*every[:2], control=control)
+    yield "crash-none", crashes.record(status=Status.FAILED)
+
+
+def _labs() -> Iterator[tuple[str, LabRecord]]:
+    nothing = with_nothing_changed([labs.SUMS_OFF])[-1]
+    arms = ((labs.PAGES_OFF, 1.12), (labs.METHOD, 0.3), (labs.SUMS_OFF, 1.0), (nothing, 1.0))
+    yield "lab-whole", labs.lab_record(*arms)
+    yield "lab-noisy", labs.lab_record(*arms, noise=0.1, rounds=3)
+    yield "lab-begun", labs.lab_record(*arms, rounds=0).model_copy(update={"status": Status.INTERRUPTED})
+
+
+def _storages() -> Iterator[tuple[str, StorageRecord]]:
+    yield "storage-calibrate", storages.CALIBRATED
+    yield "storage-ceiling", storages.CALIBRATED.model_copy(update={"tool": "ceiling"})
+    yield "storage-dd", storages.WAYS
+    yield "storage-compare", contenders.record()
+    yield "storage-orion", orion.record_of(orion.whole(1))
+    stopped = {"status": Status.INTERRUPTED, "errors": ("stopped", "and more"), "summary": {}, "notes": ("A note.",)}
+    yield "storage-stopped", contenders.record({}).model_copy(update=stopped)
+
+
+def _failovers() -> Iterator[tuple[str, FailoverRecord]]:
+    text = (FIXTURES / "records" / "failover-v1" / "measured" / "failover.json").read_text()
+    measured = FailoverRecord.model_validate(json.loads(text))
+    lost = {"lost": ({"number": 7, "session": 2, "acked_before_s": 0.04},) * 6, "problems": ("a clock went back",)}
+    accounts = {**measured.cycles[0].accounts, "acked_lost": 8}
+    first = measured.cycles[0].model_copy(update={**lost, "accounts": accounts})
+    yield "failover-lost", measured.model_copy(update={"cycles": (first, *measured.cycles[1:])})
+    steps = (
+        FollowStep(number=1, asked_per_s=None, commits_per_s=900.0, lag_s=2.5, bytes_behind=4096, follows=False),
+        FollowStep(number=2, asked_per_s=300.0, commits_per_s=299.0, lag_s=0.1, follows=True, why="it is near"),
+    )
+    asked = {**measured.asked, "follow_limit_s": 1.0}
+    yield "failover-follow", measured.model_copy(update={"cycles": (), "follow": steps, "asked": asked, "summary": {}})

@@ -1,0 +1,191 @@
+"""What every renderer makes of every record, against reviewed documents: nothing is lost when a report is changed.
+
+A reviewed document has the text report as wide as it needs to be, the sections that differ at 80 and 120 columns, the
+short answer, and the outline of the page. Of `DIGESTS`, which differ little from others, there is a digest.
+
+After a wanted change: UPDATE_GOLDEN=1 pytest tests/unit/report/test_documents.py, then read the difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from factories.paths import GOLDEN
+from factories.reports import OLD, Made, made_up, of_a_sweep, stored
+from factories.tables import table
+from openslob.cli.documents import DOCUMENTS
+from openslob.record.finding import Kind
+from openslob.report.crash import crash_document
+from openslob.report.document import Document
+from openslob.report.failover import failover_document
+from openslob.report.html.page import Page, page_of, render_page
+from openslob.report.html.pages import page_for, storage_set_page
+from openslob.report.html.set_page import set_page
+from openslob.report.lab import lab_document
+from openslob.report.storage import storage_document
+from openslob.report.sweep_text import render_sweep, sweep_answer
+from openslob.report.terminal import render_answer, render_text
+from openslob.report.text import run_document
+
+PLACE = GOLDEN / "documents"
+DIGESTS = (
+    "run-remote", "lab-noisy", "v4/measured",
+    "v1/constructed", "v2/constructed", "v2/measured", "v2/paced", "v3/measured", "v4/thinned", "run-cached",
+    "run-buffered", "run-interrupted", "run-unpublished", "sweep-v1/measured", "storage-orion",
+)  # fmt: skip
+# The figures of pictures are among their goldens, and definitions among those of the registry.
+FOLDER = Path("/results/record")
+NOT_SHOWN = "What the figures mean"
+MADE = dict(made_up())
+MAKERS = {kind: document for kind, (_, document) in DOCUMENTS.items()}
+DOCUMENTS = {
+    Kind.CRASH: crash_document,
+    Kind.FAILOVER: failover_document,
+    Kind.LAB: lab_document,
+    Kind.STORAGE: storage_document,
+}
+NAMES = (*OLD, *MADE)
+
+
+@pytest.fixture(autouse=True)
+def a_known_time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_rendering_is_the_reviewed_one(name: str, tmp_path: Path) -> None:
+    made = MADE[name](tmp_path) if name in MADE else stored(name, tmp_path)
+    found = "".join(f"== {part}\n{content}\n" for part, content in parts_of(made))
+    if name in DIGESTS:
+        found = hashlib.sha256(found.encode()).hexdigest() + "\n"
+    assert found == reviewed(f"{name.replace('/', '-')}.txt", found)
+
+
+def test_the_pages_of_several_are_the_reviewed_ones(tmp_path: Path) -> None:
+    runs = of_a_sweep()
+    sides = [("before", runs[:4]), ("after", runs[4:8])]
+    several = [MADE[f"storage-{name}"](tmp_path).record for name in ("calibrate", "dd")]
+    pages = {
+        "a sweep": set_page("a sweep", runs, ("a problem",)),
+        "two sides": page_for(sides, runs[:8], [tmp_path] * 8, ()),
+        "storage": storage_set_page(several),
+    }
+    found = "".join(f"== {name}\n{outline(page)}\n" for name, page in pages.items())
+    assert found == reviewed("pages-of-several.txt", found)
+
+
+@table("name", NAMES)
+def test_the_page_says_all_that_the_text_says(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("results")
+    made = MADE[name](folder) if name in MADE else stored(name, folder)
+    if made.kind is not Kind.SWEEP:
+        text = render_text(replace(document_of(made), files=()))
+        page = render_page(drawn(made)).replace("&#39;", "'")
+        assert words(text) - words(page) == set()
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+def parts_of(made: Made) -> Iterator[tuple[str, str]]:
+    whole = text_of(made)
+    yield "text", whole
+    known = set(whole.split("\n\n"))
+    for columns in (80, 120):
+        text = text_of(made, columns)
+        yield f"text, {columns} columns", "\n\n".join(part for part in text.split("\n\n") if part not in known)
+    yield "answer", answer_of(made)
+    yield "page", outline(drawn(made)).replace(f"{made.folder}/", "")
+
+
+def document_of(made: Made, folder: Path | None = None) -> Document:
+    return run_document(made.record, folder) if made.kind is Kind.RUN else MAKERS[made.kind](made.record, folder)
+
+
+def text_of(made: Made, columns: int | None = None) -> str:
+    if made.kind is Kind.SWEEP:
+        return render_sweep(made.record, made.runs, columns)
+    return render_text(document_of(made, FOLDER), columns)
+
+
+def answer_of(made: Made) -> str:
+    return sweep_answer(made.record, made.runs) if made.kind is Kind.SWEEP else render_answer(document_of(made))
+
+
+def drawn(made: Made) -> Page:
+    if made.kind is Kind.SWEEP:
+        return page_for([(made.record.name, made.runs)], made.runs, [made.folder] * len(made.runs), ())
+    return page_of(document_of(made, made.folder))
+
+
+def outline(page: Page) -> str:
+    """Return the headings, paragraphs and tables of a page; of preformatted text, the number of its lines."""
+    return "\n".join(Outline(render_page(page)).lines)
+
+
+class Outline(HTMLParser):
+    """The lines of a page: a heading, a paragraph, or a row of a table each."""
+
+    ENDS = ("h1", "h2", "h3", "p", "tr", "pre", "summary", "li", "figcaption")
+    CELLS = ("th", "td")
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.shown = True
+        self.hint = False
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        if tag in self.ENDS:
+            self.text = ""
+            self.hint = "hint" in (dict(attrs).get("class") or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open.pop() != tag:
+            pass
+        if tag in self.CELLS:
+            self.text += " | "
+        if tag in self.ENDS:
+            self.end(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("script", "style", "title"):
+            self.text += data
+
+    def end(self, tag: str) -> None:
+        text = " ".join(self.text.removesuffix(" | ").split())
+        if tag[0] == "h":
+            self.shown = text != NOT_SHOWN
+            text = f"{'#' * int(tag[1])} {text}"
+        if tag == "pre":
+            text = f"preformatted: {len(self.text.splitlines())} lines"
+        aside = self.hint or "footer" in self.open or ("figure" in self.open and tag in ("tr", "p", "summary"))
+        if (self.shown or tag == "h2") and not aside:
+            self.lines.append(text)
+
+
+def reviewed(name: str, text: str) -> str:
+    file = PLACE / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return file.read_text(encoding="utf-8")
