@@ -18,7 +18,6 @@ from unittest.mock import patch
 import pytest
 import typer
 import typer.testing
-from altair.utils import schemapi
 from hypothesis import settings
 
 from factories import effort, marks, strangers, subjects, tried, versions
@@ -104,20 +103,24 @@ def one_command_tree() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def pictures_checked_whole() -> Iterator[None]:
     """Altair checks no part of a picture as it is made, which takes longer than all else: tests check it whole."""
+    from altair.utils import schemapi  # noqa: PLC0415 - what gives tests to workers draws nothing
+
     with schemapi.debug_mode(False):
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def slob_home() -> Iterator[Path]:
+def slob_home(pytestconfig: pytest.Config) -> Iterator[Path]:
     """A home of the tests' own, so that none of them ever meets a server or a configuration of the user's."""
+    kept = getattr(pytestconfig, "cache", None)  # else `-p no:cacheprovider`
     # short, since a socket's path has at most 107 bytes
     place = Path(tempfile.mkdtemp(prefix="slob-"))
     place.chmod(0o755)  # the servers' user must get in
     own = {
         "OPENSLOB_HOME": str(place),
         "XDG_CONFIG_HOME": str(place / "no-configuration"),
-        "XDG_CACHE_HOME": str(place / "cache"),
+        # Every process that writes a page would put together what draws it, for over a second.
+        "XDG_CACHE_HOME": str(kept.mkdir("openslob") if kept else place / "cache"),
     }
     with patch.dict(os.environ, own):
         try:
