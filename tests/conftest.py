@@ -18,10 +18,9 @@ from unittest.mock import patch
 import pytest
 import typer
 import typer.testing
-from altair.utils import schemapi
 from hypothesis import settings
 
-from factories import marks, strangers, subjects, tried, versions
+from factories import effort, marks, strangers, subjects, tried, versions
 from factories.derivation import Derivations
 from factories.programs import need_mariadb
 from factories.registries import NotToBeHadError
@@ -33,9 +32,9 @@ from openslob.units import MIB, iso
 MakeServer = Callable[..., ManagedServer]
 DSN_VARIABLE = "OPENSLOB_TEST_DSN"
 
-# A busy host makes any example slow, which says nothing of the code. CI tries the same examples each time.
-settings.register_profile("untimed", deadline=None, max_examples=50, derandomize="CI" in os.environ)
-settings.load_profile("untimed")
+effort.register()
+# What is imported stays, and hypothesis notes each search for garbage: one each 700 objects took a sixth of the time.
+gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,10 +51,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="try every server that the README promises, got from package registries, and write what was found",
     )
-    parser.addoption("--nightly", action="store_true", help="run the tests that are marked so, too")
+    parser.addoption(
+        "--nightly",
+        action="store_true",
+        help="run the tests that are marked so, too, and try all that tests know to try",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile(effort.THOROUGH if config.getoption("--nightly") else effort.QUICK)
     subjects.add(config.getoption("--dsn"))
     if config.getoption("--every-server"):
         subjects.take_every_promised()
@@ -101,20 +105,24 @@ def one_command_tree() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def pictures_checked_whole() -> Iterator[None]:
     """Altair checks no part of a picture as it is made, which takes longer than all else: tests check it whole."""
+    from altair.utils import schemapi  # noqa: PLC0415 - what gives tests to workers draws nothing
+
     with schemapi.debug_mode(False):
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def slob_home() -> Iterator[Path]:
+def slob_home(pytestconfig: pytest.Config) -> Iterator[Path]:
     """A home of the tests' own, so that none of them ever meets a server or a configuration of the user's."""
+    kept = getattr(pytestconfig, "cache", None)  # else `-p no:cacheprovider`
     # short, since a socket's path has at most 107 bytes
     place = Path(tempfile.mkdtemp(prefix="slob-"))
     place.chmod(0o755)  # the servers' user must get in
     own = {
         "OPENSLOB_HOME": str(place),
         "XDG_CONFIG_HOME": str(place / "no-configuration"),
-        "XDG_CACHE_HOME": str(place / "cache"),
+        # Every process that writes a page would put together what draws it, for over a second.
+        "XDG_CACHE_HOME": str(kept.mkdir("openslob") if kept else place / "cache"),
     }
     with patch.dict(os.environ, own):
         try:

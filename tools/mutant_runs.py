@@ -30,7 +30,8 @@ PACKAGE = ROOT / "src" / "openslob"
 # A mutant may compute or ask for memory without end: it is caught, too.
 MOST_CPU_S = 30
 MOST_BYTES = 8 << 30
-_OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov",
+# All that tests know to try: how much they try for each change is not what is measured.
+_OPTIONS = ("-q", "--nightly", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov",
             "-W", "ignore::pytest.PytestAssertRewriteWarning")  # fmt: skip
 
 

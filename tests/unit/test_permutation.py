@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.permutation import Permutation
@@ -10,24 +10,20 @@ from openslob.permutation import Permutation
 SIZES = st.integers(1, 5000)
 KEYS = st.integers(0, 2**40)
 LENGTHS = st.integers(50, 6000)
-few = settings(max_examples=60)
 
 
-@few
 @given(SIZES, KEYS, LENGTHS)
 def test_every_value_comes_exactly_once(size, key, length):
     values = np.concatenate(list(Permutation(size, key).chunks(length)))
     assert np.array_equal(np.sort(values), np.arange(1, size + 1))
 
 
-@few
 @given(SIZES, KEYS, LENGTHS)
 def test_chunks_do_not_change_it(size, key, length):
     permutation = Permutation(size, key)
     assert np.array_equal(np.concatenate(list(permutation.chunks(length))), permutation.chunk(0, size))
 
 
-@few
 @given(st.integers(200, 20_000), KEYS)
 def test_neighbours_are_scattered(size, key):
     """A random permutation leaves two neighbours side by side on average (Poisson); 12 is once in 10^6."""

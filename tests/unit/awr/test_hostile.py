@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factories import effort
 from factories.awr_reports import FIXTURES, READABLE
 from factories.tables import table
 from openslob.awr import Report, ReportError, read, read_bytes
@@ -130,7 +131,7 @@ def test_a_report_cut_anywhere_has_no_figure_that_the_whole_one_has_not(path):
 _DIGIT = re.compile(rb"(?m)^(?:(?:physical|redo size|session logical|user|execute)[^\n]*|[^\n]*:  [^\n]*)$")
 
 
-@settings(max_examples=60)
+@settings(max_examples=effort.number(20, 60))
 @given(st.sampled_from(["awr_11.2.txt", "awr_12.1.txt", "awr_19c.txt"]), st.randoms(use_true_random=False))
 def test_a_changed_digit_of_a_checked_figure_is_told(name, chance):
     """A digit of the load profile or the instance activity is changed: the figure is doubted, or the change is
@@ -166,7 +167,8 @@ def test_long_lines_do_not_hang():
             assert read_bytes(header + b"\n" + line + b"\n", "long").load_profile
 
 
-_MUCH = 400_000
+# Half of it would take a quarter of the seconds to minutes, and nests as deep as no program could recurse.
+_MUCH = effort.number(200_000, 400_000)
 
 
 @table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html as entities
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.awr import html, text
@@ -34,7 +34,6 @@ def printed(rows: list[tuple[str, str, str]]) -> str:
     )
 
 
-@settings(max_examples=50)
 @given(ROWS)
 def test_text_comes_back_from_its_columns(rows):
     full = [row for row in rows if any(row[1:])] or [("name", "1", "2")]
@@ -44,7 +43,6 @@ def test_text_comes_back_from_its_columns(rows):
     assert table.rows == tuple(full)
 
 
-@settings(max_examples=40)
 @given(ROWS.filter(lambda rows: all(row[1] for row in rows)), st.integers(1, 12))
 def test_a_row_that_is_shifted_is_never_cut_wrong(rows, by):
     """A digit between two columns makes the row a misfit; in a row that still fits no figure is a part of one."""

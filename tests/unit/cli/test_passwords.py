@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factories import running
+from factories import effort, running
 from factories.tables import table
 from openslob.cli.console import remark
 from openslob.engines import registry
@@ -57,7 +57,9 @@ def _everything(error: BaseException) -> str:
     return "".join([*map(repr, chain), *traceback.format_exception(error), str(error)])
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=effort.number(200, 1000), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 @given(target=TARGETS)
 def test_a_malformed_target_is_one_error_without_its_password(target: str):
     for action in (Target.parse, registry.resolve, registry.engine_for):

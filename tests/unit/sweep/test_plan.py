@@ -6,7 +6,7 @@ from itertools import groupby
 from math import prod
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.config.grid import Grid
@@ -54,12 +54,9 @@ def changes(keys):
     return len(list(groupby(keys))) - 1
 
 
-# Grids of hundreds of points take a while on a busy host.
-patient = settings(max_examples=50)
 GRIDS = {"grid": some_of(VALUES), "servers": some_of(SERVERS), "repeats": st.integers(1, 3), "seed": st.integers(0, 99)}
 
 
-@patient
 @given(**GRIDS)
 def test_every_combination_comes_as_often_as_asked_and_is_numbered_in_order(grid, servers, repeats, seed):
     points = plan.points(grid, servers, repeats, seed)
@@ -70,7 +67,6 @@ def test_every_combination_comes_as_often_as_asked_and_is_numbered_in_order(grid
     assert points == plan.points(grid, servers, repeats, seed)
 
 
-@patient
 @given(**GRIDS)
 def test_each_round_has_a_start_of_its_own_and_no_order_has_fewer_loads(grid, servers, repeats, seed):
     steps = plan.steps(record(grid, servers, repeats, seed))
@@ -84,7 +80,6 @@ def test_each_round_has_a_start_of_its_own_and_no_order_has_fewer_loads(grid, se
     assert sum(step.loaded for step in steps) == made + settings * (data - 1)
 
 
-@patient
 @given(**GRIDS)
 def test_repeats_are_whole_rounds_within_a_block(grid, servers, repeats, seed):
     steps = plan.steps(record(grid, servers, repeats, seed))
@@ -104,7 +99,6 @@ def test_rounds_have_orders_of_their_own_so_that_drift_falls_on_all_points():
     assert len(orders) == repeats
 
 
-@patient
 @given(done=st.sets(st.integers(1, 12)), **GRIDS)
 def test_what_is_left_keeps_its_order_whatever_is_done(done, grid, servers, repeats, seed):
     asked = record(grid, servers, repeats, seed)
