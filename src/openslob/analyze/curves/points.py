@@ -142,6 +142,11 @@ class Run:
         known = {name: value for name, value in parameters_of(record).items() if value is not None}
         return cls(record, {**parameters_of(record), **(given or {}), **known}, timeline or {})
 
+    @property
+    def key(self) -> tuple[tuple[str, ParameterValue], ...]:
+        """What is the same in all runs of a point."""
+        return tuple(sorted(self.parameters.items()))
+
     @cached_property
     def facts(self) -> Mapping[str, set[ParameterValue]]:
         """The facts that affect its figures, each with its value."""
@@ -273,7 +278,7 @@ def points(runs: Sequence[Run]) -> list[Point]:
     """Return a point for each combination of parameters, in the order of their first appearance."""
     groups: dict[tuple[tuple[str, ParameterValue], ...], list[Run]] = {}
     for run in runs:
-        groups.setdefault(tuple(sorted(run.parameters.items())), []).append(run)
+        groups.setdefault(run.key, []).append(run)
     return [_point(group) for group in groups.values()]
 
 
