@@ -80,10 +80,11 @@ def _read(found: Found, price: str | None) -> tuple[RecordModel, Callable[[], tu
 
 def sweep_report(folder: Path, record: SweepRecord, price: str | None = None) -> tuple[str, str]:
     """Return the text of a sweep, with where its records are, and its answer; at another price if one is given."""
-    done = [run for run in _runs(folder, record, price) if run.record.status is Status.COMPLETE]
-    drawn = f"slob report {folder} draws them\n" if done else ""
-    text = f"{render_sweep(record, done, columns())}records: {folder}\n{drawn}"
-    return text, sweep_answer(record, done)
+    with store.many_documents():
+        done = [run for run in _runs(folder, record, price) if run.record.status is Status.COMPLETE]
+        drawn = f"slob report {folder} draws them\n" if done else ""
+        text = f"{render_sweep(record, done, columns())}records: {folder}\n{drawn}"
+        return text, sweep_answer(record, done)
 
 
 def _runs(folder: Path, record: SweepRecord, price: str | None) -> Sequence[Run]:
