@@ -199,7 +199,7 @@ def _alone(folder: Path, record: RunRecord, figures: Collection[str] | None) -> 
 
 
 def _with_courses(runs: Mapping[Path, Run], figures: Collection[str], problems: list[str]) -> dict[Path, Run]:
-    """Return the runs, with time lines of these figures where an interval needs them; not those whose files are damaged.
+    """Return the runs, with time lines where an interval of a figure needs them, less those with a damaged file.
 
     ``problems`` gets why these are left out.
     """

@@ -178,4 +178,6 @@ def test_the_course_of_the_engine_is_that_of_the_tables(folder: Path, late: bool
     monkeypatch.setattr(module_of_tables, "load_kind", lambda _: kind)
     rows, even = counted(tables_of(folder, record), record)
     assert record.window
-    assert engine_course(folder, record) == of_engine(rows, record.window.load_start_ns, record.window.load_end_ns, even)
+    assert engine_course(folder, record) == of_engine(
+        rows, record.window.load_start_ns, record.window.load_end_ns, even
+    )
