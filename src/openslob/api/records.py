@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +21,14 @@ from openslob.record import finding, store
 from openslob.record.lab import LAB_FILE
 from openslob.record.lab import find as find_labs
 from openslob.record.lab import load as load_lab
-from openslob.record.model import RunRecord
+from openslob.record.model import RunRecord, Status, value_of
 from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep
-from openslob.report.tables import counted, tables_of
+from openslob.report.tables import counted, engine_course, tables_of
 
-# The files that time lines are made of: of rates alone, and of latencies too.
-RATES = ("slices.csv", "engine.csv")
-TIMED = (*RATES, "latency.csv", "response.csv")
+# The files that time lines are made of.
+TIMED = ("slices.csv", "engine.csv", "latency.csv", "response.csv")
+# So many runs that are the same have an interval from how they differ.
+_REPEATS = 2
 
 
 def histories(
@@ -66,31 +68,32 @@ def histories(
     return wanted
 
 
-def load(path: str | Path, files: Collection[str] = TIMED) -> Results:
+def load(path: str | Path, figures: Collection[str] | None = None) -> Results:
     """Read all runs in the folder of a run, of a sweep, or of several of both. SlobError when there are none.
 
-    Figures of single runs have intervals from these ``files`` alone: to read all takes most of the time.
+    With ``figures``, which are of the engine's counters, only these have an interval within a run, and only where runs
+    are no repeats: what that takes is read, and to read all takes most of the time.
     """
     folder = Path(path)
     if not is_there(str(path)):
         raise SlobError(f"{folder} does not exist")
-    return _load_folder(folder, files)
+    return _load_folder(folder, figures)
 
 
-def find(wanted: str, results: Path, files: Collection[str] = TIMED) -> Results:
+def find(wanted: str, results: Path, figures: Collection[str] | None = None) -> Results:
     """Read the runs that a command's argument names: a path, an id, a name, the beginning of either, or ``latest``.
 
-    A name means all runs with that name: runs with the same name are repeats. ``files`` are as in `load`.
+    A name means all runs with that name: runs with the same name are repeats. ``figures`` are as in `load`.
     """
     path = Path(finding.nameable(wanted))
     if path.is_dir() and not finding.at(path) and ("/" in wanted or finding.has_records(path)):
-        return _load_folder(path, files)
+        return _load_folder(path, figures)
     problems: list[str] = []
     folders = [found.folder for found in finding.several(wanted, results, problems.append)]
     if len(folders) == 1:
-        found = _load_folder(folders[0], files)
+        found = _load_folder(folders[0], figures)
     else:
-        found = replace(joined([_load_folder(folder, files) for folder in folders]), name=wanted)
+        found = replace(joined([_load_folder(folder, figures) for folder in folders]), name=wanted)
     return replace(found, problems=(*problems, *found.problems))
 
 
@@ -105,10 +108,10 @@ def joined(several: Sequence[Results]) -> Results:
     return Results(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, *of_one)
 
 
-def _load_folder(path: Path, files: Collection[str] = TIMED) -> Results:
+def _load_folder(path: Path, figures: Collection[str] | None = None) -> Results:
     if path.is_file() or any(os.path.lexists(path / name) for name in (store.RECORD_FILE, store.SLICES)):
         folder = path if path.is_dir() else path.parent
-        return Results(folder.name, (run_of(folder, store.load(path), files=files),), (folder,))
+        return Results(folder.name, (_alone(folder, store.load(path), figures),), (folder,))
     problems: list[str] = []
     given = _server_parameters(path, problems)
     runs: dict[Path, Run] = {}
@@ -119,9 +122,12 @@ def _load_folder(path: Path, files: Collection[str] = TIMED) -> Results:
             if entry.record is None:
                 problems.append(entry.problem)
             else:
-                runs[entry.path] = run_of(entry.path, entry.record, given.get(entry.path), files)
+                read = run_of if figures is None else _without_course
+                runs[entry.path] = read(entry.path, entry.record, given.get(entry.path))
         except SlobError as error:
             problems.append(str(error))
+    if figures:
+        runs = _with_courses(runs, figures, problems)
     if not runs:
         problem = next(iter(problems), "")
         raise UsageError(f"there are no records in {path}", problem or "`slob run` and `slob sweep` make them")
@@ -168,16 +174,11 @@ def _is_included(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bo
     return path in given or not any(os.path.lexists(path.parent / file) for file in (SWEEP_FILE, LAB_FILE))
 
 
-def run_of(
-    folder: Path,
-    record: RunRecord,
-    given: Mapping[str, ParameterValue] | None = None,
-    files: Collection[str] = TIMED,
-) -> Run:
-    """Return a run with its time line, made of these files; ``given`` are parameters that a sweep set."""
+def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] | None = None) -> Run:
+    """Return a run with its time line; ``given`` are parameters that a sweep set."""
     if record.window is None:
         return Run.of(record, given)
-    tables = tables_of(folder, record, files)
+    tables = tables_of(folder, record, TIMED)
     ops, updates = (tables.work.from_zero(name) for name in ("ops", "updates"))
     rates = timeline.of_work(ops, updates, tables.unit_s, record.window.load_seconds)
     rows, even = counted(tables, record)
@@ -185,3 +186,34 @@ def run_of(
     service = {f"{kind}_mean_us": means_us(each) for kind, each in tables.latency.items()}
     response = {f"{kind}_response_mean_us": means_us(each) for kind, each in tables.response.items()}
     return Run.of(record, given, {**engine, **rates, **service, **response})
+
+
+def _without_course(_folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] | None = None) -> Run:
+    return Run.of(record, given)
+
+
+def _alone(folder: Path, record: RunRecord, figures: Collection[str] | None) -> Run:
+    if figures is None:
+        return run_of(folder, record)
+    return Run.of(record, timeline=engine_course(folder, record) if figures else None)
+
+
+def _with_courses(runs: Mapping[Path, Run], figures: Collection[str], problems: list[str]) -> dict[Path, Run]:
+    """Return the runs, with time lines where an interval of a figure needs them, less those with a damaged file.
+
+    ``problems`` gets why these are left out.
+    """
+    knowing = Counter(run.key for run in runs.values() if _knows(run, figures))
+    found = {}
+    for folder, run in runs.items():
+        try:
+            alone = run.record.status is Status.COMPLETE and knowing[run.key] < _REPEATS
+            found[folder] = replace(run, timeline=engine_course(folder, run.record)) if alone else run
+        except SlobError as error:
+            problems.append(str(error))
+    return found
+
+
+def _knows(run: Run, figures: Collection[str]) -> bool:
+    known = run.record.status is Status.COMPLETE
+    return known and all(value_of(run.record.summary, name) is not None for name in figures)

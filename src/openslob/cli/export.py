@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import typer
 
 from openslob import api
-from openslob.api.records import TIMED
 from openslob.cli import completion
 from openslob.cli.common_options import PRICE, RESULTS, refuse_price
 from openslob.cli.console import notify, write_file
@@ -101,9 +100,9 @@ def export(
         refuse_price(price, finding.Kind.LAB)
         _write(_table([row for each in labs for row in lab_rows(lab.load(each.path))], chosen), output)
         return
-    # A log is of the files themselves.
-    files = () if chosen is ExportFormat.HDR else TIMED
-    found = api.joined([api.find(name, results, files) for name in records])
+    # A log is of the files themselves: it needs no interval.
+    figures = () if chosen is ExportFormat.HDR else None
+    found = api.joined([api.find(name, results, figures) for name in records])
     for problem in found.problems:
         notify(problem)
     found = found.at_price(price) if price else found

@@ -11,7 +11,7 @@ import typer
 
 from openslob import api
 from openslob.analyze.curves.points import Run
-from openslob.api.records import RATES, TIMED
+from openslob.analyze.curves.series import CACHED, PHYSICAL
 from openslob.cli.common_options import PRICE, RECORD_JSON, RESULTS, refuse_price
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
@@ -80,18 +80,20 @@ def _read(found: Found, price: str | None) -> tuple[RecordModel, Callable[[], tu
 
 def sweep_report(folder: Path, record: SweepRecord, price: str | None = None) -> tuple[str, str]:
     """Return the text of a sweep, with where its records are, and its answer; at another price if one is given."""
-    done = [run for run in _runs(folder, record, price) if run.record.status is Status.COMPLETE]
-    drawn = f"slob report {folder} draws them\n" if done else ""
-    text = f"{render_sweep(record, done, columns())}records: {folder}\n{drawn}"
-    return text, sweep_answer(record, done)
+    with store.many_documents():
+        done = [run for run in _runs(folder, record, price) if run.record.status is Status.COMPLETE]
+        drawn = f"slob report {folder} draws them\n" if done else ""
+        text = f"{render_sweep(record, done, columns())}records: {folder}\n{drawn}"
+        return text, sweep_answer(record, done)
 
 
 def _runs(folder: Path, record: SweepRecord, price: str | None) -> Sequence[Run]:
     if not any(point.run for point in record.points):
         return ()
     try:
-        # The table of the points has intervals of rates alone.
-        found = api.load(folder, TIMED if record.figures or record.against else RATES)
+        # The table of the points has the interval of one figure.
+        throughputs = (PHYSICAL.throughput, CACHED.throughput)
+        found = api.load(folder, None if record.figures or record.against else throughputs)
     except UsageError as error:  # every run is lost: what the sweep itself says is left
         notify(str(error))
         return ()

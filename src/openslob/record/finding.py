@@ -29,7 +29,7 @@ LATEST = frozenset({"latest", "last"})
 _MOST_NAMED = 5
 # What a record's folder begins with, and how many are read at first to find the latest one.
 _TIMED = re.compile(r"\d{8}-\d{6}-")
-_TIME_SIGNS, _FIRST_READ = 16, 20
+_TIME_SIGNS, _FIRST_READ = 16, 4
 
 
 class Kind(StrEnum):

@@ -54,6 +54,12 @@ def test_a_table_on_the_screen(slob):
     assert line.split()[:5] == [WHOLE, "-", "600", "0.9", "5"]
 
 
+def test_the_format_has_the_short_option_that_it_has_elsewhere(slob):
+    code, out, _ = slob(WHOLE, "-f", "csv")
+    assert (code, out) == slob(WHOLE, "--format", "csv")[:2]
+    assert (code, out != slob(WHOLE)[1]) == (0, True)
+
+
 def test_the_slob_columns_as_csv(slob):
     code, out, _ = slob(WHOLE, "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(out))

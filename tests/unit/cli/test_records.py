@@ -95,6 +95,46 @@ def test_latest_is_the_same_for_every_command(home, tmp_path):
     assert (done.returncode, json.loads(done.stdout)["written"]) == (0, [str(tmp_path / "latest.html")])
 
 
+def swept(home):
+    """The fixture of a sweep in the results; returns its folder and those of its runs."""
+    folder = shutil.copytree(FIXTURES / "records" / "sweep-v1" / "measured", home / "20270302-000000-petals")
+    return folder, sorted(path.parent for path in folder.glob("*/run.json"))
+
+
+def test_of_a_sweep_that_is_shown_only_what_its_table_needs_is_read(home):
+    folder, runs = swept(home)
+    whole = slob("show")
+    for name in ("latency.csv", "response.csv", "os.csv", "waits.csv"):
+        for run in runs:
+            (run / name).write_bytes(b"damaged\n")
+    shown = slob("show")
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, whole.stdout, whole.stderr)
+    (runs[0] / "engine.csv").write_bytes(b"damaged\n")
+    assert f"{runs[0] / 'engine.csv'} is damaged" in slob("show").stderr
+    sweep = json.loads((folder / "sweep.json").read_text())
+    (folder / "sweep.json").write_text(json.dumps({**sweep, "figures": ["redo_mb_per_s"]}))
+    assert "there are no records in" in slob("show").stderr
+
+
+def test_of_repeats_that_are_shown_no_raw_file_is_read(home):
+    folder, runs = swept(home)
+    sweep = json.loads((folder / "sweep.json").read_text())
+    record = json.loads((runs[0] / "run.json").read_text())
+    points = [{**point, "values": sweep["points"][0]["values"], "repeat": 1 + number}
+              for number, point in enumerate(sweep["points"])]  # fmt: skip
+    (folder / "sweep.json").write_text(json.dumps({**sweep, "repeats": len(points), "points": points}))
+    for run in runs:
+        (run / "run.json").write_text(json.dumps({**record, "id": run.name}))
+        (run / "engine.csv").write_bytes(b"damaged\n")
+    shown = slob("show")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert f"{len(runs)} done" in shown.stdout
+    failed = {**record, "id": runs[1].name, "status": "failed"}
+    for run in runs[1:]:
+        (run / "run.json").write_text(json.dumps({**failed, "id": run.name}))
+    assert f"{runs[0] / 'engine.csv'} is damaged" in slob("show").stderr
+
+
 def test_a_page_or_a_table_is_not_written_into_a_picture(home, tmp_path):
     save(home)
     for command, hint in (("report", "--png-dir DIR"), ("export", "slob report RECORD --png-dir DIR")):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from factories.live import OPS, READS, MadeRun, run_folder
+from factories.paths import FIXTURES
+from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import MOST_UNITS, unit_for
+from openslob.analyze.timeline import of_engine
 from openslob.analyze.trace import Mark, Trace
 from openslob.errors import SlobError
 from openslob.record import arrays
-from openslob.report.tables import read_trace, tables_of
+from openslob.record.store import load
+from openslob.report import tables as module_of_tables
+from openslob.report.tables import counted, engine_course, read_trace, tables_of
 
 SESSIONS, SECONDS = 4, 40
 
@@ -158,3 +164,20 @@ def test_a_record_without_files_has_no_steps(tmp_path: Path):
         path.unlink()
     found = read_trace(made.folder, made.record)
     assert (dict(found.series), found.marks) == ({}, ())
+
+
+RECORDS = FIXTURES / "records"
+WITH_COUNTS = sorted(path.parent for path in RECORDS.rglob("engine.csv"))
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("folder", WITH_COUNTS, ids=lambda folder: str(folder.relative_to(RECORDS)))
+def test_the_course_of_the_engine_is_that_of_the_tables(folder: Path, late: bool, monkeypatch: pytest.MonkeyPatch):
+    record = load(folder)
+    kind = replace(load_kind(record), publishes_late=late)
+    monkeypatch.setattr(module_of_tables, "load_kind", lambda _: kind)
+    rows, even = counted(tables_of(folder, record), record)
+    assert record.window
+    assert engine_course(folder, record) == of_engine(
+        rows, record.window.load_start_ns, record.window.load_end_ns, even
+    )

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any
 
 from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
@@ -27,12 +26,8 @@ _FACTS = (
     "environment.data.mount_options", "environment.data.device",
 )  # fmt: skip
 # The parts of a record that have them.
-_HAVE_FACTS: dict[str, Any] = {
-    "openslob_version": True,
-    **{
-        part: {name.split(".")[1] for name in _FACTS if name.startswith(f"{part}.")}
-        for part in ("environment", "engine")
-    },
+_HAVE_FACTS = {
+    part: {name.split(".")[1] for name in _FACTS if name.startswith(f"{part}.")} for part in ("environment", "engine")
 }
 
 # The number of processes that the sessions were dealt over.
@@ -96,8 +91,12 @@ def facts(records: Sequence[RunRecord]) -> dict[str, set[ParameterValue]]:
 
 def _leaves(record: RunRecord) -> Iterator[tuple[str, ParameterValue]]:
     """Yield what a record has at the places where `_FACTS` are, by name."""
-    for part, known in record.model_dump(mode="json", include=_HAVE_FACTS).items():
-        yield from _flat(part, known)
+    yield "openslob_version", record.openslob_version
+    for part, names in _HAVE_FACTS.items():
+        known = getattr(record, part)
+        for name, value in known.items():
+            if name in names:
+                yield from _flat(f"{part}.{name}", value)
 
 
 @lru_cache(maxsize=10_000)
@@ -107,13 +106,14 @@ def _is_fact(name: str) -> bool:
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, ParameterValue]]:
     """Yield the leaves of nested mappings, with the names of their keys joined by dots."""
-    if isinstance(value, Mapping):
+    if value is None or isinstance(value, (str, int, float, bool)):
+        yield name, value
+    elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(f"{name}.{key}", inner)
-    elif value is None or isinstance(value, (str, int, float, bool)):
-        yield name, value
     else:
-        yield name, str(value)
+        # In a record that was not written yet, a list may still be a tuple.
+        yield name, str(list(value) if isinstance(value, tuple) else value)
 
 
 def in_order(values: Set[ParameterValue]) -> tuple[ParameterValue, ...]:
@@ -141,6 +141,11 @@ class Run:
         """Return the run of a record. ``given`` are parameters that a sweep set; the record's own take precedence."""
         known = {name: value for name, value in parameters_of(record).items() if value is not None}
         return cls(record, {**parameters_of(record), **(given or {}), **known}, timeline or {})
+
+    @property
+    def key(self) -> tuple[tuple[str, ParameterValue], ...]:
+        """What is the same in all runs of a point."""
+        return tuple(sorted(self.parameters.items()))
 
     @cached_property
     def facts(self) -> Mapping[str, set[ParameterValue]]:
@@ -273,7 +278,7 @@ def points(runs: Sequence[Run]) -> list[Point]:
     """Return a point for each combination of parameters, in the order of their first appearance."""
     groups: dict[tuple[tuple[str, ParameterValue], ...], list[Run]] = {}
     for run in runs:
-        groups.setdefault(tuple(sorted(run.parameters.items())), []).append(run)
+        groups.setdefault(run.key, []).append(run)
     return [_point(group) for group in groups.values()]
 
 

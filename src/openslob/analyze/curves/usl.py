@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -66,14 +67,29 @@ def fit(sessions: Sequence[int], throughput: Sequence[float]) -> Scaling | NoFit
     counts = len(set(n.tolist()))
     if counts < MIN_COUNTS:
         return NoFit(f"not enough data: {counts} session counts, and the law has 3 parameters")
-    # Imported here because the import takes a tenth of the start-up time of a command.
-    from scipy.optimize import nnls  # noqa: PLC0415
-
     columns = np.stack([np.ones_like(n), n - 1, n * (n - 1)], axis=1)
-    (inverse, serial, coherence), _ = nnls(columns * (x / n)[:, None], np.ones_like(n))
+    inverse, serial, coherence = _not_negative(columns * (x / n)[:, None], np.ones_like(n))
     if inverse <= 0:
         return NoFit("the series does not follow this law: throughput does not depend on the session count")
     return _scaling(1 / inverse, serial / inverse, coherence / inverse, n, x)
+
+
+def _not_negative(columns: np.ndarray, wanted: np.ndarray) -> list[float]:
+    """Return the factors of a few columns, none below 0, with which their sum is nearest to what is wanted.
+
+    Those that are not 0 are the plain least squares of their columns: there are few sets of them to try. The library
+    that knows this has an import that takes longer than the fits of a thousand points.
+    """
+    count = columns.shape[1]
+    best, least = [0.0] * count, float(wanted @ wanted)
+    for size in range(1, count + 1):
+        for kept in map(list, combinations(range(count), size)):
+            factors = np.linalg.lstsq(columns[:, kept], wanted, rcond=None)[0]
+            left = float(np.sum((columns[:, kept] @ factors - wanted) ** 2))
+            if factors.min() > 0 and left < least:
+                found = dict(zip(kept, factors.tolist(), strict=True))
+                best, least = [found.get(column, 0.0) for column in range(count)], left
+    return best
 
 
 def _scaling(lam: float, sigma: float, kappa: float, n: np.ndarray, x: np.ndarray) -> Scaling | NoFit:

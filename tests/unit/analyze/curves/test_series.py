@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from factories.records import Made, physical
 from factories.tables import table
+from openslob.analyze.curves import points as module_of_points
 from openslob.analyze.curves.knee import CurvePoint, TailTrend, find_knee
 from openslob.analyze.curves.points import Run, latency_of, points
 from openslob.analyze.curves.series import CACHED, PHYSICAL, label, latency_figure, parse_latency_us, point_set
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
+from openslob.analyze.statistics import Estimate, of_repeats
 from openslob.errors import UsageError
 from openslob.record.model import Figure, Holds, InstanceRow, RunRecord, Status, Verdict
 from openslob.report.set_summary import mismatch_text
@@ -220,6 +222,21 @@ def test_repeats_are_one_point_whatever_their_seed() -> None:
     assert point.record_ids == (first.id, second.id)
     assert point.metrics["block_visits_per_s"].mean == pytest.approx(95_000)
     assert point.metrics["block_visits_per_s"].half_width == pytest.approx(12.706 * 5e3, rel=1e-3)
+
+
+def test_a_figure_of_a_point_is_computed_once_and_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[float | None] = []
+
+    def estimated(values: list[float | None], starts: list[str]) -> Estimate:
+        computed.extend(values)
+        return of_repeats([value for value in values if value is not None], starts)
+
+    monkeypatch.setattr(module_of_points, "of_repeats", estimated)
+    (point,) = points([Run.of(record) for record in repeats()])
+    assert (computed, {"block_visits_per_s", "pio_read_per_s"} <= set(point.metrics)) == ([], True)
+    for _ in range(2):
+        assert point.mean("block_visits_per_s") == pytest.approx(95_000)
+    assert computed == pytest.approx([9e4, 1e5])
 
 
 def test_a_cluster_is_no_repeat_of_one_of_its_instances() -> None:
