@@ -17,6 +17,7 @@ from openslob.config.files import read_shell, target_of_services, translate
 from openslob.config.layers import Layer, known_layer, nearest
 from openslob.config.parameters import Setting
 from openslob.config.slob_toml import Section, SlobToml, read_toml, variable_of
+from openslob.disk import is_there
 from openslob.errors import UsageError
 from openslob.secrets import STARS, Target, redact_url
 from openslob.workload import PRICE
@@ -146,7 +147,7 @@ def _require_own(path: Path) -> None:
 
 
 def _same(user: Path, other: Path) -> bool:
-    return other.exists() and user.samefile(other)
+    return is_there(str(other)) and user.samefile(other)
 
 
 def _read(path: Path, environment: Mapping[str, str]) -> SlobToml:
@@ -154,6 +155,8 @@ def _read(path: Path, environment: Mapping[str, str]) -> SlobToml:
         text = path.read_bytes().decode("utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"the configuration file {path} can't be read: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{str(path)[:40]!r} is no configuration file: no file can have that name") from None
     if is_toml(path):
         return read_toml(text, str(path), path.parent)
     given = read_shell(text, str(path), environment)

@@ -130,7 +130,7 @@ class _Engine(BaseModel):
     asked: dict[str, str | Number | bool | None] | None = Field(default=None, alias="set")
     direct_io: bool | None = None
     settings: dict[str, Any] = {}
-    plans: dict[str, Any] = {}
+    plans: dict[str, str] = {}
     wait_latency: dict[str, _Latency] = {}
     attachments: list[str] = []
     unknown: dict[str, str] = {}

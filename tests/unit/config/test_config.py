@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from factories.paths import ROOT
 from factories.tables import table
+from openslob.config.configuration import read_configuration
 from openslob.config.files import read_shell
 from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import Resolution, resolve
@@ -406,3 +407,9 @@ def test_a_shell_file_that_would_take_the_memory_is_one_line(text, why):
     with pytest.raises(UsageError) as error:
         read_shell(text, "f", {})
     assert str(error.value) == why
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b"], ids=["a lone surrogate", "a zero byte"])
+def test_what_no_file_can_be_called_is_no_configuration(name):
+    with pytest.raises(UsageError, match="is no configuration file: no file can have that name"):
+        read_configuration(Path(name), {})

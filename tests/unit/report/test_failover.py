@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from openslob.record.failover import FailoverRecord
+from openslob.report.charts.failover import commit_rows
 from openslob.report.failover import failover_document
 from openslob.report.terminal import render_text
 
@@ -34,3 +35,8 @@ def test_different_reasons_stand_beside_their_copies():
 
 def test_a_copy_whose_lag_is_known_needs_no_reason():
     assert "why unknown" not in lag_of("", "")
+
+
+def test_two_rows_of_the_same_moment_are_no_step_of_the_time_line():
+    rows = [{"cycle": "1", "from_s": at, "acknowledged": "5"} for at in ("0", "0", "0.5")]
+    assert [row["value"] for row in commit_rows(rows, {"1": "cycle 1"})] == [10, 10, 10]

@@ -64,7 +64,7 @@ def _drawn(record: FailoverRecord) -> dict[str, str]:
 def commit_rows(rows: Sequence[Row], cycles: dict[str, str]) -> list[Row]:
     """Return a row for each step of the time line of these cycles, as a rate per second."""
     begins = {number: [float(row["from_s"]) for row in rows if row["cycle"] == number] for number in cycles}
-    step = min((b - a for each in begins.values() for a, b in pairwise(each)), default=0.1)
+    step = min((b - a for each in begins.values() for a, b in pairwise(each) if b > a), default=0.1)
     return [
         {
             "series": cycles[row["cycle"]],
