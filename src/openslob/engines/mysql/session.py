@@ -77,6 +77,7 @@ class MysqlSession:
         """Set the session up, run one operation of each kind to fill caches, then set the seed."""
         with reported(f"session {self._plan.number} was lost"):
             statements = read_statements(PACKAGE, "session")
+            query(self._connection, statements["memory"])
             for change in of_sessions(self._plan.settings):
                 self._set[change.name] = set_in_session(self._connection, change.name, change.value)
             for name in ("own", "isolation", "patience", "clock", "plan"):
