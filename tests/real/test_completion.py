@@ -39,7 +39,11 @@ TYPED = (
 _QUIET = 'bind "set page-completions off"; bind "set completion-query-items 0"'
 SHELLS = {
     "bash": (["--norc", "--noprofile", "-i"], f'{_QUIET}; eval "$(_SLOB_COMPLETE=source_bash slob)"'),
-    "zsh": (["-f", "-i"], 'autoload -Uz compinit; compinit -u -D; eval "$(_SLOB_COMPLETE=source_zsh slob)"'),
+    # Without the sign that stands for a missing end of line: it looks like a prompt, and comes before it.
+    "zsh": (
+        ["-f", "-i", "+o", "promptsp"],
+        'autoload -Uz compinit; compinit -u -D; eval "$(_SLOB_COMPLETE=source_zsh slob)"',
+    ),
     "fish": (["--no-config", "-i"], "_SLOB_COMPLETE=source_fish slob | source"),
 }
 LONG_S = 120
@@ -74,10 +78,14 @@ class Terminal:
         return True
 
     def settle(self):
-        """Empty the line once everything before has been done: a Ctrl-C would end a completion instead."""
+        """Empty the line once everything before has been done: a Ctrl-C would end a completion instead.
+
+        Before the next prompt the terminal itself would take what is typed, Ctrl-U too, and the shell none of it.
+        """
         self._marks += 1
         self.type(f"\x15printf '%s-%s-done\\n' mark {self._marks}\r")
-        assert self.read_until(lambda text: f"mark-{self._marks}-done" in text), self.text
+        prompt = re.compile(rf"mark-{self._marks}-done\s[\s\S]*[$#%>] ")
+        assert self.read_until(lambda text: prompt.search(text) is not None), self.text
 
     def end(self):
         os.kill(self._pid, signal.SIGKILL)
