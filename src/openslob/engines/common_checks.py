@@ -24,6 +24,12 @@ def require_own_storage(data: DataSpec, target: str) -> None:
         raise SlobError(why, "leave the tablespace out, or make it the database's default")
 
 
+def require_none(found: Iterable[Finding]) -> None:
+    """Raise SlobError for the first of these findings: what needs the target's lock would fail with any of them."""
+    for finding in found:
+        raise SlobError(finding.why, finding.advice)
+
+
 def require_no_driver(target: str, drivers: Callable[[], Sequence[str]]) -> None:
     """Raise SlobError while the driver of a run that has lost its lock is alive, unless it ends within a moment.
 

@@ -13,7 +13,7 @@ import pymysql
 
 from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
-from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_own_storage
+from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_none, require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
 from openslob.engines.mysql import checks, connection_registry, loader, manifest, trial
@@ -229,7 +229,7 @@ class MysqlEngine:
                 require_direct(connection, self.target)
                 checks.require_stored_name(connection, self.names.database)
                 override_defaults(connection)
-                checks.require_settings(connection)
+                require_none(checks.in_the_way(connection))
                 self._lock(connection)
                 self._record_holder(connection, f"{purpose} by pid {os.getpid()} on {socket.gethostname()}")
                 restored = restore_leftovers(connection, self.names)

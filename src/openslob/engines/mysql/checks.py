@@ -18,7 +18,7 @@ from openslob.engines.mysql.location import PROXY_REMEDY, why_not
 from openslob.engines.mysql.names import Names, account
 from openslob.engines.mysql.quiesce import SETTING, required_setting
 from openslob.engines.mysql.waits import are_observed
-from openslob.errors import SlobError, UsageError
+from openslob.errors import UsageError
 from openslob.workload import BlockPath, CommitMode, Workload
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
@@ -154,12 +154,6 @@ def in_the_way(connection: Connection) -> Iterator[Finding]:
             if of_server[setting] != value:
                 place, remedy = "by init_connect or a proxy", "take it out of there"
             yield Finding(name, f"{why}: {setting} is {value}, set {place}", remedy, True, by=_BY)
-
-
-def require_settings(connection: Connection) -> None:
-    """Raise SlobError when a setting is in the way of everything that needs the target's lock."""
-    for finding in in_the_way(connection):
-        raise SlobError(finding.why, finding.advice)
 
 
 def _path(workload: Workload) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from psycopg import conninfo
 
 from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
-from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_own_storage
+from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_none, require_own_storage
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work, closed_on_failure
@@ -273,7 +273,7 @@ class PostgresEngine:
             with reported(f"{self.target} can't be locked"):
                 require_sessions(connection, lambda: self.open("query"), self.target)
                 override_defaults(connection)
-                checks.require_settings(connection)
+                require_none(checks.in_the_way(connection))
                 self._lock(connection)
             yield Hold(require=LockConnection(connection, f"the lock of {self.target}").require)
 

@@ -114,12 +114,6 @@ def in_the_way(connection: Connection) -> Iterator[Finding]:
             yield Finding(name, f"{why}: {setting} is {value}, set {place}", remedy, True, by=by)
 
 
-def require_settings(connection: Connection) -> None:
-    """Raise SlobError when a setting is in the way of everything that needs the target's lock."""
-    for finding in in_the_way(connection):
-        raise SlobError(finding.why, finding.advice)
-
-
 def _superuser(database: str) -> str:
     return f"as a superuser in database {database}"
 
