@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -104,7 +104,7 @@ class PostgresEngine:
         self._patience = Patience()
         self._own_work = OwnWork()
         # Given to the server with each connection, where a time limit would end it before it can be set.
-        self._options = ""
+        self._options: frozenset[str] = frozenset()
         self._version = 0
         self.server_pid: int | None = None
         parameters = _parameters(url)
@@ -126,27 +126,29 @@ class PostgresEngine:
     def open(self, purpose: str) -> psycopg.Connection[Any]:
         """Open a connection in autocommit mode that names its purpose to the server."""
         while True:
+            # Another thread may learn of the same limit meanwhile.
+            tried = self._options
             try:
-                return self._open(purpose)
+                return self._open(purpose, tried)
             except SlobError as error:
                 option = without_limits(error.__cause__, self._version)
-                if not option or option in self._options:
+                if not option or option in tried:
                     raise
-                self._options = f"{self._options} {option}"
+                self._options |= {option}
 
-    def _open(self, purpose: str) -> psycopg.Connection[Any]:
-        connection = self._patience.connect(lambda: self._connect(purpose), lambda late: late.close())
+    def _open(self, purpose: str, options: Set[str]) -> psycopg.Connection[Any]:
+        connection = self._patience.connect(lambda: self._connect(purpose, options), lambda late: late.close())
         connection.watch = Watch(self._patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
         self._version = connection.info.server_version
         with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
             override_defaults(connection, always=purpose in _OURS)
         return connection
 
-    def _connect(self, purpose: str, timeout_s: int | None = None) -> PatientConnection:
+    def _connect(self, purpose: str, options: Set[str], timeout_s: int | None = None) -> PatientConnection:
         given = conninfo.conninfo_to_dict(self.address.reveal())
         kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
-        if self._options:
-            kept["options"] = f"{given.get('options') or os.environ.get('PGOPTIONS', '')} {self._options}"
+        if options:
+            kept["options"] = f"{given.get('options') or os.environ.get('PGOPTIONS', '')} {' '.join(sorted(options))}"
         with reported(f"can't connect to {self.target}"):
             connection = PatientConnection.connect(
                 self.address.reveal(),
@@ -168,7 +170,8 @@ class PostgresEngine:
         """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
         patience = self._patience.of_probe()
         try:
-            with patience.connect(lambda: self._connect("probe", PROBE_S), lambda late: late.close()) as connection:
+            probe = patience.connect(lambda: self._connect("probe", self._options, PROBE_S), lambda late: late.close())
+            with probe as connection:
                 connection.watch = Watch(patience, Work.SAMPLE, str)
                 with reported(f"{self.target} does not answer"):
                     override_defaults(connection, always=False)
@@ -254,7 +257,9 @@ class PostgresEngine:
 
     def ledger(self) -> PostgresLedger:
         """Return the tables of the proof. A session of a server that is away fails soon."""
-        return PostgresLedger(self.target, self.names, self.open, lambda purpose: self._connect(purpose, PROBE_S))
+        return PostgresLedger(
+            self.target, self.names, self.open, lambda purpose: self._connect(purpose, self._options, PROBE_S)
+        )
 
     @contextmanager
     def known_settings(self) -> Iterator[SessionSettings]:
@@ -302,7 +307,7 @@ class PostgresEngine:
         """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self._patience.require()
-        return PostgresSession(self._connect(f"run/{plan.tag}"), self.names, plan)
+        return PostgresSession(self._connect(f"run/{plan.tag}", self._options), self.names, plan)
 
     def open_counters(self, scope: Scope = Scope.TEST) -> PostgresCounters:
         """Connect the counter sampler."""
