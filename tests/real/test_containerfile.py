@@ -9,12 +9,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import hatchling
 import pytest
 
-from factories.paths import ROOT
+from factories.paths import ROOT, SOURCE
 from openslob import __version__
 
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
@@ -68,6 +69,7 @@ def offline() -> dict[str, str]:
         "PIP_NO_INDEX": "1",
         "PIP_NO_DEPS": "1",
         "PIP_NO_BUILD_ISOLATION": "0",  # pip reads "no" of a "no"
+        "PIP_NO_COMPILE": "0",  # and here: what is not run is not compiled
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_CONFIG_FILE": os.devnull,
     }
@@ -79,17 +81,38 @@ def run(command: list[str], cwd: Path) -> str:
     return done.stdout
 
 
-def test_the_package_is_built_from_the_files_that_are_copied(tmp_path):
+def copied(root: Path) -> None:
+    """All that the build stage copies from the project, at its places below ``root``."""
+    for word, rest in stages()[0]:
+        if word == "COPY":
+            copy(rest, root)
+
+
+def test_the_files_that_are_copied_make_the_whole_package(tmp_path):
+    copied(tmp_path)
+    source = tmp_path / "source"
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        names = set(packed.namelist())
+    assert names >= {f"openslob/{path.relative_to(SOURCE)}" for path in SOURCE.rglob("*.py")}
+    assert names >= {f"openslob/{path.relative_to(ROOT)}" for path in (ROOT / "docs").glob("*.md")}
+
+
+# Two environments are made, each with pip in it.
+@pytest.mark.nightly
+def test_the_build_stage_installs_a_program_that_runs(tmp_path):
     pytest.importorskip("ensurepip", reason="Python makes no environments with pip here: apt-get install python3-venv")
     build, last = stages()
     root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
     elsewhere.mkdir()
-    done = []
-    for word, rest in build:
-        if word == "COPY":
-            copy(rest, root)
-        elif word == "RUN" and not rest.startswith(PACKAGES):
-            done.append(run(["bash", "-ec", inside(rest, root)], elsewhere))
+    copied(root)
+    done = [
+        run(["bash", "-ec", inside(rest, root)], elsewhere)
+        for word, rest in build
+        if word == "RUN" and not rest.startswith(PACKAGES)
+    ]
     assert "Successfully installed" in done[-1]
     (taken,) = [rest.split()[1:] for word, rest in last if word == "COPY" and rest.startswith("--from=build ")]
     assert taken[0] == taken[1], "a virtual environment does not work elsewhere"

@@ -52,7 +52,9 @@ def installed(wheel, tmp_path_factory) -> Path:
     venv.create(place, symlinks=True)
     (packages,) = place.glob("lib/python*/site-packages")
     pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python"), "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True, env=clean())
+    subprocess.run(
+        [*pip, "install", "--quiet", "--no-compile", "--no-deps", "--no-index", str(wheel)], check=True, env=clean()
+    )
     (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return place / "bin"
 

@@ -76,7 +76,8 @@ def one_driver(place, scheme, security=None, options=()):
     with ExitStack() as stack:
         at = ("--host", f"{scheme}://127.0.0.1", "--port", "0", "--scheduler-file", where)
         leader = stack.enter_context(program_of_dask(place, "scheduler", *at, *options))
-        while not where.exists():
+        # It is there before it is written.
+        while not (where.exists() and where.read_text().rstrip().endswith("}")):
             assert leader.poll() is None, (place / "scheduler.log").read_text()
             time.sleep(0.05)
         address = json.loads(where.read_text())["address"]

@@ -12,6 +12,8 @@ import pytest
 
 from factories.paths import ROOT
 
+# To build it takes as long as fifty tests; tests/unit/project/test_docs.py looks at the links of the pages themselves.
+pytestmark = pytest.mark.nightly
 # Attributes with which a page loads something by itself; the `href` of a plain link is for the reader to follow.
 LOADS = {"img": "src", "script": "src", "iframe": "src", "link": "href", "source": "srcset", "object": "data"}
 # Links of the head that name this page or its neighbours and load nothing.

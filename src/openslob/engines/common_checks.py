@@ -14,6 +14,8 @@ from openslob.workload import DataSpec, Workload
 OWN_CONNECTIONS = 5
 # The server notices that the driver of a run has ended, and releases what it held: soon, not at once.
 LOCK_PATIENCE_S = 3.0
+# A session that is ended rolls back first, and a busy server does it later than it says so.
+_END_PATIENCE_S = 5.0
 
 
 def require_own_storage(data: DataSpec, target: str) -> None:
@@ -42,6 +44,13 @@ def require_no_driver(target: str, drivers: Callable[[], Sequence[str]]) -> None
             why = f"another run is in progress in {target}, although it lost its lock (see {found[0]})"
             raise SlobError(why, "wait for it to end, or stop it")
         time.sleep(LOCK_PATIENCE_S / 20)
+
+
+def await_ended(sessions_left: Callable[[], int]) -> None:
+    """Wait until the server has ended the sessions that it was asked to end, for some seconds at the most."""
+    deadline = time.monotonic() + _END_PATIENCE_S
+    while sessions_left() and time.monotonic() < deadline:
+        time.sleep(_END_PATIENCE_S / 100)
 
 
 @dataclass(frozen=True)

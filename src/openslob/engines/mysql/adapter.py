@@ -13,7 +13,13 @@ import pymysql
 
 from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
-from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_none, require_own_storage
+from openslob.engines.common_checks import (
+    LOCK_PATIENCE_S,
+    await_ended,
+    require_no_driver,
+    require_none,
+    require_own_storage,
+)
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
 from openslob.engines.mysql import checks, connection_registry, loader, manifest, trial
@@ -322,6 +328,8 @@ class MysqlEngine:
                 # The session may have ended by itself meanwhile.
                 with suppress(pymysql.err.OperationalError, pymysql.err.InternalError):
                     query(connection, "KILL CONNECTION %(number)s", {"number": number})
+        if numbers:
+            await_ended(self.sessions_left)
         return len(numbers)
 
     def _drivers(self, connection: Connection) -> list[str]:

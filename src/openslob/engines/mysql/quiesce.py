@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pymysql
 
@@ -22,6 +22,8 @@ _VALUES: Mapping[CommitMode, int] = {CommitMode.WAIT: 1, CommitMode.NOWAIT: 0}
 
 # Enough for some GB on a slow disk. After that the run begins anyway, and reports the pages that are left.
 _FLUSH_LIMIT_S = 60.0
+# A server that others write to never gets clean: to wait on for that would change nothing.
+_NO_FEWER_S = 5.0
 _POLL_EVERY_S = 0.05
 # While this is 0, the server writes all dirty pages as fast as it can.
 _DIRTY_SETTING = "innodb_max_dirty_pages_pct"
@@ -76,18 +78,29 @@ def _flush(connection: Connection, override: GlobalSettingsOverride, patience: P
     except SlobError as error:
         return f"dirty pages were not written out: {error.what}"
     try:
-        return _wait_until_clean(connection, patience)
+        return wait_until_clean(lambda: _dirty_pages(connection), patience.check)
     finally:
         override.restore()
 
 
-def _wait_until_clean(connection: Connection, patience: Patience) -> str:
-    began = time.monotonic()
-    while (dirty := _dirty_pages(connection)) > _FEW_PAGES:
-        patience.check(began)
-        if time.monotonic() > began + _FLUSH_LIMIT_S:
+def wait_until_clean(count_dirty: Callable[[], int], check: Callable[[float], None]) -> str:
+    """Wait while there are dirty pages and they get fewer, and return what came of it.
+
+    ``check`` gets the moment when the wait began, and raises when it must end.
+    """
+    began = fewest_at = time.monotonic()
+    fewest = dirty = count_dirty()
+    while dirty > _FEW_PAGES:
+        check(began)
+        now = time.monotonic()
+        if dirty < fewest:
+            fewest, fewest_at = dirty, now
+        if now > fewest_at + _NO_FEWER_S:
+            return f"{dirty:,} dirty pages were left: they did not get fewer for {_NO_FEWER_S:.0f} s"
+        if now > began + _FLUSH_LIMIT_S:
             return f"{dirty:,} dirty pages were left after {_FLUSH_LIMIT_S:.0f} s"
         time.sleep(_POLL_EVERY_S)
+        dirty = count_dirty()
     return "dirty pages were written out"
 
 

@@ -16,7 +16,13 @@ from psycopg import conninfo
 
 from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
-from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver, require_none, require_own_storage
+from openslob.engines.common_checks import (
+    LOCK_PATIENCE_S,
+    await_ended,
+    require_no_driver,
+    require_none,
+    require_own_storage,
+)
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work, closed_on_failure
@@ -72,8 +78,6 @@ _WORK = {
 # Connections that are never used through a pooler which shares its connections: such a one is not given settings. A
 # session sets its own.
 _OURS = frozenset({*_WORK, "install", "release", "heartbeat", STOP})
-# A session that is ended rolls back first.
-END_PATIENCE_S = 5.0
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
 LOCK_KEY = int.from_bytes(b"openslob", "big", signed=True)
 
@@ -341,9 +345,7 @@ class PostgresEngine:
         with self.open("release") as connection, reported("sessions of an earlier run can't be ended"):
             for pid, _ in sessions:
                 connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
-        deadline = time.monotonic() + END_PATIENCE_S
-        while self.sessions_left() and time.monotonic() < deadline:
-            time.sleep(END_PATIENCE_S / 100)
+        await_ended(self.sessions_left)
         return len(sessions)
 
     def _drivers(self) -> list[str]:
