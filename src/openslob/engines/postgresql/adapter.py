@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import conninfo
@@ -62,6 +62,7 @@ APPLICATION = "slob"
 SESSIONS = f"{APPLICATION}/run/%"
 STOP = "stop"
 CONNECT_TIMEOUT_S = 10
+_Made = TypeVar("_Made")
 _OTHER_ROLE = f"use another role, or one that may use the schema {DEFAULT_SCHEMA}"
 # A connection that is idle for the whole run, as that of the lock, must outlive firewalls that forget idle ones; the
 # end of a host that vanished must be noticed. In s.
@@ -129,11 +130,15 @@ class PostgresEngine:
 
     def open(self, purpose: str) -> psycopg.Connection[Any]:
         """Open a connection in autocommit mode that names its purpose to the server."""
+        return self._lift_limits(lambda lifted: self._open(purpose, lifted))
+
+    def _lift_limits(self, connect: Callable[[Set[str]], _Made]) -> _Made:
+        """Connect, again without each time limit of the role that ended the connection before it could be set."""
         while True:
             # Another thread may learn of the same limit meanwhile.
             tried = self._options
             try:
-                return self._open(purpose, tried)
+                return connect(tried)
             except SlobError as error:
                 option = without_limits(error.__cause__, self._version)
                 if not option or option in tried:
@@ -311,7 +316,14 @@ class PostgresEngine:
         """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self._patience.require()
-        return PostgresSession(self._connect(f"run/{plan.tag}", self._options), self.names, plan)
+        return self._lift_limits(lambda lifted: PostgresSession(self._connect_session(plan, lifted), self.names, plan))
+
+    def _connect_session(self, plan: SessionPlan, lifted: Set[str]) -> PatientConnection:
+        connection = self._connect(f"run/{plan.tag}", lifted)
+        with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
+            # It is idle until it gets ready, and a limit would end it then.
+            override_defaults(connection)
+        return connection
 
     def open_counters(self, scope: Scope = Scope.TEST) -> PostgresCounters:
         """Connect the counter sampler."""

@@ -8,7 +8,10 @@ import psycopg
 import pytest
 
 from openslob.engines.postgresql import adapter
+from openslob.engines.postgresql.names import Names
 from openslob.errors import SlobError
+from openslob.run.plan import session_plans
+from openslob.workload import Workload
 
 ENDED = "terminating connection due to idle-session timeout"
 
@@ -18,45 +21,62 @@ class Connection:
 
     info = SimpleNamespace(server_version=180000, backend_pid=1)
 
-    def __init__(self, both, options):
-        self._both = both
+    def __init__(self, before_the_end, options):
+        self._before_the_end = before_the_end
         self._options = options
 
     def execute(self, _statement, _values=None):
         if "idle_session_timeout=0" not in self._options:
-            self._both.wait(timeout=60)
+            self._before_the_end()
             raise psycopg.errors.IdleSessionTimeout(ENDED)
 
     def close(self):
-        self._both = None
+        self._options = ""
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The options of each connection that an engine opens; `server` makes it a server's."""
+    options_given = []
+
+    def server(connect):
+        def connect_to_it(_url, options="", **_):
+            options_given.append(options)
+            return connect(options)
+
+        monkeypatch.setattr(adapter, "PatientConnection", SimpleNamespace(connect=connect_to_it))
+        return adapter.PostgresEngine("postgresql:///slob?host=/tmp")
+
+    return SimpleNamespace(server=server, options=options_given)
 
 
 @pytest.mark.parametrize("others", [1, 2, 4])
-def test_threads_that_learn_of_a_limit_at_the_same_time_all_connect(monkeypatch, others):
-    both = Barrier(others)
-    opened = []
-
-    def connect(_url, options="", **_):
-        opened.append(options)
-        return Connection(both, options)
-
-    monkeypatch.setattr(adapter, "PatientConnection", SimpleNamespace(connect=connect))
-    engine = adapter.PostgresEngine("postgresql:///slob?host=/tmp")
+def test_threads_that_learn_of_a_limit_at_the_same_time_all_connect(opened, others):
+    together = Barrier(others)
+    engine = opened.server(lambda options: Connection(lambda: together.wait(timeout=60), options))
     with ThreadPoolExecutor(others) as threads:
         made = list(threads.map(lambda _: engine.open("load"), range(others)))
     assert len(made) == others
-    assert [bool(options) for options in opened] == [False] * others + [True] * others
+    assert [bool(options) for options in opened.options] == [False] * others + [True] * others
 
 
-def test_a_limit_that_stays_is_said_once_and_not_tried_for_ever(monkeypatch):
-    alone = Barrier(1)
-    opened = []
-
-    def connect(_url, options="", **_):
-        opened.append(options)
-        return Connection(alone, "")
-
-    monkeypatch.setattr(adapter, "PatientConnection", SimpleNamespace(connect=connect))
+def test_a_limit_that_stays_is_said_once_and_not_tried_for_ever(opened):
+    engine = opened.server(lambda _: Connection(lambda: None, ""))
     with pytest.raises(SlobError, match="idle-session timeout"):
-        adapter.PostgresEngine("postgresql:///slob?host=/tmp").open("load")
-    assert len(opened) == 2
+        engine.open("load")
+    assert len(opened.options) == 2
+
+
+def test_a_session_of_the_work_loop_connects_whatever_ends_it_and_does_not_stay_idle(opened, monkeypatch):
+    monkeypatch.setattr(adapter, "PostgresSession", lambda connection, *_: connection)
+
+    def connect(options):
+        if "transaction_timeout=0" not in options:
+            raise psycopg.OperationalError("FATAL:  terminating connection due to transaction timeout")
+        return Connection(lambda: None, options)
+
+    engine = opened.server(connect)
+    engine.names = Names("slob")
+    engine.open_session(session_plans(Workload(schemas=1), 8192, "test")[0])
+    idle, transaction = "-c idle_session_timeout=0", "-c transaction_timeout=0"
+    assert [options.strip() for options in opened.options] == ["", transaction, f"{idle} {transaction}"]
