@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from openslob.analyze.verdicts.outcome import fails, holds, holds_or_fails, unknown
+from openslob.analyze.outcome import fails, holds, holds_or_fails, unknown
 from openslob.record.crash import CrashControl, CrashCycle, CrashKind
 from openslob.record.model import Figure, Verdict
 

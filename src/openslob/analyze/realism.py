@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import pairwise
 from statistics import median
 
-from openslob.analyze.verdicts.outcome import count, fails, holds, unknown
+from openslob.analyze.outcome import count, fails, holds, unknown
 from openslob.record.model import Verdict
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.units import MICROS

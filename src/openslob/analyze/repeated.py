@@ -9,7 +9,7 @@ import numpy as np
 
 from openslob.analyze.change_points import LEAST_PART, change_points
 from openslob.analyze.history import figure_of
-from openslob.analyze.verdicts.outcome import counted, fails, holds, holds_or_fails, unknown
+from openslob.analyze.outcome import counted, fails, holds, holds_or_fails, unknown
 from openslob.record.model import Figure, RunRecord, Verdict
 from openslob.record.repeated import RepeatedRecord, RepeatedTime, TimeState
 

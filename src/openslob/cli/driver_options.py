@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from openslob.analyze.verdicts.outcome import counted
+from openslob.analyze.outcome import counted
 from openslob.cli.console import notify
 from openslob.errors import UsageError
 from openslob.fleet import hired as hired_fleet

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from openslob.analyze.lab import NAMES
-from openslob.analyze.verdicts.outcome import counted
+from openslob.analyze.outcome import counted
 from openslob.cli.common_options import (
     DURATION,
     RECORD_JSON,

@@ -5,27 +5,24 @@ Nothing here wakes up by itself while a window is measured: what is shown is dra
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as ProgressBar
-from rich.progress_bar import ProgressBar as Bar
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from openslob.cli.console import remark, takes_message
 from openslob.cli.output import OUTPUT
 from openslob.cli.screen import VIEWER
 from openslob.engines.facts import LoadProgress
-from openslob.report.format import MISSING, micros, number, shortened
+from openslob.report.format import MISSING, micros, number
 from openslob.run.progress import Amounts, Progress, Rates, rates_between
 from openslob.units import format_bytes, format_duration
+
+if TYPE_CHECKING:
+    from openslob.cli.bars import LoadBar, RunBar
 
 # The phase of a run in which it has no record yet that a live screen could show.
 _BEFORE_THE_RECORD = "check"
@@ -55,14 +52,11 @@ class LiveLine:
         self._begun = time.monotonic()
         self._lines = None if every_s is None else RateLines(label, every_s)
         self._terminal = _is_terminal() and not OUTPUT.quiet
-        # Other messages are printed only after `clear`, so neither stream needs to be redirected.
-        self._live = Live(
-            console=_console(),
-            auto_refresh=False,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        self._bar: RunBar | None = None
+        if self._terminal and self._lines is None:
+            from openslob.cli.bars import RunBar  # noqa: PLC0415 - rich takes a moment, and few runs have a bar
+
+            self._bar = RunBar()
         self._shown_at = 0.0
         # Readings of the window come after its end as well: then it does not begin again.
         self._phases: set[str] = set()
@@ -78,8 +72,8 @@ class LiveLine:
             return
         if self._lines:
             self._lines(progress)
-        elif self._terminal:
-            self._redraw(progress)
+        elif self._bar:
+            self._bar.draw(f"{self._label}{self._time_left()}" if self._label else "", progress)
         elif progress.phase not in self._phases or time.monotonic() - self._shown_at >= _interval_s(progress):
             _say(f"{self._heading()}{describe(progress)}")
             self._shown_at = time.monotonic()
@@ -87,7 +81,8 @@ class LiveLine:
 
     def clear(self) -> None:
         """Remove the bar, so that later output begins on an empty line."""
-        self._live.stop()
+        if self._bar:
+            self._bar.stop()
 
     def _heading(self) -> str:
         return f"{self._label}{self._time_left()}: " if self._label else ""
@@ -97,15 +92,6 @@ class LiveLine:
         if self._left_s is None:
             return ""
         return f", {format_duration(max(0.0, self._left_s - (time.monotonic() - self._begun)))} left"
-
-    def _redraw(self, progress: Progress) -> None:
-        console = self._live.console
-        if not self._live.is_started:
-            self._live.start()
-            # A driver that is killed can't show the cursor again, so it stays visible.
-            console.show_cursor(True)
-        heading = f"{self._label}{self._time_left()}" if self._label else ""
-        self._live.update(screen(heading, progress, console.width - 1), refresh=True)
 
 
 class RateLines:
@@ -156,44 +142,6 @@ def _interval_s(progress: Progress) -> float:
     return next((each for each in RUN_INTERVALS_S if length_s <= each * _MOST_LINES), RUN_INTERVALS_S[-1])
 
 
-def screen(heading: str, progress: Progress, width: int) -> RenderableType:
-    """Return the live display, at most ``width`` columns wide: heading, bar with time left, and rates."""
-    lines: list[RenderableType] = [Text(shortened(heading, width), no_wrap=True)] if heading else []
-    lines.append(_bar(progress, width))
-    if progress.rates:
-        lines.append(_rates(progress, width))
-    return Group(*lines)
-
-
-def _bar(progress: Progress, width: int) -> RenderableType:
-    done, total, text = progress.elapsed_s, progress.total_s, ""
-    if progress.done is not None:
-        done, total = progress.done, progress.total
-        text = f"{done:,.0f} of {total:,} {progress.unit}"
-    elif total:
-        text = f"{done:.0f} of {total:.0f} s, {format_duration(max(0.0, total - done))} left"
-    elif done:
-        text = f"{done:.0f} s"
-    room = width - len(progress.phase) - len(text) - 4
-    if not total or room < 5:
-        return Text(shortened(f"{progress.phase}  {text}".rstrip(), width), no_wrap=True)
-    line = Table.grid(padding=(0, 2, 0, 0))
-    line.add_row(progress.phase, Bar(total=total, completed=min(done, total), width=room), text)
-    return line
-
-
-def _rates(progress: Progress, width: int) -> RenderableType:
-    """Return the rates in as many lines as they need."""
-    texts = rate_texts(progress.rates, progress.wanted_per_s) if progress.rates else []
-    if progress.server_cpu is not None:
-        texts.append(f"server CPU {progress.server_cpu:.2f}")
-    lines = [""]
-    for text in texts:
-        joined = f"{lines[-1]} · {text}" if lines[-1] else text
-        lines = [*lines[:-1], joined] if len(joined) <= width else [*lines, text]
-    return Text("\n".join(shortened(line, width) for line in lines), no_wrap=True)
-
-
 def rate_texts(rates: Rates, wanted_per_s: float | None = None) -> list[str]:
     """Return reads, visits and commits per second, and the 99th percentile of the operations; a dash for unknown."""
     planned = [] if wanted_per_s is None else [f"{rates.ops:,.0f} of {wanted_per_s:,.0f} ops/s"]
@@ -214,33 +162,29 @@ class LoadView:
         self._begun: float | None = None
         self._shown_at = 0.0
         self._phase = ""
-        self._bar = ProgressBar(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[state]}"),
-            console=_console(),
-            transient=True,
-            refresh_per_second=2,
-            disable=not self._terminal,
-        )
-        self._task = self._bar.add_task("loading", total=None, state="")
+        self._bar: LoadBar | None = None
+        if self._terminal:
+            from openslob.cli.bars import LoadBar  # noqa: PLC0415 - as above
+
+            self._bar = LoadBar()
 
     def __enter__(self) -> LoadView:
-        self._bar.start()
+        if self._bar:
+            self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if self._bar:
+            self._bar.stop()
 
     def __call__(self, progress: LoadProgress) -> None:
         """Show how far the load is."""
         rate = self._rate(progress)
-        if self._terminal:
+        if self._bar:
             done, total = progress.blocks_done, progress.blocks_total
             size = f"{format_bytes(done * self._block_size)} of {format_bytes(total * self._block_size)}"
-            phase = shortened(progress.phase, self._bar.console.width // 3)
             state = "  ".join(filter(None, (size, rate, self._left(progress))))
-            self._bar.update(self._task, completed=done, total=total, description=phase, state=state)
+            self._bar.draw(progress.phase, done, total, state)
         elif progress.phase != self._phase or time.monotonic() - self._shown_at >= LOAD_INTERVAL_S:
             self._shown_at = time.monotonic()
             _say(self._line(progress, rate))
@@ -270,10 +214,12 @@ class LoadView:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on a terminal that something goes on whose length is not known, such as the start of a server."""
-    shown = _is_terminal() and not OUTPUT.quiet and not VIEWER.say(what)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with ProgressBar(*columns, console=_console(), transient=True, refresh_per_second=4, disable=not shown) as bar:
-        bar.add_task(shortened(what, max(10, bar.console.width - 14)), total=None)
+    if not _is_terminal() or OUTPUT.quiet or VIEWER.say(what):
+        yield
+        return
+    from openslob.cli.bars import spinner  # noqa: PLC0415 - as above
+
+    with spinner(what):
         yield
 
 
@@ -296,11 +242,6 @@ def _say(text: str) -> None:
         remark(text)
 
 
-def _console() -> Console:
-    """Return the console on stderr: the width that COLUMNS says, and colours only as the user wants them."""
-    return Console(stderr=True, force_terminal=_is_terminal(), no_color=not OUTPUT.is_coloured(sys.stderr))
-
-
 def _is_terminal() -> bool:
     """Whether stderr is a terminal on which a line can be redrawn."""
-    return sys.stderr.isatty() and not Console(stderr=True, force_terminal=True).is_dumb_terminal
+    return sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")

@@ -10,11 +10,11 @@ from openslob.analyze.causes import episodes
 from openslob.analyze.level import find_cap
 from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.analyze.measure import Until, measure
+from openslob.analyze.outcome import unknown
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.trace import trace_of
 from openslob.analyze.verdicts import environment, server, validity
 from openslob.analyze.verdicts.course import no_stalls
-from openslob.analyze.verdicts.outcome import unknown
 from openslob.measurement import Measurement
 from openslob.record.model import RunRecord, Verdict
 from openslob.record.raw_csv import Happening

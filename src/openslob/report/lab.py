@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openslob.analyze.lab import P99, PER_CPU, RATE, differing
-from openslob.analyze.verdicts.outcome import counted
+from openslob.analyze.outcome import counted
 from openslob.record.lab import LAB_FILE, LabArm, LabLoad, LabRatio, LabRecord
 from openslob.report.document import (
     Answer,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from openslob.analyze.verdicts.outcome import counted
+from openslob.analyze.outcome import counted
 from openslob.record.crash import CrashRecord
 from openslob.record.endurance import EnduranceRecord
 from openslob.record.failover import FailoverRecord

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 
-from openslob.analyze.verdicts.outcome import holds_or_fails, unknown
+from openslob.analyze.outcome import holds_or_fails, unknown
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status, Verdict
 from openslob.record.storage import StorageRecord, StorageStep

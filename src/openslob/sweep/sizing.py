@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from openslob.analyze.outcome import counted
 from openslob.analyze.steady_state import MIN_STEADY_POINTS
-from openslob.analyze.verdicts.outcome import counted
 from openslob.config.grid import Grid
 from openslob.config.loaded import LOADED
 from openslob.config.resolve import DEFAULT

@@ -17,8 +17,9 @@ from rich.console import Console
 
 from factories.tables import table
 from openslob.cli import progress as progress_module
+from openslob.cli.bars import screen
 from openslob.cli.output import OUTPUT
-from openslob.cli.progress import LiveLine, LoadView, screen
+from openslob.cli.progress import LiveLine, LoadView
 from openslob.engines.facts import LoadProgress
 from openslob.histogram import bucket_of
 from openslob.run.progress import Amounts, Progress, Rates

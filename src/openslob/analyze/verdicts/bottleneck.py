@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from openslob.analyze.other_sessions import BESIDE, worked
+from openslob.analyze.outcome import Shown, fails, holds, unknown, unknown_because
 from openslob.analyze.verdicts.course import are_idle, idle_shares_pct
 from openslob.analyze.verdicts.environment import quota_figures, quota_says
 from openslob.analyze.verdicts.level import cap_in_words
 from openslob.analyze.verdicts.mode import is_reached
-from openslob.analyze.verdicts.outcome import Shown, fails, holds, unknown, unknown_because
 from openslob.measurement import Measurement, WaitClass
 from openslob.metrics.quantity import Quantity, device, engine, engine_host_cpu_s, host, host_cpu_left_pct, total
 from openslob.metrics.waits import db_time_shares

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openslob.analyze.verdicts.outcome import Shown, counted, fails, holds, holds_or_fails, unknown
+from openslob.analyze.outcome import Shown, counted, fails, holds, holds_or_fails, unknown
 from openslob.measurement import Measurement
 from openslob.metrics.quantity import NO_LOAD, total
 from openslob.record.model import Verdict

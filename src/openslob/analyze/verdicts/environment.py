@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from openslob.analyze.outcome import count, counted, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.analyze.steady_state import (
     MAX_DRIFT_PCT,
     MAX_SPREAD_PCT,
@@ -13,7 +14,6 @@ from openslob.analyze.steady_state import (
     spread,
     steady_since,
 )
-from openslob.analyze.verdicts.outcome import count, counted, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.drivers import DriverUse
 from openslob.histogram import PERCENTILES, Histogram
 from openslob.measurement import Measurement, Observed

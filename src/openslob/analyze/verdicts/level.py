@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openslob.analyze.verdicts.outcome import Shown, count, fails, holds, unknown
+from openslob.analyze.outcome import Shown, count, fails, holds, unknown
 from openslob.caps import Cap, CapSearch, Level
 from openslob.measurement import Measurement, Observed
 from openslob.record.model import Verdict

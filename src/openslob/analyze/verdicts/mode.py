@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from openslob.analyze.verdicts.outcome import Shown, count, counted, holds_or_fails, unknown, unknown_because
+from openslob.analyze.outcome import Shown, count, counted, holds_or_fails, unknown, unknown_because
 from openslob.analyze.verdicts.validity import reads_reached_device
 from openslob.measurement import Measurement
 from openslob.metrics.computation import begun_pct

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openslob.analyze.other_sessions import worked
-from openslob.analyze.verdicts.outcome import Shown, fails, holds, unknown
+from openslob.analyze.outcome import Shown, fails, holds, unknown
 from openslob.measurement import Measurement
 from openslob.record.model import Verdict
 from openslob.references import ServerReport

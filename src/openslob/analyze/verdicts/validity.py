@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openslob.analyze.curves.ceiling import rate_at
 from openslob.analyze.other_sessions import worked
-from openslob.analyze.verdicts.outcome import (
+from openslob.analyze.outcome import (
     Shown,
     count,
     counted,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from openslob.analyze.verdicts.outcome import fails, holds, holds_or_fails, unknown
+from openslob.analyze.outcome import fails, holds, holds_or_fails, unknown
 from openslob.durability.failover.outage import LEVEL_SHARE, MEAN_OVER_S
 from openslob.record.failover import FailoverCycle
 from openslob.record.model import Figure, Verdict

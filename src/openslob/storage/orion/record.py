@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from openslob.analyze.verdicts.outcome import count, holds_or_fails, unknown
+from openslob.analyze.outcome import count, holds_or_fails, unknown
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Verdict
 from openslob.record.storage import StorageLoad, StorageStep
