@@ -18,11 +18,8 @@ from openslob.method import OpKind
 from openslob.metrics import summary
 from openslob.metrics.quantity import ENGINE_SPAN, Quantity, host, why_no_cpu, window_differences_pct
 from openslob.metrics.waits import histogram_of, top_events
-from openslob.record.model import EpisodeRow, InstanceRow, RecordKind, RunRecord, Status, WindowRecord
+from openslob.record.model import MOST_EPISODES, EpisodeRow, InstanceRow, RecordKind, RunRecord, Status, WindowRecord
 from openslob.units import NANOS
-
-# A load of days may have thousands: they are not all worth reading, and a record is read whole.
-MOST_EPISODES = 200
 
 
 def build_record(

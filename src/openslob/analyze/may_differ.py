@@ -6,8 +6,9 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from openslob.analyze.compare import Mismatch
-from openslob.analyze.curves.points import SET, Run, facts
+from openslob.analyze.curves.points import Run, facts
 from openslob.errors import UsageError
+from openslob.record.model import SET
 
 _SETTINGS = "engine.settings"
 

@@ -15,8 +15,6 @@ from openslob.errors import UsageError
 from openslob.interrupt import Interrupt
 from openslob.record import finding, storage
 from openslob.record.storage import StorageRecord
-from openslob.storage.fio import Fio
-from openslob.versus.ceiling import Ceilings
 
 MEASURE = "measure"
 
@@ -46,6 +44,9 @@ def ceiling_source(
 ) -> Callable[[Engine], StorageRecord | None]:
     """Return a function from an engine to its ceiling: the named record, a new measurement, or None."""
     if name == MEASURE:
+        from openslob.storage.fio import Fio  # noqa: PLC0415 - few runs measure storage first
+        from openslob.versus.ceiling import Ceilings  # noqa: PLC0415
+
         return Ceilings(sessions, Fio.find(interrupt.stop), results, notify)
     record = load_ceiling(name, results) if name else None
     return lambda _: record

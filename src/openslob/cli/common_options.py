@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,12 @@ from openslob import places, rehearsal
 from openslob.cli.completion import verdicts
 from openslob.cli.console import notify
 from openslob.errors import UsageError, VerdictError
-from openslob.record import finding
-from openslob.record.model import Holds, Verdict
 from openslob.storage.job import IoEngine
 from openslob.units import MIB, format_duration, parse_bytes, parse_duration
+
+if TYPE_CHECKING:
+    from openslob.record.finding import Kind
+    from openslob.record.model import Verdict
 
 # Smallest unit of direct I/O, in bytes.
 SECTOR = 512
@@ -87,8 +89,10 @@ def default_results() -> Path:
 
     A message says how to see the records of `FORMER_RESULTS`, if there are any.
     """
+    from openslob.record.finding import has_records  # noqa: PLC0415 - not every command with these options has records
+
     place = places.results()
-    if FORMER_RESULTS.absolute() != place and finding.has_records(FORMER_RESULTS):
+    if FORMER_RESULTS.absolute() != place and has_records(FORMER_RESULTS):
         notify(
             f"records are in {place} now; there are some in ./{FORMER_RESULTS} too: --results {FORMER_RESULTS} "
             f"(or SLOB_RESULTS={FORMER_RESULTS}) uses those"
@@ -130,10 +134,12 @@ MEASUREMENT_NAME = Annotated[
 ]
 
 
-def refuse_price(price: str | None, kind: finding.Kind) -> None:
+def refuse_price(price: str | None, kind: Kind) -> None:
     """Raise UsageError for a price of a record that has no figures of cost."""
     if price:
-        raise UsageError(f"--price is for runs and sweeps, and this is {finding.with_article(kind)}", "leave it out")
+        from openslob.record.finding import with_article  # noqa: PLC0415 - as above
+
+        raise UsageError(f"--price is for runs and sweeps, and this is {with_article(kind)}", "leave it out")
 
 
 def require_known(required: Sequence[str], known: Sequence[str]) -> None:
@@ -145,6 +151,8 @@ def require_known(required: Sequence[str], known: Sequence[str]) -> None:
 
 def require_verdicts(verdicts: Sequence[Verdict], required: Sequence[str]) -> None:
     """Raise VerdictError (exit code 3) unless every required verdict holds; UsageError for an unknown one."""
+    from openslob.record.model import Holds  # noqa: PLC0415 - as above
+
     by_name = {verdict.name: verdict for verdict in verdicts}
     require_known(required, list(by_name))
     for name in required:

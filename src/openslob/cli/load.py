@@ -23,7 +23,6 @@ from openslob.engines.facts import LoadResult
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.patience import Patience
 from openslob.interrupt import Interrupt
-from openslob.run import loading
 from openslob.units import format_bytes
 from openslob.workload import Workload
 
@@ -54,6 +53,8 @@ def announced(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpe
 
 
 def _load(engine: Engine, server: ManagedServer | None, workload: Workload, interrupt: Interrupt) -> LoadResult:
+    from openslob.run import loading  # noqa: PLC0415 - help and completions do without
+
     engine.follow(Patience(interrupt, notify))
     _tell_what_is_replaced(engine, workload)
     with LoadView(engine.facts().block_size) as view:
@@ -61,7 +62,9 @@ def _load(engine: Engine, server: ManagedServer | None, workload: Workload, inte
 
 
 def _tell_what_is_replaced(engine: Engine, workload: Workload) -> None:
-    facts, present = engine.facts(), loading.loaded(engine)
+    from openslob.run.loading import loaded  # noqa: PLC0415 - as above
+
+    facts, present = engine.facts(), loaded(engine)
     asked = workload.data(facts.block_size, facts.tablespace)
     # On one that takes no writes nothing is replaced: the load is refused.
     if present and present[0] != asked and not facts.read_only:

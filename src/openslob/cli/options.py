@@ -21,7 +21,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -47,11 +47,12 @@ from openslob.config.resolve import DEFAULT, resolve
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.errors import UsageError
-from openslob.run import loading
 from openslob.secrets import Target, redact_url
-from openslob.sweep.servers import SERVER_PARAMETERS, ServerParameter
 from openslob.units import Price
 from openslob.workload import PRICE, Workload
+
+if TYPE_CHECKING:
+    from openslob.sweep.servers import ServerParameter
 
 Command = Callable[..., None]
 # A flag and its values in 80 columns, beside the help text.
@@ -129,6 +130,8 @@ class Resolved:
             SlobError: The server can't be reached.
 
         """
+        from openslob.run import loading  # noqa: PLC0415 - help and completions do without
+
         loaded = loading.loaded(engine)
         layer = loaded_layer(*loaded) if loaded else {}
         found = resolve(self.asked.flags, self.asked.config, self.asked.environment, layer)
@@ -181,6 +184,7 @@ class Several:
 
 def with_several(command: Command) -> Command:
     """Add the flags like `with_workload`; the command receives them unresolved as ``several: Several``."""
+    from openslob.sweep.servers import SERVER_PARAMETERS  # noqa: PLC0415 - for few commands
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
         around = _environment(ctx)

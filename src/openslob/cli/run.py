@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from openslob.analyze.verdicts import VERDICTS
 from openslob.cli.ceilings import CEILING_OR_MEASURE, ceiling_source
 from openslob.cli.common_options import (
     RECORD_JSON,
@@ -29,8 +28,6 @@ from openslob.engines.settings import parse_settings
 from openslob.errors import SlobError
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import UnsavedError
-from openslob.report.text import render, run_document
-from openslob.run import runner
 from openslob.sweep.servers import target_with
 from openslob.sweep.settings import for_run, giving_way
 from openslob.workload import BlockPath
@@ -68,6 +65,11 @@ def run(
 
     Example: slob run --sessions 8 --update-pct 10 --run-time 60
     """
+    # Help and completions do without what follows.
+    from openslob.analyze.verdicts import VERDICTS  # noqa: PLC0415
+    from openslob.report.text import render  # noqa: PLC0415
+    from openslob.run import runner  # noqa: PLC0415
+
     require_known(require or (), [verdict.__name__ for verdict in VERDICTS])
     target = resolved.target.reveal()
     chosen = for_run(target, parse_settings(settings or ()))
@@ -104,6 +106,8 @@ def _print(record: RunRecord, folder: Path | None, json: bool) -> None:
     if json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
+        from openslob.report.text import run_document  # noqa: PLC0415 - as above
+
         write_document(run_document(record, folder), folder)
 
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from openslob import api
-from openslob.analyze.curves.points import Run
-from openslob.analyze.curves.series import CACHED, PHYSICAL
 from openslob.cli.common_options import PRICE, RECORD_JSON, RESULTS, refuse_price
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write_report
-from openslob.cli.documents import read_document
-from openslob.errors import UsageError
 from openslob.metrics import priced
 from openslob.metrics.cost import price_in
 from openslob.record import finding, store
 from openslob.record.finding import Found, Kind
-from openslob.record.model import RecordModel, RunRecord, Status
-from openslob.record.sweep import SweepRecord, load_sweep
-from openslob.report.sweep_text import render_sweep, sweep_answer
+from openslob.record.model import RecordModel, RunRecord
+from openslob.record.sweep import load_sweep
 from openslob.report.terminal import render_answer, render_text
 from openslob.report.text import run_document
 
@@ -66,6 +59,8 @@ _WRITTEN = {
 def _read(found: Found, price: str | None) -> tuple[RecordModel, Callable[[], tuple[str, str]]]:
     """Read the record, at another price if one is given; the second value renders its report and its answer."""
     if found.kind is Kind.SWEEP:
+        from openslob.cli.sweep_report import sweep_report  # noqa: PLC0415 - the analysis of many runs
+
         sweep = load_sweep(found.path)
         return sweep, lambda: sweep_report(found.folder, sweep, price)
     if found.kind is Kind.RUN:
@@ -74,32 +69,10 @@ def _read(found: Found, price: str | None) -> tuple[RecordModel, Callable[[], tu
         document = run_document(run, found.folder)
         return run, lambda: (render_text(document, columns()), render_answer(document))
     refuse_price(price, found.kind)
+    from openslob.cli.documents import read_document  # noqa: PLC0415 - reports of every kind
+
     record, document = read_document(found)
     return record, lambda: (render_text(document, columns()), render_answer(document))
-
-
-def sweep_report(folder: Path, record: SweepRecord, price: str | None = None) -> tuple[str, str]:
-    """Return the text of a sweep, with where its records are, and its answer; at another price if one is given."""
-    with store.many_documents():
-        done = [run for run in _runs(folder, record, price) if run.record.status is Status.COMPLETE]
-        drawn = f"slob report {folder} draws them\n" if done else ""
-        text = f"{render_sweep(record, done, columns())}records: {folder}\n{drawn}"
-        return text, sweep_answer(record, done)
-
-
-def _runs(folder: Path, record: SweepRecord, price: str | None) -> Sequence[Run]:
-    if not any(point.run for point in record.points):
-        return ()
-    try:
-        # The table of the points has the interval of one figure.
-        throughputs = (PHYSICAL.throughput, CACHED.throughput)
-        found = api.load(folder, None if record.figures or record.against else throughputs)
-    except UsageError as error:  # every run is lost: what the sweep itself says is left
-        notify(str(error))
-        return ()
-    for problem in found.problems:
-        notify(problem)
-    return found.at_price(price).runs if price else found.runs
 
 
 def register(app: typer.Typer) -> None:

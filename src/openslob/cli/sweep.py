@@ -19,7 +19,7 @@ from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY, hire
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.cli.screen import LIVE, viewing
-from openslob.cli.show import sweep_report
+from openslob.cli.sweep_report import sweep_report
 from openslob.config.grid import split
 from openslob.config.layers import Layer
 from openslob.config.loaded import DATA_SIZE, loaded_layer

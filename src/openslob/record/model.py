@@ -20,6 +20,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 from openslob.record.parts import READ, EngineFacts, Environment, Facts, Latencies, require_load
 
 RECORD_VERSION = 4
+# The settings of the server that a run was made with on purpose, in `RunRecord.engine`.
+SET = "set"
+# Stretches in which a load was slow. One of days may have thousands: they are not all worth reading, and a record is
+# read whole.
+MOST_EPISODES = 200
 # Moments in ns are the largest: this is in the year 2116.
 _MOST_WHOLE = 2**62
 # 300 years: a time in seconds that is a moment in ns all the same.

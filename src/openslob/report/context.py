@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from openslob.analyze.curves.points import SET
 from openslob.analyze.load_kinds import load_kind
 from openslob.metrics import METRICS
-from openslob.record.model import RecordKind, RunRecord
+from openslob.record.model import SET, RecordKind, RunRecord
 from openslob.report.document import LabelledTexts, Paragraph, Section, TextPicture
 from openslob.report.format import (
     INDENT,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from openslob.analyze.build_record import MOST_EPISODES
 from openslob.analyze.load_kinds import load_kind
-from openslob.record.model import EpisodeRow, RunRecord
+from openslob.record.model import MOST_EPISODES, EpisodeRow, RunRecord
 from openslob.report.document import Paragraph, Section
 from openslob.report.format import INDENT, number
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from openslob.drivers import DriverUse
@@ -12,7 +11,6 @@ from openslob.engines.base import Engine
 from openslob.engines.facts import InstanceFacts
 from openslob.errors import SlobError
 from openslob.host.sampler import WHY_UNATTRIBUTED
-from openslob.host.server_log import logs_of
 from openslob.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance
 from openslob.run.readings import SeenLimits, sum_of
 from openslob.run.record_builder import RecordBuilder
@@ -115,23 +113,3 @@ def end_sessions(engine: Engine, notes: list[str]) -> None:
         return
     if left:
         notes.append(f"{left} sessions did not end by themselves and were ended")
-
-
-@contextmanager
-def explained(engine: Engine) -> Iterator[Callable[[str], str]]:
-    """Add to every error in this block what the server's log says about it, if the log can be read.
-
-    The value does the same with the text of an error that is not raised.
-    """
-    location = engine.location()
-    logs = logs_of(each.main_pid for each in (location, *location.others))
-
-    def explain(text: str) -> str:
-        found = "; ".join(filter(None, (log.finding(text) for log in logs)))
-        return f"{text} ({found})" if found else text
-
-    try:
-        yield explain
-    except SlobError as error:
-        error.what = explain(error.what)
-        raise

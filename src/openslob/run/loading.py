@@ -10,7 +10,7 @@ from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.writes import require_writes
 from openslob.errors import DeniedError, SlobError
-from openslob.run.aftermath import explained
+from openslob.run.explained import explained
 from openslob.workload import DataSpec, Workload
 
 

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from openslob.analyze.curves.ceiling import ceiling_of, other_storage
-from openslob.analyze.curves.points import SET
 from openslob.analyze.other_sessions import ours_alone, shares_pct
 from openslob.drivers import DriverUse
 from openslob.engines.base import Engine, Hold, SessionPlan
@@ -23,12 +22,13 @@ from openslob.errors import SlobError, of_the_system
 from openslob.host.environment import environment
 from openslob.interrupt import Interrupt
 from openslob.measurement import EVERY_FIGURE, Measurement, Window
-from openslob.record.model import RunRecord, Status
+from openslob.record.model import SET, RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, UnsavedError
 from openslob.run import aftermath
 from openslob.run.course import Course
 from openslob.run.crew import Hire, local_crew
+from openslob.run.explained import explained
 from openslob.run.plan import Phase, between_slices_s, lead_seconds, session_plans
 from openslob.run.preflight import active_bytes, findings, is_cacheable, server_reports
 from openslob.run.progress import Connecting, Progress, ProgressSink, each_second
@@ -146,7 +146,7 @@ class _Run:
 
     def _begin_and_measure(self, opened: ExitStack) -> tuple[RunFolder, Measurement]:
         """Check, begin the record, whose folder ``opened`` closes, and measure."""
-        folder, outer, log = None, self._request.held, aftermath.explained(self._engine)
+        folder, outer, log = None, self._request.held, explained(self._engine)
         try:
             with log as explain, outer.part() if outer else self._engine.exclusive("run") as held:
                 self._builder.notes.extend(held.restored)

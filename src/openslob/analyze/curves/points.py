@@ -15,7 +15,7 @@ from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_ha
 from openslob.analyze.timeline import Timeline
 from openslob.metrics import METRICS, PRICED
 from openslob.metrics.run_metrics import RATE_OF
-from openslob.record.model import Holds, RunRecord, Status, all_reservations
+from openslob.record.model import SET, Holds, RunRecord, Status, all_reservations
 from openslob.workload import PRICE
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
@@ -49,8 +49,6 @@ RATES = {"target_ops": "{:,g} ops/s requested", "target_iops": "{:,g} block visi
 _NOT_PARAMETERS = frozenset(
     {"seed", "load_parallel_degree", "threads_per_schema", "database_statistics_type", PRICE, SESSIONS}
 )
-# The settings of the server that a run was made with on purpose, in `RunRecord.engine`.
-SET = "set"
 _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
 # Parameters that are of no workload and no server.
 OTHERS = frozenset({*_ENGINE_FACTS, "instances", "host", LOAD, "seconds", "series"})
