@@ -2,6 +2,8 @@
 
 from openslob.engines.entry import DEFAULT_SERVER, EngineEntry
 
+PACKAGE = __name__
+
 ENTRY = EngineEntry(
     name="postgresql",
     adapter=f"{__name__}.adapter",

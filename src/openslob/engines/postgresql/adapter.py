@@ -42,7 +42,6 @@ from openslob.engines.postgresql.connection import (
 )
 from openslob.engines.postgresql.counters import PostgresCounters, least_window_s
 from openslob.engines.postgresql.errors import is_full, reported
-from openslob.engines.postgresql.known_settings import SessionSettings
 from openslob.engines.postgresql.ledger import PostgresLedger
 from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
@@ -51,6 +50,7 @@ from openslob.engines.postgresql.quiesce import quiesce
 from openslob.engines.postgresql.replication import PostgresReplication
 from openslob.engines.postgresql.server_scope import OwnWork, ServerCounters, ServerWaits
 from openslob.engines.postgresql.session import PostgresSession
+from openslob.engines.postgresql.session_settings import SessionSettings
 from openslob.engines.postgresql.slice_procedure import PostgresStop, install
 from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.sql import read_statements

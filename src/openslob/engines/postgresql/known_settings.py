@@ -16,24 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
-from psycopg import sql
-
 from openslob.engines.managed.account import Account, server_account
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ConfigLine
+from openslob.engines.postgresql import PACKAGE
 from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql.binaries import Installation, find_installation, readable_installation
-from openslob.engines.postgresql.connection import PACKAGE
-from openslob.engines.postgresql.errors import explain_error
-from openslob.engines.settings import Change, Effect, Setting, not_known, not_taken
+from openslob.engines.settings import Effect, Setting, not_known
 from openslob.engines.sql import read_statements
 from openslob.errors import SlobError, UsageError
 
-_PRODUCT = "PostgreSQL"
+PRODUCT = "PostgreSQL"
 # How a setting takes effect, by pg_settings.context. A managed server is restarted for those that a reload would do:
 # then all of its processes have the new value from their begin.
-_EFFECTS = {
+EFFECTS = {
     "user": Effect.SESSION,
     "superuser": Effect.SESSION,
     "backend": Effect.RESTART,
@@ -53,9 +49,6 @@ _OURS = {
 }
 _PARAMETERS = {"synchronous_commit": ("commit_mode", "engine")}
 _TRIAL_S = 60.0
-# What comes after the configuration file, by pg_settings.source, and the file of ALTER SYSTEM.
-_AFTER_FILE = frozenset({"command line", "global", "database", "user", "database user", "client", "session"})
-_BY_STATEMENT = "postgresql.auto.conf"
 _SMALL = {"shared_buffers": "16MB"}
 # The server chooses values of other settings by these.
 _SIZES = frozenset({"shared_buffers", "max_connections"})
@@ -72,7 +65,7 @@ def made_options(name: str, value: str) -> list[str]:
         if not match:
             raise UsageError(f"wal_segment_size={value} is not a size in MB", "such as 16MB")
         return [f"--wal-segsize={match[1]}"]
-    raise UsageError(f"{name} is fixed in the programs of {_PRODUCT}", "leave it out")
+    raise UsageError(f"{name} is fixed in the programs of {PRODUCT}", "leave it out")
 
 
 def initdb_options(programs: Installation, account: Account, made: Mapping[str, str]) -> list[str]:
@@ -94,7 +87,7 @@ class _Row:
     value: str
 
 
-class _Catalogue:
+class Catalogue:
     """The rows of pg_settings by name."""
 
     def __init__(self, product: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -133,9 +126,9 @@ class ManagedSettings:
     def __init__(self, programs: Installation, account: Account, place: Path, ours: Mapping[str, str]) -> None:
         self._programs, self._account, self._place = programs, account, place
         self._own = {name: value for name, value in ours.items() if name not in {*_OURS, *config.ACCESS}} | _SMALL
-        self._product = f"{_PRODUCT} {programs.version()}"
+        self._product = f"{PRODUCT} {programs.version()}"
         self._data = self._initialised("data", {})
-        self._catalogue = _Catalogue(self._product, self._values({name: ours[name] for name in _SIZES & ours.keys()}))
+        self._catalogue = Catalogue(self._product, self._values({name: ours[name] for name in _SIZES & ours.keys()}))
 
     def _values(self, sizes: Mapping[str, str]) -> list[list[str]]:
         """Return the catalogue of a server of these sizes; of a small one if there is no room."""
@@ -154,7 +147,7 @@ class ManagedSettings:
         if row.context == _INTERNAL:
             made_options(row.name, row.value)
             return self._catalogue.setting(row, Effect.NEW_SERVER)
-        return self._catalogue.setting(row, _EFFECTS[row.context])
+        return self._catalogue.setting(row, EFFECTS[row.context])
 
     def require(self, setting: Setting, value: str) -> None:
         """Start the empty server with the value. UsageError if it refuses."""
@@ -203,56 +196,3 @@ def _complaint(said: str) -> str:
     hint = next((line.partition("HINT:")[2].strip().rstrip(".") for line in said.splitlines() if "HINT:" in line), "")
     text = re.sub(r"^(FATAL|ERROR|initdb: error):\s+", "", config.last_complaint(said)) or "it gave no reason"
     return f"{text} ({hint[0].lower()}{hint[1:]})" if hint else text
-
-
-class SessionSettings:
-    """The settings that sessions may change. Implements `openslob.engines.settings.KnownSettings`."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-        version = connection.info.parameter_status("server_version") or ""
-        rows = connection.execute(read_statements(PACKAGE, "catalogue")["settings"]).fetchall()
-        self._catalogue = _Catalogue(f"{_PRODUCT} {version.split()[0]}", rows)
-
-    def find(self, name: str) -> Setting:
-        """Return a setting. UsageError for one that a session can't change."""
-        row = self._catalogue.row(name)
-        if _EFFECTS.get(row.context) is not Effect.SESSION:
-            raise UsageError(
-                f"a session can't change {row.name} (its context is {row.context})",
-                "slob changes what sessions can, on a server that it does not manage",
-            )
-        return self._catalogue.setting(row, Effect.SESSION)
-
-    def require(self, setting: Setting, value: str) -> None:
-        """Set the value in this session, and reset it. UsageError if the server refuses."""
-        name = sql.Identifier(*setting.name.split("."))
-        try:
-            set_in_session(self._connection, setting.name, value)
-            self._connection.execute(sql.SQL("RESET {}").format(name))
-        except psycopg.Error as error:
-            why = explain_error(error)
-            raise UsageError(f"the server refuses {setting.name}={value}: {why}") from error
-
-
-def set_in_session(connection: psycopg.Connection[Any], name: str, value: str) -> str:
-    """Set a setting in this session, and return its value as the server writes it."""
-    text = read_statements(PACKAGE, "catalogue")["set"]
-    rows = connection.execute(text, {"name": name, "value": value}).fetchall()
-    return str(rows[0][0])
-
-
-def shown(connection: psycopg.Connection[Any], changes: Sequence[Change], values: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""
-    text = read_statements(PACKAGE, "catalogue")["shown"]
-    rows = {row[0]: row[1:] for row in connection.execute(text, {"names": [each.name for each in changes]})}
-    for change in changes:
-        value, source, file = rows.get(change.name, (None, "", ""))
-        taken = {
-            Effect.SESSION: value == values.get(change.name),
-            Effect.RESTART: source not in _AFTER_FILE and not str(file or "").endswith(_BY_STATEMENT),
-            Effect.NEW_SERVER: value == change.value,
-        }
-        if not taken[change.effect]:
-            raise not_taken(change, value)
-    return {name: row[0] for name, row in rows.items()}

@@ -14,7 +14,7 @@ from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, Ser
 from openslob.engines.managed.layout import check_path, more_settings
 from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.server import LocalServer
-from openslob.engines.postgresql import known_settings, replication, server_config
+from openslob.engines.postgresql import known_settings, server_config
 from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
 from openslob.engines.postgresql.ready_settings import READY_SETTINGS
@@ -128,14 +128,20 @@ class PostgresServer(LocalServer[Installation]):
     def forget(self, name: str) -> None:
         """Keep no log for a standby any more, if this server runs."""
         if self.status().pid:
+            from openslob.engines.postgresql import replication  # noqa: PLC0415 - servers start and stop without a driver
+
             replication.forget(self.url, name, config.slot_of(name))
 
     def end_replication(self) -> None:
         """Promote the server."""
+        from openslob.engines.postgresql import replication  # noqa: PLC0415 - as above
+
         replication.promote(self.url, self.name)
 
     def await_copies(self, on: bool) -> None:
         """Switch synchronous replication, of all standbys, on or off."""
+        from openslob.engines.postgresql import replication  # noqa: PLC0415 - as above
+
         replication.await_copies(self.url, self.name, on)
 
     def release_memory(self) -> None:

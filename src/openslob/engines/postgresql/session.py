@@ -12,10 +12,10 @@ from psycopg import sql
 from openslob.engines.base import CANCEL_S, SessionPlan, SliceRequest, SliceResult
 from openslob.engines.postgresql.connection import backend_pid, cut_off, override_defaults
 from openslob.engines.postgresql.errors import reported
-from openslob.engines.postgresql.known_settings import set_in_session, shown
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.local_path import load_private_tables
 from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.session_settings import set_in_session, shown
 from openslob.engines.postgresql.slice_procedure import (
     PACKAGE,
     compose_call,
