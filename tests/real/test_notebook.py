@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from factories.paths import ROOT, SOURCE
 from openslob import rehearsal
@@ -16,14 +14,16 @@ NOTEBOOK = ROOT / "docs" / "tutorials" / "notebook.ipynb"
 
 
 def cells():
-    """The cells with code."""
+    """The notebook, which is a valid one, and its cells with code."""
+    import nbformat  # noqa: PLC0415 - a moment of CPU, which each worker would spend
+
     notebook = nbformat.read(NOTEBOOK, nbformat.current_nbformat)
+    nbformat.validate(notebook)
     return notebook, [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def test_the_notebook_is_kept_without_outputs():
-    notebook, code = cells()
-    nbformat.validate(notebook)
+    _, code = cells()
     assert code
     assert not any(cell.outputs or cell.execution_count for cell in code)
 
@@ -37,6 +37,8 @@ def test_the_notebook_runs_and_leaves_only_records(slob_home, tmp_path, monkeypa
     monkeypatch.setenv("SLOB_WARMUP", "0")
     monkeypatch.setenv(rehearsal.VARIABLE, "100")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    from nbclient import NotebookClient  # noqa: PLC0415 - as above
+
     notebook, code = cells()
     folder = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, timeout=240, kernel_name="python3", resources=folder).execute()

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from factories.oracle.standin import StandInServer
-from openslob.cli import app
+from openslob.cli import application
 
 # What only machine code, PL/SQL of its own or a cache of its own can answer.
 NOT_ASKED = {3, 7, 10, 11, 12}
@@ -30,7 +30,9 @@ def objects(standin):
 
 def test_every_question_is_answered_or_has_a_reason_and_nothing_is_left(standin, tmp_path):
     path = tmp_path / "answers.json"
-    result = CliRunner().invoke(app, ["check", "--prove", "--target", standin.server.url, "-o", str(path)])
+    result = CliRunner().invoke(
+        application(("check",)), ["check", "--prove", "--target", standin.server.url, "-o", str(path)]
+    )
     assert result.exit_code == 0, result.output
     found = json.loads(path.read_text())
     assert "no database" in found["product"]

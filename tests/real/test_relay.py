@@ -10,8 +10,6 @@ import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from distributed import Client
-from distributed.security import Security
 
 from factories.certificates import make_certificates
 from factories.foreign_mariadb import ForeignMariaDb
@@ -72,6 +70,8 @@ def program_of_dask(place, name, *words):
 @contextmanager
 def one_driver(place, scheme, security=None, options=()):
     """A scheduler of Dask on the loopback, to which a driver is connected; the scheduler's port."""
+    from distributed import Client  # noqa: PLC0415 - a moment of CPU, which each worker would spend
+
     where = place / "scheduler.json"
     with ExitStack() as stack:
         at = ("--host", f"{scheme}://127.0.0.1", "--port", "0", "--scheduler-file", where)
@@ -109,6 +109,8 @@ def test_drivers_without_tls_are_not_sent_a_password(slob_home, tmp_path):
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
 def test_drivers_with_tls_hear_the_password_and_nobody_else_does(slob_home, tmp_path):
+    from distributed.security import Security  # noqa: PLC0415 - as above
+
     ca = make_certificates(tmp_path, "IP:127.0.0.1")
     cert, key = tmp_path / "server.crt", tmp_path / "server.key"
     security = Security(

@@ -22,8 +22,6 @@ from factories import record_files
 from factories.paths import FIXTURES
 from factories.sweeps import failing, sweep
 from openslob.analyze.curves.points import Run
-from openslob.report.html.page import page_of, render_page
-from openslob.report.html.set_page import set_page
 from openslob.report.text import run_document
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -67,6 +65,9 @@ def browse(html: str, *flags: str) -> Seen:
 
 @pytest.fixture(scope="module")
 def sweep_html() -> str:
+    from openslob.report.html.page import render_page  # noqa: PLC0415 - a moment of CPU, which each worker would spend
+    from openslob.report.html.set_page import set_page  # noqa: PLC0415 - as above
+
     records = sweep(repeats=2)
     doubted = [failing(each, "quiet_machine") if each.spec["sessions"] == 64 else each for each in records]
     doubted = [failing(each, "mode") if each.spec["sessions"] == 1 else each for each in doubted]
@@ -75,6 +76,8 @@ def sweep_html() -> str:
 
 @pytest.fixture(scope="module")
 def run_html(tmp_path_factory: pytest.TempPathFactory) -> str:
+    from openslob.report.html.page import page_of, render_page  # noqa: PLC0415 - as above
+
     folder = tmp_path_factory.mktemp("run")
     record_files.write(folder)
     return render_page(page_of(run_document(record_files.record(), folder)))
