@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -116,6 +117,26 @@ def test_a_file_in_a_place_that_is_gone_is_told_with_what_to_do(tmp_path):
 )
 def test_only_the_command_that_is_named_is_imported(words, needed):
     assert cli.needed(words) == needed
+
+
+def test_help_completions_and_lists_do_not_wait_for_libraries_that_compute_draw_or_connect():
+    heavy = (
+        "numpy",
+        "scipy",
+        "rich",
+        "psycopg",
+        "pymysql",
+        "altair",
+        "distributed",
+        "openslob.analyze.verdicts",
+    )
+    quick = ("check", "config", "drop", "list", "load", "run", "server", "show")
+    code = (
+        f"import sys; from openslob import cli; [cli.application((name,)) for name in {quick}]; "
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_a_shell_s_line_names_the_command_too(monkeypatch):
