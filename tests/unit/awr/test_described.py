@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -29,6 +30,17 @@ NAMES = [f"{layout.version}-{'html' if layout.is_html else 'text'}" for layout i
 of_every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=NAMES)
 of_every_version = pytest.mark.parametrize("layout", LAYOUTS[::2], ids=NAMES[::2])
 PAGE = Layout("19c", is_html=True)
+
+
+@cache
+def page_of(layout: Layout, is_global: bool = False) -> bytes:
+    """Return the report of `DATABASE` in a layout: of its first instance, or of all."""
+    return (write_global if is_global else write)(DATABASE, layout).data
+
+
+@cache
+def report_of(layout: Layout, is_global: bool = False) -> Report:
+    return read_bytes(page_of(layout, is_global))
 
 
 def cell(report: Report, column: str):
@@ -76,7 +88,7 @@ def exact(database: Database) -> dict[str, object]:
 
 @of_every_layout
 def test_columns_are_what_the_database_did(layout):
-    report = read_bytes(write(DATABASE, layout).data)
+    report = report_of(layout)
     for column, expected in exact(DATABASE).items():
         found = cell(report, column).value
         if isinstance(expected, str):
@@ -91,7 +103,7 @@ def test_columns_are_what_the_database_did(layout):
 
 @of_every_layout
 def test_columns_of_a_cluster_are_those_of_its_instances(layout):
-    report = read_bytes(write_global(DATABASE, layout).data)
+    report = report_of(layout, True)
     instances = [tuple(one.value for one in row) for row in ROW_SETS["instances"].rows_of(Subject(report), ())]
     for row, one in zip(instances, DATABASE.instances, strict=True):
         assert row[1:4] == (one.number, one.name, one.host.name)
@@ -113,9 +125,9 @@ def test_the_only_instance_of_a_cluster_is_the_whole():
 @table("how", [*HARMLESS, *HARMFUL])
 def test_changes_on_the_way_cost_figures_but_change_none(how):
     chance = random.Random(how)
-    make, is_page = chance.choice((write, write_global)), how not in ("quoted", "lines twice spaced")
+    is_global, is_page = chance.choice((False, True)), how not in ("quoted", "lines twice spaced")
     layout = Layout(chance.choice(VERSIONS), is_html=is_page and chance.random() < 0.5)
-    data = make(DATABASE, layout).data
+    data = page_of(layout, is_global)
     try:
         changed = read_bytes(mutate(data.decode(), how, chance))
     except ReportError as error:
@@ -123,7 +135,7 @@ def test_changes_on_the_way_cost_figures_but_change_none(how):
         return
     verdicts(changed, 8)
     if how in HARMLESS:
-        assert differing(read_bytes(data), changed)[:3] == [], layout
+        assert differing(report_of(layout, is_global), changed)[:3] == [], layout
 
 
 def with_host(**known: object) -> Database:
@@ -196,7 +208,7 @@ def test_events_whose_names_are_cut_alike_are_not_confused():
 @table(("version", "is_html"), [("11.2.0.4", False), ("12.2", False), ("19c", False), ("19c", True)])
 def test_rows_of_an_instance_are_no_rows_of_the_cluster(version, is_html):
     """A text prints the number of the instance in the first of its rows only."""
-    report = read_bytes(write_global(DATABASE, Layout(version, is_html)).data)
+    report = report_of(Layout(version, is_html), True)
     listed = report.listed(Scope.TOP_ALL)
     assert len({event.name for event in listed}) >= len(listed) - 1
     assert {number: len(rows) for number, rows in report.instance_events.items()}.keys() == {1, 2}

@@ -6,16 +6,16 @@ import json
 import os
 import random
 import re
-from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factories import effort
+from factories.awr_mutations import whole
 from factories.awr_reports import FIXTURES, READABLE
 from factories.tables import table
-from openslob.awr import Report, ReportError, read, read_bytes
+from openslob.awr import Report, ReportError, read_bytes
 from openslob.awr.batch import Selection, extract
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS
@@ -25,7 +25,7 @@ from openslob.awr.rows import ROW_SETS
 from openslob.awr.verdicts import verdicts
 
 # Enough for a look at each kind of damage; OPENSLOB_AWR_MUTATIONS=4000 makes so many.
-MUTANTS = int(os.environ.get("OPENSLOB_AWR_MUTATIONS") or 200)
+MUTANTS = int(os.environ.get("OPENSLOB_AWR_MUTATIONS") or effort.number(96, 200))
 _SOURCES = [(path.name, path.read_bytes()) for path in READABLE]
 
 
@@ -71,11 +71,6 @@ def mutant(data: bytes, chance: random.Random) -> bytes:
     return how(data, chance) if how in (_cut, _beheaded) else _lines(how, data, chance)
 
 
-@cache
-def whole(name: str) -> Report:
-    return read(FIXTURES / name)
-
-
 def use_everything(report: Report) -> None:
     subject = Subject(report)
     for column in COLUMNS.values():
@@ -115,7 +110,7 @@ def test_mutated_reports_give_a_report_or_one_line(seed):
 @table("path", READABLE, ids=lambda path: path.name)
 def test_a_report_cut_anywhere_has_no_figure_that_the_whole_one_has_not(path):
     data = path.read_bytes()
-    complete = read(path)
+    complete = whole(path)
     for end in range(0, len(data) - 40, max(1, len(data) // 15)):
         try:
             report = read_bytes(data[:end], path.name)
@@ -143,7 +138,7 @@ def test_a_changed_digit_of_a_checked_figure_is_told(name, chance):
         return
     place = chance.choice(digits)
     changed = read_bytes(data[:place] + b"%d" % chance.randrange(10) + data[place + 1 :], name)
-    before = whole(name)
+    before = whole(FIXTURES / name)
     told = " ".join(changed.warnings)
     for key, twin in TWINS.items():
         old, new = before.load_profile.get(key), changed.load_profile.get(key)

@@ -116,6 +116,7 @@ def test_a_row_inside_a_tag_is_told():
         ("<h3>Wait <b>Events</b></h3>", "Wait Events"),
         ("<h3>Wait\nEvents</h3><ul><li>a note</li></ul><a href='#top'>Back</a>", "Wait Events"),
         ("<h3>Wait Events</h3><style>td {x}</style><script>if (a<b) '<tr>'</script>", "Wait Events"),
+        ("<h3>Wait Events</h3><script>write('</td>')</script>", "Wait Events"),
         ("<h3>Wait Events</h3><!-- a comment that nobody ends", "a comment that nobody ends"),
         ("<style>never ended<h3>Wait Events</h3>", "Wait Events"),
     ],

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import os
 import random
-from functools import cache
 
 import pytest
 
-from factories.awr_mutations import HARMFUL, HARMLESS, check
+from factories.awr_mutations import HARMFUL, HARMLESS, check, whole
 from factories.awr_reports import SAMPLES
 from factories.tables import table
-from openslob.awr import Report, ReportError, Scope, read
+from openslob.awr import Report, ReportError, Scope
 from openslob.awr.cells import Subject
 from openslob.awr.latency import PRINTED, TIME_BY_WAITS, latency_of
 from openslob.awr.selection import column_of
@@ -29,9 +28,8 @@ if not TRUTH:
     pytest.skip(f"no sample reports in {SAMPLES} (set OPENSLOB_AWR_SAMPLES)", allow_module_level=True)
 
 
-@cache
 def sample(name: str) -> Report:
-    return read(SAMPLES / name)
+    return whole(SAMPLES / name)
 
 
 def value(number):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factories import effort
 from factories.fleets import MadeUpServer, Rig, use_made_up
 from openslob.errors import SlobError, UsageError
 from openslob.fleet import channel
@@ -52,7 +53,7 @@ def merged(accumulator):
 
 
 @given(st.integers(1, 5), st.integers(0, 7), st.integers(0, 2**32), st.booleans())
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=effort.number(3, 10))
 def test_what_was_merged_is_the_sum_of_what_drivers_wrote_bucket_for_bucket(
     tmp_path_factory, drivers, more, seed, shared
 ):

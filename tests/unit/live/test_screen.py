@@ -6,6 +6,7 @@ import signal
 from dataclasses import replace
 
 import pytest
+from textual import _wait
 
 from factories.live import OPS, READS, run_folder
 from factories.views import HEAD, P99_US, MadeSource, MadeView, sweep_view
@@ -66,6 +67,13 @@ def clock(monkeypatch):
     made = Clock()
     monkeypatch.setattr(app_module, "time", made)
     return made
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch):
+    """Textual waits several times for each key until its loop has had nothing to do, for at least 20 ms."""
+    monkeypatch.setattr(_wait, "SLEEP_GRANULARITY", _wait.SLEEP_GRANULARITY / 10)
+    monkeypatch.setattr(_wait, "SLEEP_IDLE", _wait.SLEEP_IDLE / 10)
 
 
 def has(text):

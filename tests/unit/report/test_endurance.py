@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
 import pytest
 
 from factories.endured import FIRST_S, GAP_S, SECOND_S, endured
 from factories.live import OPS
 from factories.running import slob
+from factories.vega_lite import validate
 from openslob.analyze.causes import SLOW
 from openslob.analyze.trace import Trace
 from openslob.live.follow import FollowedRun, follow
@@ -140,7 +140,7 @@ def test_every_picture_is_valid(course, record):
     pictures = endurance_pictures(course, record.tables["marks"])
     assert [picture.name for picture in pictures] == ["endurance", "endurance-latency"]
     for picture in pictures:
-        alt.TopLevelSpec.validate(chart(picture).to_dict(validate=False))
+        validate(chart(picture).to_dict(validate=False))
 
 
 def test_commands_know_the_record(folder, tmp_path):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import altair as alt
 import pytest
 
 from factories.repeats import repeated_record
+from factories.vega_lite import validate
 from openslob.analyze.repeated import with_findings
 from openslob.cli.repeated import Repeats, parameter_texts
 from openslob.errors import UsageError
@@ -75,7 +75,7 @@ def test_the_page_has_a_valid_picture():
     record = repeated_record((5000, 20), (4000, 20), missed=(3,))
     picture = repeated_picture(record)
     assert picture is not None
-    alt.TopLevelSpec.validate(chart(picture).to_dict(validate=False))
+    validate(chart(picture).to_dict(validate=False))
     assert "The runs over time" in render_page(page_of(repeated_document(record)))
     assert repeated_picture(record.model_copy(update={"times": ()})) is None
 

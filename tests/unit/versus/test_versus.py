@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import altair as alt
 import pytest
 from typer.testing import CliRunner
 
 from factories.contenders import CONTENDERS, ENGINE, PLAN, SERVED, record
+from factories.vega_lite import validate
 from openslob.analyze.realism import ContenderKind, ContenderRow, rows
 from openslob.cli import app
 from openslob.engines import clients
@@ -114,7 +114,7 @@ def test_the_picture_draws_the_medians_and_is_valid():
     cells = bar_rows(rows(record())[:2], lambda each: each.iops_per_cpu)
     assert [round(cell["value"]) for cell in cells] == [110_000, 85_000]
     for spec in page_specs(picture):
-        alt.TopLevelSpec.validate({name: value for name, value in spec.items() if name != "config"})
+        validate({name: value for name, value in spec.items() if name != "config"})
     texts = [each.text for each in ET.fromstring(svg(picture)).iter() if each.text]
     assert "110,000" in texts
     assert len(picture.table.rows) == len(CONTENDERS) - 1

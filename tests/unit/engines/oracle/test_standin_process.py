@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,15 +20,25 @@ def accepts(url):
         return True
 
 
-@pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("closed", [False, True], ids=["no input", "closed input"])
-def test_it_goes_on_without_an_input_until_it_is_told_to_end(ends, closed):
-    words = ["sh", "-c", f'exec "$0" "$1" {"<&-" if closed else "</dev/null"}', sys.executable, str(PROGRAM)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        url = process.stdout.readline().strip()
-        # It has had the end of its input since before it printed its URL, and would end as soon as it reads it.
+def started(is_closed):
+    words = ["sh", "-c", f'exec "$0" "$1" {"<&-" if is_closed else "</dev/null"}', sys.executable, str(PROGRAM)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+
+def test_it_goes_on_without_an_input_until_it_is_told_to_end():
+    with ExitStack() as opened:
+        cases = [
+            (opened.enter_context(started(is_closed)), ends)
+            for is_closed in (False, True)
+            for ends in (signal.SIGTERM, signal.SIGINT)
+        ]
+        urls = [process.stdout.readline().strip() for process, _ in cases]
+        # They had the end of their input before they printed their URLs, and would end as soon as they read it.
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(1)
-        assert accepts(url)
-        process.send_signal(ends)
-        assert process.wait(60) == 0
+            cases[-1][0].wait(1)
+        for url, (process, ends) in zip(urls, cases, strict=True):
+            assert process.poll() is None, process.args
+            assert accepts(url)
+            process.send_signal(ends)
+        for process, _ in cases:
+            assert process.wait(60) == 0, process.args

@@ -14,7 +14,6 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pytest
 
 from factories import record_files
@@ -22,6 +21,7 @@ from factories.paths import GOLDEN
 from factories.records import Made, cached, failed, physical, remote
 from factories.sweeps import failing, points_of, sweep
 from factories.tables import table
+from factories.vega_lite import validate
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.errors import SlobError
@@ -81,7 +81,7 @@ WHOLE = "petals"
 def test_data_and_encoding_are_the_reviewed_ones(pictures: dict[str, Picture]) -> None:
     specs = {name: page_specs(pictures[name]) for name in NAMES}
     for spec in (spec for panels in specs.values() for spec in panels):
-        alt.TopLevelSpec.validate(_known_to_vega_lite(spec))  # raises for what is no Vega-Lite
+        validate(_known_to_vega_lite(spec))  # raises for what is no Vega-Lite
     outlines = {name: [outline(spec) for spec in panels] for name, panels in specs.items()}
     assert _rounded(outlines) == reviewed("outlines", outlines)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import altair as alt
 import pytest
 
 from factories.storages import BLOCK, CALIBRATED, WAYS, record, step
+from factories.vega_lite import validate
 from openslob.record.model import Status
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
 from openslob.report.charts.bars import EXAMINED, ONLY_READ, way_rows
@@ -59,7 +59,7 @@ def test_dd_is_drawn_as_bars_with_their_ranges_per_mb() -> None:
 def test_every_picture_is_valid_drawn_and_on_the_page(made: StorageRecord) -> None:
     html = render_page(page_of(storage_document(made)))
     for picture in storage_pictures(made):
-        alt.TopLevelSpec.validate(chart(picture).to_dict(validate=False))
+        validate(chart(picture).to_dict(validate=False))
         assert "NaN" not in svg(picture)
         assert picture.table is not None
         assert picture.description

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 
-import altair as alt
 import pytest
 from typer.testing import CliRunner
 
 from factories.orion import record_of, simple, whole
 from factories.tables import table
+from factories.vega_lite import validate
 from openslob.cli import app
 from openslob.cli.raw_orion import spelled
 from openslob.cli.report import with_own_page
@@ -72,7 +72,7 @@ def test_there_is_a_picture_of_what_was_measured_and_it_can_be_drawn(outcome, na
     assert [picture.name for picture in drawn] == names
     for picture in drawn:
         for spec in page_specs(picture):
-            alt.TopLevelSpec.validate({name: value for name, value in spec.items() if name != "config"})
+            validate({name: value for name, value in spec.items() if name != "config"})
         text = svg(picture)
         assert len(ET.fromstring(text).findall(".//{http://www.w3.org/2000/svg}path")) > 5
         assert "NaN" not in text
