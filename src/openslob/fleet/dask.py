@@ -100,8 +100,11 @@ def connected(address: str, security: Security) -> Iterator[Client]:
 
 
 def workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
-    """Return what the scheduler knows of its workers, by address."""
-    found: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
+    """Return what the scheduler knows of its workers, by address. OSError when it does not answer."""
+    # `scheduler_info` returns what the client has noted, in which a refresh of its own, without any worker, may be.
+    if client.scheduler is None:
+        raise OSError("the line to the scheduler is closed")
+    found: Mapping[str, Mapping[str, Any]] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
     return found
 
 

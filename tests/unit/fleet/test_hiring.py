@@ -9,7 +9,7 @@ import pytest
 from factories.fleets import HERE, MadeUpServer
 from openslob.errors import SlobError, UsageError
 from openslob.fleet import hired, processes
-from openslob.fleet.dask import DaskRemote, Tls, connected
+from openslob.fleet.dask import DaskRemote, Tls, connected, workers
 from openslob.fleet.hiring import Fleet, _same, is_private
 from openslob.fleet.messages import Who
 from openslob.fleet.naming import local_count
@@ -70,8 +70,24 @@ class NoAnswer:
         self.asked += 1
         raise TimeoutError
 
-    def scheduler_info(self, n_workers):
-        return {"workers": self.workers}
+    @property
+    def scheduler(self):
+        return self
+
+    def identity(self, n_workers):
+        return {"workers": self.workers if n_workers == -1 else {}}
+
+    def scheduler_info(self, n_workers=0):
+        """What the client noted last: its own refresh, which asks for no worker, may come in between."""
+        return self.identity(n_workers=0)
+
+    def sync(self, question, **how):
+        return question(**how)
+
+
+def test_the_scheduler_itself_is_asked_for_its_workers():
+    known = {"tcp://h:1": {}}
+    assert workers(NoAnswer(known)) == known
 
 
 def test_a_driver_that_ended_before_its_sessions_were_made_is_not_waited_for():
