@@ -19,6 +19,8 @@ from openslob.engines.base import Engine
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
+from openslob.kinds.endurance import KIND as ENDURANCE
+from openslob.kinds.repeated import KIND as REPEATED
 from openslob.record import endurance, finding, repeated
 from openslob.record.endurance import EnduranceFolder
 from openslob.record.model import Status
@@ -60,7 +62,7 @@ def endured(
     """Make an endurance run, or the rest of one, and return it."""
     if resume:
         _require_alone("duration", duration, parameters)
-        path = finding.one(str(resume), place.results, log.warning, {finding.Kind.ENDURANCE}).folder
+        path = finding.one(str(resume), place.results, log.warning, {ENDURANCE}).folder
         before = endurance.load(path)
         execute.require_unfinished(before)
         target = place.target.recorded_as(before.target)
@@ -115,7 +117,7 @@ def repeated_runs(
     """Make the runs that are due, and return all."""
     if resume:
         _require_alone("every", options.every or options.duration or options.count, parameters)
-        path = finding.one(str(resume), place.results, log.warning, {finding.Kind.REPEATED}).folder
+        path = finding.one(str(resume), place.results, log.warning, {REPEATED}).folder
         before = repeated.load(path)
         repeat.require_unfinished(before)
         target = place.target.recorded_as(before.target)

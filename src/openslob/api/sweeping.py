@@ -19,6 +19,7 @@ from openslob.engines import registry
 from openslob.engines.facts import LoadProgress
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.fleet import hired
+from openslob.kinds.sweep import KIND as SWEEP
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.record.sweep import SweepFolder, SweepRecord, load_sweep
@@ -88,7 +89,7 @@ def executed(
     """Execute a sweep, or the rest of an unfinished one that asks for the same, and return its runs."""
     path = None
     if options.resume:
-        path = finding.one(str(options.resume), results, log.warning, {finding.Kind.SWEEP}).folder
+        path = finding.one(str(options.resume), results, log.warning, {SWEEP}).folder
     record = load_sweep(path) if path else _new(options, parameters, target, config)
     if path is None and not options.new:
         path = unfinished_like(record, results, log.warning)

@@ -13,6 +13,7 @@ from openslob.cli.console import notify
 from openslob.engines.base import Engine
 from openslob.errors import UsageError
 from openslob.interrupt import Interrupt
+from openslob.kinds.storage import KIND as STORAGE
 from openslob.record import finding, storage
 from openslob.record.storage import StorageRecord
 
@@ -36,7 +37,7 @@ def load_ceiling(name: str, results: Path) -> StorageRecord:
         raise UsageError(
             f"only `slob run` and `slob sweep` accept --ceiling {MEASURE}", "give the record of a raw measurement"
         )
-    return storage.load(finding.one(name, results, notify, {finding.Kind.STORAGE}).path)
+    return storage.load(finding.one(name, results, notify, {STORAGE}).path)
 
 
 def ceiling_source(

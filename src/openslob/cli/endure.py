@@ -32,6 +32,7 @@ from openslob.endure.execute import LEAST_S, Connected, new_record, require_unfi
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError, UsageError
+from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.record import endurance, finding, store
 from openslob.record.endurance import EnduranceFolder, EnduranceRecord
 from openslob.record.model import Status
@@ -124,7 +125,7 @@ def _resumed(wanted: str, resolved: Resolved, seconds: float | None, results: Pa
     given = [*(f"--{name.replace('_', '-')}" for name in resolved.asked.flags), *(["--for"] if seconds else [])]
     if given:
         raise UsageError(f"--resume takes the parameters of the record, not {', '.join(given)}", "leave them out")
-    path = finding.one(wanted, results, notify, {finding.Kind.ENDURANCE}).folder
+    path = finding.one(wanted, results, notify, {ENDURANCE}).folder
     require_unfinished(endurance.load(path))
     return path
 

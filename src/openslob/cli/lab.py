@@ -27,6 +27,7 @@ from openslob.cli.console import columns, notify, stoppable, write, write_docume
 from openslob.cli.options import price_of_target, with_target
 from openslob.cli.sweep import SweepView
 from openslob.errors import SlobError, UsageError
+from openslob.kinds.lab import KIND as LAB
 from openslob.lab.execute import Execution
 from openslob.lab.loads import DEFAULT_CACHE
 from openslob.lab.plan import ready_list, round_s
@@ -136,7 +137,7 @@ def lab(
     require_known(require or (), NAMES)
     if resume and (settings or ready):
         raise UsageError("--resume takes the settings of the record", "leave others out")
-    path = finding.one(resume, results, notify, {finding.Kind.LAB}).folder if resume else None
+    path = finding.one(resume, results, notify, {LAB}).folder if resume else None
     names = tuple(word for each in ready or () for word in _words(each))
     request = LabRequest(
         name, tuple(settings or ()), names, _words(loads), seconds or DEFAULT_FOR_S, precision, cache or DEFAULT_CACHE,

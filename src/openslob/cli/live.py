@@ -20,7 +20,8 @@ from openslob.errors import SlobError, UsageError
 from openslob.live.screen.canvas import Signs
 from openslob.live.screen.playhead import SPEEDS
 from openslob.record import finding
-from openslob.record.finding import OF_RUNS, Found
+from openslob.record.finding import Found
+from openslob.record.kinds import of_runs
 
 RECORD = Annotated[
     str,
@@ -146,10 +147,10 @@ def _show(folder: Path, ascii_only: bool, speed: int | None) -> int:
 def wanted(record: str, results: Path) -> Found:
     """Return the record that is named; without a name, the newest in progress, or else the latest."""
     busy = [] if record else [each for each in finding.whole(finding.every(results)) if each.entry.pid is not None]
-    shown = [each for each in busy if each.kind in OF_RUNS]
+    shown = [each for each in busy if each.kind.is_of_runs]
     if shown:
         return Found(shown[-1].kind, shown[-1].entry.path)
-    return finding.one(record or "latest", results, notify, OF_RUNS)
+    return finding.one(record or "latest", results, notify, of_runs())
 
 
 def register(app: typer.Typer) -> None:

@@ -25,6 +25,7 @@ from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
+from openslob.kinds.repeated import KIND as REPEATED
 from openslob.record import finding, repeated
 from openslob.record.model import Status
 from openslob.record.repeated import RepeatedFolder, RepeatedTime
@@ -99,7 +100,7 @@ def watch_runs(
 ) -> None:
     """Make the runs that are due, and print what they come to."""
     require_known(required, NAMES)
-    path = finding.one(asked.resume, results, notify, {finding.Kind.REPEATED}).folder if asked.resume else None
+    path = finding.one(asked.resume, results, notify, {REPEATED}).folder if asked.resume else None
     if path:
         before = repeated.load(path)
         require_unfinished(before)

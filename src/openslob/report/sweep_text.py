@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import SESSIONS, Point, Run
@@ -14,6 +15,7 @@ from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
 from openslob.record.sweep import PointState, SearchRecord, SweepRecord, Value, is_setting, shown_parameter
 from openslob.report.comparison import side_by_side_lines
+from openslob.report.document import Document, Section, TextPicture, title_of
 from openslob.report.folding import NO_BREAK, folded
 from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, warning_lines, wrapped
 from openslob.report.set_summary import cost_at, figure_with_interval, limited_by, mismatch_text
@@ -40,6 +42,19 @@ _TEXTS = (_COLUMNS.index("limit"), _COLUMNS.index("verdicts"))
 _EFFECTS = {"session": "set in each session", "restart": "a restart each", "new server": "a new server each"}
 # Longest list of failed points; the rest are counted.
 _MOST_ERRORS = 10
+
+
+def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None = None) -> Document:
+    """Return the report; if ``folder`` is given, its last lines name it and what draws its runs."""
+    files = [f"records: {folder}", *([f"slob report {folder} draws them"] if runs else [])] if folder else []
+    return Document(
+        title_of(record, "sweep", f"a sweep on {record.target}"),
+        (
+            Section("", (TextPicture(lambda columns: [*render_sweep(record, runs, columns).splitlines(), *files]),)),
+            Section("", (TextPicture(lambda _: sweep_answer(record, runs).splitlines()),), short_only=True),
+        ),
+        titled=False,
+    )
 
 
 def render_sweep(record: SweepRecord, runs: Sequence[Run], columns: int | None = None) -> str:

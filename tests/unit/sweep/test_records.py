@@ -8,6 +8,7 @@ import pytest
 
 from openslob.config.grid import Grid
 from openslob.errors import SlobError
+from openslob.kinds.sweep import KIND as SWEEP
 from openslob.record import finding
 from openslob.record.sweep import SweepFolder, find_sweeps, load_sweep
 from openslob.sweep.create import new_sweep
@@ -22,11 +23,11 @@ def test_records_of_sweeps_are_found_by_path_name_and_beginning(tmp_path):
     with SweepFolder.begin(tmp_path, asked()) as one, SweepFolder.begin(tmp_path, asked()) as two:
         assert [each.path for each in find_sweeps(tmp_path)] == sorted([one.path, two.path])
         for wanted, path in {str(one.path): one.path, two.path.name: two.path, "latest": two.path}.items():
-            assert finding.one(wanted, tmp_path, kinds={finding.Kind.SWEEP}).path == path
+            assert finding.one(wanted, tmp_path, kinds={SWEEP}).path == path
         with pytest.raises(SlobError, match="2 records begin with '2'"):
-            finding.one("2", tmp_path, kinds={finding.Kind.SWEEP})
+            finding.one("2", tmp_path, kinds={SWEEP})
         with pytest.raises(SlobError, match="no sweep"):
-            finding.one("x", tmp_path, kinds={finding.Kind.SWEEP})
+            finding.one("x", tmp_path, kinds={SWEEP})
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from openslob.cli import app
 from openslob.cli.raw_orion import spelled
 from openslob.cli.report import with_own_page
 from openslob.errors import UsageError
-from openslob.record.finding import Kind
+from openslob.kinds.storage import KIND as STORAGE
+from openslob.record.finding import Found
 from openslob.record.model import Status
 from openslob.record.storage import StorageFolder
 from openslob.report.charts.picture import page_specs, png, svg
@@ -104,8 +105,8 @@ def test_slob_report_writes_the_page_beside_the_record(tmp_path):
     assert {path.name for path in (tmp_path / "svg").iterdir()} == {
         "orion-iops.svg", "orion-mbps.svg", "orion-latency.svg", "orion-matrix.svg",
     }  # fmt: skip
-    assert with_own_page([folder.path.name], tmp_path) == (Kind.STORAGE, (folder.path,))
-    assert with_own_page(["a", "b"], tmp_path) is None
+    assert with_own_page([folder.path.name], tmp_path) == (Found(STORAGE, folder.path),)
+    assert with_own_page(["a", "b"], tmp_path) == ()
     with pytest.raises(UsageError, match="a is not: a report shows one or the other"):
         with_own_page([folder.path.name, "a"], tmp_path)
 

@@ -16,11 +16,11 @@ from secrets import token_hex
 
 from openslob.disk import refuse_planted
 from openslob.errors import SlobError, UsageError
+from openslob.kinds.contract import kind_of
 from openslob.record import store
-from openslob.record.finding import Found, Kind
-from openslob.record.model import RunRecord, Status
+from openslob.record.finding import Found
+from openslob.record.model import RunRecord
 from openslob.record.store import RECORD_FILE
-from openslob.record.sweep import SWEEP_FILE, load_sweep
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
@@ -48,7 +48,7 @@ def save(directory: Path, name: str, records: Sequence[Found], replace: bool) ->
     place = directory / name
     if os.path.lexists(place) and not replace:
         raise UsageError(f"there is a baseline {name} in {directory}", "--replace replaces it")
-    files = [file for found in records for file in _documents(found)]
+    files = [file for found in records for file in kind_of(found).documents(found)]
     if not any(file.name == RECORD_FILE for _, file in files):
         raise SlobError("no run of these is complete", "a baseline needs complete runs")
     refuse_planted(place)
@@ -83,30 +83,6 @@ def get(directory: Path, name: str) -> Baseline:
 def remove(directory: Path, name: str) -> None:
     """Remove a baseline. UsageError if there is none of this name."""
     shutil.rmtree(get(directory, name).path)
-
-
-def left_out(found: Found) -> list[RunRecord]:
-    """Return the runs of a record that no baseline stores, because they are not complete. Sweeps keep all."""
-    return [] if found.kind is Kind.SWEEP else [run for run in _runs(found) if run.status is not Status.COMPLETE]
-
-
-def _runs(found: Found) -> list[RunRecord]:
-    if found.kind is Kind.RUN:
-        return [store.load(found.path)]
-    return [entry.record for entry in store.find(found.folder) if entry.record]
-
-
-def _documents(found: Found) -> list[tuple[str, Path]]:
-    """Return the files of a run or a sweep, each with the folder that it has below the baseline."""
-    complete = [run.id for run in _runs(found) if run.status is Status.COMPLETE] if found.kind is not Kind.SWEEP else []
-    if found.kind is Kind.RUN:
-        return [(run, found.folder / RECORD_FILE) for run in complete]
-    if found.kind is not Kind.SWEEP:
-        return [(f"{found.folder.name}/{run}", found.folder / run / RECORD_FILE) for run in complete]
-    sweep = load_sweep(found.path)
-    runs = [point.run for point in sweep.points if point.run and (found.folder / point.run / RECORD_FILE).is_file()]
-    files = [(f"{sweep.id}/{run}", found.folder / run / RECORD_FILE) for run in runs]
-    return [(sweep.id, found.folder / SWEEP_FILE), *files]
 
 
 def _put(new: Path, place: Path) -> None:

@@ -16,12 +16,12 @@ from factories.records import Made, physical
 from factories.tables import table
 from openslob.analyze import repeated as repeats
 from openslob.analyze.lab import RATE, figures_of, with_results
+from openslob.kinds.verification import Verification, verified, verify
 from openslob.record import finding, repeated
 from openslob.record.lab import LabRecord
 from openslob.record.model import DocumentModel, Figure, RunRecord
 from openslob.record.sweep import PointState, SearchRecord, SweepPoint, SweepRecord
 from openslob.report.record_view import VALIDITY
-from openslob.report.verify import Verification, verified, verify
 
 MEASURED = FIXTURES / "records" / "v4" / "measured"
 

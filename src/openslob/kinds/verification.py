@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from openslob.analyze import lab as labs
-from openslob.analyze import repeated as repeats
-from openslob.analyze.curves.points import Run, points
-from openslob.analyze.curves.series import latency_figure
 from openslob.analyze.derive import Derived, derived
 from openslob.analyze.measure import totals_in
 from openslob.analyze.operation_order import OperationOrder
 from openslob.errors import SlobError
-from openslob.record import endurance, lab, repeated, store, sweep
+from openslob.kinds.contract import kind_of
+from openslob.record import store
 from openslob.record.arrays import read_whole
 from openslob.record.bundle import Opened
 from openslob.record.cells import Cells
-from openslob.record.finding import Found, Kind
-from openslob.record.model import DocumentModel, RecordKind, RunRecord
+from openslob.record.finding import Found
+from openslob.record.kinds import AnyKind, of_single_runs
+from openslob.record.model import RecordKind, RunRecord
 from openslob.record.raw_csv import RESTORE, TEXTS, Event, event_rows
-from openslob.report.endurance import with_figures
 from openslob.report.folding import folded
 from openslob.report.format import wrapped
-from openslob.report.record_view import VALIDITY
 from openslob.report.tables import tables_of
 
 _MOST_NAMED = 20
@@ -34,11 +30,6 @@ _MOST_NAMED = 20
 _RAW, _PACED = ("slices.csv", "engine.csv", "os.csv", "waits.csv", "latency.csv"), "response.csv"
 # What is read of a record that has no figures, too: it can be damaged.
 _READ = ("slices.csv", "engine.csv", "os.csv", "waits.csv")
-_NO_RUN = "the record of its run is not there, or does not have it"
-
-
-# What a document notes of a run.
-_OfRun = TypeVar("_OfRun", lab.LabRun, repeated.RepeatedTime)
 
 
 @dataclass(frozen=True)
@@ -63,7 +54,7 @@ class Verification:
     ``raw`` says why figures of the record's own can't be derived; else it is empty.
     """
 
-    kind: Kind
+    kind: AnyKind
     id: str
     runs: tuple[RunCheck, ...]
     numbers: tuple[Derived, ...] = ()
@@ -107,20 +98,11 @@ def _in_words(run: str, number: Derived) -> str:
 
 def verify(found: Found, bundle: Opened | None = None) -> Verification:
     """Derive every figure of a record again, and of all its runs. SlobError if the record can't be read."""
-    if found.kind is Kind.RUN:
+    if found.kind is of_single_runs():
         return Verification(found.kind, found.folder.name, (_checked(found.folder, found.path),), bundle=bundle)
+    kind = kind_of(found)
     runs = tuple(_checked(entry.path, entry.path) for entry in store.find(found.folder))
-    check = _DOCUMENTS.get(found.kind)
-    numbers = tuple(check(found.folder)) if check else ()
-    return Verification(found.kind, found.folder.name, runs, numbers, _WITHOUT_RAW.get(found.kind, ""), bundle)
-
-
-# Why the figures of these kinds can't be derived again.
-_WITHOUT_RAW: Mapping[Kind, str] = {
-    Kind.STORAGE: "fio's own numbers are all that there is of a raw measurement",
-    Kind.FAILOVER: "the sessions' single operations are not kept",
-    Kind.CRASH: "the driver's ledgers are not kept",
-}
+    return Verification(kind, found.folder.name, runs, tuple(kind.numbers(found.folder)), kind.why_not_derived, bundle)
 
 
 def _checked(folder: Path, path: Path) -> RunCheck:
@@ -128,105 +110,6 @@ def _checked(folder: Path, path: Path) -> RunCheck:
         return _checked_run(folder, store.load(path))
     except SlobError as error:
         return RunCheck(folder.name, None, problem=str(error))
-
-
-def _of_endurance(folder: Path) -> Iterator[Derived]:
-    record = endurance.load(folder)
-    yield from _same(record, with_figures(folder, record), ("summary",))
-
-
-def _of_repeated(folder: Path) -> Iterator[Derived]:
-    record, runs = repeated.load(folder), _runs(folder)
-    times = _again(record.times, runs, lambda _, run: repeats.figures_of(run))
-    again = times and repeats.with_findings(record.model_copy(update={"times": times}))
-    yield from _same(record, again or None, ("summary", "changes"))
-    for each in record.times:
-        run = runs.get(each.run)
-        yield from _noted(f"times.{each.number}", each.figures, repeats.figures_of(run) if run else {})
-
-
-def _of_lab(folder: Path) -> Iterator[Derived]:
-    record, runs = lab.load(folder), _runs(folder)
-    made = _again(record.runs, runs, lambda each, run: labs.figures_of(run, record.load(each.load).rate))
-    again = made and labs.with_results(record.model_copy(update={"runs": made}), VALIDITY)
-    yield from _same(record, again or None, ("results",))
-    for number, each in enumerate(record.runs):
-        run = runs.get(each.run)
-        figures = labs.figures_of(run, record.load(each.load).rate) if run else {}
-        yield from _noted(f"runs.{number}", each.figures, figures)
-
-
-def _of_sweep(folder: Path) -> Iterator[Derived]:
-    """Yield the answer of a search beside the mean of the runs that it is of."""
-    record, runs = sweep.load_sweep(folder), _runs(folder)
-    search = record.search
-    if search is None or search.throughput is None:
-        return
-    made = [each.run for each in record.points if each.values.get("sessions") == search.sessions]
-    means = points([Run.of(runs[name]) for name in made if name in runs])
-    figures = {"best": search.throughput, "latency_us": latency_figure(search.at)}
-    again = {name: means[0].mean(figure) for name, figure in figures.items()} if len(means) == 1 else {}
-    yield from _noted("search", {"best": search.best, "latency_us": search.latency_us}, again)
-
-
-def _runs(folder: Path) -> dict[str | None, RunRecord]:
-    """Return the records of the runs in a record's folder that can be read, by the names of their folders."""
-    return {entry.id: entry.record for entry in store.find(folder) if entry.record}
-
-
-def _again(
-    noted: Sequence[_OfRun],
-    runs: Mapping[str | None, RunRecord],
-    figures_of: Callable[[_OfRun, RunRecord], Mapping[str, float | None]],
-) -> tuple[_OfRun, ...] | None:
-    """Return what a document notes of its runs, with the figures of their records; None if one of these is not there.
-
-    What a document comes to must follow from its runs, and not from what it notes of them.
-    """
-    found: list[_OfRun] = []
-    for each in noted:
-        run = runs.get(each.run)
-        if each.figures and run is None:
-            return None
-        found.append(each.model_copy(update={"figures": figures_of(each, run)}) if each.figures and run else each)
-    return tuple(found)
-
-
-def _noted(name: str, figures: Mapping[str, float | None], again: Mapping[str, float | None]) -> Iterator[Derived]:
-    """Yield the figures of a run that a document notes, beside those in the record of the run."""
-    for figure, value in figures.items():
-        if value is not None:
-            found = again.get(figure)
-            yield Derived(f"{name}.{figure}", value, found, "" if found is not None else _NO_RUN)
-
-
-_DOCUMENTS: Mapping[Kind, Callable[[Path], Iterator[Derived]]] = {
-    Kind.ENDURANCE: _of_endurance,
-    Kind.REPEATED: _of_repeated,
-    Kind.LAB: _of_lab,
-    Kind.SWEEP: _of_sweep,
-}
-
-
-def _same(record: DocumentModel, again: DocumentModel | None, parts: tuple[str, ...]) -> Iterator[Derived]:
-    """Yield each number in these parts of a document beside that of the document that was made again, if it was."""
-    before, after = (
-        dict(_leaves("", each.model_dump(mode="json", include=set(parts)))) if each else {} for each in (record, again)
-    )
-    why = "the raw files do not say it any more" if again else "the record of one of its runs is not there"
-    for name, value in before.items():
-        yield Derived(name, value, after.get(name), "" if name in after else why)
-
-
-def _leaves(name: str, value: object) -> Iterator[tuple[str, float]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(f"{name}.{key}" if name else str(key), inner)
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _leaves(f"{name}.{number}", inner)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        yield name, float(value)
 
 
 def _checked_run(folder: Path, record: RunRecord) -> RunCheck:
@@ -330,7 +213,7 @@ def verification_json(found: Verification) -> dict[str, Any]:
     """Return the same as plain values."""
     bundle = found.bundle
     return {
-        "kind": found.kind.value,
+        "kind": str(found.kind),
         "id": found.id,
         "bundle": bundle and {"sha256": bundle.sha256, **bundle.manifest.model_dump(mode="json", exclude={"files"})},
         "changed": list(found.changed),
