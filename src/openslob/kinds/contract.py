@@ -38,12 +38,14 @@ AS_IT_IS = Wanted()
 class Kind(KindOfRecord[Record]):
     """A kind of measurement.
 
-    ``why_not_derived`` says why its own figures can't be derived again; else it is empty. ``has_own_page``: a page of
-    a record alone shows its document, and not its runs; ``pages_show_several``: `page_of_several` makes a page of more.
-    ``is_ceiling``: its records can be drawn beside runs, as what storage gives. ``has_ratios``: `ratios` are what it is
-    exported as.
+    ``commands`` has the module of each command that another distribution brings, by its name; ``register(app)`` of the
+    module adds it. ``why_not_derived`` says why its own figures can't be derived again; else it is empty.
+    ``has_own_page``: a page of a record alone shows its document, and not its runs; ``pages_show_several``:
+    `page_of_several` makes a page of more. ``is_ceiling``: its records can be drawn beside runs, as what storage gives.
+    ``has_ratios``: `ratios` are what it is exported as.
     """
 
+    commands: ClassVar[Mapping[str, str]] = {}
     why_not_derived: ClassVar[str] = ""
     has_own_page: ClassVar[bool] = True
     pages_show_several: ClassVar[bool] = False
@@ -109,6 +111,12 @@ class Kind(KindOfRecord[Record]):
 
 class DocumentKind(KindOfDocument[Document], Kind[Document]):
     """A kind of measurement whose records are one document each."""
+
+
+def commands() -> Mapping[str, str]:
+    """Return the module of each command that kinds bring, by its name."""
+    every_kind = cast(Sequence[Kind[Any]], every())
+    return {name: module for kind in every_kind for name, module in kind.commands.items()}
 
 
 def with_ratios() -> list[Kind[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from factories.paths import FIXTURES
 from factories.reports import Made, made_up, stored
 from factories.running import slob
+from openslob import cli
 from openslob.errors import SlobError
 from openslob.kinds.contract import Wanted, kind_of
 from openslob.kinds.verification import verify
@@ -27,56 +29,8 @@ WRITTEN = {
     "endurance run": "endurance-v1/measured", "repeated run": "repeated-v1/measured",
     "test of failover": "failover-v1/measured", "proof of durability": "crash-v1/measured", "lab": "lab-v1/measured",
 }  # fmt: skip
-RATIO = """
-from typing import ClassVar
-
-from openslob.analyze.derive import Derived
-from openslob.kinds.contract import AS_IT_IS, DocumentKind
-from openslob.record.kinds import Labels
-from openslob.record.model import DocumentModel, Status
-from openslob.record.store import DocumentFolder
-from openslob.record.versions import Format
-from openslob.report.document import Answer, Document, title_of
-
-
-class RatioRecord(DocumentModel):
-    ratio_version: int = 1
-    kind: str = "ratio"
-    id: str
-    name: str
-    status: Status
-    started_at: str
-    openslob_version: str
-    rates: tuple[float, float]
-    ratio: float
-
-
-class RatioFolder(DocumentFolder[RatioRecord]):
-    form = Format(RatioRecord, "the record of a ratio", "ratio_version", 1)
-    file_name = "ratio.json"
-
-
-class RatioKind(DocumentKind[RatioRecord]):
-    labels = Labels("measured ratio", "ratio", "slob ratio")
-    folder = RatioFolder
-
-    def row(self, record):
-        return {"sessions": 3, "ops_per_s": record.rates[1], "failed_verdicts": []}
-
-    def contents(self, record):
-        return f"{record.ratio:.2f} times the first"
-
-    def document(self, record, folder=None, wanted=AS_IT_IS):
-        said = Answer((f"The second run did {record.ratio:.2f} times as much as the first.",))
-        return Document(title_of(record, "ratio", "two runs"), (said,))
-
-    def numbers(self, folder):
-        record = self.read(folder)
-        yield Derived("ratio", record.ratio, record.rates[1] / record.rates[0])
-
-
-KIND = RatioKind()
-"""
+# A kind of measurement that another distribution brings: it notes two rates and their ratio.
+RATIO = FIXTURES / "ratio_slob"
 RECORD = {
     "ratio_version": 1, "kind": "ratio", "id": "20260301-120000-twice", "name": "twice", "status": "complete",
     "started_at": "2026-03-01T12:00:00Z", "openslob_version": "0.1.0", "rates": [200.0, 500.0], "ratio": 2.5,
@@ -155,18 +109,25 @@ def with_ratios(tmp_path, monkeypatch):
     place = tmp_path / "site"
     information = place / "ratio_slob-1.0.dist-info"
     information.mkdir(parents=True)
-    (place / "ratio_slob.py").write_text(RATIO)
+    for name in ("ratio_slob.py", "ratio_command.py"):
+        shutil.copy(RATIO / name, place)
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: ratio-slob\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text("[openslob.kinds]\nratio = ratio_slob:KIND\n")
     monkeypatch.syspath_prepend(str(place))
-    kinds.every.cache_clear()
+    forget_kinds()
     results = tmp_path / "results"
     folder = results / RECORD["id"]
     folder.mkdir(parents=True)
     (folder / "ratio.json").write_text(json.dumps(RECORD))
     yield results
-    kinds.every.cache_clear()
-    sys.modules.pop("ratio_slob", None)
+    forget_kinds()
+
+
+def forget_kinds():
+    for known in (kinds.every, cli.application, cli._of_other_kinds):
+        known.cache_clear()
+    for module in ("ratio_slob", "ratio_command"):
+        sys.modules.pop(module, None)
 
 
 def ask(results, *arguments):
@@ -192,6 +153,14 @@ def test_a_kind_of_another_distribution_is_listed_shown_reported_exported_and_ve
     assert "verified: the figures follow from the raw files" in checked
 
 
+def test_its_command_is_run_and_is_in_the_help(with_ratios):
+    made = ask(with_ratios, "ratio", "200", "300")
+    assert "did 1.50 times as much as the first" in ask(with_ratios, "show", made.strip())
+    shown = slob("--help").stdout
+    assert "Note two rates and their ratio" in shown
+    assert shown.index("ratio") < shown.index("Look at a server")
+
+
 def test_what_does_not_follow_is_found_there_too(with_ratios):
     file = with_ratios / RECORD["id"] / "ratio.json"
     file.write_text(json.dumps({**RECORD, "ratio": 2.6}))
@@ -209,8 +178,7 @@ def test_what_does_not_follow_is_found_there_too(with_ratios):
     ],
 )
 def test_a_kind_that_can_not_be_loaded_is_said_in_one_line(with_ratios, module, said):
-    kinds.every.cache_clear()
-    sys.modules.pop("ratio_slob", None)
+    forget_kinds()
     (with_ratios.parent / "site" / "ratio_slob.py").write_text(module)
     done = slob("list", "--results", with_ratios)
     assert done.returncode == 1
