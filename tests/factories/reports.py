@@ -19,8 +19,10 @@ from openslob import api
 from openslob.analyze.curves.points import Run
 from openslob.kinds.contract import Kind, kind_of
 from openslob.kinds.crash import KIND as CRASH
+from openslob.kinds.crash.record import CrashControl, CrashRecord
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.failover import KIND as FAILOVER
+from openslob.kinds.failover.record import FailoverRecord, FollowStep
 from openslob.kinds.lab import KIND as LAB
 from openslob.kinds.repeated import KIND as REPEATED
 from openslob.kinds.run import KIND as RUN
@@ -28,8 +30,6 @@ from openslob.kinds.storage import KIND as STORAGE
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.lab.plan import with_nothing_changed
 from openslob.record import endurance
-from openslob.record.crash import CrashControl, CrashRecord
-from openslob.record.failover import FailoverRecord, FollowStep
 from openslob.record.finding import at
 from openslob.record.lab import LabRecord
 from openslob.record.model import RunRecord, Status

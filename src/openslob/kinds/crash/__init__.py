@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
-from openslob.record.crash import CrashFolder, CrashRecord
+from openslob.kinds.crash.record import CrashFolder, CrashRecord
 from openslob.record.kinds import Labels
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class CrashKind(DocumentKind[CrashRecord]):
 
     def document(self, record: CrashRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         """Return the report."""
-        from openslob.report.crash import crash_document
+        from openslob.kinds.crash.report import crash_document
 
         return crash_document(record, folder)
 

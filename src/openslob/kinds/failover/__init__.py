@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
-from openslob.record.failover import FailoverFolder, FailoverRecord
+from openslob.kinds.failover.record import FailoverFolder, FailoverRecord
 from openslob.record.kinds import Labels
 from openslob.report.format import number, seconds
 
@@ -44,7 +44,7 @@ class FailoverKind(DocumentKind[FailoverRecord]):
 
     def document(self, record: FailoverRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         """Return the report."""
-        from openslob.report.failover import failover_document
+        from openslob.kinds.failover.report import failover_document
 
         return failover_document(record, folder)
 

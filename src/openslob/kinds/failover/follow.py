@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from openslob.durability.failover.conduct import STOPPED, Crew, Request, begin, crew
-from openslob.durability.failover.cycle import commits_rows, lag_rows
-from openslob.durability.failover.lag import INTERVAL_S, LagSample, LagSampler
-from openslob.durability.failover.outage import acknowledged, level
-from openslob.durability.failover.servers import Servers
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
-from openslob.record.failover import (
+from openslob.kinds.failover.conduct import STOPPED, Crew, Request, begin, crew
+from openslob.kinds.failover.cycle import commits_rows, lag_rows
+from openslob.kinds.failover.lag import INTERVAL_S, LagSample, LagSampler
+from openslob.kinds.failover.outage import acknowledged, level
+from openslob.kinds.failover.record import (
     COMMITS,
     COMMITS_FILE,
     LAG,
@@ -22,6 +21,7 @@ from openslob.record.failover import (
     FailoverRecord,
     FollowStep,
 )
+from openslob.kinds.failover.servers import Servers
 from openslob.record.model import Figure, Status
 from openslob.units import NANOS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.errors import SlobError
-from openslob.record.failover import FAILOVER_FILE, TIMES, FailoverRecord, FollowStep
+from openslob.kinds.failover.record import FAILOVER_FILE, TIMES, FailoverRecord, FollowStep
 from openslob.report.document import (
     Answer,
     Document,
@@ -55,7 +55,7 @@ def failover_document(record: FailoverRecord, folder: Path | None = None) -> Doc
 
 
 def _pictures(record: FailoverRecord, folder: Path | None) -> MadePictures:
-    from openslob.report.charts.failover import failover_pictures  # noqa: PLC0415 - takes a second to import
+    from openslob.kinds.failover.pictures import failover_pictures  # noqa: PLC0415 - takes a second to import
 
     try:
         return failover_pictures(record, folder, failover_headline(record)) if folder else (), ""

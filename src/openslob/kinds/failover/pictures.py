@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from openslob.record.failover import COMMITS_FILE, LAG_FILE, TIMES, FailoverRecord, rows_of
+from openslob.kinds.failover.record import COMMITS_FILE, LAG_FILE, TIMES, FailoverRecord, rows_of
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import rates

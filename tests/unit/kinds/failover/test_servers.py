@@ -9,10 +9,10 @@ import pytest
 
 from factories.running import eventually
 from factories.two_servers import Session, World
-from openslob.durability.failover.conduct import Crew
-from openslob.durability.failover.servers import ManagedNodes, ManagedPair
-from openslob.durability.failover.sessions import Client, Plan
 from openslob.errors import SlobError, UsageError
+from openslob.kinds.failover.conduct import Crew
+from openslob.kinds.failover.servers import ManagedNodes, ManagedPair
+from openslob.kinds.failover.sessions import Client, Plan
 
 
 def test_commits_wait_for_no_standby_after_a_test_that_let_them_wait():

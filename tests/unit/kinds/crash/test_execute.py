@@ -10,16 +10,17 @@ from unittest.mock import patch
 
 import pytest
 
-from openslob.durability import crash, ledger
-from openslob.durability.crash import CrashPlan, prove
-from openslob.durability.rig import Rig
+from openslob.durability import ledger
 from openslob.engines import registry
 from openslob.engines.ledger import Entry, LedgerContents
 from openslob.engines.patience import StoppedError
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
-from openslob.record import crash as records
-from openslob.record.crash import CrashKind
+from openslob.kinds.crash import execute as crash
+from openslob.kinds.crash import record as records
+from openslob.kinds.crash.execute import CrashPlan, prove
+from openslob.kinds.crash.record import CrashKind
+from openslob.kinds.crash.rig import Rig
 from openslob.record.model import Holds, Status
 
 KILL, CUT = (CrashKind.KILL,), (CrashKind.CUT,)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from openslob.analyze.outcome import fails, holds, holds_or_fails, unknown
-from openslob.durability.failover.outage import LEVEL_SHARE, MEAN_OVER_S
-from openslob.record.failover import FailoverCycle
+from openslob.kinds.failover.outage import LEVEL_SHARE, MEAN_OVER_S
+from openslob.kinds.failover.record import FailoverCycle
 from openslob.record.model import Figure, Verdict
 from openslob.report.format import number
 

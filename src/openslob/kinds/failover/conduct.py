@@ -12,8 +12,13 @@ from pathlib import Path
 from threading import Thread
 
 from openslob._version import __version__
-from openslob.durability.failover import servers as places
-from openslob.durability.failover.cycle import (
+from openslob.engines.base import Engine
+from openslob.engines.ledger import LedgerContents, LedgerTables
+from openslob.engines.patience import Patience
+from openslob.errors import SlobError, UsageError
+from openslob.interrupt import Interrupt
+from openslob.kinds.failover import servers as places
+from openslob.kinds.failover.cycle import (
     WARM_S,
     Observed,
     commits_rows,
@@ -22,17 +27,12 @@ from openslob.durability.failover.cycle import (
     lag_rows,
     outage_of,
 )
-from openslob.durability.failover.lag import LagSampler
-from openslob.durability.failover.outage import MEAN_OVER_S, acknowledged, all_back_ns, back_ns, level, longest_gap
-from openslob.durability.failover.servers import Servers
-from openslob.durability.failover.sessions import Client, Plan, Retry
-from openslob.durability.failover.verdicts import summary, verdicts
-from openslob.engines.base import Engine
-from openslob.engines.ledger import LedgerContents, LedgerTables
-from openslob.engines.patience import Patience
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
-from openslob.record.failover import COMMITS, COMMITS_FILE, LAG, LAG_FILE, FailoverFolder, FailoverRecord
+from openslob.kinds.failover.lag import LagSampler
+from openslob.kinds.failover.outage import MEAN_OVER_S, acknowledged, all_back_ns, back_ns, level, longest_gap
+from openslob.kinds.failover.record import COMMITS, COMMITS_FILE, LAG, LAG_FILE, FailoverFolder, FailoverRecord
+from openslob.kinds.failover.servers import Servers
+from openslob.kinds.failover.sessions import Client, Plan, Retry
+from openslob.kinds.failover.verdicts import summary, verdicts
 from openslob.record.model import Status
 from openslob.record.store import record_id
 from openslob.units import NANOS, iso

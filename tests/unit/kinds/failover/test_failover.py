@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from factories.two_servers import World
-from openslob.durability.failover.accounting import account
-from openslob.durability.failover.cycle import Observed, figures_of, lag_of_copies
-from openslob.durability.failover.follow import bounds, judge, next_rate
-from openslob.durability.failover.follow import summary as search_summary
-from openslob.durability.failover.journal import IN_DOUBT, Journal, Look
-from openslob.durability.failover.lag import Beats, LagSample
-from openslob.durability.failover.outage import Gap, Offset, back_ns, kept, longest_gap
-from openslob.durability.failover.sessions import Client, Plan, Retry
-from openslob.durability.failover.verdicts import summary, verdicts
 from openslob.engines.ledger import Entry, LedgerContents
+from openslob.kinds.failover.accounting import account
+from openslob.kinds.failover.cycle import Observed, figures_of, lag_of_copies
+from openslob.kinds.failover.follow import bounds, judge, next_rate
+from openslob.kinds.failover.follow import summary as search_summary
+from openslob.kinds.failover.journal import IN_DOUBT, Journal, Look
+from openslob.kinds.failover.lag import Beats, LagSample
+from openslob.kinds.failover.outage import Gap, Offset, back_ns, kept, longest_gap
+from openslob.kinds.failover.sessions import Client, Plan, Retry
+from openslob.kinds.failover.verdicts import summary, verdicts
 from openslob.record.model import Holds
 from openslob.units import NANOS
 

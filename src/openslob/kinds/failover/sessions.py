@@ -10,10 +10,10 @@ from enum import StrEnum
 from threading import Event, Lock, Thread
 
 from openslob.durability.clients import key_of
-from openslob.durability.failover.journal import IN_DOUBT, Journal, Loss
-from openslob.durability.failover.outage import Offset
 from openslob.engines.ledger import Entry, LedgerSession, LedgerTables, TakesNoWritesError
 from openslob.errors import SlobError
+from openslob.kinds.failover.journal import IN_DOUBT, Journal, Loss
+from openslob.kinds.failover.outage import Offset
 from openslob.units import NANOS
 
 # How long a session waits before it tries the servers again, after all of them refused it.

@@ -17,7 +17,7 @@ from openslob.engines.base import Engine
 from openslob.engines.ledger import LedgerTables
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.errors import SlobError, UsageError
-from openslob.record.crash import CrashKind
+from openslob.kinds.crash.record import CrashKind
 from openslob.units import MIB
 
 # A small log and cache: much is written, and recovery is quick.

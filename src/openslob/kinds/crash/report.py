@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from openslob.analyze.crash import what_is_wrong
-from openslob.record.crash import CRASH_FILE, CrashCycle, CrashKind, CrashRecord
+from openslob.kinds.crash.figures import what_is_wrong
+from openslob.kinds.crash.record import CRASH_FILE, CrashCycle, CrashKind, CrashRecord
 from openslob.report.document import (
     Answer,
     Document,
@@ -50,7 +50,7 @@ def crash_document(record: CrashRecord, folder: Path | None = None) -> Document:
 
 
 def _pictures(record: CrashRecord) -> MadePictures:
-    from openslob.report.charts.crash import crash_pictures  # noqa: PLC0415 - takes a second to import
+    from openslob.kinds.crash.pictures import crash_pictures  # noqa: PLC0415 - takes a second to import
 
     return crash_pictures(record), ""
 

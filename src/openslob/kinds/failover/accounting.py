@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from openslob.durability.clients import key_of
-from openslob.durability.failover.journal import IN_DOUBT, Journal, Look
 from openslob.engines.ledger import Entry, LedgerContents
+from openslob.kinds.failover.journal import IN_DOUBT, Journal, Look
 
 NOTHING = Entry(0, 0, 0)
 _MOST_SHOWN = 5

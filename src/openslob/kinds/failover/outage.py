@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openslob.durability.failover.journal import IN_DOUBT, Journal
+from openslob.kinds.failover.journal import IN_DOUBT, Journal
 from openslob.units import NANOS
 
 Times = NDArray[np.int64]

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from openslob.durability.failover.accounting import NOTHING, Account, account, surviving
-from openslob.durability.failover.journal import IN_DOUBT, Journal
-from openslob.durability.failover.lag import LagSample
-from openslob.durability.failover.outage import (
+from openslob.engines.ledger import LedgerContents
+from openslob.kinds.failover.accounting import NOTHING, Account, account, surviving
+from openslob.kinds.failover.journal import IN_DOUBT, Journal
+from openslob.kinds.failover.lag import LagSample
+from openslob.kinds.failover.outage import (
     LEVEL_SHARE,
     MEAN_OVER_S,
     Gap,
@@ -24,8 +25,7 @@ from openslob.durability.failover.outage import (
     level,
     longest_gap,
 )
-from openslob.engines.ledger import LedgerContents
-from openslob.record.failover import FailoverCycle
+from openslob.kinds.failover.record import FailoverCycle
 from openslob.record.model import Figure
 from openslob.units import NANOS
 

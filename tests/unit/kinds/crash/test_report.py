@@ -8,10 +8,10 @@ import pytest
 
 from factories.crashes import CLEAN, DOWN, LOST, record
 from factories.running import slob
-from openslob.analyze import crash as analysis
-from openslob.record.crash import CrashControl, CrashCycle, CrashFolder, CrashKind
+from openslob.kinds.crash import figures as analysis
+from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashKind
+from openslob.kinds.crash.report import crash_document, cycle_line
 from openslob.record.model import Status
-from openslob.report.crash import crash_document, cycle_line
 from openslob.report.terminal import render_text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from openslob.record.crash import CrashCycle, CrashRecord
+from openslob.kinds.crash.record import CrashCycle, CrashRecord
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import coloured, from_zero, inline, shaped
 from openslob.report.charts.tips import Tip, with_tips

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from openslob.analyze.outcome import fails, holds, holds_or_fails, unknown
-from openslob.record.crash import CrashControl, CrashCycle, CrashKind
+from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashKind
 from openslob.record.model import Figure, Verdict
 
 KEEPS, WHOLE, CAUGHT = "no_acked_commit_lost", "nothing_damaged", "control_caught"

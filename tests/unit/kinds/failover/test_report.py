@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from openslob.record.failover import FailoverRecord
-from openslob.report.charts.failover import commit_rows
-from openslob.report.failover import failover_document
+from factories.paths import FIXTURES
+from openslob.kinds.failover.pictures import commit_rows
+from openslob.kinds.failover.record import FailoverRecord
+from openslob.kinds.failover.report import failover_document
 from openslob.report.terminal import render_text
 
-RECORD = Path(__file__).parents[2] / "fixtures" / "records" / "failover-v1" / "measured" / "failover.json"
+RECORD = FIXTURES / "records" / "failover-v1" / "measured" / "failover.json"
 WHY = "the servers do not tell their position in bytes"
 
 
