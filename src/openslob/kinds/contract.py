@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from openslob.errors import UsageError
+from openslob.errors import SlobError, UsageError
 from openslob.record import finding, store
 from openslob.record.finding import Found, Listed
 from openslob.record.kinds import KindOfDocument, KindOfRecord, every
@@ -18,6 +18,7 @@ from openslob.workload import Workload
 
 if TYPE_CHECKING:
     from openslob.analyze.derive import Derived
+    from openslob.live.follow import Follower
     from openslob.report.document import Document as Report
     from openslob.report.html.page import Page
 
@@ -50,6 +51,7 @@ class Kind(KindOfRecord[Record]):
     has_own_page: ClassVar[bool] = True
     pages_show_several: ClassVar[bool] = False
     is_ceiling: ClassVar[bool] = False
+    seen_live: ClassVar[bool] = False
     has_ratios: ClassVar[bool] = False
 
     def called(self, _record: Record) -> str:
@@ -100,6 +102,18 @@ class Kind(KindOfRecord[Record]):
         """Return the runs of a record that can be read."""
         return [entry.record for entry in store.find(found.folder) if entry.record]
 
+    def follow(self, folder: Path) -> Follower:
+        """Return what follows a record while it grows: by default its last run. SlobError if there is nothing to show.
+
+        Nothing is read yet. A kind that shows its records without having runs is ``seen_live``.
+        """
+        from openslob.live.follow import FollowedRun  # noqa: PLC0415 - only for those who look on
+
+        last = max((each.parent for each in folder.glob(f"*/{RECORD_FILE}")), default=None) if self.has_runs else None
+        if last is None:
+            raise SlobError(f"{folder} has no run that can be shown", "`slob show` prints the report")
+        return FollowedRun(last)
+
     def ratios(self, _record: Record) -> Sequence[Row]:
         """Return a row for each ratio that was measured, if the kind ``has_ratios``."""
         return ()
@@ -117,6 +131,11 @@ def commands() -> Mapping[str, str]:
     """Return the module of each command that kinds bring, by its name."""
     every_kind = cast(Sequence[Kind[Any]], every())
     return {name: module for kind in every_kind for name, module in kind.commands.items()}
+
+
+def seen_live() -> list[Kind[Any]]:
+    """Return the kinds whose records can be followed."""
+    return [kind for kind in cast(Sequence[Kind[Any]], every()) if kind.is_of_runs or kind.seen_live]
 
 
 def with_ratios() -> list[Kind[Any]]:

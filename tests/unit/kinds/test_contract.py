@@ -153,6 +153,12 @@ def test_a_kind_of_another_distribution_is_listed_shown_reported_exported_and_ve
     assert "verified: the figures follow from the raw files" in checked
 
 
+def test_it_is_seen_live(with_ratios):
+    shown = json.loads(ask(with_ratios, "live", "twice", "--json"))
+    assert (shown["kind"], shown["progress"]) == ("ratio", "complete")
+    assert shown["figures"]["ops_per_s"]["value"] == 500
+
+
 def test_its_command_is_run_and_is_in_the_help(with_ratios):
     made = ask(with_ratios, "ratio", "200", "300")
     assert "did 1.50 times as much as the first" in ask(with_ratios, "show", made.strip())

@@ -11,7 +11,8 @@ from factories.running import slob
 from factories.vega_lite import validate
 from openslob.analyze.causes import SLOW
 from openslob.analyze.trace import Trace
-from openslob.live.follow import FollowedRun, follow
+from openslob.kinds.live import follow
+from openslob.live.follow import FollowedRun
 from openslob.record import endurance, store
 from openslob.record.model import Holds, Verdict
 from openslob.report import endurance as report_endurance

@@ -15,6 +15,7 @@ from openslob.record.store import RECORD_FILE, SLICES, RecordEntry
 from openslob.report.record_view import p99_us, value
 
 if TYPE_CHECKING:
+    from openslob.live.follow import FollowedRun
     from openslob.report.document import Document
 
 
@@ -66,6 +67,12 @@ class RunKind(Kind[RunRecord]):
     def runs_of(self, found: Found) -> list[RunRecord]:
         """Return the run."""
         return [self.read(found.path)]
+
+    def follow(self, folder: Path) -> FollowedRun:
+        """Return the follower of the run."""
+        from openslob.live.follow import FollowedRun
+
+        return FollowedRun(folder)
 
     def document(self, record: RunRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         """Return the report."""

@@ -17,6 +17,7 @@ from openslob.record.sweep import SWEEP_FILE, SweepFolder, SweepRecord
 if TYPE_CHECKING:
     from openslob.analyze.curves.points import Run
     from openslob.analyze.derive import Derived
+    from openslob.kinds.sweep.live import FollowedSweep
     from openslob.report.document import Document
 
 
@@ -61,6 +62,12 @@ class SweepKind(DocumentKind[SweepRecord]):
     def left_out(self, _found: Found) -> list[RunRecord]:
         """Return nothing: a sweep is kept whole."""
         return []
+
+    def follow(self, folder: Path) -> FollowedSweep:
+        """Return the follower of the sweep, with its run in progress or the last one."""
+        from openslob.kinds.sweep.live import FollowedSweep
+
+        return FollowedSweep(folder)
 
     def document(self, record: SweepRecord, folder: Path | None = None, wanted: Wanted = AS_IT_IS) -> Document:
         """Return the report, with the runs in its folder."""

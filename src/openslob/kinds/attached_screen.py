@@ -15,11 +15,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from openslob.live.follow import follow
+from openslob.kinds.live import follow
 from openslob.live.screen.app import LiveScreen, Source, give_way, run
 from openslob.live.screen.canvas import Signs
-from openslob.record.store import RECORD_FILE, running_pid
-from openslob.record.sweep import SWEEP_FILE
+from openslob.record import finding
+from openslob.record.store import running_pid
 
 _MOST_BYTES = 65_536
 
@@ -67,8 +67,8 @@ class Feed:
             folders = [Path(entry.path) for entry in os.scandir(self._results) if entry.is_dir()]
         except OSError:  # there is no record yet
             return None
-        records = [each for each in folders if (each / RECORD_FILE).exists() or (each / SWEEP_FILE).exists()]
-        return max((each for each in records if running_pid(each) == self._driver), default=None)
+        locked = [each for each in folders if running_pid(each) == self._driver]
+        return max((each for each in locked if finding.at(each)), default=None)
 
     def stop(self) -> None:
         """Send the command what Ctrl-C sends it without a screen, unless it has ended."""
