@@ -21,20 +21,20 @@ from openslob.kinds.contract import Kind, kind_of
 from openslob.kinds.crash import KIND as CRASH
 from openslob.kinds.crash.record import CrashControl, CrashRecord
 from openslob.kinds.endurance import KIND as ENDURANCE
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.segments import with_figures
 from openslob.kinds.failover import KIND as FAILOVER
 from openslob.kinds.failover.record import FailoverRecord, FollowStep
 from openslob.kinds.lab import KIND as LAB
+from openslob.kinds.lab.plan import with_nothing_changed
+from openslob.kinds.lab.record import LabRecord
 from openslob.kinds.repeated import KIND as REPEATED
 from openslob.kinds.run import KIND as RUN
 from openslob.kinds.storage import KIND as STORAGE
 from openslob.kinds.sweep import KIND as SWEEP
-from openslob.lab.plan import with_nothing_changed
-from openslob.record import endurance
 from openslob.record.finding import at
-from openslob.record.lab import LabRecord
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.report.endurance import with_figures
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,18 @@ from openslob.api.storage_result import StorageResult
 from openslob.disk import is_there, scratch_folder
 from openslob.errors import SlobError
 from openslob.kinds.endurance import KIND as ENDURANCE
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.segments import with_figures
 from openslob.kinds.lab import KIND as LAB
+from openslob.kinds.lab import record as lab
 from openslob.kinds.repeated import KIND as REPEATED
+from openslob.kinds.repeated import record as repeated
 from openslob.kinds.storage import KIND as STORAGE
 from openslob.kinds.verification import Verification
 from openslob.kinds.verification import verify as verified
 from openslob.record import bundle as bundles
-from openslob.record import endurance, finding, lab, repeated, storage
+from openslob.record import finding, storage
 from openslob.record.kinds import AnyKind
-from openslob.report.endurance import with_figures
 
 Side = str | Results | RunResult
 

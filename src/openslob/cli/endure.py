@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from openslob.analyze.verdicts import VERDICTS
-from openslob.analyze.verdicts.endurance import NAMES
 from openslob.cli.common_options import (
     DURATION,
     RECORD_JSON,
@@ -28,15 +27,17 @@ from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
 from openslob.cli.screen import LIVE, viewing
 from openslob.config.resolve import DEFAULT
-from openslob.endure.execute import LEAST_S, Connected, new_record, require_unfinished, run_segment
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError, UsageError
 from openslob.kinds.endurance import KIND as ENDURANCE
-from openslob.record import endurance, finding, store
-from openslob.record.endurance import EnduranceFolder, EnduranceRecord
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.execute import LEAST_S, Connected, new_record, require_unfinished, run_segment
+from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord
+from openslob.kinds.endurance.report import endurance_document
+from openslob.kinds.endurance.verdicts import NAMES
+from openslob.record import finding, store
 from openslob.record.model import Status
-from openslob.report.endurance_text import endurance_document
 from openslob.report.text import render
 from openslob.units import format_duration
 from openslob.workload import MOST_RUN_S

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from openslob.analyze.lab import NAMES
 from openslob.analyze.outcome import counted
 from openslob.cli.common_options import (
     DURATION,
@@ -28,15 +27,16 @@ from openslob.cli.options import price_of_target, with_target
 from openslob.cli.sweep import SweepView
 from openslob.errors import SlobError, UsageError
 from openslob.kinds.lab import KIND as LAB
-from openslob.lab.execute import Execution
-from openslob.lab.loads import DEFAULT_CACHE
-from openslob.lab.plan import ready_list, round_s
-from openslob.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, PRECISION_PCT, LabRequest
+from openslob.kinds.lab.execute import Execution
+from openslob.kinds.lab.figures import NAMES
+from openslob.kinds.lab.loads import DEFAULT_CACHE
+from openslob.kinds.lab.plan import ready_list, round_s
+from openslob.kinds.lab.record import LabFolder, LabRecord
+from openslob.kinds.lab.report import lab_document, lab_plan
+from openslob.kinds.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, PRECISION_PCT, LabRequest
 from openslob.record import finding
-from openslob.record.lab import LabFolder, LabRecord
 from openslob.record.model import Status
 from openslob.report.format import pairs
-from openslob.report.lab import lab_document, lab_plan
 from openslob.report.terminal import render_blocks
 from openslob.report.text import render
 from openslob.secrets import Target

@@ -50,7 +50,7 @@ def test_importing_the_package_imports_nothing_else():
     loaded = python("import sys, openslob; print(*sorted(name for name in sys.modules if name.count('.') < 2))")
     # Some parts of the package have the names of functions, and consist of a docstring.
     assert [name for name in loaded.split() if name.startswith("openslob.")] == [
-        *("openslob._version", "openslob.endure", "openslob.lab", "openslob.run", "openslob.sweep")
+        *("openslob._version", "openslob.run", "openslob.sweep")
     ]
     assert "pydantic" not in loaded
 
@@ -70,7 +70,7 @@ def test_every_public_name_is_there_and_described():
 
 
 def test_a_part_of_the_package_with_the_name_of_a_function_is_that_function():
-    for name in ("endure", "run", "sweep"):
+    for name in ("run", "sweep"):
         part = getattr(openslob, name)
         assert isinstance(part, types.ModuleType)
         assert inspect.signature(part) == inspect.signature(getattr(functions, name))

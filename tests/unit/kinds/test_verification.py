@@ -14,11 +14,12 @@ from factories.labs import PAGES_OFF, lab_record
 from factories.paths import FIXTURES
 from factories.records import Made, physical
 from factories.tables import table
-from openslob.analyze import repeated as repeats
-from openslob.analyze.lab import RATE, figures_of, with_results
+from openslob.kinds.lab.figures import RATE, figures_of, with_results
+from openslob.kinds.lab.record import LabRecord
+from openslob.kinds.repeated import figures as repeats
+from openslob.kinds.repeated import record as repeated
 from openslob.kinds.verification import Verification, verified, verify
-from openslob.record import finding, repeated
-from openslob.record.lab import LabRecord
+from openslob.record import finding
 from openslob.record.model import DocumentModel, Figure, RunRecord
 from openslob.record.sweep import PointState, SearchRecord, SweepPoint, SweepRecord
 from openslob.report.record_view import VALIDITY

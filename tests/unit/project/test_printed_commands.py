@@ -19,7 +19,7 @@ from openslob.config.grid import split
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve
 from openslob.engines.settings import parse_settings
-from openslob.lab.plan import ready_names as ready_settings
+from openslob.kinds.lab.plan import ready_names as ready_settings
 from openslob.sweep.create import ready_names
 
 CLI = typer.main.get_command(app)

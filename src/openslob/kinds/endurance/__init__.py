@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed, load_row
-from openslob.record.endurance import EnduranceFolder, EnduranceRecord
+from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord
 from openslob.record.kinds import Labels
 from openslob.units import format_duration
 
@@ -43,21 +43,21 @@ class EnduranceKind(DocumentKind[EnduranceRecord]):
 
     def read_as(self, path: Path, wanted: Wanted) -> EnduranceRecord:
         """Return the record, with the figures of segments whose driver was killed."""
-        from openslob.report.endurance import with_figures
+        from openslob.kinds.endurance.segments import with_figures
 
         record: EnduranceRecord = super().read_as(path, wanted)
         return with_figures(path if path.is_dir() else path.parent, record) if record.has_news else record
 
     def document(self, record: EnduranceRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         """Return the report."""
-        from openslob.report.endurance_text import endurance_document
+        from openslob.kinds.endurance.report import endurance_document
 
         return endurance_document(record, folder)
 
     def numbers(self, folder: Path) -> Iterator[Derived]:
         """Yield the figures of the summary."""
         from openslob.kinds.again import numbers_of
-        from openslob.report.endurance import with_figures
+        from openslob.kinds.endurance.segments import with_figures
 
         record = self.read(folder)
         yield from numbers_of(record, with_figures(folder, record), ("summary",))

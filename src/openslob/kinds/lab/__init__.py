@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
+from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.record.kinds import Labels
-from openslob.record.lab import LabFolder, LabRecord
 from openslob.workload import Workload
 
 if TYPE_CHECKING:
@@ -43,20 +43,20 @@ class LabKind(DocumentKind[LabRecord]):
 
     def document(self, record: LabRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         """Return the report."""
-        from openslob.report.lab import lab_document
+        from openslob.kinds.lab.report import lab_document
 
         return lab_document(record, folder)
 
     def ratios(self, record: LabRecord) -> Sequence[Row]:
         """Return a row for each comparison and figure."""
-        from openslob.report.lab import lab_rows
+        from openslob.kinds.lab.report import lab_rows
 
         return lab_rows(record)
 
     def numbers(self, folder: Path) -> Iterator[Derived]:
         """Yield the results, and what is noted of each run."""
-        from openslob.analyze import lab as labs
         from openslob.kinds.again import noted, noted_again, numbers_of, runs_in
+        from openslob.kinds.lab import figures as labs
         from openslob.report.record_view import VALIDITY
 
         record, runs = self.read(folder), runs_in(folder)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed, load_row
+from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord
 from openslob.record.kinds import Labels
-from openslob.record.repeated import RepeatedFolder, RepeatedRecord
 from openslob.units import format_duration
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ class RepeatedKind(DocumentKind[RepeatedRecord]):
 
     def document(self, record: RepeatedRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         """Return the report."""
-        from openslob.report.repeated import repeated_document
+        from openslob.kinds.repeated.report import repeated_document
 
         return repeated_document(record, folder)
 
     def numbers(self, folder: Path) -> Iterator[Derived]:
         """Yield the spread, the change points, and what is noted of each run."""
-        from openslob.analyze import repeated as repeats
         from openslob.kinds.again import noted, noted_again, numbers_of, runs_in
+        from openslob.kinds.repeated import figures as repeats
 
         record, runs = self.read(folder), runs_in(folder)
         times = noted_again(record.times, runs, lambda _, run: repeats.figures_of(run))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from openslob.analyze.history import figure_of
 from openslob.analyze.intervals import CONFIDENCE, LEAST_STARTS, Interval, blocked_ratio, narrow_enough
 from openslob.analyze.outcome import counted, fails, holds, holds_or_fails, unknown
-from openslob.record.lab import LabArm, LabRatio, LabRecord, LabResult, LabRun
+from openslob.kinds.lab.record import LabArm, LabRatio, LabRecord, LabResult, LabRun
 from openslob.record.model import RunRecord, Verdict, value_of
 
 # Figures of a run that are compared. The rate decides when there are enough pairs.

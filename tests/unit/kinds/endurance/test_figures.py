@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openslob.analyze.endurance import (
+from openslob.analyze.trace import Mark, Trace
+from openslob.kinds.endurance.figures import (
     first_and_last,
     joined,
     lasting_drop,
@@ -15,7 +16,6 @@ from openslob.analyze.endurance import (
     shortfalls,
     written_bytes,
 )
-from openslob.analyze.trace import Mark, Trace
 
 SECOND = 10**9
 

@@ -11,15 +11,16 @@ from factories.running import slob
 from factories.vega_lite import validate
 from openslob.analyze.causes import SLOW
 from openslob.analyze.trace import Trace
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance import segments as report_endurance
+from openslob.kinds.endurance.pictures import endurance_pictures
+from openslob.kinds.endurance.report import endurance_document, mark_text, moment
+from openslob.kinds.endurance.segments import course_of, read_course, with_figures
 from openslob.kinds.live import follow
 from openslob.live.follow import FollowedRun
-from openslob.record import endurance, store
+from openslob.record import store
 from openslob.record.model import Holds, Verdict
-from openslob.report import endurance as report_endurance
-from openslob.report.charts.endurance import endurance_pictures
 from openslob.report.charts.picture import chart
-from openslob.report.endurance import course_of, read_course, with_figures
-from openslob.report.endurance_text import endurance_document, mark_text, moment
 from openslob.report.terminal import render_text
 
 SESSIONS = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openslob.analyze.steady_snia import round_averages, round_length, snia_steady_state
+from openslob.kinds.endurance.steady_snia import round_averages, round_length, snia_steady_state
 
 
 def of_rounds(*values: float) -> np.ndarray:

@@ -16,8 +16,8 @@ from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.settings import Change, Effect
 from openslob.errors import SlobError, UsageError
-from openslob.lab.loads import reading_and_writing, writes
-from openslob.record.lab import LabArm
+from openslob.kinds.lab.loads import reading_and_writing, writes
+from openslob.kinds.lab.record import LabArm
 
 PURPOSE = "lab"
 READS = f"{PURPOSE}-reads"

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob._version import __version__
-from openslob.analyze.repeated import figures_of, with_findings
 from openslob.engines.base import Engine
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
+from openslob.kinds.repeated.figures import figures_of, with_findings
+from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord, RepeatedTime, TimeState
 from openslob.record.model import Holds, RunRecord, Status
-from openslob.record.repeated import RepeatedFolder, RepeatedRecord, RepeatedTime, TimeState
 from openslob.record.store import record_id
 from openslob.run import runner
 from openslob.run.progress import ProgressSink

@@ -6,15 +6,15 @@ import pytest
 
 from factories.repeats import repeated_record
 from factories.vega_lite import validate
-from openslob.analyze.repeated import with_findings
 from openslob.cli.repeated import Repeats, parameter_texts
 from openslob.errors import UsageError
+from openslob.kinds.repeated.figures import with_findings
+from openslob.kinds.repeated.pictures import repeated_picture
+from openslob.kinds.repeated.record import RepeatedFolder
+from openslob.kinds.repeated.report import repeated_document, repeated_headline
 from openslob.record.model import Holds
-from openslob.record.repeated import RepeatedFolder
 from openslob.report.charts.picture import chart
-from openslob.report.charts.repeated import repeated_picture
 from openslob.report.html.page import page_of, render_page
-from openslob.report.repeated import repeated_document, repeated_headline
 from openslob.report.terminal import render_text
 
 
@@ -81,7 +81,7 @@ def test_the_page_has_a_valid_picture():
 
 
 def test_the_record_is_read_as_it_was_written(tmp_path):
-    from openslob.record import repeated  # noqa: PLC0415
+    from openslob.kinds.repeated import record as repeated  # noqa: PLC0415
 
     with RepeatedFolder.begin(tmp_path, repeated_record((5000, 3))) as folder:
         assert repeated.load(folder.path) == folder.record

@@ -12,23 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openslob.analyze import endurance, heat
+from openslob.analyze import heat
 from openslob.analyze.causes import SLOW, Episode, episodes
-from openslob.analyze.endurance import CHANGE_POINTS, GAP, WRITTEN, Drop, Level, joined
 from openslob.analyze.level import search
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import RunTables
-from openslob.analyze.steady_snia import round_averages, snia_steady_state
 from openslob.analyze.steady_state import RatePoint
 from openslob.analyze.steps import step_s
 from openslob.analyze.trace import Mark, Trace, trace_of
-from openslob.analyze.verdicts.endurance import level_lasted, steady_by_snia, steady_course, time_covered
 from openslob.analyze.verdicts.environment import least_for
 from openslob.analyze.verdicts.level import cap_in_words, sustained
 from openslob.caps import Cap, CapSearch
 from openslob.histogram import BUCKETS, PERCENTILES, Histogram
+from openslob.kinds.endurance import figures as endurance
+from openslob.kinds.endurance.figures import CHANGE_POINTS, GAP, WRITTEN, Drop, Level, joined
+from openslob.kinds.endurance.record import EnduranceRecord, Segment
+from openslob.kinds.endurance.steady_snia import round_averages, snia_steady_state
+from openslob.kinds.endurance.verdicts import level_lasted, steady_by_snia, steady_course, time_covered
 from openslob.record import store
-from openslob.record.endurance import EnduranceRecord, Segment
 from openslob.record.model import Figure, Holds
 from openslob.record.raw_csv import Event, event_rows, window_facts
 from openslob.report.tables import read_tables

@@ -13,10 +13,10 @@ from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import KnownSettings
 from openslob.errors import UsageError
 from openslob.host.environment import environment
-from openslob.lab.loads import DEFAULT_CACHE, NAMES, LoadSize, lab_load, require_known
-from openslob.lab.plan import arms_of, missing_ready, questions, with_nothing_changed
-from openslob.lab.servers import template
-from openslob.record.lab import LabRecord
+from openslob.kinds.lab.loads import DEFAULT_CACHE, NAMES, LoadSize, lab_load, require_known
+from openslob.kinds.lab.plan import arms_of, missing_ready, questions, with_nothing_changed
+from openslob.kinds.lab.record import LabRecord
+from openslob.kinds.lab.servers import template
 from openslob.record.store import record_id
 from openslob.units import Price, iso
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openslob.analyze.endurance import LEAST_COURSE_S, Drop
 from openslob.analyze.outcome import Shown, counted, fails, holds, holds_or_fails, unknown
-from openslob.analyze.steady_snia import MAX_EXCURSION_PCT, MAX_SLOPE_PCT, SniaResult
 from openslob.analyze.steady_state import (
     MAX_DRIFT_PCT,
     MAX_SPREAD_PCT,
@@ -15,6 +13,8 @@ from openslob.analyze.steady_state import (
     drift_pct,
     steady_since,
 )
+from openslob.kinds.endurance.figures import LEAST_COURSE_S, Drop
+from openslob.kinds.endurance.steady_snia import MAX_EXCURSION_PCT, MAX_SLOPE_PCT, SniaResult
 from openslob.record.model import Verdict
 from openslob.units import format_bytes, format_duration
 

@@ -6,13 +6,12 @@ import altair as alt
 import pytest
 
 from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
-from openslob.lab.plan import round_s, with_nothing_changed
+from openslob.kinds.lab.pictures import lab_pictures
+from openslob.kinds.lab.plan import round_s, with_nothing_changed
+from openslob.kinds.lab.report import lab_document, lab_plan, ratio_text
 from openslob.record.model import Status
-from openslob.report.charts.lab import lab_pictures
 from openslob.report.charts.picture import chart
 from openslob.report.html.page import page_of, render_page
-from openslob.report.lab import lab_document, lab_plan
-from openslob.report.record_view import ratio_text
 from openslob.report.terminal import render_answer, render_blocks, render_text
 
 NOTHING = with_nothing_changed([SUMS_OFF])[-1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from openslob.analyze.lab import P99, PER_CPU, RATE, differing
 from openslob.analyze.outcome import counted
-from openslob.record.lab import LAB_FILE, LabArm, LabLoad, LabRatio, LabRecord
+from openslob.kinds.lab.figures import P99, PER_CPU, RATE, differing
+from openslob.kinds.lab.record import LAB_FILE, LabArm, LabLoad, LabRatio, LabRecord
 from openslob.report.document import (
     Answer,
     Document,
@@ -22,11 +22,13 @@ from openslob.report.document import (
     title_of,
 )
 from openslob.report.format import MISSING, number
-from openslob.report.record_view import ratio_number, ratio_text, why_incomplete
+from openslob.report.record_view import why_incomplete
 from openslob.units import format_bytes, format_duration
 from openslob.workload import Workload
 
 # From this ratio on, and below its inverse, "3.2 times" says more than "+220 %".
+# Ratios below this are shown with three decimals.
+_FINE = 2.0
 _TIMES = 2.0
 
 
@@ -56,7 +58,7 @@ def lab_document(record: LabRecord, folder: Path | None = None) -> Document:
 
 
 def _pictures(record: LabRecord) -> MadePictures:
-    from openslob.report.charts.lab import lab_pictures  # noqa: PLC0415 - takes a second to import
+    from openslob.kinds.lab.pictures import lab_pictures  # noqa: PLC0415 - takes a second to import
 
     return lab_pictures(record), ""
 
@@ -229,3 +231,18 @@ def _about(load: LabLoad) -> str:
         f"{load.about}, {counted(workload.total_sessions, 'session')}, {workload.run_time:g} s after a warm-up of "
         f"{workload.warmup:g} s"
     )
+
+
+def ratio_text(ratio: LabRatio | None) -> str:
+    """Return a ratio with its interval; a star marks one that differs with all comparisons taken together."""
+    if ratio is None or ratio.ratio is None:
+        return MISSING
+    if ratio.low is None or ratio.high is None:
+        return ratio_number(ratio.ratio)
+    interval = f"{ratio_number(ratio.low)}–{ratio_number(ratio.high)}"
+    return f"{ratio_number(ratio.ratio)} ({interval}){'*' if ratio.together else ' '}"
+
+
+def ratio_number(ratio: float) -> str:
+    """Return a ratio as text; an interval of ± 3 % needs three decimals."""
+    return f"{ratio:.3f}" if ratio < _FINE else number(ratio)

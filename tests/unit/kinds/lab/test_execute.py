@@ -12,10 +12,10 @@ from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
 from factories.records import physical
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
-from openslob.lab import execute
-from openslob.lab.execute import Execution
-from openslob.lab.servers import groups
-from openslob.record.lab import LabFolder
+from openslob.kinds.lab import execute
+from openslob.kinds.lab.execute import Execution
+from openslob.kinds.lab.record import LabFolder
+from openslob.kinds.lab.servers import groups
 from openslob.record.model import Figure, Holds, Status
 
 

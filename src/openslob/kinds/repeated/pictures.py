@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from openslob.record.repeated import RepeatedRecord, TimeState
+from openslob.kinds.repeated.record import RepeatedRecord, TimeState
 from openslob.report.charts.colours import BANDS, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import inline

@@ -10,7 +10,8 @@ from typing import Any
 from openslob.analyze.causes import SLOW
 from openslob.analyze.trace import COUNTED
 from openslob.errors import SlobError
-from openslob.record.endurance import ENDURANCE_FILE, EnduranceRecord
+from openslob.kinds.endurance.record import ENDURANCE_FILE, EnduranceRecord
+from openslob.kinds.endurance.segments import read_course
 from openslob.report.document import (
     Answer,
     Document,
@@ -25,7 +26,6 @@ from openslob.report.document import (
     notes,
     title_of,
 )
-from openslob.report.endurance import read_course
 from openslob.report.format import MISSING, micros, number, percent, seconds, size
 from openslob.report.record_view import why_incomplete
 from openslob.report.text_plot import TextLine, text_plot
@@ -67,7 +67,7 @@ def endurance_document(record: EnduranceRecord, folder: Path | None = None) -> D
 
 
 def _pictures(record: EnduranceRecord, folder: Path | None) -> MadePictures:
-    from openslob.report.charts.endurance import endurance_pictures  # noqa: PLC0415 - takes a second to import
+    from openslob.kinds.endurance.pictures import endurance_pictures  # noqa: PLC0415 - takes a second to import
 
     try:
         course = read_course(folder, record) if folder else None

@@ -7,15 +7,15 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.lab import P99, PER_CPU, RATE
-from openslob.record.lab import LabArm, LabRecord, LabResult
+from openslob.kinds.lab.figures import P99, PER_CPU, RATE
+from openslob.kinds.lab.record import LabArm, LabRecord, LabResult
+from openslob.kinds.lab.report import ratio_text
 from openslob.report.charts.colours import INK, QUIET, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import inline, legend_columns
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import number
-from openslob.report.record_view import ratio_text
 
 Row = dict[str, Any]
 _TITLES = {RATE: "rate", PER_CPU: "rate per DB CPU s", P99: "p99"}

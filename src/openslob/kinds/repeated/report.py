@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
+from openslob.kinds.repeated.record import REPEATED_FILE, RepeatedRecord, RepeatedTime, TimeState
 from openslob.metrics import METRICS
-from openslob.record.repeated import REPEATED_FILE, RepeatedRecord, RepeatedTime, TimeState
 from openslob.report.document import Answer, Document, MadePictures, Section, TextTable, Verdicts, notes, title_of
 from openslob.report.format import MISSING, local_moment, micros, number, percent
 from openslob.report.record_view import why_incomplete
@@ -45,7 +45,7 @@ def repeated_document(record: RepeatedRecord, folder: Path | None = None) -> Doc
 
 
 def _pictures(record: RepeatedRecord) -> MadePictures:
-    from openslob.report.charts.repeated import repeated_picture  # noqa: PLC0415 - takes a second to import
+    from openslob.kinds.repeated.pictures import repeated_picture  # noqa: PLC0415 - takes a second to import
 
     picture = repeated_picture(record)
     return [picture] if picture else [], ""

@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from openslob.analyze.lab import RATE, figures_of, is_done, with_results
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
-from openslob.lab.loads import writes
-from openslob.lab.plan import MAKE_S, REMOVE_S, side_s
-from openslob.lab.servers import LabServers, changes_of, groups, lab_servers
-from openslob.record.lab import LabArm, LabFolder, LabRecord, LabRun, LeftOut
+from openslob.kinds.lab.figures import RATE, figures_of, is_done, with_results
+from openslob.kinds.lab.loads import writes
+from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, side_s
+from openslob.kinds.lab.record import LabArm, LabFolder, LabRecord, LabRun, LeftOut
+from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_servers
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.record_view import VALIDITY, reason
 from openslob.run import loading, runner

@@ -11,10 +11,18 @@ from openslob.engines import registry
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import Effect, Setting
 from openslob.errors import UsageError
-from openslob.lab.loads import ANY, NAMES, LoadSize, lab_load, require_known
-from openslob.lab.plan import NOTHING, Question, arms_of, missing_ready, questions, ready_names, with_nothing_changed
-from openslob.lab.servers import LabServers, template
-from openslob.record.lab import LabArm
+from openslob.kinds.lab.loads import ANY, NAMES, LoadSize, lab_load, require_known
+from openslob.kinds.lab.plan import (
+    NOTHING,
+    Question,
+    arms_of,
+    missing_ready,
+    questions,
+    ready_names,
+    with_nothing_changed,
+)
+from openslob.kinds.lab.record import LabArm
+from openslob.kinds.lab.servers import LabServers, template
 from openslob.units import MIB
 
 ENGINE = registry.default_engine()

@@ -7,7 +7,7 @@ import pytest
 from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
 from factories.records import physical
 from openslob.analyze.history import figure_of
-from openslob.analyze.lab import (
+from openslob.kinds.lab.figures import (
     CONTROL,
     P99,
     PER_CPU,

@@ -10,8 +10,8 @@ import numpy as np
 from openslob.analyze.change_points import LEAST_PART, change_points
 from openslob.analyze.history import figure_of
 from openslob.analyze.outcome import counted, fails, holds, holds_or_fails, unknown
+from openslob.kinds.repeated.record import RepeatedRecord, RepeatedTime, TimeState
 from openslob.record.model import Figure, RunRecord, Verdict
-from openslob.record.repeated import RepeatedRecord, RepeatedTime, TimeState
 
 # The figures in which changes are looked for, with their units.
 WATCHED = {"ops_per_s": "1/s", "p99_us": "µs"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openslob.errors import UsageError
-from openslob.record.lab import LabLoad
+from openslob.kinds.lab.record import LabLoad
 from openslob.units import MIB, Price
 from openslob.workload import CommitMode, Workload
 

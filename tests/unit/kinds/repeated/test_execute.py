@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from factories.records import physical
-from openslob.endure import repeat as repeating
-from openslob.endure.repeat import NO_DRIVER, STILL_BUSY, Repeating, new_record, repeat
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
-from openslob.record import repeated
+from openslob.kinds.repeated import execute as repeating
+from openslob.kinds.repeated import record as repeated
+from openslob.kinds.repeated.execute import NO_DRIVER, STILL_BUSY, Repeating, new_record, repeat
+from openslob.kinds.repeated.record import RepeatedFolder, TimeState
 from openslob.record.model import Holds, Status
-from openslob.record.repeated import RepeatedFolder, TimeState
 from openslob.workload import Workload
 
 EVERY_S = 60.0

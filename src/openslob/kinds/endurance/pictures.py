@@ -8,9 +8,10 @@ from typing import Any
 import altair as alt
 
 from openslob.analyze.causes import SLOW
-from openslob.analyze.endurance import GAP
 from openslob.analyze.steps import MOST_STEPS, step_s
 from openslob.analyze.trace import COUNTED
+from openslob.kinds.endurance.figures import GAP
+from openslob.kinds.endurance.segments import Course, course_steps, percentiles
 from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import BANDS, QUIET, SERIES, WARNING
 from openslob.report.charts.heat import FREQUENCY, HEIGHT, INTENSITY, heat_panel, latency_ends
@@ -18,7 +19,6 @@ from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS, log_scale, time_axis
 from openslob.report.charts.tips import Tip, with_tips
-from openslob.report.endurance import Course, course_steps, percentiles
 
 Row = dict[str, Any]
 OPERATIONS = "operation"

@@ -14,10 +14,10 @@ from openslob._version import __version__
 from openslob.engines.base import Engine
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
-from openslob.record.endurance import EnduranceFolder, EnduranceRecord, Segment, SegmentState, measured
+from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord, Segment, SegmentState, measured
+from openslob.kinds.endurance.segments import with_figures
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import record_id
-from openslob.report.endurance import with_figures
 from openslob.run import runner
 from openslob.run.progress import ProgressSink
 from openslob.units import format_duration, iso

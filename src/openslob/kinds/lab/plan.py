@@ -9,9 +9,9 @@ from openslob.engines import registry
 from openslob.engines.managed.base import ReadySetting, ServerSpec
 from openslob.engines.settings import Effect, KnownSettings, parse_settings
 from openslob.errors import UsageError
-from openslob.lab.loads import ANY, DEFAULT_CACHE, NAMES
-from openslob.lab.servers import groups, template
-from openslob.record.lab import LabArm, LabRecord, LeftOut
+from openslob.kinds.lab.loads import ANY, DEFAULT_CACHE, NAMES
+from openslob.kinds.lab.record import LabArm, LabRecord, LeftOut
+from openslob.kinds.lab.servers import groups, template
 from openslob.sweep.plan import MADE_WITH
 from openslob.sweep.servers import SERVER_PARAMETERS
 from openslob.units import format_bytes
