@@ -45,8 +45,8 @@ def ceiling_source(
 ) -> Callable[[Engine], StorageRecord | None]:
     """Return a function from an engine to its ceiling: the named record, a new measurement, or None."""
     if name == MEASURE:
-        from openslob.storage.fio import Fio  # noqa: PLC0415 - few runs measure storage first
-        from openslob.versus.ceiling import Ceilings  # noqa: PLC0415
+        from openslob.kinds.storage.comparison.ceiling import Ceilings  # noqa: PLC0415
+        from openslob.kinds.storage.fio import Fio  # noqa: PLC0415 - few runs measure storage first
 
         return Ceilings(sessions, Fio.find(interrupt.stop), results, notify)
     record = load_ceiling(name, results) if name else None

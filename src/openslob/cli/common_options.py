@@ -13,7 +13,7 @@ from openslob import places, rehearsal
 from openslob.cli.completion import verdicts
 from openslob.cli.console import notify
 from openslob.errors import UsageError, VerdictError
-from openslob.storage.job import IoEngine
+from openslob.kinds.storage.job import IoEngine
 from openslob.units import MIB, format_duration, parse_bytes, parse_duration
 
 if TYPE_CHECKING:

@@ -40,13 +40,13 @@ class StorageKind(DocumentKind[StorageRecord]):
 
     def document(self, record: StorageRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         """Return the report."""
-        from openslob.report.storage import storage_document
+        from openslob.kinds.storage.report import storage_document
 
         return storage_document(record, folder)
 
     def page_of_several(self, records: Sequence[StorageRecord]) -> Page:
         """Return the page with all of them."""
-        from openslob.report.html.pages import storage_set_page
+        from openslob.kinds.storage.page import storage_set_page
 
         return storage_set_page(records)
 
