@@ -30,11 +30,7 @@ from openslob.kinds.contract import Wanted
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.record import finding
 from openslob.record.model import Status
-from openslob.record.sweep import (
-    SweepFolder,
-    SweepRecord,
-    load_sweep,
-)
+from openslob.record.sweep import SweepFolder, SweepRecord, load_sweep
 from openslob.report.format import pairs
 from openslob.report.sweep_text import render_plan
 from openslob.report.terminal import render_answer, render_text

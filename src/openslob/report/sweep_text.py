@@ -13,7 +13,8 @@ from openslob.analyze.statistics import Estimate
 from openslob.errors import UsageError
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
-from openslob.record.sweep import PointState, SearchRecord, SweepRecord, Value, is_setting, shown_parameter
+from openslob.record.sweep import PointState, SearchRecord, SweepRecord
+from openslob.record.varied import Value, is_setting, shown_parameter
 from openslob.report.comparison import side_by_side_lines
 from openslob.report.document import Document, Section, TextPicture, title_of
 from openslob.report.folding import NO_BREAK, folded

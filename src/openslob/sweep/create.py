@@ -12,7 +12,8 @@ from openslob.config.grid import Grid, SweepFile, read_sweep_file
 from openslob.errors import UsageError
 from openslob.record.model import Status
 from openslob.record.store import record_id
-from openslob.record.sweep import SearchRecord, SweepRecord, Value, find_sweeps
+from openslob.record.sweep import SearchRecord, SweepRecord, find_sweeps
+from openslob.record.varied import Value
 from openslob.sweep.plan import notices, points, started_with, with_estimates
 from openslob.sweep.ready_settings import ready_settings
 from openslob.sweep.servers import described

@@ -20,7 +20,8 @@ from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.record.sweep import PointState, SweepFolder, SweepPoint, Values
+from openslob.record.sweep import PointState, SweepFolder, SweepPoint
+from openslob.record.varied import Values
 from openslob.run import loading, runner
 from openslob.run.crew import Hire, local_crew
 from openslob.run.progress import ProgressSink

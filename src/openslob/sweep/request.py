@@ -10,7 +10,8 @@ from openslob.analyze.curves.series import latency_figure, parse_latency_us
 from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid
 from openslob.config.layers import Layer
 from openslob.errors import UsageError
-from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, Value, lost_points
+from openslob.record.sweep import SearchRecord, SweepFolder, SweepRecord, lost_points
+from openslob.record.varied import Value
 from openslob.secrets import Target
 from openslob.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.sweep.plan import made_with

@@ -14,7 +14,7 @@ from openslob.engines import registry
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import Change, Effect, Setting
 from openslob.errors import UsageError
-from openslob.record.sweep import Value
+from openslob.record.varied import Value
 from openslob.workload import Workload
 
 Texts = Mapping[str, Sequence[str]]

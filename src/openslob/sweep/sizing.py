@@ -14,7 +14,8 @@ from openslob.config.resolve import DEFAULT
 from openslob.engines import registry
 from openslob.errors import SlobError
 from openslob.host.page_cache import page_cache_limit
-from openslob.record.sweep import SweepRecord, Value, Values
+from openslob.record.sweep import SweepRecord
+from openslob.record.varied import Value, Values
 from openslob.run.preflight import active_bytes, host_memory, purpose_findings
 from openslob.sweep.plan import ASSUMED_BLOCK_BYTES, workload_of
 from openslob.units import MIB, Extent

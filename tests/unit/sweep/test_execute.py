@@ -19,12 +19,7 @@ from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
 from openslob.record.model import Status
 from openslob.record.store import say_nothing
-from openslob.record.sweep import (
-    PointState,
-    SearchRecord,
-    SweepFolder,
-    load_sweep,
-)
+from openslob.record.sweep import PointState, SearchRecord, SweepFolder, load_sweep
 from openslob.run.runner import FinishedRun
 from openslob.sweep import execute, plan
 from openslob.sweep.create import new_sweep, unfinished_like

@@ -9,7 +9,8 @@ from openslob.analyze.curves.series import CACHED, label
 from openslob.live.run_view import RunView
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
-from openslob.record.sweep import PointState, SweepPoint, SweepRecord, Value
+from openslob.record.sweep import PointState, SweepPoint, SweepRecord
+from openslob.record.varied import Value
 from openslob.workload import Workload
 
 RUNNING = "running"
