@@ -59,7 +59,7 @@ def verdicts(incomplete: str) -> list[str]:
 
 def ready_sweeps(incomplete: str) -> list[str]:
     """Return the names of the ready-made sweeps."""
-    from openslob.sweep.create import ready_names  # noqa: PLC0415
-    from openslob.sweep.ready_settings import ready_settings  # noqa: PLC0415
+    from openslob.kinds.sweep.create import ready_names  # noqa: PLC0415
+    from openslob.kinds.sweep.ready_settings import ready_settings  # noqa: PLC0415
 
     return one_of(["list", *ready_names(), *ready_settings()])(incomplete)

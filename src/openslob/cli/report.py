@@ -17,11 +17,11 @@ from openslob.cli.console import columns, default_interrupt, notify, write, writ
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
 from openslob.kinds.contract import Kind, Wanted, kind_of
+from openslob.kinds.sweep.record import SWEEP_FILE
 from openslob.record import finding, storage
 from openslob.record.finding import Found
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
-from openslob.record.sweep import SWEEP_FILE
 from openslob.report.format import wrapped
 from openslob.report.headline import WITHIN_CEILING
 

@@ -26,10 +26,10 @@ from openslob.config.grid import Grid
 from openslob.engines.patience import Patience
 from openslob.engines.settings import parse_settings
 from openslob.errors import SlobError
+from openslob.kinds.sweep.servers import target_with
+from openslob.kinds.sweep.settings import for_run, giving_way
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import UnsavedError
-from openslob.sweep.servers import target_with
-from openslob.sweep.settings import for_run, giving_way
 from openslob.workload import BlockPath
 
 SET = Annotated[

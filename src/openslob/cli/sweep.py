@@ -28,19 +28,9 @@ from openslob.engines.settings import parse_settings
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.kinds.contract import Wanted
 from openslob.kinds.sweep import KIND as SWEEP
-from openslob.record import finding
-from openslob.record.model import Status
-from openslob.record.sweep import SweepFolder, SweepRecord, load_sweep
-from openslob.report.format import pairs
-from openslob.report.sweep_text import render_plan
-from openslob.report.terminal import render_answer, render_text
-from openslob.report.text import render
-from openslob.run import loading
-from openslob.run.progress import ProgressSink
-from openslob.secrets import STARS
-from openslob.sweep.create import ready_names, ready_sweep, unfinished_like
-from openslob.sweep.execute import Execution
-from openslob.sweep.plan import (
+from openslob.kinds.sweep.create import ready_names, ready_sweep, unfinished_like
+from openslob.kinds.sweep.execute import Execution
+from openslob.kinds.sweep.plan import (
     MOST_POINTS,
     Step,
     has_data_of_first_point,
@@ -50,11 +40,21 @@ from openslob.sweep.plan import (
     steps,
     with_estimates,
 )
-from openslob.sweep.ready_settings import ready_settings
-from openslob.sweep.request import SweepRequest, search_for, sweep_file, to_do
-from openslob.sweep.request import resume as resume_sweep
-from openslob.sweep.servers import require_target
-from openslob.sweep.sizing import server_memory
+from openslob.kinds.sweep.ready_settings import ready_settings
+from openslob.kinds.sweep.record import SweepFolder, SweepRecord, load_sweep
+from openslob.kinds.sweep.report import render_plan
+from openslob.kinds.sweep.request import SweepRequest, search_for, sweep_file, to_do
+from openslob.kinds.sweep.request import resume as resume_sweep
+from openslob.kinds.sweep.servers import require_target
+from openslob.kinds.sweep.sizing import server_memory
+from openslob.record import finding
+from openslob.record.model import Status
+from openslob.report.format import pairs
+from openslob.report.terminal import render_answer, render_text
+from openslob.report.text import render
+from openslob.run import loading
+from openslob.run.progress import ProgressSink
+from openslob.secrets import STARS
 from openslob.units import format_duration
 
 NAME = Annotated[

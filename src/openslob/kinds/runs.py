@@ -20,11 +20,11 @@ from openslob.errors import SlobError, UsageError
 from openslob.kinds.lab.record import LAB_FILE
 from openslob.kinds.lab.record import find as find_labs
 from openslob.kinds.lab.record import load as load_lab
+from openslob.kinds.sweep.record import SWEEP_FILE, SweepRecord, find_sweeps, load_sweep
 from openslob.metrics import priced
 from openslob.metrics.cost import price_in
 from openslob.record import finding, store
 from openslob.record.model import RunRecord, Status, value_of
-from openslob.record.sweep import SWEEP_FILE, SweepRecord, find_sweeps, load_sweep
 from openslob.report.tables import counted, engine_course, tables_of
 
 # The files that time lines are made of.

@@ -18,10 +18,10 @@ from openslob.kinds.lab.figures import RATE, figures_of, with_results
 from openslob.kinds.lab.record import LabRecord
 from openslob.kinds.repeated import figures as repeats
 from openslob.kinds.repeated import record as repeated
+from openslob.kinds.sweep.record import PointState, SearchRecord, SweepPoint, SweepRecord
 from openslob.kinds.verification import Verification, verified, verify
 from openslob.record import finding
 from openslob.record.model import DocumentModel, Figure, RunRecord
-from openslob.record.sweep import PointState, SearchRecord, SweepPoint, SweepRecord
 from openslob.report.record_view import VALIDITY
 
 MEASURED = FIXTURES / "records" / "v4" / "measured"

@@ -14,7 +14,8 @@ import pytest
 
 from factories.paths import FIXTURES
 from factories.running import slob
-from openslob.record import kinds, store, sweep
+from openslob.kinds.sweep import record as sweep
+from openslob.record import kinds, store
 from openslob.record.kinds import KindOfDocument
 from openslob.record.versions import RUN, Format
 

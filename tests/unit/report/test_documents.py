@@ -25,11 +25,11 @@ from factories.paths import GOLDEN
 from factories.reports import OLD, Made, made_up, of_a_sweep, stored
 from openslob.kinds.storage.page import storage_set_page
 from openslob.kinds.sweep import KIND as SWEEP
+from openslob.kinds.sweep.report import sweep_document
 from openslob.report.document import Document
 from openslob.report.html.page import Page, page_of, render_page
 from openslob.report.html.pages import page_for
 from openslob.report.html.set_page import set_page
-from openslob.report.sweep_text import sweep_document
 from openslob.report.terminal import render_answer, render_text
 
 PLACE = GOLDEN / "documents"

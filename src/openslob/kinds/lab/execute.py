@@ -23,10 +23,10 @@ from openslob.kinds.lab.loads import writes
 from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, side_s
 from openslob.kinds.lab.record import LabArm, LabFolder, LabRecord, LabRun, LeftOut
 from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_servers
+from openslob.kinds.sweep.execute import SweepDisplay
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.record_view import VALIDITY, reason
 from openslob.run import loading, runner
-from openslob.sweep.execute import SweepDisplay
 from openslob.workload import Workload
 
 # A side whose server or runs failed so often in a row is left out: it would cost time and give no figure.

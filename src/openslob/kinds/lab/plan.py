@@ -12,8 +12,8 @@ from openslob.errors import UsageError
 from openslob.kinds.lab.loads import ANY, DEFAULT_CACHE, NAMES
 from openslob.kinds.lab.record import LabArm, LabRecord, LeftOut
 from openslob.kinds.lab.servers import groups, template
-from openslob.sweep.plan import MADE_WITH
-from openslob.sweep.servers import SERVER_PARAMETERS
+from openslob.kinds.sweep.plan import MADE_WITH
+from openslob.kinds.sweep.servers import SERVER_PARAMETERS
 from openslob.units import format_bytes
 
 # A start of a server, making and loading one, removing one, and what a run takes beside its warm-up and its window; in

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from openslob.errors import UsageError
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted
+from openslob.kinds.sweep.record import SWEEP_FILE, SweepFolder, SweepRecord
 from openslob.record.finding import Found
 from openslob.record.kinds import Labels
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import RECORD_FILE, many_documents
-from openslob.record.sweep import SWEEP_FILE, SweepFolder, SweepRecord
 
 if TYPE_CHECKING:
     from openslob.analyze.curves.points import Run
@@ -71,7 +71,7 @@ class SweepKind(DocumentKind[SweepRecord]):
 
     def document(self, record: SweepRecord, folder: Path | None = None, wanted: Wanted = AS_IT_IS) -> Document:
         """Return the report, with the runs in its folder."""
-        from openslob.report.sweep_text import sweep_document
+        from openslob.kinds.sweep.report import sweep_document
 
         with many_documents():
             made = _runs(folder, record, wanted) if folder else ()

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 
 from openslob.errors import SlobError
+from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepRecord, load_sweep
 from openslob.kinds.sweep.view import SweepView
 from openslob.live.follow import BUDGET_S, FollowedRun, identity_of
 from openslob.live.view import Progress, View
 from openslob.record import store
 from openslob.record.model import RunRecord
 from openslob.record.store import RECORD_FILE, running_pid
-from openslob.record.sweep import SWEEP_FILE, PointState, SweepRecord, load_sweep
 
 
 class FollowedSweep:

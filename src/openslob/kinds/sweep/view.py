@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from openslob.analyze.curves.points import SESSIONS, latency_of
 from openslob.analyze.curves.series import CACHED, label
+from openslob.kinds.sweep.record import PointState, SweepPoint, SweepRecord
 from openslob.live.run_view import RunView
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
-from openslob.record.sweep import PointState, SweepPoint, SweepRecord
 from openslob.record.varied import Value
 from openslob.workload import Workload
 

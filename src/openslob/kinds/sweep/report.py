@@ -11,9 +11,9 @@ from openslob.analyze.curves.series import RESPONSE_LATENCY, Axes, PointSet, Ser
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.errors import UsageError
+from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
-from openslob.record.sweep import PointState, SearchRecord, SweepRecord
 from openslob.record.varied import Value, is_setting, shown_parameter
 from openslob.report.comparison import side_by_side_lines
 from openslob.report.document import Document, Section, TextPicture, title_of

@@ -11,13 +11,13 @@ import pytest
 from openslob.config.grid import Grid, read_sweep_file
 from openslob.engines.settings import Change, Effect, Setting
 from openslob.errors import UsageError
+from openslob.kinds.sweep import plan
+from openslob.kinds.sweep import settings as asking
+from openslob.kinds.sweep.create import new_sweep
+from openslob.kinds.sweep.request import SweepRequest
+from openslob.kinds.sweep.servers import SweepServers, changes_of
+from openslob.kinds.sweep.settings import SettingsGrid, giving_way
 from openslob.secrets import Target
-from openslob.sweep import plan
-from openslob.sweep import settings as asking
-from openslob.sweep.create import new_sweep
-from openslob.sweep.request import SweepRequest
-from openslob.sweep.servers import SweepServers, changes_of
-from openslob.sweep.settings import SettingsGrid, giving_way
 from openslob.workload import CommitMode, Workload
 
 ASKED = SettingsGrid(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from openslob.config.grid import Grid
 from openslob.errors import UsageError
-from openslob.record.sweep import PointState, SweepRecord
-from openslob.sweep import plan
-from openslob.sweep.create import new_sweep
+from openslob.kinds.sweep import plan
+from openslob.kinds.sweep.create import new_sweep
+from openslob.kinds.sweep.record import PointState, SweepRecord
 from openslob.workload import Workload
 
 VALUES = {

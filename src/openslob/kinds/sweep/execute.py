@@ -18,17 +18,17 @@ from openslob.engines.managed.base import ManagedServer
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
+from openslob.kinds.sweep.plan import data_of, estimates, started_with, workload_of
+from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint
+from openslob.kinds.sweep.search import run_search
+from openslob.kinds.sweep.servers import SweepServers, changes_of
+from openslob.kinds.sweep.time_left import TimeLeft
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.record.sweep import PointState, SweepFolder, SweepPoint
 from openslob.record.varied import Values
 from openslob.run import loading, runner
 from openslob.run.crew import Hire, local_crew
 from openslob.run.progress import ProgressSink
-from openslob.sweep.plan import data_of, estimates, started_with, workload_of
-from openslob.sweep.search import run_search
-from openslob.sweep.servers import SweepServers, changes_of
-from openslob.sweep.time_left import TimeLeft
 
 
 class SweepDisplay(Protocol):

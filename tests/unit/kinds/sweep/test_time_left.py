@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from factories.tables import table
-from openslob.sweep.time_left import Estimate, TimeLeft
+from openslob.kinds.sweep.time_left import Estimate, TimeLeft
 
 
 @dataclass

@@ -24,9 +24,9 @@ from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
 from openslob.engines.settings import Change, Effect
 from openslob.engines.writes import require_primary
 from openslob.errors import UsageError
-from openslob.record.sweep import SweepRecord
+from openslob.kinds.sweep.plan import made_with
+from openslob.kinds.sweep.record import SweepRecord
 from openslob.record.varied import Value, Values, in_words
-from openslob.sweep.plan import made_with
 from openslob.units import parse_bytes
 
 ALL_CPUS = "all"

@@ -11,11 +11,11 @@ from openslob.config.grid import SweepFile
 from openslob.engines.managed.base import ReadySetting
 from openslob.engines.settings import Effect, Setting
 from openslob.errors import UsageError
+from openslob.kinds.sweep import ready_settings as ready
+from openslob.kinds.sweep.create import ready_names
+from openslob.kinds.sweep.request import SweepRequest, sweep_file
+from openslob.kinds.sweep.sizing import ServerMemory
 from openslob.secrets import Target
-from openslob.sweep import ready_settings as ready
-from openslob.sweep.create import ready_names
-from openslob.sweep.request import SweepRequest, sweep_file
-from openslob.sweep.sizing import ServerMemory
 from openslob.units import MIB
 
 READY = (

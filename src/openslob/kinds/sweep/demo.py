@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from openslob import rehearsal
 from openslob.errors import SlobError
-from openslob.sweep.plan import POINT_OVERHEAD_S
-from openslob.sweep.time_left import Estimate
+from openslob.kinds.sweep.plan import POINT_OVERHEAD_S
+from openslob.kinds.sweep.time_left import Estimate
 from openslob.units import MIB, Extent, format_bytes
 from openslob.workload import Mode, Workload
 

@@ -18,16 +18,16 @@ from openslob.analyze.curves.points import Run
 from openslob.cli import app
 from openslob.config.grid import Grid, SweepFile, read_sweep_file, resolve_grid
 from openslob.errors import UsageError
+from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep
+from openslob.kinds.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of
+from openslob.kinds.sweep.ready_settings import ready_settings
+from openslob.kinds.sweep.record import SweepFolder
+from openslob.kinds.sweep.report import render_sweep
+from openslob.kinds.sweep.servers import server_grid
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
-from openslob.record.sweep import SweepFolder
 from openslob.report.comparison import side_by_side_lines
 from openslob.report.html.pages import page_for
-from openslob.report.sweep_text import render_sweep
-from openslob.sweep.create import new_sweep, ready_names, ready_sweep
-from openslob.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of
-from openslob.sweep.ready_settings import ready_settings
-from openslob.sweep.servers import server_grid
 from openslob.units import MIB
 from openslob.workload import BlockPath, Workload
 

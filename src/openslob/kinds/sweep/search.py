@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from openslob.analyze.curves.points import Point, Run, points
 from openslob.analyze.curves.series import axes_for, latency_figure
 from openslob.errors import SlobError
+from openslob.kinds.sweep.plan import run_seconds, workload_of
+from openslob.kinds.sweep.record import PointState, SearchRecord, SweepFolder, SweepPoint
 from openslob.record.store import load
-from openslob.record.sweep import PointState, SearchRecord, SweepFolder, SweepPoint
-from openslob.sweep.plan import run_seconds, workload_of
 
 # Throughput this far below the best has passed its peak; repeats on a quiet machine differ by less.
 FALL_SHARE = 0.05

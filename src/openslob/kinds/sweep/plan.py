@@ -19,9 +19,9 @@ from pydantic import ValidationError
 
 from openslob.engines.settings import Effect
 from openslob.errors import UsageError
-from openslob.record.sweep import SweepPoint, SweepRecord
+from openslob.kinds.sweep.record import SweepPoint, SweepRecord
+from openslob.kinds.sweep.time_left import Estimate
 from openslob.record.varied import Value, Values
-from openslob.sweep.time_left import Estimate
 from openslob.units import MIB
 from openslob.workload import Workload
 

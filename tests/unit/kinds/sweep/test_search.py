@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.tables import table
-from openslob.sweep.search import FINEST_SHARE, SearchAnswer, SessionProbe, search_sessions
+from openslob.kinds.sweep.search import FINEST_SHARE, SearchAnswer, SessionProbe, search_sessions
 
 LARGEST = 7
 

@@ -17,13 +17,13 @@ from openslob.config.grid import Grid
 from openslob.engines.base import Hold
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
+from openslob.kinds.sweep import execute, plan
+from openslob.kinds.sweep.create import new_sweep, unfinished_like
+from openslob.kinds.sweep.plan import POINT_OVERHEAD_S, sessions_at_most
+from openslob.kinds.sweep.record import PointState, SearchRecord, SweepFolder, load_sweep
 from openslob.record.model import Status
 from openslob.record.store import say_nothing
-from openslob.record.sweep import PointState, SearchRecord, SweepFolder, load_sweep
 from openslob.run.runner import FinishedRun
-from openslob.sweep import execute, plan
-from openslob.sweep.create import new_sweep, unfinished_like
-from openslob.sweep.plan import POINT_OVERHEAD_S, sessions_at_most
 from openslob.workload import Workload
 
 

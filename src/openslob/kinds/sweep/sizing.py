@@ -14,10 +14,10 @@ from openslob.config.resolve import DEFAULT
 from openslob.engines import registry
 from openslob.errors import SlobError
 from openslob.host.page_cache import page_cache_limit
-from openslob.record.sweep import SweepRecord
+from openslob.kinds.sweep.plan import ASSUMED_BLOCK_BYTES, workload_of
+from openslob.kinds.sweep.record import SweepRecord
 from openslob.record.varied import Value, Values
 from openslob.run.preflight import active_bytes, host_memory, purpose_findings
-from openslob.sweep.plan import ASSUMED_BLOCK_BYTES, workload_of
 from openslob.units import MIB, Extent
 from openslob.workload import Workload
 

@@ -9,9 +9,9 @@ import pytest
 from openslob.config.grid import Grid
 from openslob.errors import SlobError
 from openslob.kinds.sweep import KIND as SWEEP
+from openslob.kinds.sweep.create import new_sweep
+from openslob.kinds.sweep.record import SweepFolder, find_sweeps, load_sweep
 from openslob.record import finding
-from openslob.record.sweep import SweepFolder, find_sweeps, load_sweep
-from openslob.sweep.create import new_sweep
 from openslob.workload import Workload
 
 

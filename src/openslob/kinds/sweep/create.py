@@ -10,15 +10,15 @@ from openslob import rehearsal
 from openslob._version import __version__
 from openslob.config.grid import Grid, SweepFile, read_sweep_file
 from openslob.errors import UsageError
+from openslob.kinds.sweep.plan import notices, points, started_with, with_estimates
+from openslob.kinds.sweep.ready_settings import ready_settings
+from openslob.kinds.sweep.record import SearchRecord, SweepRecord, find_sweeps
+from openslob.kinds.sweep.servers import described
+from openslob.kinds.sweep.settings import NO_SETTINGS, SettingsGrid, giving_way
+from openslob.kinds.sweep.sizing import ServerMemory, expected_failures, with_enough_data
 from openslob.record.model import Status
 from openslob.record.store import record_id
-from openslob.record.sweep import SearchRecord, SweepRecord, find_sweeps
 from openslob.record.varied import Value
-from openslob.sweep.plan import notices, points, started_with, with_estimates
-from openslob.sweep.ready_settings import ready_settings
-from openslob.sweep.servers import described
-from openslob.sweep.settings import NO_SETTINGS, SettingsGrid, giving_way
-from openslob.sweep.sizing import ServerMemory, expected_failures, with_enough_data
 from openslob.units import iso
 
 Servers = Mapping[str, tuple[Value, ...]]

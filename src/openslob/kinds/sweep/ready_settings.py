@@ -10,8 +10,8 @@ from openslob.engines import registry
 from openslob.engines.managed.base import ReadySetting, ServerSpec
 from openslob.engines.managed.resources import check_allowed
 from openslob.errors import UsageError
-from openslob.sweep.servers import SERVER_PARAMETERS
-from openslob.sweep.sizing import server_memory
+from openslob.kinds.sweep.servers import SERVER_PARAMETERS
+from openslob.kinds.sweep.sizing import server_memory
 from openslob.units import MIB
 
 # Sessions with a schema each, so that none waits for another one's row.
