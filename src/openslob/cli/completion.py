@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from openslob import places
+from openslob.analyze import verdict_registry
 from openslob.errors import SlobError
 
 Completion = Callable[[str], list[str]]
@@ -52,9 +53,7 @@ def servers(incomplete: str) -> list[str]:
 
 def verdicts(incomplete: str) -> list[str]:
     """Return the names of the verdicts."""
-    from openslob.analyze.verdicts import VERDICTS  # noqa: PLC0415
-
-    return one_of([verdict.__name__ for verdict in VERDICTS])(incomplete)
+    return one_of(verdict_registry.NAMES)(incomplete)
 
 
 def ready_sweeps(incomplete: str) -> list[str]:

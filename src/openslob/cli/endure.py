@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from openslob.analyze.verdicts import VERDICTS
+from openslob.analyze import verdict_registry
 from openslob.cli.common_options import (
     DURATION,
     RECORD_JSON,
@@ -78,7 +78,7 @@ def endure(
 
     Example: slob endure --for 8h --sessions 8 --update-pct 20
     """
-    require_known(require or (), [*NAMES, *(verdict.__name__ for verdict in VERDICTS)])
+    require_known(require or (), [*NAMES, *verdict_registry.NAMES])
     path = _resumed(resume, resolved, seconds, results) if resume else None
     if not path:
         _require_one_length(resolved, seconds)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from openslob.analyze import verdict_registry
 from openslob.cli.ceilings import CEILING_OR_MEASURE, ceiling_source
 from openslob.cli.common_options import (
     RECORD_JSON,
@@ -66,11 +67,10 @@ def run(
     Example: slob run --sessions 8 --update-pct 10 --run-time 60
     """
     # Help and completions do without what follows.
-    from openslob.analyze.verdicts import VERDICTS  # noqa: PLC0415
     from openslob.report.text import render  # noqa: PLC0415
     from openslob.run import runner  # noqa: PLC0415
 
-    require_known(require or (), [verdict.__name__ for verdict in VERDICTS])
+    require_known(require or (), verdict_registry.NAMES)
     target = resolved.target.reveal()
     chosen = for_run(target, parse_settings(settings or ()))
     line = LiveLine(every_s=report_interval)

@@ -18,13 +18,6 @@ ALONE = "alone_on_server"
 NOT_RECORDED = "not recorded"
 # Sign and word of each outcome of a verdict, the gravest first.
 SIGNS = {Holds.FAILS: ("✗", "fails"), Holds.UNKNOWN: ("?", "unknown"), Holds.HOLDS: ("✓", "holds")}
-# If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
-VALIDITY = frozenset(
-    (
-        *("errors", "real_server", "window", "counts_agree", "exact_mix"),
-        *("reads_reached_device", "single_block", "mode", "data_in_place"),
-    )
-)
 # What a result must add where one of these verdicts fails, so that it claims no more than is so.
 _CAVEATS = {
     "real_server": "computed by a stand-in and not measured",

@@ -55,13 +55,13 @@ class LabKind(DocumentKind[LabRecord]):
 
     def numbers(self, folder: Path) -> Iterator[Derived]:
         """Yield the results, and what is noted of each run."""
+        from openslob.analyze.verdict_registry import INVALIDATING
         from openslob.kinds.again import noted, noted_again, numbers_of, runs_in
         from openslob.kinds.lab import figures as labs
-        from openslob.report.record_view import VALIDITY
 
         record, runs = self.read(folder), runs_in(folder)
         made = noted_again(record.runs, runs, lambda each, run: labs.figures_of(run, record.load(each.load).rate))
-        again = made and labs.with_results(record.model_copy(update={"runs": made}), VALIDITY)
+        again = made and labs.with_results(record.model_copy(update={"runs": made}), INVALIDATING)
         yield from numbers_of(record, again or None, ("results",))
         for number, each in enumerate(record.runs):
             run = runs.get(each.run)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from openslob.analyze.verdict_registry import INVALIDATING
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.patience import Patience
@@ -25,7 +26,7 @@ from openslob.kinds.lab.record import LabArm, LabFolder, LabRecord, LabRun, Left
 from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_servers
 from openslob.kinds.sweep.execute import SweepDisplay
 from openslob.record.model import Holds, RunRecord, Status
-from openslob.report.record_view import VALIDITY, reason
+from openslob.report.record_view import reason
 from openslob.run import loading, runner
 from openslob.workload import Workload
 
@@ -105,7 +106,7 @@ class Execution:
         self._end()
 
     def _end(self) -> None:
-        record = with_results(self._record, VALIDITY)
+        record = with_results(self._record, INVALIDATING)
         if self._interrupt.requested:
             self._save(status=Status.INTERRUPTED)
         elif record.results:
@@ -132,7 +133,7 @@ class Execution:
 
     def _save(self, **changes: object) -> None:
         record = self._record.model_copy(update={**changes, "spent_s": self._spent_s})
-        self._folder.save(with_results(record, VALIDITY))
+        self._folder.save(with_results(record, INVALIDATING))
 
     def _round(self, servers: LabServers) -> bool:
         """Make a round; return whether there is to be another one."""
