@@ -35,7 +35,8 @@ from common import (
 )
 from factories.live import DAY_S, run_folder
 from openslob.analyze.statistics import t_quantile
-from openslob.live.follow import Follower, follow
+from openslob.kinds.live import follow
+from openslob.live.follow import Follower
 from openslob.record.raw_csv import COLUMNS
 from openslob.units import MIB
 from openslob.workload import Workload

@@ -17,8 +17,8 @@ from openslob.engines import registry
 from openslob.engines.clients import WorkloadRequest
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
-from openslob.versus.clients import Client
-from openslob.versus.measure import observe_client
+from openslob.kinds.storage.comparison.clients import Client
+from openslob.kinds.storage.comparison.measure import observe_client
 
 TABLE = "slob.cf1_1"
 DYNAMIC_LOOP = Path(__file__).parent / "sql" / "dynamic_loop.sql"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openslob.config.parameters import Parameter, parameters
-from openslob.sweep.servers import SERVER_PARAMETERS
+from openslob.kinds.sweep.servers import SERVER_PARAMETERS
 from openslob.units import Extent
 from openslob.workload import Workload
 

@@ -134,7 +134,7 @@ def _function(part: ModuleType) -> Any:  # noqa: ANN401
 
 
 # `openslob.run` and others are parts of the package too, which Python puts in place of the functions.
-for _part in ("endure", "lab", "run", "sweep"):
+for _part in ("run",):
     import_module(f"{__name__}.{_part}").__class__ = _Callable
 
 

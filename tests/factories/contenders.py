@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from openslob.analyze.realism import ContenderKind, rows, verdicts
+from openslob.kinds.storage.comparison.execute import summary
+from openslob.kinds.storage.comparison.plan import ComparisonPlan, client_contender, raw_contenders, served_contenders
+from openslob.kinds.storage.comparison.realism import ContenderKind, rows, verdicts
+from openslob.kinds.storage.job import IoEngine
 from openslob.record.model import Figure, Status
 from openslob.record.storage import StorageRecord, StorageStep
-from openslob.storage.job import IoEngine
 from openslob.units import MIB
-from openslob.versus.compare import summary
-from openslob.versus.plan import ComparisonPlan, client_contender, raw_contenders, served_contenders
 
 ENGINE = "some"
 PLAN = ComparisonPlan(IoEngine.IO_URING, (ENGINE,), processes=2, scale=256 * MIB)

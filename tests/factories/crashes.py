@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from openslob.analyze import crash as analysis
-from openslob.record.crash import CrashCycle, CrashKind, CrashRecord, LostOperation
+from openslob.kinds.crash import figures as analysis
+from openslob.kinds.crash.record import CrashCycle, CrashKind, CrashRecord, LostOperation
 from openslob.record.model import Status
 
 CLEAN = CrashCycle(number=1, kind=CrashKind.KILL, load_s=1.0, acked=1200, in_doubt=8, doubtful_there=3, recovery_s=0.5,

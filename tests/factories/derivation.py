@@ -12,12 +12,12 @@ from pathlib import Path
 from unittest.mock import patch
 
 from openslob.errors import SlobError
+from openslob.kinds.run import KIND as RUN
+from openslob.kinds.verification import verify
 from openslob.metrics.run_metrics import PACED
 from openslob.record import finding, store
-from openslob.record.finding import Kind
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
-from openslob.report.verify import verify
 
 # How deep below a folder of a test records lie: those of the parts of others too.
 _DEPTHS = 4
@@ -66,7 +66,7 @@ class Derivations:
 
     def _faults_of(self, folder: Path) -> Iterator[str]:
         found = finding.at(folder)
-        if found is None or found.kind is not Kind.RUN:
+        if found is None or found.kind is not RUN:
             return
         try:
             record = store.load(folder)

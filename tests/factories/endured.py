@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from factories.live import OFFSET_NS, START_NS, run_folder
-from openslob.record import endurance
-from openslob.record.endurance import EnduranceFolder, EnduranceRecord, Segment, SegmentState, measured
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord, Segment, SegmentState, measured
 from openslob.workload import Workload
 
 FIRST_S, GAP_S, SECOND_S = 40, 60, 30

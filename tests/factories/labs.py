@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from openslob.analyze.lab import P99, PER_CPU, RATE, with_results
-from openslob.lab.loads import LoadSize, lab_load
-from openslob.record.lab import LabArm, LabRecord, LabRun, LeftOut
+from openslob.kinds.lab.figures import P99, PER_CPU, RATE, with_results
+from openslob.kinds.lab.loads import LoadSize, lab_load
+from openslob.kinds.lab.record import LabArm, LabRecord, LabRun, LeftOut
 from openslob.record.model import Status
 from openslob.units import MIB
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from openslob.histogram import Histogram, bucket_of
+from openslob.kinds.storage.job import IoEngine, Job
+from openslob.kinds.storage.orion.options import LoadPoint, Options, OrionRun, load_matrix
+from openslob.kinds.storage.orion.points import DeviceBytes, OrionResult, PointResult, split
+from openslob.kinds.storage.orion.record import steps_of, summary_of, verdicts
+from openslob.kinds.storage.results import JobResult, Transfers
 from openslob.record.model import Status
 from openslob.record.storage import StorageRecord, StorageStep
-from openslob.storage.job import IoEngine, Job
-from openslob.storage.orion.options import LoadPoint, Options, OrionRun, load_matrix
-from openslob.storage.orion.points import DeviceBytes, OrionResult, PointResult, split
-from openslob.storage.orion.record import steps_of, summary_of, verdicts
-from openslob.storage.results import JobResult, Transfers
 from openslob.units import MIB
 
 # Rates of Orion 11.1's own published files of `-run simple -num_disks 1`.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from openslob.analyze.repeated import with_findings
+from openslob.kinds.repeated.figures import with_findings
+from openslob.kinds.repeated.record import RepeatedRecord, RepeatedTime, TimeState
 from openslob.record.model import Status
-from openslob.record.repeated import RepeatedRecord, RepeatedTime, TimeState
 from openslob.workload import Workload
 
 BEGAN_S, EVERY_S = 1_772_366_400.0, 900.0

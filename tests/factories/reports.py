@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,28 +17,31 @@ from factories.repeats import repeated_record
 from factories.sweeps import sweep
 from openslob import api
 from openslob.analyze.curves.points import Run
-from openslob.lab.plan import with_nothing_changed
-from openslob.record import crash, endurance, failover, lab, repeated, storage, store
-from openslob.record.crash import CrashControl, CrashRecord
-from openslob.record.failover import FailoverRecord, FollowStep
-from openslob.record.finding import Kind, at
-from openslob.record.lab import LabRecord
+from openslob.kinds.contract import Kind, kind_of
+from openslob.kinds.crash import KIND as CRASH
+from openslob.kinds.crash.record import CrashControl, CrashRecord
+from openslob.kinds.endurance import KIND as ENDURANCE
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.segments import with_figures
+from openslob.kinds.failover import KIND as FAILOVER
+from openslob.kinds.failover.record import FailoverRecord, FollowStep
+from openslob.kinds.lab import KIND as LAB
+from openslob.kinds.lab.plan import with_nothing_changed
+from openslob.kinds.lab.record import LabRecord
+from openslob.kinds.repeated import KIND as REPEATED
+from openslob.kinds.run import KIND as RUN
+from openslob.kinds.storage import KIND as STORAGE
+from openslob.kinds.sweep import KIND as SWEEP
+from openslob.record.finding import at
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
-from openslob.record.sweep import load_sweep
-from openslob.report.endurance import with_figures
-
-_LOADERS: Mapping[Kind, Callable[[Path], Any]] = {
-    Kind.RUN: store.load, Kind.SWEEP: load_sweep, Kind.STORAGE: storage.load, Kind.ENDURANCE: endurance.load,
-    Kind.REPEATED: repeated.load, Kind.FAILOVER: failover.load, Kind.CRASH: crash.load, Kind.LAB: lab.load,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Made:
     """A record in its folder, and of a sweep its runs."""
 
-    kind: Kind
+    kind: Kind[Any]
     record: Any
     folder: Path
     runs: tuple[Run, ...] = ()
@@ -48,9 +51,10 @@ def stored(name: str, folder: Path) -> Made:
     """Return the record of a folder of the fixtures, from a copy in ``folder``."""
     found = at(Path(shutil.copytree(FIXTURES / "records" / name, folder / name)))
     assert found
-    record = _LOADERS[found.kind](found.path)
-    runs = tuple(api.load(found.path).runs) if found.kind is Kind.SWEEP else ()
-    return Made(found.kind, record, found.path, runs)
+    kind = kind_of(found)
+    record = kind.read(found.path)
+    runs = tuple(api.load(found.path).runs) if found.kind is SWEEP else ()
+    return Made(kind, record, found.path, runs)
 
 
 OLD = tuple(
@@ -63,13 +67,13 @@ OLD = tuple(
 def made_up() -> Iterator[tuple[str, Callable[[Path], Made]]]:
     """Yield the names of made-up records, and what makes each in a folder."""
     for run in ("physical", "cached", "buffered", "interrupted", "unpublished", "remote", "failed"):
-        yield f"run-{run}", partial(Made, Kind.RUN, getattr(records, run)())
+        yield f"run-{run}", partial(Made, RUN, getattr(records, run)())
     for name, record in (*_crashes(), *_labs(), *_storages(), *_failovers()):
         yield name, partial(Made, _kind_of(record), record)
     often = repeated_record((5000, 60), (4000, 60), missed=(7, 8))
-    yield "repeated-often", partial(Made, Kind.REPEATED, often)
+    yield "repeated-often", partial(Made, REPEATED, often)
     few = repeated_record((5000, 5)).model_copy(update={"status": Status.INTERRUPTED})
-    yield "repeated-few", partial(Made, Kind.REPEATED, few)
+    yield "repeated-few", partial(Made, REPEATED, few)
     yield "endurance-killed", _killed
 
 
@@ -80,12 +84,12 @@ def of_a_sweep() -> list[Run]:
 
 def _killed(folder: Path) -> Made:
     path = endured(folder)
-    return Made(Kind.ENDURANCE, with_figures(path, endurance.load(path)), path)
+    return Made(ENDURANCE, with_figures(path, endurance.load(path)), path)
 
 
-def _kind_of(record: RunRecord | CrashRecord | LabRecord | StorageRecord | FailoverRecord) -> Kind:
-    of_type = {
-        CrashRecord: Kind.CRASH, LabRecord: Kind.LAB, StorageRecord: Kind.STORAGE, FailoverRecord: Kind.FAILOVER,
+def _kind_of(record: RunRecord | CrashRecord | LabRecord | StorageRecord | FailoverRecord) -> Kind[Any]:
+    of_type: dict[type, Kind[Any]] = {
+        CrashRecord: CRASH, LabRecord: LAB, StorageRecord: STORAGE, FailoverRecord: FAILOVER,
     }  # fmt: skip
     return of_type[type(record)]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from openslob.kinds.storage.dd import LOOKED, NOWHERE
 from openslob.metrics import storage_figure
 from openslob.record.model import Status
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
-from openslob.storage.dd import LOOKED, NOWHERE
 from openslob.units import MIB
 
 BLOCK = 8192

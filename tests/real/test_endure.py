@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from factories.running import COMMAND, eventually, slob
-from openslob.record import endurance
-from openslob.record.endurance import KILLED, SegmentState
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.record import KILLED, SegmentState
 from openslob.record.model import Holds, Status
 from openslob.record.raw_csv import last_slice_end_ns
 

@@ -9,7 +9,7 @@ import pytest
 from factories.running import eventually, slob
 from factories.server_subjects import SUBJECTS
 from openslob.engines import registry
-from openslob.record.failover import COMMITS_FILE, LAG_FILE, load, rows_of
+from openslob.kinds.failover.record import COMMITS_FILE, LAG_FILE, load, rows_of
 from openslob.record.model import Holds
 from openslob.units import MIB
 

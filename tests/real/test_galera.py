@@ -8,11 +8,11 @@ import pytest
 
 from factories import galera
 from factories.running import FULL_SPEED, ignore, judged, measured, verdicts_of
-from openslob.durability.failover.conduct import Conduct, Request
-from openslob.durability.failover.servers import ManagedNodes
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.interrupt import Interrupt
+from openslob.kinds.failover.conduct import Conduct, Request
+from openslob.kinds.failover.servers import ManagedNodes
 from openslob.record.model import Holds, Status
 from openslob.run import loading
 from openslob.workload import Workload

@@ -10,15 +10,15 @@ import pytest
 
 from openslob.engines import registry
 from openslob.engines.managed.base import RUNNING
-from openslob.lab.plan import Question, arms_of
-from openslob.lab.servers import PURPOSE, lab_servers, template
+from openslob.kinds.lab.plan import Question, arms_of
+from openslob.kinds.lab.servers import PURPOSE, lab_servers, template
 from openslob.units import MIB
 
 pytestmark = pytest.mark.server
 
 # A lab without a setting, in a process of its own: it has no claim on what this one claims.
 MAKE_NO_SERVER = """
-from openslob.lab.servers import lab_servers, template
+from openslob.kinds.lab.servers import lab_servers, template
 with lab_servers(template("embedded", 1 << 24), [], print):
     pass
 """

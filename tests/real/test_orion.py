@@ -18,13 +18,13 @@ import pytest
 
 from factories.running import COMMAND, slob
 from openslob.disk import supports_direct_io
+from openslob.kinds.storage.fio import Fio
+from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.orion.jobs import OrionSetup, jobs_of, volume
+from openslob.kinds.storage.orion.options import LargeType, LoadPoint, Options, OrionRun, SimulatedArray
+from openslob.kinds.storage.testfile import existing_file
 from openslob.record.model import Holds, Status
 from openslob.record.storage import StorageRecord, load
-from openslob.storage.fio import Fio
-from openslob.storage.job import IoEngine
-from openslob.storage.orion.jobs import OrionSetup, jobs_of, volume
-from openslob.storage.orion.options import LargeType, LoadPoint, Options, OrionRun, SimulatedArray
-from openslob.storage.testfile import existing_file
 from openslob.units import MIB
 
 # libaio is allowed where containers forbid io_uring.

@@ -21,19 +21,19 @@ from factories.running import COMMAND, DATA, load
 from factories.running import slob as run_slob
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
+from openslob.kinds.storage import calibrate, preflight, testfile
+from openslob.kinds.storage.comparison import ceiling
+from openslob.kinds.storage.fio import Fio
+from openslob.kinds.storage.job import IoEngine, Job
+from openslob.kinds.storage.process import MeasurementStoppedError
+from openslob.kinds.storage.report import storage_document
+from openslob.kinds.storage.results import coverage
 from openslob.record import storage
 from openslob.record.model import Holds, Status
 from openslob.report.headline import headline
-from openslob.report.storage import storage_document
 from openslob.report.terminal import render_text
 from openslob.run import runner
-from openslob.storage import calibrate, preflight, testfile
-from openslob.storage.fio import Fio
-from openslob.storage.job import IoEngine, Job
-from openslob.storage.process import MeasurementStoppedError
-from openslob.storage.results import coverage
 from openslob.units import KIB, MIB
-from openslob.versus import ceiling
 from openslob.workload import Workload
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")

@@ -12,12 +12,12 @@ import psutil
 import pytest
 
 from factories.running import COMMAND, slob
-from openslob.analyze.realism import ContenderKind, rows
 from openslob.engines import registry
+from openslob.kinds.storage import preflight
+from openslob.kinds.storage.comparison import execute as compare
+from openslob.kinds.storage.comparison.realism import ContenderKind, rows
 from openslob.record import storage, store
 from openslob.record.model import RecordKind, Status
-from openslob.storage import preflight
-from openslob.versus import compare
 
 pytestmark = [
     pytest.mark.server,

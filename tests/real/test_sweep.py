@@ -10,10 +10,10 @@ import pytest
 
 from factories.running import COMMAND, slob, too_busy
 from openslob.engines import registry
+from openslob.kinds.sweep.record import PointState, find_sweeps, load_sweep
+from openslob.kinds.sweep.search import STALL_VERDICTS
 from openslob.record.model import Holds
 from openslob.record.store import load
-from openslob.record.sweep import PointState, find_sweeps, load_sweep
-from openslob.sweep.search import STALL_VERDICTS
 
 pytestmark = pytest.mark.server
 

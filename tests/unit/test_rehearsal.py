@@ -11,8 +11,8 @@ from openslob.config.grid import resolve_grid
 from openslob.config.resolve import resolve
 from openslob.engines import registry
 from openslob.errors import UsageError
-from openslob.sweep import demo
-from openslob.sweep.servers import server_grid
+from openslob.kinds.sweep import demo
+from openslob.kinds.sweep.servers import server_grid
 from openslob.units import GIB, KIB, MIB
 
 

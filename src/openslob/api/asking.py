@@ -18,10 +18,10 @@ from openslob.config.slob_toml import variable_of
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.errors import UsageError
+from openslob.kinds.sweep.plan import MOST_POINTS
+from openslob.kinds.sweep.servers import SERVER_PARAMETERS
 from openslob.run.loading import loaded
 from openslob.secrets import Target, redact_url
-from openslob.sweep.plan import MOST_POINTS
-from openslob.sweep.servers import SERVER_PARAMETERS
 from openslob.units import parse_bytes, parse_duration
 
 Folder = str | os.PathLike[str] | None

@@ -22,8 +22,8 @@ from openslob.api.targets import Server, Target, changed, with_parameters
 from openslob.disk import is_there
 from openslob.engines import registry
 from openslob.errors import UsageError
-from openslob.lab.loads import DEFAULT_CACHE
-from openslob.lab.request import (
+from openslob.kinds.lab.loads import DEFAULT_CACHE
+from openslob.kinds.lab.request import (
     DEFAULT_FOR_S,
     DEFAULT_RUN_S,
     DEFAULT_SESSIONS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from openslob.api.reported import Reported
 from openslob.api.table import Table
-from openslob.record.lab import LabRecord
+from openslob.kinds.lab.record import LabRecord
+from openslob.kinds.lab.report import lab_answers, lab_document, lab_rows
 from openslob.report.document import Document
-from openslob.report.lab import lab_answers, lab_document, lab_rows
 
 
 class LabResult(Reported):

@@ -10,9 +10,9 @@ from openslob.api.progress import Display
 from openslob.api.stopping import interruptible
 from openslob.api.sweeping import View
 from openslob.errors import SlobError
-from openslob.lab.execute import Execution
-from openslob.lab.request import LabRequest
-from openslob.record.lab import LabFolder
+from openslob.kinds.lab.execute import Execution
+from openslob.kinds.lab.record import LabFolder
+from openslob.kinds.lab.request import LabRequest
 from openslob.record.model import Status
 from openslob.report.text import render
 from openslob.secrets import Target

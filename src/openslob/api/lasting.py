@@ -13,17 +13,22 @@ from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.progress import Display, run_sink
 from openslob.api.stopping import interruptible
 from openslob.config.resolve import Resolution
-from openslob.endure import execute, repeat
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
-from openslob.record import endurance, finding, repeated
-from openslob.record.endurance import EnduranceFolder
+from openslob.kinds.endurance import KIND as ENDURANCE
+from openslob.kinds.endurance import execute
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.record import EnduranceFolder
+from openslob.kinds.repeated import KIND as REPEATED
+from openslob.kinds.repeated import execute as repeat
+from openslob.kinds.repeated import record as repeated
+from openslob.kinds.repeated.record import RepeatedFolder, RepeatedTime
+from openslob.kinds.repeated.report import time_line
+from openslob.record import finding
 from openslob.record.model import Status
-from openslob.record.repeated import RepeatedFolder, RepeatedTime
-from openslob.report.repeated import time_line
 from openslob.report.text import render
 from openslob.secrets import Target
 from openslob.units import format_duration, parse_duration
@@ -60,7 +65,7 @@ def endured(
     """Make an endurance run, or the rest of one, and return it."""
     if resume:
         _require_alone("duration", duration, parameters)
-        path = finding.one(str(resume), place.results, log.warning, {finding.Kind.ENDURANCE}).folder
+        path = finding.one(str(resume), place.results, log.warning, {ENDURANCE}).folder
         before = endurance.load(path)
         execute.require_unfinished(before)
         target = place.target.recorded_as(before.target)
@@ -115,7 +120,7 @@ def repeated_runs(
     """Make the runs that are due, and return all."""
     if resume:
         _require_alone("every", options.every or options.duration or options.count, parameters)
-        path = finding.one(str(resume), place.results, log.warning, {finding.Kind.REPEATED}).folder
+        path = finding.one(str(resume), place.results, log.warning, {REPEATED}).folder
         before = repeated.load(path)
         repeat.require_unfinished(before)
         target = place.target.recorded_as(before.target)

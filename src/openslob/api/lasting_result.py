@@ -11,12 +11,12 @@ from openslob.api.reported import Reported
 from openslob.api.results import Results
 from openslob.api.run_result import FigureValue
 from openslob.api.table import Cell, Named, Table, as_row
+from openslob.kinds.endurance.record import EnduranceRecord
+from openslob.kinds.endurance.report import endurance_document, endurance_headline
+from openslob.kinds.repeated.record import RepeatedRecord
+from openslob.kinds.repeated.report import repeated_document, repeated_headline
 from openslob.metrics import METRICS
-from openslob.record.endurance import EnduranceRecord
-from openslob.record.repeated import RepeatedRecord
 from openslob.report.document import Document
-from openslob.report.endurance_text import endurance_document, endurance_headline
-from openslob.report.repeated import repeated_document, repeated_headline
 
 
 class LastingResult(Reported):

@@ -16,11 +16,19 @@ from openslob.api.run_result import RunResult
 from openslob.api.storage_result import StorageResult
 from openslob.disk import is_there, scratch_folder
 from openslob.errors import SlobError
+from openslob.kinds.endurance import KIND as ENDURANCE
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.segments import with_figures
+from openslob.kinds.lab import KIND as LAB
+from openslob.kinds.lab import record as lab
+from openslob.kinds.repeated import KIND as REPEATED
+from openslob.kinds.repeated import record as repeated
+from openslob.kinds.storage import KIND as STORAGE
+from openslob.kinds.verification import Verification
+from openslob.kinds.verification import verify as verified
 from openslob.record import bundle as bundles
-from openslob.record import endurance, finding, lab, repeated, storage
-from openslob.report.endurance import with_figures
-from openslob.report.verify import Verification
-from openslob.report.verify import verify as verified
+from openslob.record import finding, storage
+from openslob.record.kinds import AnyKind
 
 Side = str | Results | RunResult
 
@@ -43,7 +51,7 @@ def read(record: Folder = "latest", *, results: Folder = None) -> Results:
     return joined([find(name, folder) for name in ([text] if is_there(text) else text.split(","))])
 
 
-def _one(record: Folder, results: Folder, kind: finding.Kind) -> finding.Found:
+def _one(record: Folder, results: Folder, kind: AnyKind) -> finding.Found:
     return finding.one(str(record), results_folder(results), kinds={kind})
 
 
@@ -59,7 +67,7 @@ def read_storage(record: Folder = "latest", *, results: Folder = None) -> Storag
         UsageError: There is no such record.
 
     """
-    found = _one(record, results, finding.Kind.STORAGE)
+    found = _one(record, results, STORAGE)
     return StorageResult(storage.load(found.path), found.folder)
 
 
@@ -75,7 +83,7 @@ def read_endurance(record: Folder = "latest", *, results: Folder = None) -> Endu
         UsageError: There is no such record.
 
     """
-    found = _one(record, results, finding.Kind.ENDURANCE)
+    found = _one(record, results, ENDURANCE)
     known = endurance.load(found.path)
     return EnduranceResult(with_figures(found.folder, known) if known.has_news else known, found.folder)
 
@@ -92,7 +100,7 @@ def read_repeated(record: Folder = "latest", *, results: Folder = None) -> Repea
         UsageError: There is no such record.
 
     """
-    found = _one(record, results, finding.Kind.REPEATED)
+    found = _one(record, results, REPEATED)
     return RepeatedResult(repeated.load(found.path), found.folder)
 
 
@@ -108,7 +116,7 @@ def read_lab(record: Folder = "latest", *, results: Folder = None) -> LabResult:
         UsageError: There is no such record.
 
     """
-    found = _one(record, results, finding.Kind.LAB)
+    found = _one(record, results, LAB)
     return LabResult(lab.load(found.path), found.folder)
 
 

@@ -1,219 +1,32 @@
-"""Finding and reading records: the runs of a folder, of a sweep, or of a name."""
+"""Runs of records as objects: `kinds.runs` finds and reads them."""
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import fields
 from pathlib import Path
 
-from openslob.analyze import timeline
-from openslob.analyze.compare import ComparedValues
-from openslob.analyze.curves.points import ParameterValue, Run
-from openslob.analyze.history import History, server_of
-from openslob.analyze.history import histories as of_records
-from openslob.analyze.latencies import means_us
 from openslob.api.results import Results
-from openslob.disk import is_there
-from openslob.errors import SlobError, UsageError
-from openslob.record import finding, store
-from openslob.record.lab import LAB_FILE
-from openslob.record.lab import find as find_labs
-from openslob.record.lab import load as load_lab
-from openslob.record.model import RunRecord, Status, value_of
-from openslob.record.sweep import SWEEP_FILE, find_sweeps, load_sweep
-from openslob.report.tables import counted, engine_course, tables_of
+from openslob.kinds import runs
+from openslob.kinds.runs import Runs, histories, run_of
 
-# The files that time lines are made of.
-TIMED = ("slices.csv", "engine.csv", "latency.csv", "response.csv")
-# So many runs that are the same have an interval from how they differ.
-_REPEATS = 2
-
-
-def histories(
-    target: str | None,
-    figures: Sequence[str],
-    results: Path,
-    tell: Callable[[str], None] = store.say_nothing,
-    load: str = "",
-) -> list[History]:
-    """Return the runs of each load over time, of the servers whose name or URL is or has ``target``; None: of all.
-
-    ``load`` is a part of the words for the load, or of its parameters: only such loads are returned.
-
-    Runs that others are compared with on purpose, in a sweep or a lab, are histories, too. ``tell`` gets why records
-    could not be read.
-
-    Raises:
-        UsageError: There is no run of such a server, or a figure is unknown.
-
-    """
-    records = []
-    for entry in store.find(results):
-        if entry.problem:
-            tell(entry.problem)
-        elif entry.record and entry.pid is None:
-            records.append(entry.record)
-    known = {str(record.engine.get("target")) for record in records}
-    chosen = {each for each in known if target in (each, server_of(each))}
-    chosen = chosen or {each for each in known if target is None or target in each}
-    found = of_records([record for record in records if str(record.engine.get("target")) in chosen], figures)
-    if not found:
-        there = f"there are runs of {', '.join(sorted(map(server_of, known)))}" if known else "`slob run` makes one"
-        raise UsageError(f"there is no complete run of {target or 'a server'} in {results}", there)
-    wanted = [each for each in found if load.lower() in each.words.lower()]
-    if not wanted:
-        raise UsageError(f"no load has {load!r} in its words", f"such as {found[-1].words}")
-    return wanted
+__all__ = ["find", "histories", "joined", "load", "run_of"]
 
 
 def load(path: str | Path, figures: Collection[str] | None = None) -> Results:
-    """Read all runs in the folder of a run, of a sweep, or of several of both. SlobError when there are none.
-
-    With ``figures``, which are of the engine's counters, only these have an interval within a run, and only where runs
-    are no repeats: what that takes is read, and to read all takes most of the time.
-    """
-    folder = Path(path)
-    if not is_there(str(path)):
-        raise SlobError(f"{folder} does not exist")
-    return _load_folder(folder, figures)
+    """Read all runs in a folder, as `kinds.runs.load` does."""
+    return _as_results(runs.load(path, figures))
 
 
 def find(wanted: str, results: Path, figures: Collection[str] | None = None) -> Results:
-    """Read the runs that a command's argument names: a path, an id, a name, the beginning of either, or ``latest``.
-
-    A name means all runs with that name: runs with the same name are repeats. ``figures`` are as in `load`.
-    """
-    path = Path(finding.nameable(wanted))
-    if path.is_dir() and not finding.at(path) and ("/" in wanted or finding.has_records(path)):
-        return _load_folder(path, figures)
-    problems: list[str] = []
-    folders = [found.folder for found in finding.several(wanted, results, problems.append)]
-    if len(folders) == 1:
-        found = _load_folder(folders[0], figures)
-    else:
-        found = replace(joined([_load_folder(folder, figures) for folder in folders]), name=wanted)
-    return replace(found, problems=(*problems, *found.problems))
+    """Read the runs that a command's argument names, as `kinds.runs.find` does."""
+    return _as_results(runs.find(wanted, results, figures))
 
 
-def joined(several: Sequence[Results]) -> Results:
+def joined(several: Sequence[Runs]) -> Results:
     """Return several results as one; a run that is in two of them counts once."""
-    every = ((run, folder) for part in several for run, folder in zip(part.runs, part.folders, strict=True))
-    runs = {folder.resolve(): (run, folder) for run, folder in every}
-    ordered = sorted(runs.values(), key=lambda pair: (pair[0].record.started_at, pair[0].record.id))
-    problems = tuple(problem for part in several for problem in part.problems)
-    name = ", ".join(part.name for part in several)
-    of_one = (several[0].against, several[0].sweep) if len(several) == 1 else ()
-    return Results(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, *of_one)
+    return _as_results(runs.joined(several))
 
 
-def _load_folder(path: Path, figures: Collection[str] | None = None) -> Results:
-    if path.is_file() or any(os.path.lexists(path / name) for name in (store.RECORD_FILE, store.SLICES)):
-        folder = path if path.is_dir() else path.parent
-        return Results(folder.name, (_alone(folder, store.load(path), figures),), (folder,))
-    problems: list[str] = []
-    given = _server_parameters(path, problems)
-    runs: dict[Path, Run] = {}
-    for entry in store.find(path):
-        try:
-            if entry.pid is not None or not _is_included(entry.path, given):
-                continue
-            if entry.record is None:
-                problems.append(entry.problem)
-            else:
-                read = run_of if figures is None else _without_course
-                runs[entry.path] = read(entry.path, entry.record, given.get(entry.path))
-        except SlobError as error:
-            problems.append(str(error))
-    if figures:
-        runs = _with_courses(runs, figures, problems)
-    if not runs:
-        problem = next(iter(problems), "")
-        raise UsageError(f"there are no records in {path}", problem or "`slob run` and `slob sweep` make them")
-    sweep = load_sweep(path) if (path / SWEEP_FILE).is_file() else None
-    against = ComparedValues(sweep.against, *sweep.values_against) if sweep and sweep.against else None
-    return Results(path.name or str(path), tuple(runs.values()), tuple(runs), tuple(problems), against, sweep)
-
-
-def _server_parameters(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
-    """Return the server parameters that sweeps and labs set for each of their runs, by the folder of the run.
-
-    ``problems`` gets why the runs of one are left out: which of them count is in its record alone.
-    """
-    return {**_of_sweeps(path, problems), **_of_labs(path, problems)}
-
-
-def _of_labs(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
-    entries = [(path, load_lab(path))] if os.path.lexists(path / LAB_FILE) else []
-    for entry in [] if entries else find_labs(path):
-        if entry.record:
-            entries.append((entry.path, entry.record))
-        else:
-            problems.append(f"{entry.problem} (its runs are left out)")
-    return {folder / run.run: {**record.given(run)} for folder, record in entries for run in record.runs if run.run}
-
-
-def _of_sweeps(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
-    if os.path.lexists(path / SWEEP_FILE):
-        sweeps = [(path, load_sweep(path))]
-    else:
-        entries = find_sweeps(path)
-        sweeps = [(entry.path, entry.record) for entry in entries if entry.record]
-        problems += [f"{entry.problem} (its runs are left out)" for entry in entries if entry.problem]
-    return {
-        folder / point.run: dict(point.server)
-        for folder, record in sweeps
-        for point in record.points
-        if point.run is not None
-    }
-
-
-def _is_included(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bool:
-    """Return whether a run counts: runs in the folder of a sweep or a lab that were interrupted do not."""
-    return path in given or not any(os.path.lexists(path.parent / file) for file in (SWEEP_FILE, LAB_FILE))
-
-
-def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] | None = None) -> Run:
-    """Return a run with its time line; ``given`` are parameters that a sweep set."""
-    if record.window is None:
-        return Run.of(record, given)
-    tables = tables_of(folder, record, TIMED)
-    ops, updates = (tables.work.from_zero(name) for name in ("ops", "updates"))
-    rates = timeline.of_work(ops, updates, tables.unit_s, record.window.load_seconds)
-    rows, even = counted(tables, record)
-    engine = timeline.of_engine(rows, record.window.load_start_ns, record.window.load_end_ns, even)
-    service = {f"{kind}_mean_us": means_us(each) for kind, each in tables.latency.items()}
-    response = {f"{kind}_response_mean_us": means_us(each) for kind, each in tables.response.items()}
-    return Run.of(record, given, {**engine, **rates, **service, **response})
-
-
-def _without_course(_folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] | None = None) -> Run:
-    return Run.of(record, given)
-
-
-def _alone(folder: Path, record: RunRecord, figures: Collection[str] | None) -> Run:
-    if figures is None:
-        return run_of(folder, record)
-    return Run.of(record, timeline=engine_course(folder, record) if figures else None)
-
-
-def _with_courses(runs: Mapping[Path, Run], figures: Collection[str], problems: list[str]) -> dict[Path, Run]:
-    """Return the runs, with time lines where an interval of a figure needs them, less those with a damaged file.
-
-    ``problems`` gets why these are left out.
-    """
-    knowing = Counter(run.key for run in runs.values() if _knows(run, figures))
-    found = {}
-    for folder, run in runs.items():
-        try:
-            alone = run.record.status is Status.COMPLETE and knowing[run.key] < _REPEATS
-            found[folder] = replace(run, timeline=engine_course(folder, run.record)) if alone else run
-        except SlobError as error:
-            problems.append(str(error))
-    return found
-
-
-def _knows(run: Run, figures: Collection[str]) -> bool:
-    known = run.record.status is Status.COMPLETE
-    return known and all(value_of(run.record.summary, name) is not None for name in figures)
+def _as_results(found: Runs) -> Results:
+    return Results(**{each.name: getattr(found, each.name) for each in fields(Runs)})

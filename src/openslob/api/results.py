@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, overload
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, overload
 
-from openslob.analyze.compare import ComparedValues
-from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet, point_set
 from openslob.api.drawing import Drawn
 from openslob.api.run_result import RunResult
 from openslob.api.table import Table
 from openslob.errors import UsageError
 from openslob.export.tidy import Row, point_rows, run_rows
-from openslob.metrics import priced
-from openslob.metrics.cost import price_in
+from openslob.kinds.runs import Runs
 from openslob.record.model import RunRecord
-from openslob.record.sweep import SweepRecord
 from openslob.report.notebook import known_columns, lines_html
 
 if TYPE_CHECKING:
@@ -33,7 +28,7 @@ MOST_POINTS_SHOWN = 40
 
 
 @dataclass(frozen=True)
-class Results(Drawn, Sequence[RunResult]):
+class Results(Runs, Drawn, Sequence[RunResult]):
     """Runs in the order in which they began: those of a sweep, of one name, or of a folder.
 
     Attributes:
@@ -45,13 +40,6 @@ class Results(Drawn, Sequence[RunResult]):
         sweep: The record of the sweep, if these are the runs of just one.
 
     """
-
-    name: str
-    runs: tuple[Run, ...]
-    folders: tuple[Path, ...]
-    problems: tuple[str, ...] = ()
-    against: ComparedValues | None = None
-    sweep: SweepRecord | None = None
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -85,18 +73,6 @@ class Results(Drawn, Sequence[RunResult]):
     def answers(self) -> tuple[str, ...]:
         """The result in sentences, which claim no more than the verdicts support."""
         return self._report.answers
-
-    def at_price(self, price: str) -> Self:
-        """Return the same runs with what they cost at a price of the server, such as ``"123.45 EUR/month"``.
-
-        It takes the place of the price that they were made with, if they were. Nothing is written.
-
-        Raises:
-            UsageError: It is not a price.
-
-        """
-        known = price_in(price)
-        return replace(self, runs=tuple(replace(run, record=priced(run.record, known)) for run in self.runs))
 
     def points(self) -> PointSet:
         """Return the runs as points (repeats with 95 % intervals) in series with knee, peak and limiting resource."""

@@ -14,12 +14,12 @@ from openslob.api.stopping import interruptible
 from openslob.config.grid import Grid
 from openslob.errors import SlobError
 from openslob.fleet import hired
+from openslob.kinds.sweep.servers import target_with
+from openslob.kinds.sweep.settings import for_run, giving_way
 from openslob.record.model import Status
 from openslob.report.text import render
 from openslob.run import runner
 from openslob.secrets import Target
-from openslob.sweep.servers import target_with
-from openslob.sweep.settings import for_run, giving_way
 
 log = logging.getLogger("openslob")
 

@@ -7,12 +7,12 @@ from functools import cached_property
 from openslob.api.reported import Reported
 from openslob.api.run_result import FigureValue
 from openslob.api.table import Named, Table, as_row
+from openslob.kinds.storage.headline import storage_headline
+from openslob.kinds.storage.report import storage_document
 from openslob.metrics import STORAGE_METRICS
 from openslob.record.model import Figure
 from openslob.record.storage import StorageRecord
 from openslob.report.document import Document
-from openslob.report.storage import storage_document
-from openslob.report.storage_headline import storage_headline
 
 
 class StorageResult(Reported):

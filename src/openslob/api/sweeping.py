@@ -19,19 +19,20 @@ from openslob.engines import registry
 from openslob.engines.facts import LoadProgress
 from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.fleet import hired
+from openslob.kinds.sweep import KIND as SWEEP
+from openslob.kinds.sweep.create import unfinished_like
+from openslob.kinds.sweep.execute import Execution
+from openslob.kinds.sweep.record import SweepFolder, SweepRecord, load_sweep
+from openslob.kinds.sweep.request import SweepRequest, resume, search_for, sweep_file
+from openslob.kinds.sweep.servers import require_target
+from openslob.kinds.sweep.settings import SettingsGrid
+from openslob.kinds.sweep.sizing import server_memory
 from openslob.record import finding
 from openslob.record.model import Status
-from openslob.record.sweep import SweepFolder, SweepRecord, load_sweep
 from openslob.report.text import render
 from openslob.run.crew import local_crew
 from openslob.run.progress import ProgressSink
 from openslob.secrets import Target
-from openslob.sweep.create import unfinished_like
-from openslob.sweep.execute import Execution
-from openslob.sweep.request import SweepRequest, resume, search_for, sweep_file
-from openslob.sweep.servers import require_target
-from openslob.sweep.settings import SettingsGrid
-from openslob.sweep.sizing import server_memory
 from openslob.units import parse_duration
 
 log = logging.getLogger("openslob")
@@ -88,7 +89,7 @@ def executed(
     """Execute a sweep, or the rest of an unfinished one that asks for the same, and return its runs."""
     path = None
     if options.resume:
-        path = finding.one(str(options.resume), results, log.warning, {finding.Kind.SWEEP}).folder
+        path = finding.one(str(options.resume), results, log.warning, {SWEEP}).folder
     record = load_sweep(path) if path else _new(options, parameters, target, config)
     if path is None and not options.new:
         path = unfinished_like(record, results, log.warning)

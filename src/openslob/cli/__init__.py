@@ -21,8 +21,9 @@ from openslob.errors import SlobError, of_the_system
 from openslob.report.format import plain_signs
 
 # The order of `slob --help`: the order in which a user needs the commands, under these headings.
+_MEASURE = "Measure a database"
 COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "Measure a database": (
+    _MEASURE: (
         "demo",
         "server",
         "check",
@@ -86,11 +87,20 @@ def application(commands: Sequence[str] = _ALL) -> typer.Typer:
     )
     app.callback()(_common)
     for name in commands:
-        import_module(f"{__name__}.{name}").register(app)
+        import_module(f"{__name__}.{name}" if name in _ALL else _of_other_kinds()[name]).register(app)
     for command in _commands_of(app):
         command.callback = configured(command.callback)
-    finish(app, COMMANDS)
+    others = tuple(name for name in commands if name not in _ALL)
+    finish(app, {heading: names + (others if heading == _MEASURE else ()) for heading, names in COMMANDS.items()})
     return app
+
+
+@cache
+def _of_other_kinds() -> Mapping[str, str]:
+    """Return the commands that kinds of measurement of other distributions bring: the module of each by its name."""
+    from openslob.kinds.contract import commands  # noqa: PLC0415 - only for the help, or for a command that is not ours
+
+    return {name: module for name, module in commands().items() if name not in _ALL}
 
 
 def _commands_of(group: typer.Typer) -> Iterator[Any]:
@@ -105,7 +115,9 @@ def needed(words: Sequence[str]) -> tuple[str, ...]:
     if words == ["--version"]:
         return ()
     name = next((word for word in words if not word.startswith("-")), "help")
-    return (name,) if name in _ALL and name != "help" else _ALL
+    if name != "help" and (name in _ALL or name in _of_other_kinds()):
+        return (name,)
+    return (*_ALL, *_of_other_kinds())
 
 
 def typed_words() -> list[str]:

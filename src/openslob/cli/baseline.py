@@ -12,9 +12,10 @@ from openslob.analyze.curves.points import Run, points
 from openslob.analyze.differences import DETECT_PCT
 from openslob.cli.common_options import RESULTS, parse_percent
 from openslob.cli.console import columns, notify, write, write_report
-from openslob.record import baseline as baselines
+from openslob.kinds import baseline as baselines
+from openslob.kinds.baseline import Baseline
+from openslob.kinds.contract import kind_of
 from openslob.record import finding
-from openslob.record.baseline import Baseline
 from openslob.report.folding import folded
 from openslob.report.format import pairs, wrapped
 from openslob.report.runs_needed import plan
@@ -52,7 +53,7 @@ def save(
     """
     found = [each for word in record.split(",") for each in finding.several(word, results, notify)]
     path = baselines.save(directory, name, found, replace)
-    for run in (run for each in found for run in baselines.left_out(each)):
+    for run in (run for each in found for run in kind_of(each).left_out(each)):
         notify(f"{run.id} ({run.status}) is not complete and was left out")
     stored = baselines.get(directory, name)
     if as_json:

@@ -13,6 +13,7 @@ from openslob.cli.console import notify
 from openslob.engines.base import Engine
 from openslob.errors import UsageError
 from openslob.interrupt import Interrupt
+from openslob.kinds.storage import KIND as STORAGE
 from openslob.record import finding, storage
 from openslob.record.storage import StorageRecord
 
@@ -36,7 +37,7 @@ def load_ceiling(name: str, results: Path) -> StorageRecord:
         raise UsageError(
             f"only `slob run` and `slob sweep` accept --ceiling {MEASURE}", "give the record of a raw measurement"
         )
-    return storage.load(finding.one(name, results, notify, {finding.Kind.STORAGE}).path)
+    return storage.load(finding.one(name, results, notify, {STORAGE}).path)
 
 
 def ceiling_source(
@@ -44,8 +45,8 @@ def ceiling_source(
 ) -> Callable[[Engine], StorageRecord | None]:
     """Return a function from an engine to its ceiling: the named record, a new measurement, or None."""
     if name == MEASURE:
-        from openslob.storage.fio import Fio  # noqa: PLC0415 - few runs measure storage first
-        from openslob.versus.ceiling import Ceilings  # noqa: PLC0415
+        from openslob.kinds.storage.comparison.ceiling import Ceilings  # noqa: PLC0415
+        from openslob.kinds.storage.fio import Fio  # noqa: PLC0415 - few runs measure storage first
 
         return Ceilings(sessions, Fio.find(interrupt.stop), results, notify)
     record = load_ceiling(name, results) if name else None

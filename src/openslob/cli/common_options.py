@@ -13,11 +13,10 @@ from openslob import places, rehearsal
 from openslob.cli.completion import verdicts
 from openslob.cli.console import notify
 from openslob.errors import UsageError, VerdictError
-from openslob.storage.job import IoEngine
+from openslob.kinds.storage.job import IoEngine
 from openslob.units import MIB, format_duration, parse_bytes, parse_duration
 
 if TYPE_CHECKING:
-    from openslob.record.finding import Kind
     from openslob.record.model import Verdict
 
 # Smallest unit of direct I/O, in bytes.
@@ -132,14 +131,6 @@ CPUS = Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs of the driv
 MEASUREMENT_NAME = Annotated[
     str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the measurement.")
 ]
-
-
-def refuse_price(price: str | None, kind: Kind) -> None:
-    """Raise UsageError for a price of a record that has no figures of cost."""
-    if price:
-        from openslob.record.finding import with_article  # noqa: PLC0415 - as above
-
-        raise UsageError(f"--price is for runs and sweeps, and this is {with_article(kind)}", "leave it out")
 
 
 def require_known(required: Sequence[str], known: Sequence[str]) -> None:

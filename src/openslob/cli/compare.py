@@ -26,7 +26,7 @@ from openslob.cli.baseline import DEFAULT_DIRECTORY, DIRECTORY
 from openslob.cli.common_options import RESULTS, parse_percent
 from openslob.cli.console import columns, notify, remark, write, write_report
 from openslob.errors import SlobError, UsageError, VerdictError
-from openslob.record import baseline as baselines
+from openslob.kinds import baseline as baselines
 from openslob.report import ci_formats
 from openslob.report.comparison import comparison_json, render_comparison
 from openslob.report.gate_text import gate_sentence

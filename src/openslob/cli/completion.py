@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from openslob import places
+from openslob.analyze import verdict_registry
 from openslob.errors import SlobError
 
 Completion = Callable[[str], list[str]]
@@ -52,14 +53,12 @@ def servers(incomplete: str) -> list[str]:
 
 def verdicts(incomplete: str) -> list[str]:
     """Return the names of the verdicts."""
-    from openslob.analyze.verdicts import VERDICTS  # noqa: PLC0415
-
-    return one_of([verdict.__name__ for verdict in VERDICTS])(incomplete)
+    return one_of(verdict_registry.NAMES)(incomplete)
 
 
 def ready_sweeps(incomplete: str) -> list[str]:
     """Return the names of the ready-made sweeps."""
-    from openslob.sweep.create import ready_names  # noqa: PLC0415
-    from openslob.sweep.ready_settings import ready_settings  # noqa: PLC0415
+    from openslob.kinds.sweep.create import ready_names  # noqa: PLC0415
+    from openslob.kinds.sweep.ready_settings import ready_settings  # noqa: PLC0415
 
     return one_of(["list", *ready_names(), *ready_settings()])(incomplete)

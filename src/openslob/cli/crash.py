@@ -10,16 +10,16 @@ from typing import Annotated
 import typer
 
 from openslob import rehearsal
-from openslob.analyze.crash import CAUGHT, KEEPS, WHOLE
 from openslob.cli.common_options import MEASUREMENT_NAME, RECORD_JSON, REQUIRE, RESULTS, require_known, require_verdicts
 from openslob.cli.console import notify, stoppable, write, write_document
-from openslob.durability.crash import CrashPlan, prove
 from openslob.engines import registry
 from openslob.engines.writes import require_primary
 from openslob.errors import SlobError, UsageError, VerdictError
-from openslob.record.crash import CrashCycle, CrashKind, CrashRecord
+from openslob.kinds.crash.execute import CrashPlan, prove
+from openslob.kinds.crash.figures import CAUGHT, KEEPS, WHOLE
+from openslob.kinds.crash.record import CrashCycle, CrashKind, CrashRecord
+from openslob.kinds.crash.report import crash_document, cycle_line
 from openslob.record.model import Holds, Status
-from openslob.report.crash import crash_document, cycle_line
 
 
 class Kinds(StrEnum):

@@ -27,15 +27,15 @@ from openslob.engines.managed.base import ManagedServer
 from openslob.engines.patience import Patience
 from openslob.errors import SlobError
 from openslob.interrupt import Interrupt
+from openslob.kinds.sweep import demo as plan
+from openslob.kinds.sweep.time_left import TimeLeft
 from openslob.record.model import RunRecord
+from openslob.report.demo_table import demo_json, render_demo_table
 from openslob.report.format import WIDTH
-from openslob.report.listing import demo_json, render_demo_table
 from openslob.report.set_summary import reads_are_physical
 from openslob.report.text import render
 from openslob.report.text_plot import text_petals
 from openslob.run import loading, runner
-from openslob.sweep import demo as plan
-from openslob.sweep.time_left import TimeLeft
 from openslob.workload import Mode
 
 ENGINE = Annotated[

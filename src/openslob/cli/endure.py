@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from openslob.analyze.verdicts import VERDICTS
-from openslob.analyze.verdicts.endurance import NAMES
+from openslob.analyze import verdict_registry
 from openslob.cli.common_options import (
     DURATION,
     RECORD_JSON,
@@ -28,14 +27,17 @@ from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
 from openslob.cli.screen import LIVE, viewing
 from openslob.config.resolve import DEFAULT
-from openslob.endure.execute import LEAST_S, Connected, new_record, require_unfinished, run_segment
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError, UsageError
-from openslob.record import endurance, finding, store
-from openslob.record.endurance import EnduranceFolder, EnduranceRecord
+from openslob.kinds.endurance import KIND as ENDURANCE
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.execute import LEAST_S, Connected, new_record, require_unfinished, run_segment
+from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord
+from openslob.kinds.endurance.report import endurance_document
+from openslob.kinds.endurance.verdicts import NAMES
+from openslob.record import finding, store
 from openslob.record.model import Status
-from openslob.report.endurance_text import endurance_document
 from openslob.report.text import render
 from openslob.units import format_duration
 from openslob.workload import MOST_RUN_S
@@ -76,7 +78,7 @@ def endure(
 
     Example: slob endure --for 8h --sessions 8 --update-pct 20
     """
-    require_known(require or (), [*NAMES, *(verdict.__name__ for verdict in VERDICTS)])
+    require_known(require or (), [*NAMES, *verdict_registry.NAMES])
     path = _resumed(resume, resolved, seconds, results) if resume else None
     if not path:
         _require_one_length(resolved, seconds)
@@ -124,7 +126,7 @@ def _resumed(wanted: str, resolved: Resolved, seconds: float | None, results: Pa
     given = [*(f"--{name.replace('_', '-')}" for name in resolved.asked.flags), *(["--for"] if seconds else [])]
     if given:
         raise UsageError(f"--resume takes the parameters of the record, not {', '.join(given)}", "leave them out")
-    path = finding.one(wanted, results, notify, {finding.Kind.ENDURANCE}).folder
+    path = finding.one(wanted, results, notify, {ENDURANCE}).folder
     require_unfinished(endurance.load(path))
     return path
 

@@ -14,17 +14,17 @@ import typer
 
 from openslob import api
 from openslob.cli import completion
-from openslob.cli.common_options import PRICE, RESULTS, refuse_price
+from openslob.cli.common_options import PRICE, RESULTS
 from openslob.cli.console import notify, write_file
 from openslob.cli.picture_options import refuse_picture
 from openslob.errors import SlobError, UsageError
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
 from openslob.export.openmetrics import openmetrics
+from openslob.kinds.contract import Wanted, kind_of, with_ratios
 from openslob.record import bundle as bundles
-from openslob.record import finding, lab
+from openslob.record import finding
 from openslob.report.format import without_controls
-from openslob.report.lab import lab_rows
 from openslob.report.tables import read_latencies, unit_of
 from openslob.units import NANOS, format_bytes
 
@@ -95,10 +95,9 @@ def export(
     chosen = ExportFormat.JSON if as_json else form or _by_ending(output)
     if chosen is ExportFormat.PARQUET:
         tidy.require_parquet()
-    labs = _labs(records, results, per)
-    if labs:
-        refuse_price(price, finding.Kind.LAB)
-        _write(_table([row for each in labs for row in lab_rows(lab.load(each.path))], chosen), output)
+    if found_ratios := _with_ratios(records, results, per):
+        rows = [row for each in found_ratios for row in _ratios(each, price)]
+        _write(_table(rows, chosen), output)
         return
     # A log is of the files themselves: it needs no interval.
     figures = () if chosen is ExportFormat.HDR else None
@@ -109,17 +108,22 @@ def export(
     _write(_rendered(found, chosen, per or Per.POINT), output)
 
 
-def _labs(records: list[str], results: Path, per: Per | None) -> list[finding.Found]:
-    """Return the labs whose ratios are wanted; none if runs are. UsageError for a record that has no ratios."""
+def _with_ratios(records: list[str], results: Path, per: Per | None) -> list[finding.Found]:
+    """Return the records whose ratios are wanted; none if runs are. UsageError for a record that has no ratios."""
     if per is Per.RATIO:
-        return [finding.one(name, results, notify, {finding.Kind.LAB}) for name in records]
+        return [finding.one(name, results, notify, with_ratios()) for name in records]
     if per is not None:
         return []
     found: list[finding.Found] = []
     # What is no record of runs, such as a folder of several, is found or refused with the runs.
     with suppress(SlobError):
         found = [each for name in records for each in finding.several(name, results)]
-    return found if all(each.kind is finding.Kind.LAB for each in found) else []
+    return found if all(kind_of(each).has_ratios for each in found) else []
+
+
+def _ratios(found: finding.Found, price: str | None) -> Sequence[Mapping[str, Any]]:
+    kind = kind_of(found)
+    return kind.ratios(kind.read_as(found.path, Wanted(price)))
 
 
 def _bundle(records: list[str], results: Path, file: Path) -> None:

@@ -22,9 +22,14 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.completion import one_of, servers
 from openslob.cli.console import notify, stoppable, write, write_document
-from openslob.durability.failover.conduct import Conduct, Request
-from openslob.durability.failover.follow import FollowSearch
-from openslob.durability.failover.servers import (
+from openslob.engines import registry
+from openslob.errors import SlobError, UsageError
+from openslob.interrupt import Interrupt
+from openslob.kinds.failover.conduct import Conduct, Request
+from openslob.kinds.failover.follow import FollowSearch
+from openslob.kinds.failover.record import FailoverRecord
+from openslob.kinds.failover.report import failover_document
+from openslob.kinds.failover.servers import (
     Command,
     ForeignServers,
     Servers,
@@ -33,14 +38,9 @@ from openslob.durability.failover.servers import (
     named_pair,
     pair_of,
 )
-from openslob.durability.failover.sessions import Retry
-from openslob.durability.failover.verdicts import NAMES
-from openslob.engines import registry
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
-from openslob.record.failover import FailoverRecord
+from openslob.kinds.failover.sessions import Retry
+from openslob.kinds.failover.verdicts import NAMES
 from openslob.record.model import Status
-from openslob.report.failover import failover_document
 from openslob.secrets import Target
 
 TARGET = Annotated[

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from openslob.analyze.lab import NAMES
 from openslob.analyze.outcome import counted
 from openslob.cli.common_options import (
     DURATION,
@@ -27,15 +26,17 @@ from openslob.cli.console import columns, notify, stoppable, write, write_docume
 from openslob.cli.options import price_of_target, with_target
 from openslob.cli.sweep import SweepView
 from openslob.errors import SlobError, UsageError
-from openslob.lab.execute import Execution
-from openslob.lab.loads import DEFAULT_CACHE
-from openslob.lab.plan import ready_list, round_s
-from openslob.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, PRECISION_PCT, LabRequest
+from openslob.kinds.lab import KIND as LAB
+from openslob.kinds.lab.execute import Execution
+from openslob.kinds.lab.figures import NAMES
+from openslob.kinds.lab.loads import DEFAULT_CACHE
+from openslob.kinds.lab.plan import ready_list, round_s
+from openslob.kinds.lab.record import LabFolder, LabRecord
+from openslob.kinds.lab.report import lab_document, lab_plan
+from openslob.kinds.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, PRECISION_PCT, LabRequest
 from openslob.record import finding
-from openslob.record.lab import LabFolder, LabRecord
 from openslob.record.model import Status
 from openslob.report.format import pairs
-from openslob.report.lab import lab_document, lab_plan
 from openslob.report.terminal import render_blocks
 from openslob.report.text import render
 from openslob.secrets import Target
@@ -136,7 +137,7 @@ def lab(
     require_known(require or (), NAMES)
     if resume and (settings or ready):
         raise UsageError("--resume takes the settings of the record", "leave others out")
-    path = finding.one(resume, results, notify, {finding.Kind.LAB}).folder if resume else None
+    path = finding.one(resume, results, notify, {LAB}).folder if resume else None
     names = tuple(word for each in ready or () for word in _words(each))
     request = LabRequest(
         name, tuple(settings or ()), names, _words(loads), seconds or DEFAULT_FOR_S, precision, cache or DEFAULT_CACHE,

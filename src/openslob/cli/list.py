@@ -10,9 +10,9 @@ import typer
 
 from openslob.cli.common_options import RESULTS
 from openslob.cli.console import columns, notify, write
+from openslob.kinds.listing import overview, render_list
 from openslob.record import finding
 from openslob.record.finding import Listed
-from openslob.report.listing import overview, render_list
 
 # A screenful.
 NEWEST = 40

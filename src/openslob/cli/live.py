@@ -17,10 +17,11 @@ from openslob.cli.completion import records
 from openslob.cli.console import notify, write
 from openslob.cli.screen import is_ascii, is_coloured, why_no_screen
 from openslob.errors import SlobError, UsageError
+from openslob.kinds.contract import seen_live
 from openslob.live.screen.canvas import Signs
 from openslob.live.screen.playhead import SPEEDS
 from openslob.record import finding
-from openslob.record.finding import OF_RUNS, Found
+from openslob.record.finding import Found
 
 RECORD = Annotated[
     str,
@@ -99,7 +100,7 @@ def _refuse_mixture(web: bool, of_screen: Mapping[str, bool], of_page: Mapping[s
 
 def _print(folder: Path) -> None:
     """Print what is to be seen of the record in a folder at this moment."""
-    from openslob.live.follow import follow  # noqa: PLC0415
+    from openslob.kinds.live import follow  # noqa: PLC0415
     from openslob.live.snapshot import document, read_all  # noqa: PLC0415
 
     write(json.dumps(document(read_all(follow(folder))), indent=1))
@@ -107,7 +108,7 @@ def _print(folder: Path) -> None:
 
 def _serve(folder: Path, port: int | None, open_page: bool) -> None:
     """Serve the page of the record in a folder until Ctrl-C."""
-    from openslob.live.follow import follow  # noqa: PLC0415
+    from openslob.kinds.live import follow  # noqa: PLC0415
 
     try:
         from openslob.live.web.server import serve  # noqa: PLC0415
@@ -136,7 +137,7 @@ def _open(address: str) -> None:
 def _show(folder: Path, ascii_only: bool, speed: int | None) -> int:
     """Show the record in a folder until the user leaves; return the exit code."""
     # Textual takes a quarter of a second to import, which other commands and the help need not spend.
-    from openslob.live.follow import follow  # noqa: PLC0415
+    from openslob.kinds.live import follow  # noqa: PLC0415
     from openslob.live.screen.app import LiveScreen, give_way, run  # noqa: PLC0415
 
     give_way()
@@ -146,10 +147,11 @@ def _show(folder: Path, ascii_only: bool, speed: int | None) -> int:
 def wanted(record: str, results: Path) -> Found:
     """Return the record that is named; without a name, the newest in progress, or else the latest."""
     busy = [] if record else [each for each in finding.whole(finding.every(results)) if each.entry.pid is not None]
-    shown = [each for each in busy if each.kind in OF_RUNS]
+    kinds = seen_live()
+    shown = [each for each in busy if each.kind in kinds]
     if shown:
         return Found(shown[-1].kind, shown[-1].entry.path)
-    return finding.one(record or "latest", results, notify, OF_RUNS)
+    return finding.one(record or "latest", results, notify, kinds)
 
 
 def register(app: typer.Typer) -> None:

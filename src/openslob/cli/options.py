@@ -52,7 +52,7 @@ from openslob.units import Price
 from openslob.workload import PRICE, Workload
 
 if TYPE_CHECKING:
-    from openslob.sweep.servers import ServerParameter
+    from openslob.kinds.sweep.servers import ServerParameter
 
 Command = Callable[..., None]
 # A flag and its values in 80 columns, beside the help text.
@@ -184,7 +184,7 @@ class Several:
 
 def with_several(command: Command) -> Command:
     """Add the flags like `with_workload`; the command receives them unresolved as ``several: Several``."""
-    from openslob.sweep.servers import SERVER_PARAMETERS  # noqa: PLC0415 - for few commands
+    from openslob.kinds.sweep.servers import SERVER_PARAMETERS  # noqa: PLC0415 - for few commands
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
         around = _environment(ctx)

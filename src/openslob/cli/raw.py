@@ -26,11 +26,11 @@ from openslob.cli.console import notify, stoppable
 from openslob.cli.raw_compare import show
 from openslob.engines.managed.resources import usable_cpus
 from openslob.errors import UsageError
-from openslob.storage import calibrate as calibration
-from openslob.storage import dd as demonstration
-from openslob.storage.fio import Fio
-from openslob.storage.job import VERIFY_INTERVAL, IoEngine
-from openslob.storage.session import StorageRequest, StorageTarget, session
+from openslob.kinds.storage import calibrate as calibration
+from openslob.kinds.storage import dd as demonstration
+from openslob.kinds.storage.fio import Fio
+from openslob.kinds.storage.job import VERIFY_INTERVAL, IoEngine
+from openslob.kinds.storage.session import StorageRequest, StorageTarget, session
 from openslob.units import MIB, format_bytes
 
 NO_LIMIT = "none"

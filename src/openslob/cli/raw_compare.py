@@ -27,15 +27,15 @@ from openslob.cli.progress import LiveLine
 from openslob.engines import registry
 from openslob.engines.managed.resources import usable_cpus
 from openslob.errors import UsageError
+from openslob.kinds.storage.comparison.execute import ComparisonProgress, ComparisonRequest
+from openslob.kinds.storage.comparison.execute import compare as measure
+from openslob.kinds.storage.comparison.plan import ComparisonPlan
+from openslob.kinds.storage.comparison.servers import available
+from openslob.kinds.storage.fio import Fio
+from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.report import storage_document
 from openslob.record.storage import StorageRecord
-from openslob.report.storage import storage_document
 from openslob.report.text import render
-from openslob.storage.fio import Fio
-from openslob.storage.job import IoEngine
-from openslob.versus.compare import ComparisonProgress, ComparisonRequest
-from openslob.versus.compare import compare as measure
-from openslob.versus.plan import ComparisonPlan
-from openslob.versus.servers import available
 
 IN_FLIGHT = Annotated[
     int, typer.Option(metavar="N", min=1, max=256, help="Concurrent reads: fio's requests, processes, sessions.")

@@ -15,13 +15,13 @@ from openslob.cli.console import notify, stoppable
 from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.cli.tree import Command
 from openslob.errors import UsageError
+from openslob.kinds.storage.fio import Fio
+from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.orion import execute
+from openslob.kinds.storage.orion.options import DURATION_S, LargeType, MatrixKind, Options, OrionRun, SimulatedArray
+from openslob.kinds.storage.report import storage_document
 from openslob.record.storage import StorageRecord
 from openslob.record.store import save_text
-from openslob.report.storage import storage_document
-from openslob.storage.fio import Fio
-from openslob.storage.job import IoEngine
-from openslob.storage.orion import execute
-from openslob.storage.orion.options import DURATION_S, LargeType, MatrixKind, Options, OrionRun, SimulatedArray
 from openslob.units import KIB, MIB, parse_bytes
 
 # Options in Orion's spelling: one dash, underscores, capitals; also the long dash of a web page.

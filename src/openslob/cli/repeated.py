@@ -10,7 +10,6 @@ from pathlib import Path
 
 import typer
 
-from openslob.analyze.repeated import NAMES
 from openslob.cli.common_options import require_known, require_verdicts
 from openslob.cli.configured import config_file, environment
 from openslob.cli.console import notify, stoppable, write, write_document
@@ -19,16 +18,19 @@ from openslob.cli.progress import LiveLine
 from openslob.config.layers import nearest
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve as resolve_workload
-from openslob.endure.repeat import Repeating, new_record, repeat, require_unfinished
 from openslob.engines.base import Engine
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.errors import SlobError, UsageError
 from openslob.interrupt import Interrupt
-from openslob.record import finding, repeated
+from openslob.kinds.repeated import KIND as REPEATED
+from openslob.kinds.repeated import record as repeated
+from openslob.kinds.repeated.execute import Repeating, new_record, repeat, require_unfinished
+from openslob.kinds.repeated.figures import NAMES
+from openslob.kinds.repeated.record import RepeatedFolder, RepeatedTime
+from openslob.kinds.repeated.report import repeated_document, time_line
+from openslob.record import finding
 from openslob.record.model import Status
-from openslob.record.repeated import RepeatedFolder, RepeatedTime
-from openslob.report.repeated import repeated_document, time_line
 from openslob.report.text import render
 from openslob.run.progress import Progress
 from openslob.secrets import Target
@@ -99,7 +101,7 @@ def watch_runs(
 ) -> None:
     """Make the runs that are due, and print what they come to."""
     require_known(required, NAMES)
-    path = finding.one(asked.resume, results, notify, {finding.Kind.REPEATED}).folder if asked.resume else None
+    path = finding.one(asked.resume, results, notify, {REPEATED}).folder if asked.resume else None
     if path:
         before = repeated.load(path)
         require_unfinished(before)

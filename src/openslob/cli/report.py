@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from openslob import api
 from openslob.cli import completion
 from openslob.cli.ceilings import CEILING, load_ceiling
-from openslob.cli.common_options import PRICE, RESULTS, refuse_price
+from openslob.cli.common_options import PRICE, RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
-from openslob.cli.documents import DOCUMENTS, read_document
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.errors import SlobError, UsageError
+from openslob.kinds.contract import Kind, Wanted, kind_of
+from openslob.kinds.sweep.record import SWEEP_FILE
 from openslob.record import finding, storage
-from openslob.record.finding import Found, Kind
+from openslob.record.finding import Found
 from openslob.record.model import RunRecord
 from openslob.record.storage import StorageRecord
-from openslob.record.sweep import SWEEP_FILE
 from openslob.report.format import wrapped
 from openslob.report.headline import WITHIN_CEILING
 
@@ -82,40 +82,42 @@ def page_of_records(
 ) -> tuple[Page, tuple[Path, ...]]:
     """Return the page of records of one kind and their folders."""
     if found := with_own_page(records, results):
-        kind, folders = found
-        refuse_price(price, kind)
-        return page_of_kind(kind, folders), folders
+        return page_of_kind(found, Wanted(price, notify)), tuple(each.folder for each in found)
     return page_of_runs(records, results, ceiling, price)
 
 
-def with_own_page(records: Sequence[str], results: Path) -> tuple[Kind, tuple[Path, ...]] | None:
-    """Return the kind and the folders of records that have no page of runs; None if ``records`` names runs."""
+def with_own_page(records: Sequence[str], results: Path) -> tuple[Found, ...]:
+    """Return records that have no page of runs; none if ``records`` names runs."""
     messages: list[str] = []
     words = [word for names in records for word in names.split(",")]
     found = {word: _found(word, results, messages.append) for word in words}
+    named = [each for each in found.values() if each]
     # What has runs is drawn with other runs unless it is alone.
-    kinds = DOCUMENTS.keys() - (finding.OF_RUNS if len(words) > 1 else frozenset())
-    kind = next((each.kind for each in found.values() if each and each.kind in kinds), None)
-    if kind is None:
-        return None
-    folders = tuple(each.folder for each in found.values() if each and each.kind is kind)
-    if len(folders) < len(found) or (len(folders) > 1 and kind not in _TOGETHER):
-        raise _not_together(kind, folders[0].name, found)
+    first = next((each for each in named if not _is_drawn_as_runs(kind_of(each), alone=len(words) == 1)), None)
+    if first is None:
+        return ()
+    same = tuple(each for each in named if each.kind is first.kind)
+    if len(same) < len(found) or (len(same) > 1 and not kind_of(first).pages_show_several):
+        raise _not_together(kind_of(first), first.folder.name, found)
     for message in messages:
         notify(message)
-    return kind, folders
+    return same
 
 
-def _not_together(kind: Kind, name: str, found: Mapping[str, Found | None]) -> UsageError:
+def _is_drawn_as_runs(kind: Kind[Any], alone: bool) -> bool:
+    return kind.is_of_runs and not (alone and kind.has_own_page)
+
+
+def _not_together(kind: Kind[Any], name: str, found: Mapping[str, Found | None]) -> UsageError:
     """Return why these records have no page: one of them is ``name``, of this kind."""
     what = finding.with_article(kind)
     other = next((word for word, each in found.items() if not each or each.kind is not kind), None)
     if other is None:
         return UsageError(f"{name} is {what}: a report shows one alone", f"slob report {name}")
-    remedy = f"to draw the measurement beside runs: slob report {other} --ceiling {name}"
+    beside = f"to draw the measurement beside runs: slob report {other} --ceiling {name}"
     return UsageError(
         f"{name} is {what}, and {other} is not: a report shows one or the other",
-        remedy if kind is Kind.STORAGE else f"slob report {name}",
+        beside if kind.is_ceiling else f"slob report {name}",
     )
 
 
@@ -127,17 +129,13 @@ def _found(word: str, results: Path, tell: Callable[[str], None]) -> Found | Non
         return None
 
 
-def page_of_kind(kind: Kind, folders: tuple[Path, ...]) -> Page:
+def page_of_kind(found: Sequence[Found], wanted: Wanted) -> Page:
     """Return the page of records of a kind that has one."""
     from openslob.report.html.page import page_of  # noqa: PLC0415
-    from openslob.report.html.pages import storage_set_page  # noqa: PLC0415
 
-    read = [read_document(Found(kind, folder)) for folder in folders]
-    return page_of(read[0][1]) if len(read) == 1 else storage_set_page([record for record, _ in read])
-
-
-# Kinds of which one page shows several records.
-_TOGETHER = frozenset({Kind.STORAGE})
+    kind = kind_of(found[0])
+    read = [kind.read_as(each.folder, wanted) for each in found]
+    return page_of(kind.document(read[0], found[0].folder, wanted)) if len(read) == 1 else kind.page_of_several(read)
 
 
 def page_of_runs(

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from openslob.analyze import verdict_registry
 from openslob.cli.ceilings import CEILING_OR_MEASURE, ceiling_source
 from openslob.cli.common_options import (
     RECORD_JSON,
@@ -26,10 +27,10 @@ from openslob.config.grid import Grid
 from openslob.engines.patience import Patience
 from openslob.engines.settings import parse_settings
 from openslob.errors import SlobError
+from openslob.kinds.sweep.servers import target_with
+from openslob.kinds.sweep.settings import for_run, giving_way
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import UnsavedError
-from openslob.sweep.servers import target_with
-from openslob.sweep.settings import for_run, giving_way
 from openslob.workload import BlockPath
 
 SET = Annotated[
@@ -66,11 +67,10 @@ def run(
     Example: slob run --sessions 8 --update-pct 10 --run-time 60
     """
     # Help and completions do without what follows.
-    from openslob.analyze.verdicts import VERDICTS  # noqa: PLC0415
     from openslob.report.text import render  # noqa: PLC0415
     from openslob.run import runner  # noqa: PLC0415
 
-    require_known(require or (), [verdict.__name__ for verdict in VERDICTS])
+    require_known(require or (), verdict_registry.NAMES)
     target = resolved.target.reveal()
     chosen = for_run(target, parse_settings(settings or ()))
     line = LiveLine(every_s=report_interval)

@@ -19,7 +19,6 @@ from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY, hire
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.cli.screen import LIVE, viewing
-from openslob.cli.sweep_report import sweep_report
 from openslob.config.grid import split
 from openslob.config.layers import Layer
 from openslob.config.loaded import DATA_SIZE, loaded_layer
@@ -27,22 +26,11 @@ from openslob.disk import existing_parent
 from openslob.engines.registry import resolve, resolve_as_is, servers_place
 from openslob.engines.settings import parse_settings
 from openslob.errors import SlobError, UsageError, VerdictError
-from openslob.record import finding
-from openslob.record.model import Status
-from openslob.record.sweep import (
-    SweepFolder,
-    SweepRecord,
-    load_sweep,
-)
-from openslob.report.format import pairs
-from openslob.report.sweep_text import render_plan
-from openslob.report.text import render
-from openslob.run import loading
-from openslob.run.progress import ProgressSink
-from openslob.secrets import STARS
-from openslob.sweep.create import ready_names, ready_sweep, unfinished_like
-from openslob.sweep.execute import Execution
-from openslob.sweep.plan import (
+from openslob.kinds.contract import Wanted
+from openslob.kinds.sweep import KIND as SWEEP
+from openslob.kinds.sweep.create import ready_names, ready_sweep, unfinished_like
+from openslob.kinds.sweep.execute import Execution
+from openslob.kinds.sweep.plan import (
     MOST_POINTS,
     Step,
     has_data_of_first_point,
@@ -52,11 +40,21 @@ from openslob.sweep.plan import (
     steps,
     with_estimates,
 )
-from openslob.sweep.ready_settings import ready_settings
-from openslob.sweep.request import SweepRequest, search_for, sweep_file, to_do
-from openslob.sweep.request import resume as resume_sweep
-from openslob.sweep.servers import require_target
-from openslob.sweep.sizing import server_memory
+from openslob.kinds.sweep.ready_settings import ready_settings
+from openslob.kinds.sweep.record import SweepFolder, SweepRecord, load_sweep
+from openslob.kinds.sweep.report import render_plan
+from openslob.kinds.sweep.request import SweepRequest, search_for, sweep_file, to_do
+from openslob.kinds.sweep.request import resume as resume_sweep
+from openslob.kinds.sweep.servers import require_target
+from openslob.kinds.sweep.sizing import server_memory
+from openslob.record import finding
+from openslob.record.model import Status
+from openslob.report.format import pairs
+from openslob.report.terminal import render_answer, render_text
+from openslob.report.text import render
+from openslob.run import loading
+from openslob.run.progress import ProgressSink
+from openslob.secrets import STARS
 from openslob.units import format_duration
 
 NAME = Annotated[
@@ -239,7 +237,7 @@ def _resumed(wanted: str, results: Path, several: Several, settings: Collection[
         given = [*several.texts, *several.servers, *(["set"] if settings else [])]
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(f"--resume takes the parameters of the sweep, not {flags}", "leave them out")
-    return finding.one(wanted, results, notify, {finding.Kind.SWEEP}).folder
+    return finding.one(wanted, results, notify, {SWEEP}).folder
 
 
 def _target(record: SweepRecord, several: Several) -> str:
@@ -287,7 +285,8 @@ def _print(folder: SweepFolder, json: bool) -> None:
     if json:
         write(folder.record.model_dump_json(indent=1), kept=folder.path)
         return
-    write_report(*sweep_report(folder.path, folder.record), folder.path)
+    document = SWEEP.document(folder.record, folder.path, Wanted(tell=notify))
+    write_report(render_text(document, columns()), render_answer(document), folder.path)
 
 
 def judge(folder: SweepFolder) -> None:

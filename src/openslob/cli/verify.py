@@ -18,11 +18,8 @@ from openslob.disk import scratch_folder
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.errors import UsageError, VerdictError
-from openslob.record import bundle, finding, store
-from openslob.record.finding import Found, Kind
-from openslob.record.model import RecordKind, RunRecord
-from openslob.report.text import render
-from openslob.report.verify import (
+from openslob.kinds.run import KIND as RUN
+from openslob.kinds.verification import (
     Verification,
     order_of,
     render_verification,
@@ -30,6 +27,10 @@ from openslob.report.verify import (
     verified,
     verify,
 )
+from openslob.record import bundle, finding, store
+from openslob.record.finding import Found
+from openslob.record.model import RecordKind, RunRecord
+from openslob.report.text import render
 from openslob.run import runner
 from openslob.secrets import Target
 from openslob.workload import Workload
@@ -93,7 +94,7 @@ def _print(checked: Verification, replayed: dict[str, Any] | None, as_json: bool
 
 def _replayed(found: Found, target: Target, results: Path) -> dict[str, Any]:
     """Make the run again on ``target``, and return what its operations are beside those of the record."""
-    record = store.load(found.path) if found.kind is Kind.RUN else None
+    record = store.load(found.path) if found.kind is RUN else None
     if record is None or record.kind is not RecordKind.RUN or record.window is None:
         raise UsageError(
             f"{found.folder.name} is {finding.with_article(found.kind)}, and a replay is of one run of slob's own load",

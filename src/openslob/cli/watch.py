@@ -19,12 +19,12 @@ from openslob.cli.completion import records
 from openslob.cli.console import columns, complain, notify, reader_is_gone, stoppable, write
 from openslob.cli.options import with_target
 from openslob.cli.repeated import Repeats, watch_runs
-from openslob.endure.repeat import LEAST_EVERY_S
 from openslob.engines.base import Activity, Engine
 from openslob.engines.facts import ServerFacts
 from openslob.engines.registry import resolve_as_is
 from openslob.errors import UsageError
 from openslob.interrupt import Interrupt
+from openslob.kinds.repeated.execute import LEAST_EVERY_S
 from openslob.observe.interval import Interval, Selection, Sort
 from openslob.observe.lines import Lines, rates_of
 from openslob.observe.observer import Observer

@@ -156,7 +156,7 @@ def _write(file: BinaryIO, found: Found, paths: list[Path], compression: int) ->
             files[name] = _add(archive, name, path)
         files[LOCK] = _add_text(archive, LOCK, _packages())
         manifest = Manifest(
-            kind=found.kind.value,
+            kind=str(found.kind),
             id=folder.name,
             openslob_version=__version__,
             python=platform.python_version(),

@@ -1,7 +1,7 @@
 """Records of every kind: which there are, and which of them a word means. All commands find records here.
 
-A whole record is a run, a raw measurement, or one that has runs: a sweep, an endurance run, a repeated run, a lab.
-Its runs are parts of a whole record, which only their paths and ids name.
+A run may be a part of another record, of one that has runs. All others are whole records; only paths and ids name
+parts.
 """
 
 from __future__ import annotations
@@ -10,20 +10,14 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from openslob.errors import SlobError, UsageError
 from openslob.record import store
-from openslob.record.crash import CrashFolder
-from openslob.record.endurance import EnduranceFolder
-from openslob.record.failover import FailoverFolder
-from openslob.record.lab import LabFolder
-from openslob.record.repeated import RepeatedFolder
-from openslob.record.storage import CEILING, StorageFolder
-from openslob.record.store import RECORD_FILE, SLICES, DocumentFolder, RecordEntry, say_nothing
-from openslob.record.sweep import SweepFolder
+from openslob.record.kinds import AnyKind, of_runs, of_single_runs
+from openslob.record.kinds import every as every_kind
+from openslob.record.store import RecordEntry, say_nothing
 
 LATEST = frozenset({"latest", "last"})
 _MOST_NAMED = 5
@@ -32,63 +26,11 @@ _TIMED = re.compile(r"\d{8}-\d{6}-")
 _TIME_SIGNS, _FIRST_READ = 16, 4
 
 
-class Kind(StrEnum):
-    """The kinds of records, as messages name them."""
-
-    RUN = "run"
-    SWEEP = "sweep"
-    STORAGE = "raw measurement"
-    ENDURANCE = "endurance run"
-    REPEATED = "repeated run"
-    FAILOVER = "test of failover"
-    CRASH = "proof of durability"
-    LAB = "lab"
-
-
-@dataclass(frozen=True)
-class Document:
-    """A kind of record that is one document: its folder, and the command that makes one.
-
-    ``has_runs``: the folders of its runs are in its own folder.
-    """
-
-    folder: type[DocumentFolder[Any]]
-    maker: str
-    has_runs: bool
-
-    @property
-    def file(self) -> str:
-        """The name of its file."""
-        return self.folder.file_name
-
-
-DOCUMENTS = {
-    Kind.SWEEP: Document(SweepFolder, "slob sweep", has_runs=True),
-    Kind.STORAGE: Document(StorageFolder, "slob raw calibrate", has_runs=False),
-    Kind.ENDURANCE: Document(EnduranceFolder, "slob endure", has_runs=True),
-    Kind.REPEATED: Document(RepeatedFolder, "slob watch --every", has_runs=True),
-    Kind.FAILOVER: Document(FailoverFolder, "slob failover", has_runs=False),
-    Kind.CRASH: Document(CrashFolder, "slob crash", has_runs=False),
-    Kind.LAB: Document(LabFolder, "slob lab", has_runs=True),
-}
-ALL = frozenset(Kind)
-# What consists of runs.
-_WITH_RUNS = {document.file: kind for kind, document in DOCUMENTS.items() if document.has_runs}
-# What has runs: these can be compared and exported.
-OF_RUNS = frozenset({Kind.RUN, *_WITH_RUNS.values()})
-_FILES = {
-    RECORD_FILE: Kind.RUN,
-    **{document.file: kind for kind, document in DOCUMENTS.items()},
-    SLICES: Kind.RUN,
-}
-_MAKERS = {Kind.RUN: "slob run", **{kind: document.maker for kind, document in DOCUMENTS.items()}}
-
-
 @dataclass(frozen=True)
 class Found:
     """A record: its kind and its path, which is a folder or, if the user named one, a file."""
 
-    kind: Kind
+    kind: AnyKind
     path: Path
 
     @property
@@ -101,7 +43,7 @@ class Found:
 class Listed:
     """A record of a folder of records; ``part_of`` is the record whose run it is: a sweep's, an endurance run's."""
 
-    kind: Kind
+    kind: AnyKind
     entry: RecordEntry[Any]
     part_of: Found | None = None
 
@@ -118,17 +60,17 @@ class Listed:
     @property
     def by_the_way(self) -> bool:
         """Whether a run or a sweep made the record for itself: the ceiling that it measured first."""
-        return self.kind is Kind.STORAGE and self.entry.record is not None and self.entry.record.tool == CEILING
+        return self.entry.record is not None and self.kind.is_by_the_way(self.entry.record)
 
     @property
     def busy(self) -> bool:
         """Whether there is nothing in the record yet, because its run is in progress."""
-        return self.kind in (Kind.RUN, Kind.STORAGE, Kind.CRASH) and self.entry.pid is not None
+        return self.kind.says_nothing_before_the_end and self.entry.pid is not None
 
 
 def has_records(folder: Path) -> bool:
     """Return whether there is a record of any kind in ``folder``."""
-    return any(next(folder.glob(f"*/{name}"), None) for name in _FILES)
+    return any(next(folder.glob(f"*/{name}"), None) for kind in every_kind() for name in kind.files)
 
 
 def every(results: Path, names: Collection[str] | None = None, parts: bool = True) -> list[Listed]:
@@ -136,11 +78,12 @@ def every(results: Path, names: Collection[str] | None = None, parts: bool = Tru
 
     With ``names``, only those in folders of these names; without ``parts``, no runs of other records.
     """
-    runs = [Listed(Kind.RUN, entry, _whole_of(entry.path)) for entry in store.find(results, names, parts)]
-    others = [
-        Listed(kind, entry) for kind, document in DOCUMENTS.items() for entry in document.folder.find(results, names)
+    found = [
+        Listed(kind, entry, _whole_of(entry.path))
+        for kind in every_kind()
+        for entry in kind.find(results, names, parts)
     ]
-    return sorted([*runs, *others], key=lambda each: store.age(each.entry))
+    return sorted(found, key=lambda each: store.age(each.entry))
 
 
 def newest_names(results: Path) -> list[str]:
@@ -174,14 +117,23 @@ def whole(listed: Sequence[Listed]) -> list[Listed]:
 
 def at(path: Path) -> Found | None:
     """Return the record at a path, without reading it; None if there is none."""
-    for name, kind in _FILES.items():
+    kinds = every_kind()
+    # A record that lost its document may be known by another file.
+    known = [(name, kind) for kind in kinds for name in kind.files[:1]]
+    known += [(name, kind) for kind in kinds for name in kind.files[1:]]
+    for name, kind in known:
         if os.path.lexists(path / name):
             return Found(kind, path)
-    return Found(_FILES.get(path.name, Kind.RUN), path) if path.is_file() else None
+    return Found(dict(known).get(path.name, of_single_runs()), path) if path.is_file() else None
 
 
-def one(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing, kinds: Collection[Kind] = ALL) -> Found:
-    """Return the record of one of these kinds that ``wanted`` names.
+def one(
+    wanted: str,
+    results: Path,
+    tell: Callable[[str], None] = say_nothing,
+    kinds: Collection[AnyKind] | None = None,
+) -> Found:
+    """Return the record of one of these kinds, or of any, that ``wanted`` names.
 
     ``wanted`` is a path, also below ``results``; an id, a name, or the beginning of either; or ``latest``, the newest
     whole record (`latest`). Of several with the same name it is the newest. ``tell`` gets the problem of each newer
@@ -191,6 +143,7 @@ def one(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing, k
         UsageError: No record is named so, those that are have another kind, or several different names begin so.
 
     """
+    kinds = every_kind() if kinds is None else kinds
     if found := _at_path(wanted, results, kinds):
         return found
     matches = _matches(wanted, results, tell, kinds)
@@ -211,10 +164,10 @@ def several(wanted: str, results: Path, tell: Callable[[str], None] = say_nothin
         SlobError: The only record with that name is still in progress.
 
     """
-    if found := _at_path(wanted, results, OF_RUNS):
+    if found := _at_path(wanted, results, of_runs()):
         return [found]
-    matches = _matches(wanted, results, tell, OF_RUNS)
-    of_several = [each for each in matches if each.kind is not Kind.RUN]
+    matches = _matches(wanted, results, tell, of_runs())
+    of_several = [each for each in matches if each.kind.has_runs]
     ended = [each for each in of_several or matches if not each.busy]
     if not ended:
         raise _in_progress(matches[-1])
@@ -235,7 +188,7 @@ def nameable(wanted: str) -> str:
     return wanted
 
 
-def _at_path(wanted: str, results: Path, kinds: Collection[Kind]) -> Found | None:
+def _at_path(wanted: str, results: Path, kinds: Collection[AnyKind]) -> Found | None:
     nameable(wanted)
     found = at(Path(wanted)) or at(results / wanted)
     if found and found.kind not in kinds:
@@ -243,7 +196,7 @@ def _at_path(wanted: str, results: Path, kinds: Collection[Kind]) -> Found | Non
     return found
 
 
-def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Collection[Kind]) -> list[Listed]:
+def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Collection[AnyKind]) -> list[Listed]:
     """Return the whole records of these kinds that are named so, the oldest first, or the points: at least one."""
     if wanted in LATEST and (among := _newest_that_fit(results, kinds)):
         return [latest(among, tell, kinds)]
@@ -264,12 +217,12 @@ def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Col
         return matches
     if others := _named(wanted, whole(listed), say_nothing):
         raise _other_kind(others[-1].entry.id, others[-1].kind, kinds)
-    what = "record of runs" if set(kinds) == OF_RUNS else " or ".join(_in_order(kinds))
-    what = "record" if len(kinds) == len(Kind) else what
+    what = "record of runs" if set(kinds) == of_runs() else " or ".join(map(str, _in_order(kinds)))
+    what = "record" if len(kinds) == len(every_kind()) else what
     raise UsageError(f"there is no {what} {wanted!r} in {results}: no id or name begins with it", "see `slob list`")
 
 
-def _newest_that_fit(results: Path, kinds: Collection[Kind]) -> list[Listed]:
+def _newest_that_fit(results: Path, kinds: Collection[AnyKind]) -> list[Listed]:
     """Return the newest whole records, as many as it takes for one that `latest` can return; none if there is none."""
     names, count = newest_names(results), _FIRST_READ
     while True:
@@ -283,8 +236,8 @@ def _newest_that_fit(results: Path, kinds: Collection[Kind]) -> list[Listed]:
         count *= 4
 
 
-def _counts_as_latest(each: Listed, kinds: Collection[Kind]) -> bool:
-    asked_for = each.kind in kinds and (not each.by_the_way or set(kinds) == {Kind.STORAGE})
+def _counts_as_latest(each: Listed, kinds: Collection[AnyKind]) -> bool:
+    asked_for = each.kind in kinds and (not each.by_the_way or set(kinds) == {each.kind})
     return asked_for and each.entry.record is not None and not each.busy
 
 
@@ -329,24 +282,27 @@ def _points(wanted: str, listed: Sequence[Listed]) -> list[Listed]:
 
 
 def latest(
-    listed: Sequence[Listed], tell: Callable[[str], None] = say_nothing, kinds: Collection[Kind] = ALL
+    listed: Sequence[Listed],
+    tell: Callable[[str], None] = say_nothing,
+    kinds: Collection[AnyKind] | None = None,
 ) -> Listed:
     """Return the newest record of these kinds that can be read and is not in progress; if none can, the newest.
 
     The ceiling that a run or a sweep measured for itself is the newest only among raw measurements. ``tell`` gets which
     newer ones are passed over, and why.
     """
+    kinds = every_kind() if kinds is None else kinds
     of_kinds = [each for each in listed if each.kind in kinds]
     asked_for = [each for each in of_kinds if not each.by_the_way]
-    fitting = asked_for if asked_for and set(kinds) != {Kind.STORAGE} else of_kinds
+    # Who names one kind by "latest" means the latest of these, whoever made it.
+    fitting = asked_for if asked_for and len(kinds) > 1 else of_kinds
     usable = [each for each in fitting if each.entry.record is not None and not each.busy]
     chosen = usable[-1] if usable else fitting[-1]
     for newer in listed[listed.index(chosen) + 1 :]:
         if newer.by_the_way:
             continue
         if newer.kind not in kinds:
-            # Who names a raw measurement by "latest" means the latest of these.
-            if Kind.RUN in kinds:
+            if of_single_runs() in kinds:
                 tell(f"{newer.entry.id} is newer, but {with_article(newer.kind)}")
         elif newer.entry.problem:
             tell(newer.entry.problem)
@@ -356,8 +312,8 @@ def latest(
 
 
 def _whole_of(run: Path) -> Found | None:
-    kinds = (kind for name, kind in _WITH_RUNS.items() if os.path.lexists(run.parent / name))
-    return next((Found(kind, run.parent) for kind in kinds), None)
+    with_runs = (kind for kind in every_kind() if kind.has_runs)
+    return next((Found(kind, run.parent) for kind in with_runs if os.path.lexists(run.parent / kind.files[0])), None)
 
 
 def _ids(listed: Sequence[Listed]) -> str:
@@ -366,8 +322,8 @@ def _ids(listed: Sequence[Listed]) -> str:
     return f"{names} and {more} more" if more > 0 else names
 
 
-def _how_to_make(kinds: Collection[Kind]) -> str:
-    makers = [f"`{_MAKERS[kind]}`" for kind in _in_order(kinds)][:2]
+def _how_to_make(kinds: Collection[AnyKind]) -> str:
+    makers = [f"`{kind.labels.maker}`" for kind in _in_order(kinds)][:2]
     return f"{' or '.join(makers)} makes one; --results names another folder"
 
 
@@ -377,18 +333,19 @@ def _ambiguous(wanted: str, listed: Sequence[Listed]) -> UsageError:
     )
 
 
-def _other_kind(wanted: str, kind: Kind, kinds: Collection[Kind]) -> UsageError:
-    asked = "a record of runs" if set(kinds) == OF_RUNS else " or ".join(map(with_article, _in_order(kinds)))
+def _other_kind(wanted: str, kind: AnyKind, kinds: Collection[AnyKind]) -> UsageError:
+    asked = "a record of runs" if set(kinds) == of_runs() else " or ".join(map(with_article, _in_order(kinds)))
     return UsageError(f"{wanted} is {with_article(kind)}, not {asked}", f"`slob show {wanted}` shows it")
 
 
-def with_article(kind: str) -> str:
+def with_article(kind: object) -> str:
     """Return the name of a kind as one of it: a sweep, an endurance run."""
-    return f"{'an' if kind[0] in 'aeio' else 'a'} {kind}"
+    name = str(kind)
+    return f"{'an' if name[0] in 'aeio' else 'a'} {name}"
 
 
-def _in_order(kinds: Collection[Kind]) -> list[Kind]:
-    return [each for each in Kind if each in kinds]
+def _in_order(kinds: Collection[AnyKind]) -> list[AnyKind]:
+    return [each for each in every_kind() if each in kinds]
 
 
 def _in_progress(listed: Listed) -> SlobError:

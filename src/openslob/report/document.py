@@ -95,7 +95,7 @@ class Section:
     """A heading with what belongs to it; one without parts is not shown.
 
     The terminal shows the ``title`` in capitals, and ``rest`` after it. ``short``: its parts are in the short answer.
-    ``page_only``: the terminal has no room for it.
+    ``page_only``: the terminal has no room for it. ``short_only``: it says in short what the whole report says.
     """
 
     title: str
@@ -103,6 +103,7 @@ class Section:
     rest: str = ""
     short: bool = False
     page_only: bool = False
+    short_only: bool = False
 
     @property
     def table(self) -> TextTable | None:
@@ -154,12 +155,16 @@ class Title:
 
 @dataclass(frozen=True)
 class Document:
-    """A report. ``files`` are the lines that name the record's files and what draws them."""
+    """A report. ``files`` are the lines that name the record's files and what draws them.
+
+    One that is not ``titled`` begins with its first block in a terminal.
+    """
 
     title: Title
     blocks: tuple[Block, ...]
     files: tuple[str, ...] = ()
     pictures: Callable[[], MadePictures] = field(default=lambda: ((), ""))
+    titled: bool = True
 
     @property
     def headline(self) -> str:

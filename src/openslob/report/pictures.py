@@ -1,4 +1,4 @@
-"""The pictures of records: of a run, of several runs or a sweep, and of storage without a database.
+"""The pictures of records: of a run, of several runs or a sweep.
 
 `charts.picture` draws them: ``chart`` for notebooks, ``svg`` and ``png``, ``save_all`` for files.
 """
@@ -26,7 +26,6 @@ from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.record.storage import StorageRecord
 from openslob.references import Ceiling
 from openslob.report import run_series
-from openslob.report.charts.calibration import calibrations
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.heat import engine_map, heat_map, response_map
 from openslob.report.charts.over_sessions import cpu, latency_percentiles
@@ -34,11 +33,9 @@ from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture
 from openslob.report.charts.run import latency_histogram, response_histogram, timeline
 from openslob.report.charts.slowest import slowest_reads
-from openslob.report.charts.storage import CALIBRATIONS, storage_pictures
 from openslob.report.charts.theme import FigureNames
 from openslob.report.set_summary import reads_are_physical
 
-__all__ = ["MOST_SIDE_BY_SIDE", "pictures_of_run", "pictures_of_runs", "pictures_of_storage"]
 # More runs would be too many columns of a table and too many lines of a picture.
 MOST_SIDE_BY_SIDE = 6
 
@@ -75,18 +72,6 @@ def pictures_of_runs(
         *([tails([(record.id, record) for record in few])] if few else []),
     )
     return _reserved(drawn, records)
-
-
-def pictures_of_storage(records: Sequence[StorageRecord]) -> tuple[Picture, ...]:
-    """Return the pictures of one or several measurements of storage: calibrations side by side, then those of each."""
-    if len(records) == 1:
-        return storage_pictures(records[0])
-    own = (
-        replace(picture, name=f"{picture.name}-{number}", title=f"{record.id}: {picture.title}")
-        for number, record in enumerate(records, 1)
-        for picture in storage_pictures(record)
-    )
-    return (*calibrations([record for record in records if record.tool in CALIBRATIONS]), *own)
 
 
 def measured(runs: Sequence[Run]) -> Sequence[Run]:

@@ -7,9 +7,8 @@ from typing import Any
 
 from openslob.metrics import METRICS
 from openslob.metrics.cost import CURRENCY
-from openslob.record.lab import LabRatio
 from openslob.record.model import Holds, RunRecord, Status
-from openslob.report.format import MISSING, number, quantity
+from openslob.report.format import quantity
 from openslob.units import Price
 
 REACHED_DEVICE = "reads_reached_device"
@@ -19,15 +18,6 @@ ALONE = "alone_on_server"
 NOT_RECORDED = "not recorded"
 # Sign and word of each outcome of a verdict, the gravest first.
 SIGNS = {Holds.FAILS: ("✗", "fails"), Holds.UNKNOWN: ("?", "unknown"), Holds.HOLDS: ("✓", "holds")}
-# If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
-VALIDITY = frozenset(
-    (
-        *("errors", "real_server", "window", "counts_agree", "exact_mix"),
-        *("reads_reached_device", "single_block", "mode", "data_in_place"),
-    )
-)
-# Ratios below this are shown with three decimals.
-_FINE = 2.0
 # What a result must add where one of these verdicts fails, so that it claims no more than is so.
 _CAVEATS = {
     "real_server": "computed by a stand-in and not measured",
@@ -99,21 +89,6 @@ def outcome(record: RunRecord, name: str) -> Holds:
 def label(record: RunRecord, name: str) -> str:
     """Return a figure's label. It says "physical" only if the verdict that reads reached a device holds."""
     return METRICS[name].label_of(physical=outcome(record, REACHED_DEVICE) is Holds.HOLDS)
-
-
-def ratio_text(ratio: LabRatio | None) -> str:
-    """Return a ratio with its interval; a star marks one that differs with all comparisons taken together."""
-    if ratio is None or ratio.ratio is None:
-        return MISSING
-    if ratio.low is None or ratio.high is None:
-        return ratio_number(ratio.ratio)
-    interval = f"{ratio_number(ratio.low)}–{ratio_number(ratio.high)}"
-    return f"{ratio_number(ratio.ratio)} ({interval}){'*' if ratio.together else ' '}"
-
-
-def ratio_number(ratio: float) -> str:
-    """Return a ratio as text; an interval of ± 3 % needs three decimals."""
-    return f"{ratio:.3f}" if ratio < _FINE else number(ratio)
 
 
 def why_incomplete(status: Status) -> str:

@@ -26,12 +26,13 @@ _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "
 def render_text(document: Document, columns: int | None = None) -> str:
     """Return the whole report. Tables are at most ``columns`` wide, or as wide as they need to be."""
     blocks = (block_lines(block, columns) for block in document.blocks)
-    return _joined([_title_lines(document.title), *blocks, document.files]) + "\n"
+    title = _title_lines(document.title) if document.titled else []
+    return _joined([title, *blocks, document.files]) + "\n"
 
 
 def render_answer(document: Document) -> str:
     """Return the report in short: the result, how many verdicts hold, and those that fail."""
-    short = [_part_lines(section.parts, None) for section in document.sections if section.short]
+    short = [_part_lines(section.parts, None) for section in document.sections if section.short or section.short_only]
     return _joined([wrapped(document.headline), *short, _failing(document.verdicts)])
 
 
@@ -55,7 +56,7 @@ def block_lines(block: Block, columns: int | None = None) -> list[str]:
     if isinstance(block, Answer):
         return wrapped(block.sentences[0])
     if isinstance(block, Section):
-        if block.page_only:
+        if block.page_only or block.short_only:
             return []
         lines = _part_lines(block.parts, columns)
         return [block.title.upper() + block.rest, *lines] if lines and block.title else lines

@@ -17,9 +17,9 @@ from faults.scene import DATA, LOAD, Command, Outcome, Scene
 from openslob.engines import registry
 
 ONE = (POSTGRESQL,)
-CRASH, RECOVER = ("openslob.durability.rig", "Rig.crash"), ("openslob.durability.rig", "Rig.recover")
-COMPARE = ("openslob.durability.crash", "account")
-TAKE_OVER = ("openslob.durability.failover.servers", "ManagedPair.take_over")
+CRASH, RECOVER = ("openslob.kinds.crash.rig", "Rig.crash"), ("openslob.kinds.crash.rig", "Rig.recover")
+COMPARE = ("openslob.kinds.crash.execute", "account")
+TAKE_OVER = ("openslob.kinds.failover.servers", "ManagedPair.take_over")
 PAIR = ("failover-a", "failover-b")
 # A file without which no server starts.
 NEEDED = {"postgresql": "global/pg_control", "mariadb": "ibdata1"}

@@ -12,13 +12,13 @@ from openslob.analyze.curves.series import PHYSICAL, point_set
 from openslob.analyze.differences import Outcome
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import point_rows, run_rows
+from openslob.kinds.sweep.record import SearchRecord, SweepRecord
+from openslob.kinds.sweep.report import render_sweep
 from openslob.metrics import priced
-from openslob.record.sweep import SearchRecord, SweepRecord
 from openslob.report.ci_formats import markdown
 from openslob.report.comparison import render_comparison
 from openslob.report.gate_text import gate_sentence
 from openslob.report.set_summary import cost_at
-from openslob.report.sweep_text import render_sweep
 from openslob.units import Price
 
 COST = "cost_per_million_reads"

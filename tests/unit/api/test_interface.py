@@ -23,8 +23,8 @@ from openslob.cli import server as server_command
 from openslob.config.parameters import parameters
 from openslob.engines.facts import LoadProgress
 from openslob.errors import SlobError, UsageError
+from openslob.kinds.sweep.servers import SERVER_PARAMETERS
 from openslob.run import progress as run_progress
-from openslob.sweep.servers import SERVER_PARAMETERS
 
 # What a program that only reads records must not wait for.
 HEAVY = ("altair", "vl_convert", "psycopg", "pymysql", "openslob.engines", "pandas", "polars", "IPython", "typer")
@@ -49,9 +49,7 @@ def test_the_types_of_parameters_are_up_to_date():
 def test_importing_the_package_imports_nothing_else():
     loaded = python("import sys, openslob; print(*sorted(name for name in sys.modules if name.count('.') < 2))")
     # Some parts of the package have the names of functions, and consist of a docstring.
-    assert [name for name in loaded.split() if name.startswith("openslob.")] == [
-        *("openslob._version", "openslob.endure", "openslob.lab", "openslob.run", "openslob.sweep")
-    ]
+    assert [name for name in loaded.split() if name.startswith("openslob.")] == [*("openslob._version", "openslob.run")]
     assert "pydantic" not in loaded
 
 
@@ -70,7 +68,7 @@ def test_every_public_name_is_there_and_described():
 
 
 def test_a_part_of_the_package_with_the_name_of_a_function_is_that_function():
-    for name in ("endure", "run", "sweep"):
+    for name in ("run",):
         part = getattr(openslob, name)
         assert isinstance(part, types.ModuleType)
         assert inspect.signature(part) == inspect.signature(getattr(functions, name))

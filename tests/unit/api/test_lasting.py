@@ -10,11 +10,12 @@ import openslob
 from factories.endured import endured
 from factories.repeats import repeated_record
 from openslob.api import asking, lasting
-from openslob.endure import execute, repeat
-from openslob.record import endurance
-from openslob.record.endurance import SegmentState
+from openslob.kinds.endurance import execute
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.record import SegmentState
+from openslob.kinds.repeated import execute as repeat
+from openslob.kinds.repeated.record import RepeatedFolder, RepeatedTime, TimeState
 from openslob.record.model import Status
-from openslob.record.repeated import RepeatedFolder, RepeatedTime, TimeState
 
 
 @pytest.fixture(scope="module")

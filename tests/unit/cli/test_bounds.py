@@ -16,7 +16,7 @@ from factories.paths import FIXTURES
 from factories.running import slob
 from openslob import cli
 from openslob.errors import UsageError
-from openslob.sweep.plan import MOST_POINTS, points
+from openslob.kinds.sweep.plan import MOST_POINTS, points
 from openslob.workload import MOST_RUN_S, Workload
 
 

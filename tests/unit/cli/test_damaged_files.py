@@ -16,7 +16,8 @@ import pytest
 from factories.paths import FIXTURES
 from factories.running import slob
 from openslob.engines.managed import state
-from openslob.record import store, sweep
+from openslob.kinds.sweep import record as sweep
+from openslob.record import store
 
 RECORDS = FIXTURES / "records"
 

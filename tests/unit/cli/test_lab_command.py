@@ -13,7 +13,7 @@ from factories.labs import PAGES_OFF, lab_record
 from factories.records import physical
 from factories.running import slob
 from openslob.engines import registry
-from openslob.record.lab import LabFolder, LabRun
+from openslob.kinds.lab.record import LabFolder, LabRun
 from openslob.record.store import RunFolder
 
 

@@ -10,7 +10,7 @@ import pytest
 from factories.record_files import record
 from openslob.cli import console, screen
 from openslob.cli.screen import is_ascii, viewing, why_no_screen
-from openslob.live.screen.attached import Feed
+from openslob.kinds.attached_screen import Feed
 from openslob.live.view import Progress
 from openslob.record.store import RunFolder
 

@@ -12,8 +12,8 @@ from factories.tables import table
 from openslob.config.grid import read_sweep_file, resolve_grid, split
 from openslob.engines import registry
 from openslob.errors import SlobError, UsageError
-from openslob.sweep.create import new_sweep
-from openslob.sweep.servers import SweepServers, described, server_grid
+from openslob.kinds.sweep.create import new_sweep
+from openslob.kinds.sweep.servers import SweepServers, described, server_grid
 
 HERE = {}
 

@@ -8,7 +8,7 @@ import pytest
 
 from factories.live import MadeRun, run_folder
 from factories.records import START_NS
-from openslob.live.follow import follow
+from openslob.kinds.live import follow
 from openslob.live.screen.board import Screenful, draw
 from openslob.live.screen.canvas import Canvas, Signs
 from openslob.live.screen.panes import Shown

@@ -10,7 +10,7 @@ from factories import record_files
 from factories.live import MadeRun
 from factories.records import START_NS
 from openslob.errors import SlobError
-from openslob.live.follow import follow
+from openslob.kinds.live import follow
 from openslob.live.view import Progress
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from factories.live import OPS, READS, MadeRun, run_folder
 from factories.records import START_NS
 from openslob.errors import SlobError
+from openslob.kinds.live import follow
 from openslob.live import follow as following
-from openslob.live.follow import Follower, follow
+from openslob.live.follow import Follower
 from openslob.live.view import View
 from openslob.record import arrays
 from openslob.record.raw_csv import COLUMNS

@@ -10,7 +10,7 @@ from factories.live import MadeRun
 from factories.views import sweep_view
 from openslob import cli
 from openslob.errors import UsageError
-from openslob.live.follow import follow
+from openslob.kinds.live import follow
 from openslob.live.snapshot import document
 
 

@@ -7,9 +7,9 @@ import pytest
 from factories import measurements
 from openslob.host.counters import busy_name, parse_cpu
 from openslob.host.model import Sample
+from openslob.kinds.storage import host_usage
 from openslob.metrics import METRICS, summary
 from openslob.metrics.cpu import busy_s, total_s
-from openslob.storage import host_usage
 from openslob.units import NANOS
 
 CORES, SECONDS = 4, 10.0

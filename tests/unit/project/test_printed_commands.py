@@ -19,8 +19,8 @@ from openslob.config.grid import split
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve
 from openslob.engines.settings import parse_settings
-from openslob.lab.plan import ready_names as ready_settings
-from openslob.sweep.create import ready_names
+from openslob.kinds.lab.plan import ready_names as ready_settings
+from openslob.kinds.sweep.create import ready_names
 
 CLI = typer.main.get_command(app)
 # Found when a test asks for them: that takes seconds, and each worker imports this file.

@@ -16,8 +16,8 @@ import pytest
 import openslob
 from factories.paths import FIXTURES
 from openslob.errors import SlobError
+from openslob.kinds.verification import Verification, render_verification, verify
 from openslob.record import bundle, finding
-from openslob.report.verify import Verification, render_verification, verify
 
 RECORDS = FIXTURES / "records"
 MEASURED = RECORDS / "v4" / "measured"

@@ -15,13 +15,14 @@ import pytest
 from factories import effort
 from factories.paths import FIXTURES
 from openslob.errors import SlobError
-from openslob.record import finding
+from openslob.record import kinds
+from openslob.record.kinds import KindOfDocument
 from openslob.record.versions import RUN, Format
 
 RECORDS = FIXTURES / "records"
 FORMATS: dict[str, Format[Any]] = {
     "run.json": RUN,
-    **{each.file: each.folder.form for each in finding.DOCUMENTS.values()},
+    **{each.folder.file_name: each.folder.form for each in kinds.every() if isinstance(each, KindOfDocument)},
 }
 ABSENT = object()
 RUN_RECORD, PACED, ENDURANCE = "v4/measured/run.json", "v2/paced/run.json", "endurance-v1/measured/endurance.json"

@@ -6,8 +6,8 @@ import pytest
 
 from factories.records import physical
 from openslob.errors import SlobError
-from openslob.record import endurance
-from openslob.record.endurance import KILLED, EnduranceFolder, EnduranceRecord, Segment, SegmentState
+from openslob.kinds.endurance import record as endurance
+from openslob.kinds.endurance.record import KILLED, EnduranceFolder, EnduranceRecord, Segment, SegmentState
 from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder
 from openslob.workload import Workload

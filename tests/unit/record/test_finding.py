@@ -6,12 +6,15 @@ import pytest
 
 from factories.records import physical
 from openslob.errors import SlobError, UsageError
+from openslob.kinds.run import KIND as RUN
+from openslob.kinds.storage import KIND as STORAGE
+from openslob.kinds.sweep import KIND as SWEEP
+from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint, SweepRecord
 from openslob.record import finding
-from openslob.record.finding import OF_RUNS, Kind
+from openslob.record.kinds import of_runs
 from openslob.record.model import Status
 from openslob.record.storage import CEILING, StorageFolder, StorageRecord
 from openslob.record.store import RunFolder
-from openslob.record.sweep import PointState, SweepFolder, SweepPoint, SweepRecord
 
 
 def run(place, name, minute, **changes):
@@ -68,14 +71,14 @@ def test_every_way_to_name_a_record(tmp_path):
         "last": second,
     }.items():
         found = finding.one(wanted, tmp_path)
-        assert (found.kind, found.path, found.folder) == (Kind.RUN, path, path if path.is_dir() else path.parent)
+        assert (found.kind, found.path, found.folder) == (RUN, path, path if path.is_dir() else path.parent)
         assert [each.folder for each in finding.several(wanted, tmp_path)] == [found.folder]
 
 
 def test_latest_is_the_newest_whole_thing(tmp_path):
     run(tmp_path, "before", 0)
     swept, point = sweep(tmp_path, "petals", 1)
-    assert finding.one("latest", tmp_path) == finding.Found(Kind.SWEEP, swept)
+    assert finding.one("latest", tmp_path) == finding.Found(SWEEP, swept)
     assert [found.path for found in finding.several("latest", tmp_path)] == [swept]
     # Its point is newer, and is found by its own id.
     assert finding.one(point.name, tmp_path).path == point
@@ -92,7 +95,7 @@ def test_latest_of_what_a_command_takes(tmp_path):
     assert [found.path for found in finding.several("latest", tmp_path, messages)] == [swept]
     assert messages == [f"{measured.name} is newer, but a raw measurement"]
     run(tmp_path, "after", 9)
-    assert finding.one("latest", tmp_path, pytest.fail, {Kind.STORAGE}).path == measured
+    assert finding.one("latest", tmp_path, pytest.fail, {STORAGE}).path == measured
 
 
 def test_the_ceiling_that_a_sweep_measured_for_itself_is_no_latest(tmp_path):
@@ -105,7 +108,7 @@ def test_the_ceiling_that_a_sweep_measured_for_itself_is_no_latest(tmp_path):
     assert [found.path for found in finding.several("latest", tmp_path, pytest.fail)] == [swept]
     assert finding.latest(finding.whole(finding.every(tmp_path))).entry.path == swept
     # `--ceiling latest` means it, and so do its name and its id.
-    assert finding.one("latest", tmp_path, pytest.fail, {Kind.STORAGE}).path == own
+    assert finding.one("latest", tmp_path, pytest.fail, {STORAGE}).path == own
     assert finding.one("ceiling", tmp_path).path == finding.one(own.name, tmp_path).path == own
     assert finding.one("disk", tmp_path).path == asked_for
 
@@ -160,7 +163,7 @@ def test_a_record_of_another_kind_is_named_as_such(tmp_path):
         with pytest.raises(UsageError, match=r"disk is a raw measurement, not a record of runs; `slob show"):
             finding.several(wanted, tmp_path)
     with pytest.raises(UsageError, match="before is a run, not a raw measurement"):
-        finding.one("before", tmp_path, kinds={Kind.STORAGE})
+        finding.one("before", tmp_path, kinds={STORAGE})
     # Where the kind decides, the beginning of an id need not.
-    assert finding.one("2026", tmp_path, kinds={Kind.STORAGE}).path == measured
-    assert finding.one("2026", tmp_path, kinds=OF_RUNS).path == one
+    assert finding.one("2026", tmp_path, kinds={STORAGE}).path == measured
+    assert finding.one("2026", tmp_path, kinds=of_runs()).path == one

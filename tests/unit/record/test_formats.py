@@ -14,7 +14,9 @@ import pytest
 
 from factories.paths import FIXTURES
 from factories.running import slob
-from openslob.record import finding, store, sweep
+from openslob.kinds.sweep import record as sweep
+from openslob.record import kinds, store
+from openslob.record.kinds import KindOfDocument
 from openslob.record.versions import RUN, Format
 
 RECORDS = FIXTURES / "records"
@@ -25,7 +27,9 @@ STORAGE = sorted(path.parent for path in RECORDS.glob("storage-v*/*/storage.json
 ALONE = sorted(path.parent for name in ("endurance", "repeated") for path in RECORDS.glob(f"{name}-v*/*/{name}.json"))
 DURABILITY = sorted(path.parent for name in ("crash", "failover") for path in RECORDS.glob(f"{name}-v*/*/{name}.json"))
 FORMATS: dict[str, Any] = {"v": (RUN, "run.json")} | {
-    f"{each.file.removesuffix('.json')}-v": (each.folder.form, each.file) for each in finding.DOCUMENTS.values()
+    f"{each.folder.file_name.removesuffix('.json')}-v": (each.folder.form, each.folder.file_name)
+    for each in kinds.every()
+    if isinstance(each, KindOfDocument)
 }
 # Records that programs wrote; those called "constructed" were written by hand and leave out what has a default.
 PRESENT = [

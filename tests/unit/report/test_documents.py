@@ -23,19 +23,14 @@ from markupsafe import Markup
 import openslob.report.html.page
 from factories.paths import GOLDEN
 from factories.reports import OLD, Made, made_up, of_a_sweep, stored
-from openslob.cli.documents import DOCUMENTS
-from openslob.record.finding import Kind
-from openslob.report.crash import crash_document
+from openslob.kinds.storage.page import storage_set_page
+from openslob.kinds.sweep import KIND as SWEEP
+from openslob.kinds.sweep.report import sweep_document
 from openslob.report.document import Document
-from openslob.report.failover import failover_document
 from openslob.report.html.page import Page, page_of, render_page
-from openslob.report.html.pages import page_for, storage_set_page
+from openslob.report.html.pages import page_for
 from openslob.report.html.set_page import set_page
-from openslob.report.lab import lab_document
-from openslob.report.storage import storage_document
-from openslob.report.sweep_text import render_sweep, sweep_answer
 from openslob.report.terminal import render_answer, render_text
-from openslob.report.text import run_document
 
 PLACE = GOLDEN / "documents"
 DIGESTS = (
@@ -47,13 +42,6 @@ DIGESTS = (
 FOLDER = Path("/results/record")
 NOT_SHOWN = "What the figures mean"
 MADE = dict(made_up())
-MAKERS = {kind: document for kind, (_, document) in DOCUMENTS.items()}
-DOCUMENTS = {
-    Kind.CRASH: crash_document,
-    Kind.FAILOVER: failover_document,
-    Kind.LAB: lab_document,
-    Kind.STORAGE: storage_document,
-}
 NAMES = (*OLD, *MADE)
 
 
@@ -84,7 +72,7 @@ def test_every_rendering_is_the_reviewed_one_and_the_page_says_all_that_the_text
     if name in DIGESTS:
         found = hashlib.sha256(found.encode()).hexdigest() + "\n"
     assert found == reviewed(f"{name.replace('/', '-')}.txt", found)
-    if made.kind is not Kind.SWEEP:
+    if made.kind is not SWEEP:
         text = render_text(replace(document_of(made), files=()))
         assert words(text) - words(page.replace("&#39;", "'")) == set()
 
@@ -118,21 +106,22 @@ def parts_of(made: Made, page: str) -> Iterator[tuple[str, str]]:
 
 
 def document_of(made: Made, folder: Path | None = None) -> Document:
-    return run_document(made.record, folder) if made.kind is Kind.RUN else MAKERS[made.kind](made.record, folder)
+    return made.kind.document(made.record, folder)
 
 
 def text_of(made: Made, columns: int | None = None) -> str:
-    if made.kind is Kind.SWEEP:
-        return render_sweep(made.record, made.runs, columns)
+    if made.kind is SWEEP:
+        return render_text(sweep_document(made.record, made.runs), columns)
     return render_text(document_of(made, FOLDER), columns)
 
 
 def answer_of(made: Made) -> str:
-    return sweep_answer(made.record, made.runs) if made.kind is Kind.SWEEP else render_answer(document_of(made))
+    is_sweep = made.kind is SWEEP
+    return render_answer(sweep_document(made.record, made.runs) if is_sweep else document_of(made))
 
 
 def drawn(made: Made) -> Page:
-    if made.kind is Kind.SWEEP:
+    if made.kind is SWEEP:
         return page_for([(made.record.name, made.runs)], made.runs, [made.folder] * len(made.runs), ())
     return page_of(document_of(made, made.folder))
 

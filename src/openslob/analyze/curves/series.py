@@ -25,7 +25,7 @@ from openslob.analyze.curves.points import (
 )  # fmt: skip
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.errors import UsageError
-from openslob.record.sweep import is_setting
+from openslob.record.varied import is_setting
 from openslob.units import format_bytes
 
 # From this share of block visits on, a set of runs is about physical reads and not about the cache.

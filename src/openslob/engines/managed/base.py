@@ -99,8 +99,9 @@ class ReadySetting:
     """A setting of which `slob lab` knows on which loads it can matter.
 
     ``setting`` is one of the server's own, or a parameter of managed servers. Without ``values``, every other value
-    than the present one is tried. ``loads`` are those on which it can matter, by their names in `openslob.lab.loads`;
-    ``controls`` those on which it must show nothing. ``why_not`` says why it can't be compared on any server.
+    than the present one is tried. ``loads`` are those on which it can matter, by their names in
+    `openslob.kinds.lab.loads`; ``controls`` those on which it must show nothing. ``why_not`` says why it can't be
+    compared on any server.
     """
 
     name: str

@@ -16,6 +16,7 @@ import altair as alt
 
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
 from openslob.analyze.curves.series import PHYSICAL, Axes, PointSet, Series
+from openslob.analyze.verdict_registry import INVALIDATING
 from openslob.metrics import METRICS
 from openslob.references import Ceiling
 from openslob.report.charts.colours import QUIET, WARNING
@@ -36,7 +37,6 @@ from openslob.report.charts.theme import (
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import MISSING, number, quantity
-from openslob.report.record_view import VALIDITY
 from openslob.report.set_summary import axis_text
 from openslob.units import format_bytes
 
@@ -176,7 +176,7 @@ def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
 
 def verdict_sign(failed: Mapping[str, str]) -> str:
     """Return the name of the sign for a point with these failed verdicts."""
-    if VALIDITY & failed.keys():
+    if INVALIDATING & failed.keys():
         return UNTRUE.name
     return DOUBTED.name if failed.keys() - UNMARKED else SOUND
 

@@ -1,12 +1,11 @@
-"""Pages of one run, of one raw measurement and of AWR reports' points, and the choice of a page for several runs.
+"""Pages of one run and of AWR reports' points, and the choice of a page for several runs.
 
 The page of several runs is in `set_page`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, Comparison, compare, compare_values
@@ -22,7 +21,7 @@ from openslob.report.charts.history import history_picture
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture, draw
 from openslob.report.charts.theme import FigureNames
-from openslob.report.document import Document, Paragraph, Section, TextPicture
+from openslob.report.document import Section, TextPicture
 from openslob.report.history import change_sentence, render_histories
 from openslob.report.html.page import (
     Page,
@@ -33,9 +32,7 @@ from openslob.report.html.page import (
     verdicts_of_all,
 )
 from openslob.report.html.set_page import set_page
-from openslob.report.pictures import pictures_of_storage
 from openslob.report.set_summary import set_summary_lines
-from openslob.report.storage import storage_document
 from openslob.report.text import run_document
 
 # Files that the points of AWR reports can be drawn into.
@@ -81,30 +78,6 @@ def _comparison(sides: Sides, runs: Sequence[Run], against: ComparedValues | Non
         (name_a, a), (name_b, b) = sides
         return compare(a, b, *(in_short(name.split(",")) for name in (name_a, name_b)))
     return compare_values(runs, against) if against and len(sides) == 1 else None
-
-
-def storage_set_page(records: Sequence[StorageRecord]) -> Page:
-    """Return the page of several raw measurements: the headline, verdicts, pictures and sections of each."""
-    documents = [storage_document(record) for record in records]
-    times = sorted(each.title.started for each in documents)
-    return Page(
-        title=f"{in_short([record.id for record in records])}: storage without a database",
-        about=f"{len(records)} measurements from {times[0].removesuffix(' UTC')} to {times[-1]}.",
-        banners=tuple(f"{each.title.id}: {each.title.banner}" for each in documents if each.title.banner),
-        answers=tuple(f"{each.title.id}: {each.headline}" for each in documents),
-        verdicts=verdicts_of_all([(record.id, record.verdicts) for record in records]),
-        judged_each="measurement",
-        pictures=pictures_of_storage(records),
-        sections=tuple(section for each in documents for section in _sections_of(each)),
-    )
-
-
-def _sections_of(document: Document) -> Iterator[Section]:
-    """Yield the sections of one of several reports: what it is on, and its sections under its name."""
-    title = document.title
-    yield Section(title.id, (Paragraph(f"{title.about}, openslob {title.version}, started {title.started}"),))
-    for section in document.sections:
-        yield replace(section, title=f"{title.id}: {section.title}" if section.title else "")
 
 
 def check_format(path: Path) -> None:

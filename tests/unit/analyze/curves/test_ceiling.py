@@ -16,15 +16,15 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.verdicts import judge
 from openslob.cli.report import ceilings
 from openslob.errors import SlobError
+from openslob.kinds.listing import overview, render_list
+from openslob.kinds.storage.comparison import ceiling as measured_ceiling
+from openslob.kinds.storage.report import storage_document
 from openslob.record import finding, storage
 from openslob.record.model import Figure, Holds, Status, Verdict
 from openslob.record.storage import StorageFolder, StorageLoad, StorageRecord, StorageStep
 from openslob.report.charts.petals import petals
 from openslob.report.html.set_page import set_page
-from openslob.report.listing import overview, render_list
-from openslob.report.storage import storage_document
 from openslob.report.terminal import render_text
-from openslob.versus import ceiling as measured_ceiling
 
 
 def step(number, in_flight, iops, block=8192, mean=100.0, **load):

@@ -1,0 +1,49 @@
+"""A proof of durability: a server that crashes again and again, and what it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
+from openslob.kinds.crash.record import CrashFolder, CrashRecord
+from openslob.record.kinds import Labels
+
+if TYPE_CHECKING:
+    from openslob.report.document import Document
+
+
+class CrashKind(DocumentKind[CrashRecord]):
+    """Proofs of durability."""
+
+    labels = Labels("proof of durability", "crash", "slob crash", so_far="; these are the crashes so far", rank=6)
+    folder = CrashFolder
+    says_nothing_before_the_end = True
+    why_not_derived = "the driver's ledgers are not kept"
+
+    def row(self, record: CrashRecord) -> Row:
+        """Return the main figures."""
+        return {
+            "sessions": record.asked.get("sessions"),
+            "update_pct": 100,
+            "ops_per_s": record.value("acked_per_s"),
+            "cycles": len(record.cycles),
+            "acked_commits": record.value("acked_commits"),
+            "lost_commits": record.value("lost_commits"),
+            "control": record.control.name if record.control else None,
+            "failed_verdicts": failed(record.verdicts),
+        }
+
+    def contents(self, record: CrashRecord) -> str:
+        """Return how many crashes there were."""
+        with_control = f" with {record.control.name}" if record.control else ""
+        return f"{len(record.cycles)} of {record.asked.get('cycles')} crashes{with_control}"
+
+    def document(self, record: CrashRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
+        """Return the report."""
+        from openslob.kinds.crash.report import crash_document
+
+        return crash_document(record, folder)
+
+
+KIND = CrashKind()

@@ -1,0 +1,268 @@
+"""Proof of durability: a server under commits crashes again and again, and every acknowledged commit is looked for."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openslob import rehearsal
+from openslob._version import __version__
+from openslob.durability.accounting import Account, account
+from openslob.durability.clients import Clients
+from openslob.durability.cut import Survival
+from openslob.durability.ledger import LedgerFile, Operation
+from openslob.engines.ledger import LedgerContents
+from openslob.engines.patience import Patience, StoppedError
+from openslob.errors import SlobError
+from openslob.host.environment import environment
+from openslob.interrupt import Interrupt
+from openslob.kinds.crash import figures as analysis
+from openslob.kinds.crash import rig as rigs
+from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashKind, CrashRecord, LostOperation
+from openslob.kinds.crash.rig import Rig
+from openslob.record.model import Status
+from openslob.record.store import record_id
+from openslob.units import NANOS, iso
+
+# A cycle's load lasts for a random time, in s: long enough for some hundred commits, and for the server's own writing.
+LOAD_S = (0.3, 1.5)
+# How long sessions may take to notice that the server is gone, in s.
+_NOTICE_S = 5.0
+_MOST_LINES = 20
+# A control gets a new server after so many cycles: one whose log fills up flushes it all the time, and loses nothing.
+_CYCLES_OF_CONTROL = 20
+_LEDGERS = "ledgers"
+_STILL = "the server's processes stand still at that moment"
+_CUT: Mapping[Survival, str] = {
+    "nothing": f"a FUSE file system that keeps what was synced, and drops everything else at a cut; {_STILL}",
+    "random": f"a FUSE file system that keeps what was synced, and of everything else a random part at a cut, in "
+    f"sectors of 512 bytes, so that pages are torn; {_STILL}",
+}
+Tell = Callable[[CrashCycle], None]
+
+
+@dataclass(frozen=True)
+class CrashPlan:
+    """What is asked for: ``kinds`` take turns. ``server`` is the user's managed server; None: one is made.
+
+    ``survive`` is what a cut leaves of that which was not synced.
+    """
+
+    engine: str
+    kinds: tuple[CrashKind, ...]
+    cycles: int
+    sessions: int
+    rows: int
+    seed: int
+    server: str | None = None
+    version: str | None = None
+    control: str | None = None
+    survive: Survival = "nothing"
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """The parameters, for the record."""
+        return {
+            "engine": self.engine, "kind": "both" if len(self.kinds) > 1 else self.kinds[0].value,
+            "cycles": self.cycles, "sessions": self.sessions, "rows": self.rows, "seed": self.seed,
+            "server": self.server, "version": self.version, "control": self.control,
+            "survive": self.survive if CrashKind.CUT in self.kinds else None,
+        }  # fmt: skip
+
+    @property
+    def begin(self) -> str:
+        """What is done first, in words."""
+        if self.server:
+            return f"the server {self.server} is crashed {self.cycles} times"
+        return f"creating the server {rigs.name_of(self.engine)}, which is destroyed afterwards"
+
+    def check(self) -> None:
+        """Raise UsageError for a control that there is not, SlobError if this host can't cut storage off."""
+        rigs.check(self.engine, frozenset(self.kinds), self.control)
+
+    def rig(self) -> AbstractContextManager[Callable[[], Rig]]:
+        """Return what provides the server, with the errors of `check`. UsageError for what can't be crashed."""
+        self.check()
+        if self.server:
+            return rigs.existing(self.server)
+        survive = self.survive if CrashKind.CUT in self.kinds else None
+        return rigs.made(self.engine, self.version, self.control, self.seed, survive)
+
+
+def prove(plan: CrashPlan, name: str, results: Path, interrupt: Interrupt, tell: Tell) -> tuple[CrashRecord, Path]:
+    """Crash the server as planned; return the record and its folder. ``tell`` gets each cycle when it ends.
+
+    A stop ends it after the cycle that goes on; one whose data could not be read because of the stop does not count.
+    SlobError when nothing could be proved: the record says why.
+    """
+    with plan.rig() as make_rig, CrashFolder.begin(results, _record(plan, name)) as folder:
+        try:
+            _Proof(plan, make_rig, folder, interrupt, tell).run()
+        except StoppedError:
+            interrupt.stop.set()
+        except SlobError as error:
+            folder.update(status=Status.FAILED, errors=(str(error),), **_findings(folder.record))
+            raise
+        stopped = interrupt.stop.is_set()
+        status = Status.INTERRUPTED if stopped else Status.COMPLETE
+        errors = ("stopped before its end",) if stopped else ()
+        folder.update(status=status, errors=errors, **_findings(folder.record))
+        return folder.record, folder.path
+
+
+def _record(plan: CrashPlan, name: str) -> CrashRecord:
+    started_at = iso(time.time_ns())
+    control = None
+    if plan.control:
+        settings, why = rigs.excuses(plan.engine, plan.control)
+        control = CrashControl(name=plan.control, settings=settings, may_lose_nothing=why)
+    return CrashRecord(
+        id=record_id(name, started_at),
+        name=name,
+        status=Status.FAILED,
+        started_at=started_at,
+        openslob_version=__version__,
+        asked=plan.asked,
+        environment=environment(None),
+        storage=_CUT[plan.survive] if CrashKind.CUT in plan.kinds else "",
+        control=control,
+        notes=rehearsal.notices(),
+    )
+
+
+def _findings(record: CrashRecord) -> dict[str, object]:
+    return {
+        "summary": analysis.summary(record.cycles),
+        "verdicts": analysis.verdicts(record.cycles, record.control),
+    }
+
+
+class _Proof:
+    """The cycles, each on what the one before left."""
+
+    def __init__(
+        self, plan: CrashPlan, make_rig: Callable[[], Rig], folder: CrashFolder, interrupt: Interrupt, tell: Tell
+    ) -> None:
+        self._plan, self._make_rig, self._folder, self._interrupt, self._tell = plan, make_rig, folder, interrupt, tell
+        self._random = random.Random(plan.seed)
+        self._first = [1] * plan.sessions
+        self._ended_early = False
+        self._rig, self._before = self._begin()
+
+    def _begin(self) -> tuple[Rig, LedgerContents]:
+        """Make a server with the tables of the proof."""
+        rig = self._make_rig()
+        rig.engine.follow(Patience(self._interrupt))
+        rig.begin(self._plan.sessions, self._plan.rows)
+        if not self._folder.record.server:
+            facts = rig.engine.facts()
+            self._folder.update(
+                server={
+                    "name": rig.server.name, "product": facts.product, "version": facts.version,
+                    "block_size": facts.block_size, "cache_bytes": facts.cache_bytes,
+                    "settings": dict(rig.tables.settings()), "made_for_this": self._plan.server is None,
+                },
+                guards=tuple(rig.tables.guards()),
+            )  # fmt: skip
+        return rig, rig.tables.contents()
+
+    def run(self) -> None:
+        """Run all cycles, or until the server is down for good, or a stop."""
+        for number in range(1, self._plan.cycles + 1):
+            if self._interrupt.stop.is_set():
+                return
+            kind = self._plan.kinds[(number - 1) % len(self._plan.kinds)]
+            cycle, after = self._cycle(number, kind)
+            self._folder.update(cycles=(*self._folder.record.cycles, cycle))
+            self._tell(cycle)
+            if number == self._plan.cycles:
+                return
+            broken = after is None or bool(cycle.damage)
+            if self._plan.control and (broken or number % _CYCLES_OF_CONTROL == 0):
+                self._rig, self._before = self._begin()
+                self._first = [1] * self._plan.sessions
+            elif after is None or broken:
+                why = f"No cycle after {number}: {analysis.what_is_wrong(cycle)}"
+                self._note(why)
+                return
+            else:
+                self._before = after
+
+    def _cycle(self, number: int, kind: CrashKind) -> tuple[CrashCycle, LedgerContents | None]:
+        path = self._folder.path / _LEDGERS / f"cycle-{number}.csv"
+        path.parent.mkdir(exist_ok=True)
+        with LedgerFile(path) as ledger:
+            clients = Clients(self._rig.tables, ledger, self._plan.rows, self._first)
+            clients.start()
+            began_ns = time.monotonic_ns()
+            self._interrupt.stop.wait(self._random.uniform(*LOAD_S))
+            if not clients.running():
+                clients.end(_NOTICE_S)
+                raise SlobError(
+                    f"no session could go on: {next(iter(clients.errors.values()), 'no error was reported')}"
+                )
+            self._note_ended(number, clients)
+            crashed_ns = self._rig.crash(kind)
+            operations = clients.end(_NOTICE_S)
+        last = clients.last_numbers()
+        self._first = [last[session] + 1 for session in range(self._plan.sessions)]
+        cycle = CrashCycle(number=number, kind=kind, load_s=(crashed_ns - began_ns) / NANOS)
+        cycle, after = self._looked_for(cycle, operations, crashed_ns)
+        if cycle.is_clean:
+            path.unlink()
+        else:
+            cycle = cycle.model_copy(update={"ledger": f"{_LEDGERS}/{path.name}"})
+        return cycle, after
+
+    def _note_ended(self, number: int, clients: Clients) -> None:
+        """Note, once, that sessions had ended by themselves: the server was under less load than was asked for."""
+        ended = self._plan.sessions - clients.running()
+        if ended and not self._ended_early:
+            self._ended_early = True
+            why = next(iter(clients.errors.values()), "no error was reported")
+            self._note(f"Cycle {number}: {ended} of {self._plan.sessions} sessions had ended before the crash: {why}")
+
+    def _note(self, text: str) -> None:
+        self._folder.update(notes=(*self._folder.record.notes, text))
+
+    def _looked_for(
+        self, cycle: CrashCycle, operations: list[Operation], crashed_ns: int
+    ) -> tuple[CrashCycle, LedgerContents | None]:
+        """Start the server and compare what it has; None for what it has if that can't be read."""
+        acked = sum(not operation.in_doubt for operation in operations)
+        cycle = cycle.model_copy(update={"acked": acked, "in_doubt": len(operations) - acked})
+        recovery_s = None
+        try:
+            recovery_s = self._rig.recover()
+            after = self._rig.tables.contents()
+            damage = tuple(self._rig.tables.damage())
+        except StoppedError:  # the user's wish, and no fault of the server
+            raise
+        except SlobError as error:
+            return cycle.model_copy(update={"recovery_s": recovery_s, "why": str(error)}), None
+        found = account(self._before, operations, after)
+        more = {"recovery_s": recovery_s, "damage": damage[:_MOST_LINES], **_found(found, crashed_ns)}
+        return cycle.model_copy(update=more), after
+
+
+def _found(found: Account, crashed_ns: int) -> dict[str, Any]:
+    lost = [_lost(operation, crashed_ns) for operation in found.lost]
+    return {
+        "compared": True,
+        "doubtful_there": found.doubtful_there,
+        "lost": found.lost_in_all,
+        "lost_operations": tuple(lost[:_MOST_LINES]),
+        "oldest_lost_ms": max((operation.age_ms for operation in lost), default=None),
+        "faults": found.faults[:_MOST_LINES],
+    }
+
+
+def _lost(operation: Operation, crashed_ns: int) -> LostOperation:
+    """Return a lost operation; one that was acknowledged while the server was being stopped has an age of 0."""
+    age_ms = max(0.0, (crashed_ns - (operation.acked_ns or crashed_ns)) / 1e6)
+    return LostOperation(session=operation.session, number=operation.number, key=operation.key, age_ms=round(age_ms, 3))

@@ -1,0 +1,140 @@
+"""The report of a proof of durability: headline, verdicts, the crashes by kind, and every cycle with a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from openslob.kinds.crash.figures import what_is_wrong
+from openslob.kinds.crash.record import CRASH_FILE, CrashCycle, CrashKind, CrashRecord
+from openslob.report.document import (
+    Answer,
+    Document,
+    LabelledTexts,
+    MadePictures,
+    Paragraph,
+    Section,
+    TextTable,
+    Verdicts,
+    notes,
+    title_of,
+)
+from openslob.report.format import MISSING, number, seconds
+
+_HEAD = (
+    "crash", "cycles", "clean", "acknowledged", "commits/s", "in doubt", "of these there", "lost", "recovery median",
+    "max",
+)  # fmt: skip
+_KINDS = {CrashKind.KILL: "all processes killed", CrashKind.CUT: "storage cut off, too"}
+_MOST_CYCLES = 10
+
+
+def crash_document(record: CrashRecord, folder: Path | None = None) -> Document:
+    """Return the report; if ``folder`` is given, its last line names the record's file."""
+    host = record.environment.get("host")
+    about = f"proof of durability, slob crash{f', on {host}' if host else ''}"
+    return Document(
+        title_of(record, "proof", "proof of durability", about, "; ".join(record.errors)),
+        (
+            Answer((crash_headline(record),)),
+            Verdicts(record.verdicts),
+            _crashes(record),
+            _not_clean(record),
+            _what_was_done(record),
+            notes(record.notes),
+        ),
+        (f"record: {folder / CRASH_FILE}",) if folder else (),
+        lambda: _pictures(record),
+    )
+
+
+def _pictures(record: CrashRecord) -> MadePictures:
+    from openslob.kinds.crash.pictures import crash_pictures  # noqa: PLC0415 - takes a second to import
+
+    return crash_pictures(record), ""
+
+
+def crash_headline(record: CrashRecord) -> str:
+    """Return the result in one sentence."""
+    if not record.cycles:
+        return "No crash was completed."
+    cycles, acked, lost = len(record.cycles), record.value("acked_commits"), record.value("lost_commits")
+    kept = "all of them are there" if not lost else f"{number(lost)} of them are not there"
+    down = sum(not cycle.compared for cycle in record.cycles)
+    if down:
+        kept += f" as far as the server's data can be read, which is not so after {number(down)} crashes"
+    unsafe = f", made unsafe on purpose ({record.control.name})" if record.control else ""
+    return (
+        f"{server_of(record)}{unsafe}: {number(acked)} commits were acknowledged before {number(cycles)} "
+        f"crash{'es' if cycles > 1 else ''}, and {kept}. Time to the first query after a crash: "
+        f"{seconds(record.value('recovery_median_s'))} (median), {seconds(record.value('recovery_max_s'))} at most."
+    )
+
+
+def server_of(record: CrashRecord) -> str:
+    """Return product and version."""
+    return f"{record.server.get('product', 'The server')} {record.server.get('version', '')}".rstrip()
+
+
+def cycle_line(cycle: CrashCycle) -> str:
+    """Return one cycle in a line, as the progress shows it."""
+    if not cycle.is_clean:
+        return what_is_wrong(cycle).partition(": ")[2]
+    there = f", {cycle.in_doubt} in doubt of which {cycle.doubtful_there} are there" if cycle.in_doubt else ""
+    return (
+        f"{cycle.kind.value} after {cycle.load_s:.1f} s: {cycle.acked:,} acknowledged{there}, none lost; "
+        f"recovered in {seconds(cycle.recovery_s)}"
+    )
+
+
+def _crashes(record: CrashRecord) -> Section:
+    """Return a row for each kind of crash that happened."""
+    kinds = {kind: [cycle for cycle in record.cycles if cycle.kind is kind] for kind in CrashKind}
+    rows = [_row(_KINDS[kind], cycles) for kind, cycles in kinds.items() if cycles]
+    return Section("Crashes", (TextTable(_HEAD, rows),) if rows else ())
+
+
+def _row(name: str, cycles: Sequence[CrashCycle]) -> tuple[str, ...]:
+    recovered = [cycle.recovery_s for cycle in cycles if cycle.recovery_s is not None]
+    loaded_s, acked = sum(cycle.load_s for cycle in cycles), sum(cycle.acked for cycle in cycles)
+    return (
+        name,
+        number(len(cycles)),
+        number(sum(cycle.is_clean for cycle in cycles)),
+        f"{acked:,}",
+        number(acked / loaded_s if loaded_s else None),
+        number(sum(cycle.in_doubt for cycle in cycles)),
+        number(sum(cycle.doubtful_there for cycle in cycles)),
+        number(sum(cycle.lost for cycle in cycles)),
+        seconds(median(recovered) if recovered else None),
+        seconds(max(recovered, default=None)),
+    )
+
+
+def _not_clean(record: CrashRecord) -> Section:
+    """Return the cycles with a loss or damage, the first of them with what is known of each."""
+    bad = [cycle for cycle in record.cycles if not cycle.is_clean]
+    parts: list[Paragraph] = []
+    for cycle in bad[:_MOST_CYCLES]:
+        parts.append(Paragraph(what_is_wrong(cycle)))
+        more = [*cycle.faults, *cycle.damage] if not record.control else []
+        parts += [Paragraph(text, "  ") for text in more[:_MOST_CYCLES]]
+        parts += [Paragraph(cycle.ledger, "ledger: ")] if cycle.ledger else []
+    if len(bad) > _MOST_CYCLES:
+        parts.append(Paragraph(f"and {len(bad) - _MOST_CYCLES} more cycles: see --json", plain=True))
+    return Section("Not clean", tuple(parts))
+
+
+def _what_was_done(record: CrashRecord) -> Section:
+    asked, server, control = record.asked, record.server, record.control
+    settings = ", ".join(f"{name} = {value}" for name, value in server.get("settings", {}).items())
+    rows = (
+        ("server", f"{server.get('name', MISSING)}{', made for this' if server.get('made_for_this') else ''}"),
+        ("load", f"{asked.get('sessions')} sessions, each with {asked.get('rows')} rows, one commit after another"),
+        ("settings", settings or MISSING),
+        ("unsafe by", (", ".join(control.settings.splitlines()) or control.name) if control else ""),
+        ("storage", record.storage),
+        ("damage", "; ".join(record.guards) or MISSING),
+    )
+    return Section("What was done", (LabelledTexts(tuple((label, text) for label, text in rows if text)),))

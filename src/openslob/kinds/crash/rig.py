@@ -1,0 +1,245 @@
+"""The server that a proof of durability crashes, on storage that can be cut off if that is asked for."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Thread
+
+from openslob.durability.cut import CutStorage, Survival, remove_stale, require_fuse
+from openslob.engines import registry
+from openslob.engines.base import Engine
+from openslob.engines.ledger import LedgerTables
+from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.errors import SlobError, UsageError
+from openslob.kinds.crash.record import CrashKind
+from openslob.units import MIB
+
+# A small log and cache: much is written, and recovery is quick.
+_CACHE_BYTES, _LOG_BYTES = 32 * MIB, 64 * MIB
+# A server flushes its log when that fills up, and before it writes changed pages out of a full cache. A crash
+# just after that loses nothing, however unsafe the server is: 10 of 100 with a cache of 32 MB.
+_CACHE_OF_CONTROL, _LOG_OF_CONTROL = 512 * MIB, 512 * MIB
+LYING_DISK = "lying-disk"
+PURPOSE = "crash"
+_POWERED = "the storage keeps its power when the server's processes die"
+# How often a server that starts is asked whether it takes queries.
+_ASK_EVERY_S = 0.02
+_UNTIL_READY_S = 330.0
+
+
+def name_of(engine: str) -> str:
+    """Return the name of the server that a proof makes for itself."""
+    return f"crash-{engine}"
+
+
+@dataclass
+class Rig:
+    """A managed server and, if its storage can be cut, that storage.
+
+    ``lying``: the storage acknowledges syncs and makes none, from `begin` on. ``made``: the server was made for this.
+    """
+
+    server: ManagedServer
+    engine: Engine
+    tables: LedgerTables
+    storage: CutStorage | None = None
+    lying: bool = False
+    made: bool = False
+
+    def begin(self, sessions: int, rows: int) -> None:
+        """Make the tables of the proof and keep all of it, whatever server and storage do from now on."""
+        self.tables.create(sessions, rows)
+        if self.made:
+            # A server that was made unsafe writes everything at a clean stop.
+            self.server.stop()
+            self.server.start()
+        if self.storage:
+            self.storage.sync()
+            self.storage.set_lying(self.lying)
+
+    def crash(self, kind: CrashKind) -> int:
+        """Crash the server at one moment, as far as it sees; return when, in ns of the monotonic clock.
+
+        SlobError if it is down, or its main process is not found: then nothing would crash.
+        """
+        if self.server.status().pid is None:
+            raise SlobError(f"the server {self.server.name} does not run, so it can't be crashed", "see its log")
+        crashed_ns = time.monotonic_ns()
+
+        def cut() -> None:
+            if self.storage and kind is CrashKind.CUT:
+                self.storage.cut()
+
+        self.server.kill(cut)
+        if self.storage and kind is CrashKind.CUT:
+            self.storage.restore()
+        return crashed_ns
+
+    def recover(self) -> float:
+        """Start the server; return the seconds until it answered the first query. SlobError when it does not start."""
+        began = time.monotonic()
+        failures: list[SlobError] = []
+
+        def start() -> None:
+            try:
+                self.server.start()
+            except SlobError as error:
+                failures.append(error)
+
+        starter = Thread(target=start, name="start", daemon=True)
+        starter.start()
+        answered_s = self._until_answered(began, starter, failures)
+        starter.join()
+        if failures:
+            raise failures[0]
+        return answered_s
+
+    def _until_answered(self, began: float, starter: Thread, failures: list[SlobError]) -> float:
+        last: SlobError | None = None
+        while not failures and time.monotonic() < began + _UNTIL_READY_S:
+            was_started = not starter.is_alive()
+            try:
+                session = self.tables.open_session(0)
+            except SlobError as error:
+                last = error
+                if was_started:
+                    break
+                time.sleep(_ASK_EVERY_S)
+                continue
+            answered_s = time.monotonic() - began
+            session.close()
+            return answered_s
+        starter.join()
+        raise failures[0] if failures else last or SlobError("the server did not become ready")
+
+
+def check(engine: str, kinds: frozenset[CrashKind], control: str | None) -> None:
+    """Raise UsageError for a control that the engine or the kinds of crashes do not have.
+
+    SlobError if storage is to be cut off, and this host can't do that.
+    """
+    if control is not None:
+        _require_control(engine, kinds, control)
+    if CrashKind.CUT in kinds:
+        require_fuse()
+
+
+def _require_control(engine: str, kinds: frozenset[CrashKind], control: str) -> None:
+    known = [each.name for each in registry.controls(engine)]
+    if control != LYING_DISK and control not in known:
+        raise UsageError(
+            f"--control {control} is not known for {engine}", f"known are {', '.join([*known, LYING_DISK])}"
+        )
+    if control == LYING_DISK and CrashKind.CUT not in kinds:
+        raise UsageError(f"--control {LYING_DISK} loses nothing by --kind kill: {_POWERED}", "use --kind cut or both")
+
+
+def excuses(engine: str, control: str) -> tuple[str, dict[str, str]]:
+    """Return the settings of a control, and by kind of crash why it may lose nothing."""
+    if control == LYING_DISK:
+        return "", {CrashKind.KILL.value: _POWERED}
+    found = next(each for each in registry.controls(engine) if each.name == control)
+    why = {CrashKind.KILL.value: found.kill, CrashKind.CUT.value: found.cut}
+    return found.settings, {kind: reason for kind, reason in why.items() if reason}
+
+
+@contextmanager
+def existing(name: str) -> Iterator[Callable[[], Rig]]:
+    """Provide a managed server of the user's, whose processes are killed. UsageError for any other target."""
+    if "://" in name or "," in name:
+        raise UsageError(
+            f"{name} is not a managed server, and no other server is crashed",
+            "leave out --server: a server is made for the proof, and destroyed afterwards",
+        )
+    server = registry.require_server(name)
+    with registry.claim(name, PURPOSE):
+        rigs: list[Rig] = []
+
+        def make() -> Rig:
+            rigs.append(_started(server))
+            return rigs[-1]
+
+        try:
+            yield make
+        finally:
+            with suppress(SlobError):  # the server may be down for good: what was found says so
+                server.start()
+                for rig in rigs[:1]:
+                    rig.tables.drop()
+
+
+@contextmanager
+def made(
+    engine: str, version: str | None, control: str | None, seed: int, survive: Survival | None
+) -> Iterator[Callable[[], Rig]]:
+    """Provide what makes a new server, in place of the one before; it is destroyed at the end.
+
+    With ``survive`` its data are on storage that can be cut off, where so much of what was not synced survives.
+    """
+    name = name_of(engine)
+    settings = excuses(engine, control)[0] if control else ""
+    default = registry.default_spec(name, engine)
+    version = version or default.version
+    # A disk that lies loses what the server flushes, too.
+    cache, log = (_CACHE_OF_CONTROL, _LOG_OF_CONTROL) if settings else (_CACHE_BYTES, _LOG_BYTES)
+    spec = replace(default, version=version, cache_bytes=cache, log_bytes=log, settings=settings, made_for=PURPOSE)
+    stack = ExitStack()
+
+    def make() -> Rig:
+        stack.close()
+        storage = _storage(stack, name, seed, survive) if survive else None
+        mine = replace(spec, data_dir=storage.mountpoint / "server", io="buffered") if storage else spec
+        server = registry.managed(mine)
+        stack.callback(_destroy, server, storage)
+        rig = _started(server)
+        rig.storage, rig.lying, rig.made = storage, control == LYING_DISK, True
+        return rig
+
+    with registry.claim(name, PURPOSE), stack:
+        _remove_left(name)
+        yield make
+
+
+def _remove_left(name: str) -> None:
+    """Remove what a proof left that was killed."""
+    remove_stale()
+    registry.remove_left(name, PURPOSE)
+    for folder in registry.servers_place().glob(f"{name}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _destroy(server: ManagedServer, storage: CutStorage | None) -> None:
+    server.kill()
+    if storage:
+        storage.set_lying(lying=False)
+    server.destroy()
+
+
+def _storage(stack: ExitStack, name: str, seed: int, survive: Survival) -> CutStorage:
+    place = registry.servers_place()
+    place.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=place))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)  # the servers' account must get in
+    for part in ("kept", "disk"):
+        (folder / part).mkdir(mode=0o755)
+    return stack.enter_context(CutStorage(folder / "kept", folder / "disk", survive=survive, seed=seed))
+
+
+def _started(server: ManagedServer) -> Rig:
+    engine = registry.engine_for(server.start().url)
+    tables = engine.ledger()
+    if tables is None:
+        raise UsageError(f"{engine.name} has no proof of durability yet", "use another engine's server")
+    return Rig(server, engine, tables)
+
+
+def spec_of(rig: Rig) -> ServerSpec:
+    """Return how the server runs."""
+    return rig.server.status().spec

@@ -1,0 +1,66 @@
+"""An endurance run: one load for hours or days."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed, load_row
+from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord
+from openslob.record.kinds import Labels
+from openslob.units import format_duration
+
+if TYPE_CHECKING:
+    from openslob.analyze.derive import Derived
+    from openslob.report.document import Document
+
+
+class EnduranceKind(DocumentKind[EnduranceRecord]):
+    """Endurance runs."""
+
+    labels = Labels(
+        "endurance run", "endurance", "slob endure", "segment", "; this is what was measured before", rank=3
+    )
+    folder = EnduranceFolder
+    has_runs = True
+
+    def row(self, record: EnduranceRecord) -> Row:
+        """Return the main figures."""
+        return {
+            **load_row(record.workload),
+            "ops_per_s": record.value("ops_per_s"),
+            "p99_us": record.value("p99_us"),
+            "measured_s": record.measured_s,
+            "planned_s": record.planned_s,
+            "failed_verdicts": failed(record.verdicts),
+        }
+
+    def contents(self, record: EnduranceRecord) -> str:
+        """Return how much of it was measured."""
+        gaps = f", {len(record.gaps)} gap{'s' if len(record.gaps) > 1 else ''}" if record.gaps else ""
+        return f"{format_duration(record.measured_s)} of {format_duration(record.planned_s)}{gaps}"
+
+    def read_as(self, path: Path, wanted: Wanted) -> EnduranceRecord:
+        """Return the record, with the figures of segments whose driver was killed."""
+        from openslob.kinds.endurance.segments import with_figures
+
+        record: EnduranceRecord = super().read_as(path, wanted)
+        return with_figures(path if path.is_dir() else path.parent, record) if record.has_news else record
+
+    def document(self, record: EnduranceRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
+        """Return the report."""
+        from openslob.kinds.endurance.report import endurance_document
+
+        return endurance_document(record, folder)
+
+    def numbers(self, folder: Path) -> Iterator[Derived]:
+        """Yield the figures of the summary."""
+        from openslob.kinds.again import numbers_of
+        from openslob.kinds.endurance.segments import with_figures
+
+        record = self.read(folder)
+        yield from numbers_of(record, with_figures(folder, record), ("summary",))
+
+
+KIND = EnduranceKind()

@@ -1,0 +1,293 @@
+"""What the course of a long run comes to: its level in each period, how far it fell, what happened and when.
+
+A run may consist of several segments, with gaps in which nothing was recorded. The traces of the segments are joined
+into one, which knows nothing of the gaps; no figure includes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openslob.analyze.change_points import change_points
+from openslob.analyze.steps import stretches
+from openslob.analyze.trace import COUNTED, Mark, Trace
+from openslob.kinds.endurance.steady_snia import round_averages
+from openslob.units import NANOS
+
+_Array = NDArray[np.float64]
+
+# The lengths in seconds of the periods whose levels are shown; the longest of which a run has `PERIODS` whole ones.
+PERIOD_S = (10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 86_400.0)
+PERIODS = 3
+# A step below these shares of the median is counted.
+SHARES = (0.9, 0.5)
+# A level that fell by less is no cliff: runs on a quiet machine differ by half as much.
+LEAST_DROP = 0.15
+# After a cliff the level stays below this share of what it was.
+STAYS_BELOW = 0.9
+# The points in which a lasting change is looked for.
+CHANGE_POINTS = 150
+# In a shorter run, a level that lasts and a slow minute look the same.
+LEAST_COURSE_S = 300.0
+LASTS_SHARE = 0.25
+# The time of a write grows so much where a device runs out of free cells.
+SLOWER_WRITES = 1.25
+# If other programs took so much more of the CPUs from then on, they may be why, and not the device.
+OTHERS_SHARE = 0.05
+GAP = "gap"
+# Of more of a kind, the time from one to the next is not computed.
+MOST_COUNTED = 1_000_000
+# The series of bytes written, the best first.
+WRITTEN = ("device.write_bytes", "server.write_bytes")
+# What an event costs is looked for so long after it began.
+AFTER_S = 30.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """What was done from ``begin_s`` to ``end_s``: the rate, and those of the slow and of the quick steps (5 %, 95 %).
+
+    ``known_s`` is the time of which it is known; ``rates`` has further series per second, by their names in a `Trace`.
+    """
+
+    begin_s: float
+    end_s: float
+    known_s: float
+    ops: float
+    low: float
+    high: float
+    rates: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """How long the rate was below ``share`` of the median: share of the time, and the longest stretch, None if none."""
+
+    share: float
+    time_pct: float
+    longest_begin_s: float | None
+    longest_s: float
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A lasting drop of the level at ``at_s``, after ``written_bytes`` were written (None: not known)."""
+
+    at_s: float
+    before: float
+    after: float
+    written_bytes: float | None
+    is_write_cliff: bool
+
+    @property
+    def drop_pct(self) -> float:
+        """How far it fell, in % of the level before."""
+        return 100 * (1 - self.after / self.before)
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """All marks of one kind: how many, how long together, the usual time from one to the next, and what they cost.
+
+    How long those took that a server counts is not known. Several in one mark are taken to come at equal distances.
+    ``ops_inside`` is the rate in them and up to `AFTER_S` after they begin, but in no more than half of the time to the
+    next: a checkpoint is counted when it begins, and costs the most then. ``ops_outside`` is the rate in all other
+    steps. None: not known.
+    """
+
+    kind: str
+    count: int
+    seconds: float | None
+    every_s: float | None
+    ops_inside: float | None
+    ops_outside: float | None
+
+
+def joined(parts: Sequence[tuple[float, Trace]], gaps: Sequence[Mark] = ()) -> Trace:
+    """Return the traces of segments as one, with ``gaps`` as marks. A trace begins at its number of seconds.
+
+    All steps are as long as the longest; series that are no rates are left out of traces with shorter ones.
+    """
+    step = max(trace.step_s for _, trace in parts)
+    coarse = [(begin, in_steps(trace, step)) for begin, trace in parts]
+    count = max(round(begin / step) + trace.steps for begin, trace in coarse)
+    series = {
+        name: np.full(count, np.nan) for name in dict.fromkeys(name for _, trace in coarse for name in trace.series)
+    }
+    for begin, trace in coarse:
+        first = round(begin / step)
+        for name, values in trace.series.items():
+            series[name][first : first + len(values)] = values
+    marks = [
+        replace(mark, at_s=mark.at_s + begin, until_s=mark.until_s + begin)
+        for begin, trace in coarse
+        for mark in trace.marks
+    ]
+    in_order = sorted([*marks, *gaps], key=lambda mark: mark.at_s)
+    return Trace(parts[0][1].begin_ns - round(parts[0][0] * NANOS), step, series, tuple(in_order))
+
+
+def in_steps(trace: Trace, step_s: float) -> Trace:
+    """Return a trace with longer steps: means of the rates; percentiles of parts have no percentile of the whole."""
+    if trace.step_s >= step_s:
+        return trace
+    each = max(round(step_s / trace.step_s), 1)
+    padded = {
+        name: np.concatenate([values, np.full(-len(values) % each, np.nan)])
+        for name, values in trace.series.items()
+        if not name.startswith("latency.")
+    }
+    series = {name: round_averages(values, trace.step_s, step_s) for name, values in padded.items()}
+    return Trace(trace.begin_ns, step_s, series, trace.marks)
+
+
+def period_length(seconds: float) -> float:
+    """Return the length of the periods whose levels are shown of a run that lasts so long."""
+    return next((each for each in reversed(PERIOD_S) if seconds / each >= PERIODS), PERIOD_S[0])
+
+
+def levels(trace: Trace, rates: Sequence[str] = ()) -> list[Level]:
+    """Return the level of each period of which something is known; the last one may be shorter."""
+    each = max(round(period_length(trace.seconds) / trace.step_s), 1)
+    found = []
+    for first in range(0, trace.steps, each):
+        part = slice(first, min(first + each, trace.steps))
+        ops = _known(trace.get("ops")[part])
+        if len(ops):
+            low, high = np.percentile(ops, [5, 95])
+            found.append(
+                Level(
+                    begin_s=first * trace.step_s,
+                    end_s=part.stop * trace.step_s,
+                    known_s=len(ops) * trace.step_s,
+                    ops=float(ops.mean()),
+                    low=float(low),
+                    high=float(high),
+                    rates={name: _mean(trace.get(name)[part]) for name in rates},
+                )
+            )
+    return found
+
+
+def first_and_last(trace: Trace) -> tuple[float | None, float | None]:
+    """Return the rates of the first and of the last period's length; None for a run that has no two of them."""
+    period, ops = period_length(trace.seconds), trace.get("ops")
+    steps = round(period / trace.step_s)
+    return (_mean(ops[:steps]), _mean(ops[-steps:])) if len(ops) >= 2 * steps else (None, None)
+
+
+def shortfalls(trace: Trace) -> list[Shortfall]:
+    """Return how long the rate was below each of `SHARES` of its median; none where no rate is known."""
+    ops = trace.get("ops")
+    known = _known(ops)
+    if not len(known):
+        return []
+    found = []
+    for share in SHARES:
+        below = np.nan_to_num(ops, nan=np.inf) < share * float(np.median(known))
+        begin, end = max(stretches(below), key=lambda each: each[1] - each[0], default=(0, 0))
+        found.append(
+            Shortfall(
+                share=share,
+                time_pct=100 * float(below.sum()) / len(known),
+                longest_begin_s=begin * trace.step_s if end else None,
+                longest_s=(end - begin) * trace.step_s,
+            )
+        )
+    return found
+
+
+def lasting_drop(trace: Trace) -> Drop | None:
+    """Return the first drop of the level that lasts until the end; None if there is none, or the run is too short.
+
+    It is a write cliff if the load wrote, and the device took longer for each write from then on: the level of most
+    solid-state drives falls for good once so much was written that none of their cells are free.
+    """
+    if trace.seconds < LEAST_COURSE_S:
+        return None
+    each = max(round(trace.seconds / CHANGE_POINTS / trace.step_s), 1)
+    step = each * trace.step_s
+    points = round_averages(trace.get("ops"), trace.step_s, step)
+    known = np.flatnonzero(~np.isnan(points))
+    changes = change_points(points[known].tolist())
+    for number, change in enumerate(changes):
+        later = max(following.after for following in changes[number:])
+        at_s = float(known[change.at]) * step
+        lasts = trace.seconds - at_s >= LASTS_SHARE * trace.seconds
+        if lasts and change.after <= (1 - LEAST_DROP) * change.before and later <= STAYS_BELOW * change.before:
+            return Drop(at_s, change.before, change.after, written_bytes(trace, at_s), _writes_slowed(trace, at_s))
+    return None
+
+
+def _writes_slowed(trace: Trace, at_s: float) -> bool:
+    """Return whether the device took longer for a write after ``at_s`` than before, and others did not take CPU."""
+    at = round(at_s / trace.step_s)
+    others = trace.get("host.busy") - trace.get("server.cpu")
+    more = (_mean(others[at:]) or 0.0) - (_mean(others[:at]) or 0.0)
+    if more > OTHERS_SHARE * (_mean(trace.get("host.cores")) or 1.0):
+        return False
+    before, after = (
+        (_mean(trace.get("device.write_ms")[part]), _mean(trace.get("device.writes")[part]))
+        for part in (slice(0, at), slice(at, None))
+    )
+    if not (before[0] and before[1] and after[0] and after[1]):
+        return False
+    return after[0] / after[1] >= SLOWER_WRITES * before[0] / before[1]
+
+
+def written_bytes(trace: Trace, until_s: float) -> float | None:
+    """Return the bytes that were written until then; None if they are not known.
+
+    They are those of the device, whoever wrote them; or else of the server's processes; or else what the engine counts.
+    """
+    steps = slice(0, round(until_s / trace.step_s))
+    for of_one in (*((name,) for name in WRITTEN), ("engine.write_bytes", "engine.log_bytes")):
+        parts = [trace.get(name)[steps] for name in of_one]
+        if all(len(_known(part)) for part in parts):
+            return float(sum(np.nansum(part) for part in parts)) * trace.step_s
+    return None
+
+
+def occurrences(trace: Trace, kinds: Sequence[str] = ()) -> list[Occurrences]:
+    """Return what the marks of each kind come to, or of these kinds."""
+    wanted = dict.fromkeys(mark.kind for mark in trace.marks if not kinds or mark.kind in kinds)
+    return [_occurrences(trace, kind, [mark for mark in trace.marks if mark.kind == kind]) for kind in wanted]
+
+
+def _occurrences(trace: Trace, kind: str, marks: Sequence[Mark]) -> Occurrences:
+    inside = np.zeros(trace.steps, dtype=bool)
+    starts = [mark.at_s for mark in marks]
+    for mark, following in zip(marks, [*starts[1:], trace.seconds], strict=True):
+        until_s = max(mark.until_s, mark.at_s + min(AFTER_S, (following - mark.at_s) / 2))
+        first = int(mark.at_s / trace.step_s)
+        inside[first : max(int(np.ceil(until_s / trace.step_s)), first + 1)] = True
+    ops = trace.get("ops")
+    count = sum(mark.count for mark in marks)
+    each = [
+        mark.at_s + at * (mark.until_s - mark.at_s) / mark.count
+        for mark in marks
+        for at in range(mark.count if count <= MOST_COUNTED else 0)
+    ]
+    return Occurrences(
+        kind=kind,
+        count=count,
+        seconds=None if kind in COUNTED else sum(mark.until_s - mark.at_s for mark in marks),
+        every_s=float(np.median([b - a for a, b in pairwise(each)])) if len(each) > 2 else None,
+        # Steps at the edges of a gap are known; what was done in the gap is not.
+        ops_inside=None if kind == GAP else _mean(ops[inside]),
+        ops_outside=_mean(ops[~inside]),
+    )
+
+
+def _known(values: _Array) -> _Array:
+    return values[~np.isnan(values)]
+
+
+def _mean(values: _Array) -> float | None:
+    known = _known(values)
+    return float(known.mean()) if len(known) else None

@@ -1,0 +1,52 @@
+"""A test of failover: how long a server is away when its primary fails, and what of its commits is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
+from openslob.kinds.failover.record import FailoverFolder, FailoverRecord
+from openslob.record.kinds import Labels
+from openslob.report.format import number, seconds
+
+if TYPE_CHECKING:
+    from openslob.report.document import Document
+
+
+class FailoverKind(DocumentKind[FailoverRecord]):
+    """Tests of failover."""
+
+    labels = Labels("test of failover", "failover", "slob failover", so_far="; these are the outages so far", rank=5)
+    folder = FailoverFolder
+    why_not_derived = "the sessions' single operations are not kept"
+
+    def row(self, record: FailoverRecord) -> Row:
+        """Return the main figures."""
+        before = next((each.value("level_before_per_s") for each in record.cycles), None)
+        return {
+            "sessions": record.asked.get("sessions"),
+            "update_pct": 100,
+            "ops_per_s": record.value("follows_per_s") or before,
+            "outages": len(record.cycles),
+            "outage_max_s": record.value("outage_max_s"),
+            "acked_lost": record.value("acked_lost"),
+            "failed_verdicts": failed(record.verdicts),
+        }
+
+    def contents(self, record: FailoverRecord) -> str:
+        """Return how many outages there were, or what the copies keep up with."""
+        if "follow_limit_s" in record.asked:
+            return f"copies follow {number(record.value('follows_per_s'))} commits/s"
+        longest = record.value("outage_max_s")
+        most = "" if longest is None else f", at most {seconds(longest)}"
+        return f"{len(record.cycles)} of {record.asked.get('cycles')} outages{most}"
+
+    def document(self, record: FailoverRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
+        """Return the report."""
+        from openslob.kinds.failover.report import failover_document
+
+        return failover_document(record, folder)
+
+
+KIND = FailoverKind()

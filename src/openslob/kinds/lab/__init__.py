@@ -1,0 +1,76 @@
+"""A lab: what values of settings of the server gain and cost, run beside run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
+from openslob.kinds.lab.record import LabFolder, LabRecord
+from openslob.record.kinds import Labels
+from openslob.workload import Workload
+
+if TYPE_CHECKING:
+    from openslob.analyze.derive import Derived
+    from openslob.report.document import Document
+
+
+class LabKind(DocumentKind[LabRecord]):
+    """Labs."""
+
+    labels = Labels("lab", "lab", "slob lab", so_far="; these are the pairs so far", rank=7)
+    folder = LabFolder
+    has_runs = True
+    has_ratios = True
+
+    def row(self, record: LabRecord) -> Row:
+        """Return the main figures."""
+        sessions = sorted({Workload.model_validate(each.workload).total_sessions for each in record.loads})
+        return {
+            "sessions": sessions or None,
+            "arms": len(record.arms),
+            "settled": sum(result.settled for result in record.results),
+            "failed_verdicts": failed(record.verdicts),
+        }
+
+    def contents(self, record: LabRecord) -> str:
+        """Return how many comparisons are settled."""
+        wanted = sum(1 for _ in record.compared)
+        settled = sum(result.settled for result in record.results)
+        values = "1 value of a setting" if len(record.arms) == 1 else f"{len(record.arms)} values of settings"
+        return f"{values}: {settled} of {wanted} comparisons settled in {_rounds(record.rounds)}"
+
+    def document(self, record: LabRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
+        """Return the report."""
+        from openslob.kinds.lab.report import lab_document
+
+        return lab_document(record, folder)
+
+    def ratios(self, record: LabRecord) -> Sequence[Row]:
+        """Return a row for each comparison and figure."""
+        from openslob.kinds.lab.report import lab_rows
+
+        return lab_rows(record)
+
+    def numbers(self, folder: Path) -> Iterator[Derived]:
+        """Yield the results, and what is noted of each run."""
+        from openslob.analyze.verdict_registry import INVALIDATING
+        from openslob.kinds.again import noted, noted_again, numbers_of, runs_in
+        from openslob.kinds.lab import figures as labs
+
+        record, runs = self.read(folder), runs_in(folder)
+        made = noted_again(record.runs, runs, lambda each, run: labs.figures_of(run, record.load(each.load).rate))
+        again = made and labs.with_results(record.model_copy(update={"runs": made}), INVALIDATING)
+        yield from numbers_of(record, again or None, ("results",))
+        for number, each in enumerate(record.runs):
+            run = runs.get(each.run)
+            figures = labs.figures_of(run, record.load(each.load).rate) if run else {}
+            yield from noted(f"runs.{number}", each.figures, figures)
+
+
+def _rounds(count: int) -> str:
+    return "1 round" if count == 1 else f"{count:,} rounds"
+
+
+KIND = LabKind()

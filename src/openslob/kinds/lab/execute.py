@@ -1,0 +1,289 @@
+"""The execution of a lab, round by round; every run is on disk before the next one begins.
+
+A round makes a block for each setting that is not settled yet, in shuffled order: the server without the setting and
+with each of its values, in shuffled order, too. Each is started again and makes a run under each load. So whatever
+changes slowly meanwhile affects both sides of a pair, and what differs from start to start is part of the interval.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from openslob.analyze.verdict_registry import INVALIDATING
+from openslob.engines.base import Engine
+from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.engines.patience import Patience
+from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
+from openslob.kinds.lab.figures import RATE, figures_of, is_done, with_results
+from openslob.kinds.lab.loads import writes
+from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, side_s
+from openslob.kinds.lab.record import LabArm, LabFolder, LabRecord, LabRun, LeftOut
+from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_servers
+from openslob.kinds.sweep.execute import SweepDisplay
+from openslob.record.model import Holds, RunRecord, Status
+from openslob.report.record_view import reason
+from openslob.run import loading, runner
+from openslob.workload import Workload
+
+# A side whose server or runs failed so often in a row is left out: it would cost time and give no figure.
+_MOST_FAILURES = 2
+# How often a run is made if the host is too busy to give it a rate.
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of the pairs of a setting: a value of it, or the server without (None), with its loads."""
+
+    setting: str
+    arm: LabArm | None
+    loads: tuple[str, ...]
+    base: str
+
+    @property
+    def label(self) -> str:
+        return self.arm.label if self.arm else self.base
+
+    @property
+    def key(self) -> tuple[str, bool]:
+        """What it is left out by if it fails: its loads that write, or those that only read."""
+        return self.label, writes(self.loads)
+
+
+class _Takes:
+    """How long blocks take: as planned at first, then as those of the same setting took in comparison with the plan."""
+
+    def __init__(self) -> None:
+        self._took: dict[str, list[float]] = {}
+
+    def add(self, setting: str, planned_s: float, took_s: float) -> None:
+        """Note that a block took so long."""
+        self._took.setdefault(setting, []).append(took_s / planned_s)
+
+    def of(self, setting: str, planned_s: float) -> float:
+        """Return how many seconds a block of a setting will take."""
+        # The first block of a setting may have made servers: the later ones say more.
+        took = self._took.get(setting, [])[-3:]
+        if took:
+            return planned_s * fmean(took)
+        # Of a setting that was not measured yet the quickest of the others is assumed: it is not to be left out.
+        return planned_s * min((each[-1] for each in self._took.values()), default=1.0)
+
+
+class Execution:
+    """The part of a lab that one process executes: until all is settled, the time is over, or it is stopped."""
+
+    def __init__(
+        self,
+        folder: LabFolder,
+        interrupt: Interrupt,
+        view: SweepDisplay,
+        render: Callable[[RunRecord], str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder, self._interrupt, self._view, self._render, self._clock = folder, interrupt, view, render, clock
+        self._began = clock()
+        self._spent_before = folder.record.spent_s
+        self._failures: dict[tuple[str, bool], int] = {}
+        self._made: set[str] = set()
+        self._make_s = MAKE_S
+        self._takes = _Takes()
+
+    def execute(self) -> None:
+        """Make rounds. SlobError when the servers can't be used, or the record can't be written."""
+        record = self._folder.record
+        # What failed before is tried again.
+        failed = {label for arm in record.arms for label in (arm.label, arm.base_label)}
+        self._save(left_out=tuple(each for each in record.left_out if each.what not in failed))
+        with lab_servers(ServerSpec.from_record(record.server), record.arms, self._view.notify) as servers:
+            while self._round(servers):
+                pass
+        self._end()
+
+    def _end(self) -> None:
+        record = with_results(self._record, INVALIDATING)
+        if self._interrupt.requested:
+            self._save(status=Status.INTERRUPTED)
+        elif record.results:
+            self._save(status=Status.COMPLETE, errors=())
+        else:
+            reasons = [*(each.why for each in record.runs), *(each.why for each in record.left_out)]
+            why = next(filter(None, reasons), "the time was too short")
+            self._save(status=Status.FAILED, errors=(f"no pair of runs was made: {why}",))
+
+    @property
+    def _record(self) -> LabRecord:
+        return self._folder.record
+
+    @property
+    def _left_s(self) -> float:
+        return self._record.limit_s - self._spent_s
+
+    @property
+    def _spent_s(self) -> float:
+        return self._spent_before + self._clock() - self._began
+
+    def _planned_s(self, block: Sequence[_Side]) -> float:
+        return sum(side_s(self._record, side.loads) for side in block)
+
+    def _save(self, **changes: object) -> None:
+        record = self._record.model_copy(update={**changes, "spent_s": self._spent_s})
+        self._folder.save(with_results(record, INVALIDATING))
+
+    def _round(self, servers: LabServers) -> bool:
+        """Make a round; return whether there is to be another one."""
+        number = self._record.rounds + 1
+        settings = list(dict.fromkeys(arm.setting for arm in self._record.arms))
+        random.Random(f"{self._record.seed}/{number}").shuffle(settings)
+        made = False
+        for setting in settings:
+            block = self._block(setting, number)
+            if block and self._fits(block) and not self._interrupt.requested:
+                self._run_block(block, number, servers)
+                made = True
+        return made and not self._interrupt.requested
+
+    def _block(self, setting: str, number: int) -> list[_Side]:
+        """Return the sides that are still to be run for a setting; none once all is known."""
+        record = self._record
+        open_ = [
+            (arm, {load for load in arm.every_load if not is_done(record, arm, load)})
+            for arm in record.arms
+            if arm.setting == setting
+        ]
+        arms, base, order = [arm for arm, _ in open_], open_[0][0].base_label, f"{record.seed}/{number}/{setting}"
+        block: list[_Side] = []
+        for group in groups(arms, set().union(*(loads for _, loads in open_))):
+            own = [(arm, tuple(load for load in group if load in loads)) for arm, loads in open_]
+            sides = [_Side(setting, arm, loads, base) for arm, loads in ((None, group), *own) if loads]
+            sides = [side for side in sides if self._failures.get(side.key, 0) < _MOST_FAILURES]
+            if len(sides) > 1 and any(side.arm is None for side in sides):
+                random.Random(order).shuffle(sides)
+                block += sides
+        return block
+
+    def _fits(self, block: Sequence[_Side]) -> bool:
+        """Return whether a block ends before the time is over, servers removed; the first one is made in any case."""
+        new = {self._name(side) for side in block} - self._made
+        remove_s = REMOVE_S * len(self._made | new)
+        takes_s = self._takes.of(block[0].setting, self._planned_s(block)) + len(new) * self._make_s
+        return not self._record.runs or takes_s + remove_s <= self._left_s
+
+    def _name(self, side: _Side) -> str:
+        servers = LabServers(ServerSpec.from_record(self._record.server), self._record.arms)
+        return servers.spec(side.setting, side.arm, side.loads).name
+
+    def _run_block(self, block: Sequence[_Side], number: int, servers: LabServers) -> None:
+        began, making = self._clock(), any(self._name(side) not in self._made for side in block)
+        for side in block:
+            if self._interrupt.requested:
+                return
+            self._run_side(side, number, servers)
+        if not making:
+            self._takes.add(block[0].setting, self._planned_s(block), self._clock() - began)
+
+    def _run_side(self, side: _Side, number: int, servers: LabServers) -> None:
+        """Start a side's server again and make its runs. A failure is noted, and the lab goes on."""
+        try:
+            began = self._clock()
+            engine, server = servers.start(side.setting, side.arm, side.loads)
+            engine.follow(Patience(self._interrupt, self._view.notify))
+            self._load(engine, server, side)
+            if server.name not in self._made:
+                self._made.add(server.name)
+                self._make_s = self._clock() - began
+            self._note_product(engine)
+            for load in side.loads:
+                if self._interrupt.requested:
+                    break
+                self._measure(engine, side, load, number)
+            servers.stop()
+            self._failures.pop(side.key, None)
+        except SlobError as error:
+            if not self._interrupt.requested:
+                self._note_failure(side, error)
+
+    def _load(self, engine: Engine, server: ManagedServer, side: _Side) -> None:
+        workload = Workload.model_validate(self._record.load(side.loads[0]).workload)
+        with self._view.loading(engine.facts().block_size) as sink:
+            loading.load(engine, server, workload, sink, self._interrupt.stop.is_set, _say_nothing)
+
+    def _note_product(self, engine: Engine) -> None:
+        if not self._record.product:
+            facts = engine.facts()
+            self._save(product=f"{facts.product} {facts.version}")
+
+    def _note_failure(self, side: _Side, error: SlobError) -> None:
+        """Note that a side could not be run. One that fails again and again is left out."""
+        self._view.notify(f"{side.label}: {error.what}")
+        count = self._failures[side.key] = self._failures.get(side.key, 0) + 1
+        if count == _MOST_FAILURES:
+            left_out = (*self._record.left_out, LeftOut(what=side.label, why=str(error)))
+            self._save(left_out=left_out)
+
+    def _measure(self, engine: Engine, side: _Side, load: str, number: int) -> None:
+        """Make a run and save what became of it; one that a busy host spoiled is made again."""
+        for attempt in range(1, _TRIES + 1):
+            made = self._run(engine, side, load, number)
+            if made is None:
+                return
+            again = attempt < _TRIES and self._left_s > 0
+            spoiled = bool(made.figures) and made.figures[RATE] is None and again
+            self._save(runs=(*self._record.runs, made.model_copy(update={"made_again": spoiled})))
+            if not spoiled:
+                return
+
+    def _run(self, engine: Engine, side: _Side, load: str, number: int) -> LabRun | None:
+        """Make a run; None for one that was stopped, which leaves no trace in the record. SlobError if it failed."""
+        record, before = self._record, {path.name for path in self._folder.path.iterdir()}
+        value = side.arm.value if side.arm else None
+        made = LabRun(round=number, setting=side.setting, value=value, load=load)
+        # Both sides of a pair visit the same blocks, and those of another round others.
+        workload = Workload.model_validate({**record.load(load).workload, "seed": record.seed + number - 1})
+        request = runner.RunRequest(
+            workload, f"{side.label}-{load}", self._folder.path, goes_on=number > 1,
+            settings=changes_of(side.arm) if side.arm else (),
+        )  # fmt: skip
+        try:
+            with self._view.running(f"[round {number}] {side.label}, {load}", self._left_s) as show:
+                finished = runner.run(engine, request, self._interrupt, show, self._render)
+        except SlobError as error:
+            if self._interrupt.requested:
+                return None
+            created = (path.name for path in self._folder.path.iterdir() if path.is_dir() and path.name not in before)
+            failed = made.model_copy(update={"run": next(created, None), "why": error.what})
+            self._save(runs=(*record.runs, failed))
+            raise
+        if finished.record.status is not Status.COMPLETE:
+            return None
+        return _done(made, finished, record.load(load).rate, _not_as_asked(side, record.arms, finished.record))
+
+
+def _not_as_asked(side: _Side, arms: Sequence[LabArm], record: RunRecord) -> str:
+    """Return what the server had of a setting if that is the value of another side; empty if it is as it should be."""
+    found = str(record.engine.get("settings", {}).get(side.setting, "")).lower()
+    of_setting = [each for each in arms if each.setting == side.setting]
+    own = side.arm.value if side.arm else of_setting[0].here
+    others = {each.lower() for each in (of_setting[0].here, *(arm.value for arm in of_setting))} - {own.lower()}
+    return f"the server had {side.setting}={found}, not {own}" if found and found in others else ""
+
+
+def _done(made: LabRun, finished: runner.FinishedRun, rate: str, not_as_asked: str) -> LabRun:
+    record = finished.record
+    figures = {} if not_as_asked else figures_of(record, rate)
+    found: Mapping[str, object] = {
+        "run": finished.folder.name,
+        "figures": figures,
+        "why": not_as_asked or ("" if figures[RATE] else reason(record, rate)),
+        "failed_verdicts": tuple(verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS),
+    }
+    return made.model_copy(update=found)
+
+
+def _say_nothing(_line: str) -> None:
+    """Leave out that a server is restarted for its load."""

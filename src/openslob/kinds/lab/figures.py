@@ -1,0 +1,168 @@
+"""What a lab comes to: each setting against the value that the server has, by pairs of runs made in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from openslob.analyze.history import figure_of
+from openslob.analyze.intervals import CONFIDENCE, LEAST_STARTS, Interval, blocked_ratio, narrow_enough
+from openslob.analyze.outcome import counted, fails, holds, holds_or_fails, unknown
+from openslob.kinds.lab.record import LabArm, LabRatio, LabRecord, LabResult, LabRun
+from openslob.record.model import RunRecord, Verdict, value_of
+
+# Figures of a run that are compared. The rate decides when there are enough pairs.
+RATE, PER_CPU, P99 = "rate", "rate_per_db_cpu", "p99_us"
+FIGURES = (RATE, PER_CPU, P99)
+CONTROL, SETTLED, VALID = "control_shows_nothing", "settled", "runs_valid"
+NAMES = (CONTROL, SETTLED, VALID)
+# In so many runs a verdict on what was measured may fail before the lab says so itself.
+_MOST_NAMED = 3
+
+Pair = tuple[LabRun, LabRun]
+
+
+def figures_of(record: RunRecord, rate: str) -> dict[str, float | None]:
+    """Return the rate of a run, its rate per CPU second of the server, and its p99; what is not known is None.
+
+    A host that was too busy for a rate says nothing of the latency either.
+    """
+    per_s, cpu = value_of(record.summary, rate), value_of(record.summary, "db_cpu_per_s")
+    if per_s is None:
+        return dict.fromkeys(FIGURES)
+    return {RATE: per_s, PER_CPU: per_s / cpu if cpu else None, P99: figure_of(record, "op_p99_us")}
+
+
+def with_results(record: LabRecord, validity: Iterable[str]) -> LabRecord:
+    """Return the record with what its runs come to; ``validity`` are the verdicts on which its figures depend."""
+    controls = sum(len(arm.controls) for arm in record.arms)
+    others = sum(len(arm.loads) for arm in record.arms)
+    results = tuple(
+        _result(record, arm, load, controls if load in arm.controls else others)
+        for arm in record.arms
+        for load in arm.every_load
+        if pairs(record.runs, arm, load)
+    )
+    judged = record.model_copy(update={"results": results})
+    return judged.model_copy(update={"verdicts": (_control(judged), _settled(judged), _valid(judged, set(validity)))})
+
+
+def pairs(runs: Sequence[LabRun], arm: LabArm, load: str) -> list[Pair]:
+    """Return the runs of each round in which both sides were run: without the setting, and with it."""
+    ended = [each for each in runs if each.figures and not each.made_again]
+    of_load = [each for each in ended if each.setting == arm.setting and each.load == load]
+    here = {each.round: each for each in of_load if each.value is None}
+    return [(here[each.round], each) for each in of_load if each.value == arm.value and each.round in here]
+
+
+def _result(record: LabRecord, arm: LabArm, load: str, comparisons: int) -> LabResult:
+    every = pairs(record.runs, arm, load)
+    figures = {name: _ratio(every, name, comparisons) for name in FIGURES}
+    return LabResult(
+        setting=arm.setting, value=arm.value, load=load, control=load in arm.controls,
+        settled=narrow_enough(_interval(every, RATE), record.precision_pct), figures=figures,
+    )  # fmt: skip
+
+
+def _interval(every: Sequence[Pair], name: str, confidence: float = CONFIDENCE) -> Interval:
+    known = [(a, b) for here, there in every if (a := here.figures.get(name)) and (b := there.figures.get(name))]
+    return blocked_ratio([([a], [b]) for a, b in known], confidence)
+
+
+def _ratio(every: Sequence[Pair], name: str, comparisons: int) -> LabRatio:
+    """Return the ratio of a figure; ``comparisons`` are those that may err together with it (Bonferroni)."""
+    found = _interval(every, name)
+    if found.value is None or found.low is None:
+        return LabRatio(pairs=found.starts, ratio=found.value, why=_why(every, name))
+    # Percentiles come in steps: of few pairs, chance makes some alike, whose interval then is as good as empty.
+    enough = found.starts >= LEAST_STARTS
+    alike = _interval(every, name, 1 - (1 - CONFIDENCE) / max(1, comparisons)).holds(1.0) if enough else None
+    return LabRatio(
+        pairs=found.starts, ratio=found.value, low=found.low, high=found.high,
+        together=None if alike is None else not alike,
+    )  # fmt: skip
+
+
+def _why(every: Sequence[Pair], name: str) -> str:
+    if any(here.figures.get(name) and there.figures.get(name) for here, there in every):
+        return "one pair does not show how much pairs differ"
+    reasons = [run.why for pair in every for run in pair if not run.figures.get(name) and run.why]
+    return next(iter(reasons), "no pair of runs has it")
+
+
+def is_done(record: LabRecord, arm: LabArm, load: str) -> bool:
+    """Return whether an arm needs no more pairs under a load."""
+    found = record.result(arm, load)
+    return found is not None and found.settled
+
+
+def differing(record: LabRecord) -> tuple[int, int, int]:
+    """Return how many rates were compared, how many differ at 95 % each, and how many with all taken together."""
+    rates = [each.rate for each in record.results if not each.control and each.rate.differs is not None]
+    return len(rates), sum(bool(each.differs) for each in rates), sum(bool(each.together) for each in rates)
+
+
+def _control(record: LabRecord) -> Verdict:
+    controls = [each for each in record.results if each.control]
+    known = [each for each in controls if each.rate.together is not None]
+    if not known:
+        why = "has too few pairs yet" if any(arm.controls for arm in record.arms) else "is not part of this lab"
+        return unknown(CONTROL, f"What must show nothing {why}.")
+    off = [each for each in known if each.rate.together]
+    near = [each for each in known if each.rate.differs and not each.rate.together]
+    if off:
+        first = off[0]
+        return fails(
+            CONTROL,
+            f"{_named(first)} must show nothing under {first.load}, and differs by {_pct(first.rate)}: other "
+            "differences of this lab may be none of their settings either.",
+            differing=len(off),
+        )
+    most = max(each.rate.smaller_than_pct or 0.0 for each in known)
+    by_chance = f", {len(near)} at 95 % alone, as chance does in one of twenty" if near else ""
+    return holds(
+        CONTROL,
+        f"{counted(len(known), 'comparison')} that must show nothing: no difference is seen{by_chance}; any would be "
+        f"smaller than {most:.1f} %.",
+        smaller_than_pct=most,
+    )
+
+
+def _named(result: LabResult) -> str:
+    return f"{result.setting}={result.value}" if result.value else result.setting
+
+
+def _pct(ratio: LabRatio) -> str:
+    return "an unknown amount" if ratio.ratio is None else f"{100 * (ratio.ratio - 1):+.1f} %"
+
+
+def _settled(record: LabRecord) -> Verdict:
+    wanted = [(arm, load.name) for arm, load in record.compared]
+    open_ = [(arm, load) for arm, load in wanted if not is_done(record, arm, load)]
+    enough = f"± {record.precision_pct:g} %"
+    if not wanted:
+        return unknown(SETTLED, "Nothing is compared.")
+    if not open_:
+        return holds(SETTLED, f"The rate of each of {len(wanted)} comparisons is known to {enough}.")
+    known = [result for arm, load in open_ if (result := record.result(arm, load)) and result.rate.half_pct is not None]
+    widest = max(known, key=lambda each: each.rate.half_pct or 0.0, default=None)
+    far = f"; the widest, {_named(widest)} under {widest.load}, to ± {widest.rate.half_pct:.1f} %" if widest else ""
+    return fails(
+        SETTLED,
+        f"The rate of {len(wanted) - len(open_)} of {len(wanted)} comparisons is known to {enough}{far}.",
+        open=len(open_),
+    )
+
+
+def _valid(record: LabRecord, validity: set[str]) -> Verdict:
+    last = [each for each in record.runs if not each.made_again]
+    made = [each for each in last if each.figures]
+    failed = [each for each in last if not each.figures]
+    bad = [(each, name) for each in made for name in each.failed_verdicts if name in validity]
+    if not last:
+        return unknown(VALID, "No run was made yet.")
+    if not bad and not failed:
+        return holds(VALID, f"Each of {counted(len(made), 'run')} measured what it says.")
+    parts = [f"{len(failed)} of {counted(len(last), 'run')} failed, the first: {failed[0].why}"] if failed else []
+    counts = {name: sum(other == name for _, other in bad) for _, name in bad}
+    parts += [f"{name.replace('_', ' ')} fails in {number}" for name, number in list(counts.items())[:_MOST_NAMED]]
+    return holds_or_fails(VALID, False, f"{'; '.join(parts)} of {len(last)} runs.", failed=len(failed))

@@ -1,0 +1,248 @@
+"""The report of a lab: what each setting does under each load, as sentences and as ratios with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from openslob.analyze.outcome import counted
+from openslob.kinds.lab.figures import P99, PER_CPU, RATE, differing
+from openslob.kinds.lab.record import LAB_FILE, LabArm, LabLoad, LabRatio, LabRecord
+from openslob.report.document import (
+    Answer,
+    Document,
+    ItemList,
+    MadePictures,
+    Paragraph,
+    Section,
+    TextTable,
+    Verdicts,
+    named_paragraphs,
+    notes,
+    title_of,
+)
+from openslob.report.format import MISSING, number
+from openslob.report.record_view import why_incomplete
+from openslob.units import format_bytes, format_duration
+from openslob.workload import Workload
+
+# From this ratio on, and below its inverse, "3.2 times" says more than "+220 %".
+# Ratios below this are shown with three decimals.
+_FINE = 2.0
+_TIMES = 2.0
+
+
+def lab_document(record: LabRecord, folder: Path | None = None) -> Document:
+    """Return the report; if ``folder`` is given, its last lines name the record's files and what draws them."""
+    why = record.errors[0] if record.errors else why_incomplete(record.status)
+    return Document(
+        title_of(
+            record, "lab", f"what settings cost on {record.product or record.target}",
+            why=f"{why}; slob lab --resume {record.id} goes on",
+        ),
+        (
+            Section("", (Paragraph(_what_it_is(record), plain=True),)),
+            Answer(lab_answers(record)),
+            Section("What each setting does", tuple(_findings(record)), short=True),
+            _ratios(record, "Ratio to the value here, with 95 % interval", control=False),
+            _ratios(record, "What must show nothing, with 95 % interval", control=True),
+            _together(record),
+            Verdicts(record.verdicts),
+            _left_out(record),
+            _loads(record),
+            notes(record.notes),
+        ),
+        (f"record: {folder / LAB_FILE}", f"slob report {record.id} draws it") if folder else (),
+        lambda: _pictures(record),
+    )  # fmt: skip
+
+
+def _pictures(record: LabRecord) -> MadePictures:
+    from openslob.kinds.lab.pictures import lab_pictures  # noqa: PLC0415 - takes a second to import
+
+    return lab_pictures(record), ""
+
+
+def lab_plan(record: LabRecord, round_s: float) -> tuple[Section, ...]:
+    """Return what a lab would compare; a round of all takes about ``round_s`` seconds."""
+    head = ("setting", "value here", "takes", "loads", "must show nothing")
+    rows = [
+        (arm.label, arm.here, arm.effect, ", ".join(arm.loads) or MISSING, ", ".join(arm.controls) or MISSING)
+        for arm in record.arms
+    ]
+    rounds = max(1, int(record.limit_s // round_s))
+    how_long = (
+        f"A round of all takes about {format_duration(round_s)}: about {counted(rounds, 'round')} in "
+        f"{format_duration(record.limit_s)}. A rate is settled when six pairs or more know it to "
+        f"± {record.precision_pct:g} %; the time then goes to the others."
+    )
+    return (
+        Section("", (TextTable(head, rows, texts=frozenset(range(len(head)))),)),
+        Section("", (Paragraph(how_long, plain=True),)),
+        _left_out(record),
+        _loads(record),
+    )
+
+
+def lab_answers(record: LabRecord) -> tuple[str, ...]:
+    """Return the result in sentences, one for each value of a setting."""
+    return (lab_headline(record), *(f"{arm.label}{_here(arm)}: {_sentence(record, arm)}." for arm in record.arms))
+
+
+def lab_headline(record: LabRecord) -> str:
+    """Return which values change a rate beyond doubt."""
+    if not record.results:
+        return "No pair of runs was made yet."
+    if not any(each.rate.together is not None for each in record.results):
+        return "There are too few pairs yet to say what a setting does."
+    changing = {arm.label: changes for arm in record.arms if (changes := list(_beyond_doubt(record, arm)))}
+    values = sum(1 for arm in record.arms if arm.loads)
+    if not changing:
+        return f"None of {counted(values, 'value')} changes a rate beyond doubt."
+    listed = "; ".join(f"{label} ({', '.join(changes)})" for label, changes in changing.items())
+    return f"What changes a rate beyond doubt: {listed}."
+
+
+def _beyond_doubt(record: LabRecord, arm: LabArm) -> Iterator[str]:
+    """Yield by how much a value changes the rate of each load, where it does so beyond doubt."""
+    for load in arm.loads:
+        result = record.result(arm, load)
+        if result and result.rate.together and result.rate.ratio is not None:
+            ratio = result.rate.ratio
+            yield f"{load} {_by(ratio) if 1 / _TIMES < ratio < _TIMES else f'× {ratio_number(ratio)}'}"
+
+
+def lab_rows(record: LabRecord) -> list[dict[str, str | int | float | bool | None]]:
+    """Return a row for each value of a setting, load and figure: the ratio to the value here, with its interval."""
+    here = {(arm.setting, arm.value): arm.here for arm in record.arms}
+    return [
+        {
+            "lab": record.id, "setting": each.setting, "value": each.value, "here": here[each.setting, each.value],
+            "load": each.load, "control": each.control, "figure": name, "pairs": ratio.pairs, "ratio": ratio.ratio,
+            "low": ratio.low, "high": ratio.high, "differs": ratio.differs, "differs_together": ratio.together,
+            "settled": each.settled, "why": ratio.why or None,
+        }
+        for each in record.results
+        for name, ratio in each.figures.items()
+    ]  # fmt: skip
+
+
+def _what_it_is(record: LabRecord) -> str:
+    made = sum(1 for each in record.runs if each.figures)
+    cache = format_bytes(int(record.server["cache_bytes"]))
+    return (
+        f"What settings cost on {record.product or record.target}, with a cache of {cache}: each value against the "
+        f"value that the server has, {counted(made, 'run')} in {counted(record.rounds, 'round')}, "
+        f"{format_duration(record.spent_s)}."
+    )
+
+
+def _here(arm: LabArm) -> str:
+    return f" (here: {arm.here})" if arm.here else ""
+
+
+def _findings(record: LabRecord) -> Iterator[Paragraph | ItemList]:
+    for arm in record.arms:
+        yield Paragraph(f"{arm.label}{_here(arm)}")
+        yield ItemList(tuple(_under(record, arm, record.load(load)) for load in arm.every_load))
+
+
+def _sentence(record: LabRecord, arm: LabArm) -> str:
+    return "; ".join(_under(record, arm, record.load(load)) for load in arm.every_load)
+
+
+def _under(record: LabRecord, arm: LabArm, load: LabLoad) -> str:
+    """Return what an arm does under a load: in its rate, and in what else differs beyond doubt."""
+    result = record.result(arm, load.name)
+    control = ", which must show nothing" if load.name in arm.controls else ""
+    if result is None:
+        return f"{load.name}{control}: no pair of runs"
+    rate = result.rate
+    parts = [_change(rate, load.unit)]
+    parts += [_change(result.figures[PER_CPU], f"{load.unit.removesuffix('/s')} per DB CPU second")] * _beyond(
+        result.figures.get(PER_CPU)
+    )
+    parts += [_change(result.figures[P99], "p99")] * _beyond(result.figures.get(P99))
+    if not result.settled and rate.half_pct is not None:
+        parts.append(f"known only to ± {rate.half_pct:.1f} %, from {counted(rate.pairs, 'pair')}")
+    return f"{load.name}{control}: {', '.join(parts)}"
+
+
+def _beyond(ratio: LabRatio | None) -> bool:
+    return bool(ratio and ratio.together)
+
+
+def _change(ratio: LabRatio, of_what: str) -> str:
+    if ratio.ratio is None:
+        return f"{of_what} not known: {ratio.why}"
+    if ratio.low is None or ratio.high is None:
+        return f"{_by(ratio.ratio)} {of_what} in {counted(ratio.pairs, 'pair')}, and {ratio.why}"
+    if not ratio.differs:
+        return f"no difference seen in {of_what} (any is smaller than {ratio.smaller_than_pct or 0.0:.1f} %)"
+    chance = "" if ratio.together else ", may be chance"
+    if not 1 / _TIMES < ratio.ratio < _TIMES:
+        times, low, high = map(ratio_number, (ratio.ratio, ratio.low, ratio.high))
+        return f"{times} times the {of_what} ({low} to {high}{chance})"
+    return f"{_by(ratio.ratio)} {of_what} ({_by(ratio.low)} to {_by(ratio.high)}{chance})"
+
+
+def _by(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def _ratios(record: LabRecord, title: str, *, control: bool) -> Section:
+    head = ("setting", "load", "rate", "per DB CPU s", "p99", "pairs")
+    rows = list(_rows(record, control))
+    return Section(title, (TextTable(head, rows, keys=2, texts=frozenset({0, 1})),) if rows else ())
+
+
+def _rows(record: LabRecord, control: bool) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of what is compared, or of what must show nothing."""
+    for arm in record.arms:
+        for load in arm.controls if control else arm.loads:
+            result = record.result(arm, load)
+            if result is not None:
+                ratios = [ratio_text(result.figures.get(name)) for name in (RATE, PER_CPU, P99)]
+                yield arm.label, load, *ratios, str(result.rate.pairs)
+
+
+def _together(record: LabRecord) -> Section:
+    """Return what chance does to so many comparisons."""
+    compared, apart, together = differing(record)
+    text = (
+        f"These are {counted(compared, 'comparison')} of rates, without those that must show nothing. At 95 % each, "
+        f"about {number(round(0.05 * compared, 1))} would differ by chance alone if no setting did anything; {apart} "
+        f"do, and {together} also with all comparisons taken together (Bonferroni), marked by a star."
+    )
+    return Section("", (Paragraph(text, plain=True),) if compared else ())
+
+
+def _left_out(record: LabRecord) -> Section:
+    return Section("Not compared", named_paragraphs((each.what, each.why) for each in record.left_out))
+
+
+def _loads(record: LabRecord) -> Section:
+    return Section("Loads", named_paragraphs((load.name, _about(load)) for load in record.loads))
+
+
+def _about(load: LabLoad) -> str:
+    workload = Workload.model_validate(load.workload)
+    return (
+        f"{load.about}, {counted(workload.total_sessions, 'session')}, {workload.run_time:g} s after a warm-up of "
+        f"{workload.warmup:g} s"
+    )
+
+
+def ratio_text(ratio: LabRatio | None) -> str:
+    """Return a ratio with its interval; a star marks one that differs with all comparisons taken together."""
+    if ratio is None or ratio.ratio is None:
+        return MISSING
+    if ratio.low is None or ratio.high is None:
+        return ratio_number(ratio.ratio)
+    interval = f"{ratio_number(ratio.low)}–{ratio_number(ratio.high)}"
+    return f"{ratio_number(ratio.ratio)} ({interval}){'*' if ratio.together else ' '}"
+
+
+def ratio_number(ratio: float) -> str:
+    """Return a ratio as text; an interval of ± 3 % needs three decimals."""
+    return f"{ratio:.3f}" if ratio < _FINE else number(ratio)

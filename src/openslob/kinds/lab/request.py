@@ -1,0 +1,77 @@
+"""What a lab asks for, from the command line or from Python, as the record that it begins with."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from openslob import rehearsal
+from openslob._version import __version__
+from openslob.engines import registry
+from openslob.engines.managed.base import ServerSpec
+from openslob.engines.settings import KnownSettings
+from openslob.errors import UsageError
+from openslob.host.environment import environment
+from openslob.kinds.lab.loads import DEFAULT_CACHE, NAMES, LoadSize, lab_load, require_known
+from openslob.kinds.lab.plan import arms_of, missing_ready, questions, with_nothing_changed
+from openslob.kinds.lab.record import LabRecord
+from openslob.kinds.lab.servers import template
+from openslob.record.store import record_id
+from openslob.units import Price, iso
+
+DEFAULT_FOR_S = 1800.0
+DEFAULT_SESSIONS = 8
+# Storage drifts within seconds: more pairs of short runs say more than few long ones. Below 3 s counters of the host
+# span too much more time than the load.
+DEFAULT_RUN_S, WARMUP_S = 3.0, 0.5
+PRECISION_PCT = 3.0
+
+
+@dataclass(frozen=True)
+class LabRequest:
+    """A lab: settings as ``NAME=V1,V2`` or ``NAME``, ready ones, and how they are compared.
+
+    Without settings and ready ones, all ready ones are. ``loads`` are those of every setting instead of its own.
+    """
+
+    name: str
+    settings: tuple[str, ...] = ()
+    ready: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()
+    limit_s: float = DEFAULT_FOR_S
+    precision_pct: float = PRECISION_PCT
+    cache_bytes: int = DEFAULT_CACHE
+    sessions: int = DEFAULT_SESSIONS
+    run_s: float = DEFAULT_RUN_S
+    seed: int = 1
+    price: Price | None = None
+
+    def record(self, target: str) -> LabRecord:
+        """Return the record of a lab that begins, after asking servers like the target what they take.
+
+        Nothing is changed on the target. UsageError if there is nothing to compare.
+        """
+        require_known(self.loads)
+        spec = template(target, self.cache_bytes)
+        asked = questions(spec.engine, self.settings, self.ready, self.loads)
+        with _known_settings(spec) as known:
+            found = arms_of(asked, spec, known)
+        left_out = (*found.left_out, *missing_ready(spec.engine, self.ready))
+        if not found.arms:
+            why = "; ".join(f"{each.what}: {each.why}" for each in left_out) or "no setting is given"
+            raise UsageError(f"there is nothing to compare: {why}", "name a setting, such as NAME=VALUE")
+        arms = tuple(with_nothing_changed(found.arms))
+        used = [name for name in NAMES if any(name in arm.every_load for arm in arms)]
+        size = LoadSize(self.cache_bytes, self.sessions, self.run_s, WARMUP_S)
+        started_at = iso(time.time_ns())
+        return LabRecord(
+            id=record_id(self.name, started_at), name=self.name, started_at=started_at, openslob_version=__version__,
+            target=target, server=spec.to_record(), environment=environment(None),
+            loads=tuple(lab_load(name, size, self.price) for name in used), arms=arms, left_out=left_out,
+            seed=self.seed, precision_pct=self.precision_pct, limit_s=self.limit_s, notes=rehearsal.notices(),
+        )  # fmt: skip
+
+
+def _known_settings(spec: ServerSpec) -> AbstractContextManager[KnownSettings]:
+    return registry.managed(spec).known_settings()

@@ -1,0 +1,63 @@
+"""A repeated run: the same run at fixed times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed, load_row
+from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord
+from openslob.record.kinds import Labels
+from openslob.units import format_duration
+
+if TYPE_CHECKING:
+    from openslob.analyze.derive import Derived
+    from openslob.report.document import Document
+
+
+class RepeatedKind(DocumentKind[RepeatedRecord]):
+    """Repeated runs."""
+
+    labels = Labels("repeated run", "repeated", "slob watch --every", so_far="; these are the runs so far", rank=4)
+    folder = RepeatedFolder
+    has_runs = True
+
+    def row(self, record: RepeatedRecord) -> Row:
+        """Return the main figures."""
+        return {
+            **load_row(record.workload),
+            "ops_per_s": record.value("ops_per_s"),
+            "p99_us": record.value("p99_us"),
+            "times": dict(Counter(each.state.value for each in record.times)),
+            "failed_verdicts": failed(record.verdicts),
+        }
+
+    def contents(self, record: RepeatedRecord) -> str:
+        """Return what became of the times."""
+        counts = Counter(each.state.value for each in record.times)
+        states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no run yet"
+        return f"every {format_duration(record.every_s)}: {states}"
+
+    def document(self, record: RepeatedRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
+        """Return the report."""
+        from openslob.kinds.repeated.report import repeated_document
+
+        return repeated_document(record, folder)
+
+    def numbers(self, folder: Path) -> Iterator[Derived]:
+        """Yield the spread, the change points, and what is noted of each run."""
+        from openslob.kinds.again import noted, noted_again, numbers_of, runs_in
+        from openslob.kinds.repeated import figures as repeats
+
+        record, runs = self.read(folder), runs_in(folder)
+        times = noted_again(record.times, runs, lambda _, run: repeats.figures_of(run))
+        again = times and repeats.with_findings(record.model_copy(update={"times": times}))
+        yield from numbers_of(record, again or None, ("summary", "changes"))
+        for each in record.times:
+            run = runs.get(each.run)
+            yield from noted(f"times.{each.number}", each.figures, repeats.figures_of(run) if run else {})
+
+
+KIND = RepeatedKind()

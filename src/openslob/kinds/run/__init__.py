@@ -1,0 +1,84 @@
+"""A run of slob's own load, or the observation of another one: both have the same document."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from openslob.kinds.contract import AS_IT_IS, Kind, Row, Wanted, failed
+from openslob.record import store
+from openslob.record.finding import Found
+from openslob.record.kinds import Labels
+from openslob.record.model import RunRecord, Status
+from openslob.record.store import RECORD_FILE, SLICES, RecordEntry
+from openslob.report.record_view import p99_us, value
+
+if TYPE_CHECKING:
+    from openslob.live.follow import FollowedRun
+    from openslob.report.document import Document
+
+
+class RunKind(Kind[RunRecord]):
+    """Runs and observations. A run that lost its record still has its raw files."""
+
+    labels = Labels("run", "run", "slob run", so_far="; its record is written at its end", rank=0)
+    files: ClassVar = (RECORD_FILE, SLICES)
+    says_nothing_before_the_end = True
+    has_own_page = False
+
+    def called(self, record: RunRecord) -> str:
+        """Return whether it is a run or an observation."""
+        return record.kind
+
+    def read(self, path: Path) -> RunRecord:
+        """Return the record of a run."""
+        return store.load(path)
+
+    def find(
+        self, results: Path, names: Collection[str] | None = None, parts: bool = True
+    ) -> list[RecordEntry[RunRecord]]:
+        """Return all runs in a folder, the oldest first, and the runs of other records with ``parts``."""
+        return store.find(results, names, parts)
+
+    def read_as(self, path: Path, wanted: Wanted) -> RunRecord:
+        """Return the record, at another price if one is given."""
+        from openslob.metrics import priced
+        from openslob.metrics.cost import price_in
+
+        record = store.load(path)
+        return priced(record, price_in(wanted.price)) if wanted.price else record
+
+    def row(self, record: RunRecord) -> Row:
+        """Return the main figures."""
+        return {
+            "sessions": value(record, "sessions") or record.spec.get("sessions"),
+            "update_pct": record.spec.get("update_pct"),
+            "ops_per_s": value(record, "ops_per_s"),
+            "pio_read_per_s": value(record, "pio_read_per_s"),
+            "p99_us": p99_us(record),
+            "failed_verdicts": failed(record.verdicts),
+        }
+
+    def documents(self, found: Found) -> list[tuple[str, Path]]:
+        """Return the file of a complete run."""
+        return [(run.id, found.folder / RECORD_FILE) for run in self.runs_of(found) if run.status is Status.COMPLETE]
+
+    def runs_of(self, found: Found) -> list[RunRecord]:
+        """Return the run."""
+        return [self.read(found.path)]
+
+    def follow(self, folder: Path) -> FollowedRun:
+        """Return the follower of the run."""
+        from openslob.live.follow import FollowedRun
+
+        return FollowedRun(folder)
+
+    def document(self, record: RunRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
+        """Return the report."""
+        from openslob.report.text import run_document
+
+        return run_document(record, folder)
+
+
+KIND = RunKind()

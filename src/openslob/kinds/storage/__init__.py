@@ -1,0 +1,54 @@
+"""A raw measurement: what storage gives without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
+from openslob.record.kinds import Labels
+from openslob.record.storage import CEILING, StorageFolder, StorageRecord
+
+if TYPE_CHECKING:
+    from openslob.report.document import Document
+    from openslob.report.html.page import Page
+
+
+class StorageKind(DocumentKind[StorageRecord]):
+    """Raw measurements."""
+
+    labels = Labels("raw measurement", "raw", "slob raw calibrate", so_far="; these are the steps so far", rank=2)
+    folder = StorageFolder
+    says_nothing_before_the_end = True
+    pages_show_several = True
+    is_ceiling = True
+    why_not_derived = "fio's own numbers are all that there is of a raw measurement"
+
+    def is_by_the_way(self, record: StorageRecord) -> bool:
+        """Return whether a run or a sweep made it for itself: the ceiling that it measured first."""
+        return record.tool == CEILING
+
+    def row(self, record: StorageRecord) -> Row:
+        """Return the main figures."""
+        return {
+            "tool": record.tool,
+            "pio_read_per_s": record.value("max_iops"),
+            "p99_us": record.value("max_iops_p99_us"),
+            "failed_verdicts": failed(record.verdicts),
+        }
+
+    def document(self, record: StorageRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
+        """Return the report."""
+        from openslob.kinds.storage.report import storage_document
+
+        return storage_document(record, folder)
+
+    def page_of_several(self, records: Sequence[StorageRecord]) -> Page:
+        """Return the page with all of them."""
+        from openslob.kinds.storage.page import storage_set_page
+
+        return storage_set_page(records)
+
+
+KIND = StorageKind()

@@ -1,0 +1,276 @@
+"""Calibration of storage: highest IOPS within a latency limit, highest MB/s, latency, and CPU per request.
+
+`search` finds the number of requests in flight for each. Then everything is measured again several times in alternating
+order, and the medians are the results. The record contains every step with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from statistics import median
+
+from openslob.analyze.outcome import holds_or_fails, unknown
+from openslob.kinds.storage.job import IoEngine, Job
+from openslob.kinds.storage.results import Coverage, JobResult, coverage
+from openslob.kinds.storage.search import DepthProbe, SearchLimits, SearchResult, decide
+from openslob.kinds.storage.session import StepRunner
+from openslob.kinds.storage.testfile import TestFile
+from openslob.metrics import storage_figure
+from openslob.record.model import Figure, Status, Verdict
+from openslob.record.storage import StorageRecord, StorageStep
+from openslob.units import MIB, format_bytes
+
+# The default latency limit of the I/O calibration that a database server has built in.
+DEFAULT_LIMIT_US = 20_000.0
+LARGE_BLOCK = MIB
+# More requests in flight than this only wait in the kernel's queues.
+MOST_IN_FLIGHT = 1024
+# More processes than this are scheduled rather than run.
+MOST_PROCESSES = 256
+MOST_LARGE = 64
+# Repeats that differ by more are not repeatable.
+MAX_SPREAD_PCT = 3.0
+# Direct reads have no read-ahead: the device should read as many bytes as fio.
+MIN_DEVICE_SHARE = 0.95
+# Enough to cover a share of the blocks of any file; fio's log stays small.
+_MOST_LOGGED = 50_000
+RAMP_SHARE = 0.25
+
+IOPS, THROUGHPUT, LATENCY, VERIFIED = "max IOPS", "max MB/s", "latency", "max IOPS, contents verified"
+
+
+@dataclass(frozen=True)
+class CalibrationPlan:
+    """Parameters of a calibration.
+
+    ``processes`` is the number of CPUs that fio may use. ``limit_us`` limits the statistic ``at`` of the latency of
+    small reads.
+    """
+
+    engine: IoEngine
+    block_size: int
+    seconds: float
+    processes: int
+    runs: int = 3
+    limit_us: float | None = DEFAULT_LIMIT_US
+    at: str = "p99"
+    direct: bool = True
+    verify: bool = False
+    cpus: str | None = None
+
+
+@dataclass
+class _Repeats:
+    """The repeated measurements by name, in the order of measurement."""
+
+    steps: dict[str, list[StorageStep]] = field(default_factory=dict)
+
+    def add(self, name: str, step: StorageStep) -> None:
+        self.steps.setdefault(name, []).append(step)
+
+    def median(self, name: str, figure: str) -> float | None:
+        values = [value for step in self.steps.get(name, ()) if (value := step.value(figure)) is not None]
+        return median(values) if values else None
+
+    def spread_pct(self, name: str, figure: str) -> float | None:
+        """Return the range in % of the median."""
+        values = [value for step in self.steps.get(name, ()) if (value := step.value(figure)) is not None]
+        return 100 * (max(values) - min(values)) / median(values) if len(values) > 1 else None
+
+
+def calibrate(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) -> StorageRecord:
+    """Calibrate ``file`` and finish the record of ``step_runner``; if an error is raised, the caller finishes it."""
+    small = _search(step_runner, plan, job_maker(file, plan, plan.block_size), _small_limits(plan), IOPS)
+    large = _search(step_runner, plan, job_maker(file, plan, LARGE_BLOCK), _large_limits(plan), THROUGHPUT)
+    jobs = _result_jobs(file, plan, small, large)
+    repeats = _Repeats()
+    for number in range(plan.runs):
+        names = list(jobs) if number % 2 == 0 else list(reversed(jobs))
+        for name in names:
+            purpose = f"measured again, run {number + 1} of {plan.runs}"
+            repeats.add(name, step_runner.run(_reseeded(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
+    found = _measure_coverage(step_runner, file, jobs[IOPS if IOPS in jobs else LATENCY])
+    return step_runner.folder.finish(
+        Status.COMPLETE,
+        summary=summary(repeats, small.best, large.best),
+        verdicts=(
+            repeatable(repeats),
+            limit_kept(repeats, plan),
+            reached_device(repeats, plan.direct),
+            covers_file(found),
+        ),
+        notes=(*step_runner.folder.record.notes, f"{IOPS}: {small.why}", f"{THROUGHPUT}: {large.why}"),
+    )
+
+
+def _small_limits(plan: CalibrationPlan) -> SearchLimits:
+    most = MOST_PROCESSES if plan.engine is IoEngine.PSYNC else MOST_IN_FLIGHT
+    return SearchLimits(most, plan.limit_us, plan.at, _multiple(plan))
+
+
+def _large_limits(plan: CalibrationPlan) -> SearchLimits:
+    return SearchLimits(MOST_LARGE, multiple_of=_multiple(plan))
+
+
+def _multiple(plan: CalibrationPlan) -> int:
+    return 1 if plan.engine is IoEngine.PSYNC else _power_of_two(plan.processes)
+
+
+def _power_of_two(count: int) -> int:
+    return 1 << (count.bit_length() - 1)
+
+
+def job_maker(file: TestFile, plan: CalibrationPlan, block_size: int) -> Callable[[int], Job]:
+    """Return a function from a number of requests in flight to the job that keeps them, spread over fio's CPUs."""
+
+    def job(in_flight: int) -> Job:
+        copies = in_flight if plan.engine is IoEngine.PSYNC else min(in_flight, _power_of_two(plan.processes))
+        while in_flight % copies:
+            copies //= 2
+        return Job(
+            files=(file.path,),
+            size=file.size // block_size * block_size,
+            block_size=block_size,
+            engine=plan.engine,
+            seconds=plan.seconds,
+            ramp_s=plan.seconds * RAMP_SHARE,
+            depth=in_flight // copies,
+            copies=copies,
+            direct=plan.direct,
+            cpus=plan.cpus,
+        )
+
+    return job
+
+
+def _reseeded(step_runner: StepRunner, job: Job) -> Job:
+    """Return the job with a new seed, so that it reads in an order that no earlier step had."""
+    return replace(job, seed=len(step_runner.folder.record.steps) + 1)
+
+
+def _title(name: str, job: Job) -> str:
+    size = format_bytes(job.block_size)
+    return f"{name}: random {size} reads, {job.in_flight} in flight"
+
+
+def _search(
+    step_runner: StepRunner, plan: CalibrationPlan, job_of: Callable[[int], Job], limits: SearchLimits, name: str
+) -> SearchResult:
+    probes: list[DepthProbe] = []
+    while not isinstance(decision := decide(probes, limits), SearchResult):
+        job = _reseeded(step_runner, job_of(decision.in_flight))
+        result, _ = step_runner.run(job, _title(f"search {name}", job), decision.why)
+        probes.append(DepthProbe(decision.in_flight, result.iops, limited_latency(result, plan.at)))
+    step_runner.notify(f"{name}: {decision.why}")
+    return decision
+
+
+def limited_latency(result: JobResult, at: str) -> float:
+    """Return the latency in µs that the limit applies to, ``mean`` or ``p99``."""
+    latency = result.latency
+    value = latency.mean_us() if at == "mean" else latency.quantile_us(0.99)
+    assert value is not None  # `parse` refuses jobs without requests
+    return value
+
+
+def _result_jobs(file: TestFile, plan: CalibrationPlan, small: SearchResult, large: SearchResult) -> dict[str, Job]:
+    small_job = job_maker(file, plan, plan.block_size)
+    jobs = {LATENCY: small_job(1)}
+    if small.best:
+        jobs[IOPS] = small_job(small.best.in_flight)
+        if plan.verify:
+            # A verifying job may end after one pass, which may be shorter than a ramp.
+            jobs[VERIFIED] = replace(jobs[IOPS], verify=True, ramp_s=0.0)
+    if large.best:
+        jobs[THROUGHPUT] = job_maker(file, plan, LARGE_BLOCK)(large.best.in_flight)
+    return jobs
+
+
+def _measure_coverage(step_runner: StepRunner, file: TestFile, job: Job) -> Coverage:
+    blocks = job.size // job.block_size
+    each = max(min(_MOST_LOGGED, blocks) // job.copies, 1)
+    step_runner.notify(f"coverage: logging {each * job.copies:,} requests")
+    logged = step_runner.fio.offsets(job, each)
+    offsets = [offset for of_file in logged.values() for offset in of_file]
+    return coverage(offsets, job.block_size, file.size, job.copies)
+
+
+def summary(repeats: _Repeats, small: DepthProbe | None, large: DepthProbe | None) -> Mapping[str, Figure]:
+    """Return the medians of the repeats. The rate is unknown if every number in flight exceeded the limit."""
+    over = "even one request at a time exceeds the latency limit"
+    none = "not measured"
+    figures = {
+        "max_iops": (repeats.median(IOPS, "iops"), over),
+        "max_iops_mean_us": (repeats.median(IOPS, "mean_us"), over),
+        "max_iops_p99_us": (repeats.median(IOPS, "p99_us"), over),
+        "max_mb_per_s": (repeats.median(THROUGHPUT, "mb_per_s"), none),
+        "latency_mean_us": (repeats.median(LATENCY, "mean_us"), none),
+        "latency_p99_us": (repeats.median(LATENCY, "p99_us"), none),
+        "cpu_us_per_io": (repeats.median(IOPS, "cpu_us_per_io"), over),
+        "host_cpu_us_per_io": (repeats.median(IOPS, "host_cpu_us_per_io"), over),
+        "max_iops_in_flight": (small.in_flight if small else None, over),
+        "max_mb_in_flight": (large.in_flight if large else None, none),
+    }
+    if VERIFIED in repeats.steps:
+        figures["verified_iops"] = (repeats.median(VERIFIED, "iops"), over)
+        figures["verified_cpu_us_per_io"] = (repeats.median(VERIFIED, "cpu_us_per_io"), over)
+    return {name: storage_figure(name, value, why) for name, (value, why) in figures.items()}
+
+
+_REPEATED = {IOPS: "iops", THROUGHPUT: "mb_per_s", LATENCY: "mean_us"}
+
+
+def repeatable(repeats: _Repeats) -> Verdict:
+    """Return whether the repeats agree; if not, the storage is noisy and a single run is not reliable."""
+    spreads = {
+        name: spread for name, figure in _REPEATED.items() if (spread := repeats.spread_pct(name, figure)) is not None
+    }
+    if not spreads:
+        return unknown("repeatable", "Can't be determined: everything was measured only once.")
+    ranges = ", ".join(f"{name} {spread:.1f} %" for name, spread in spreads.items())
+    count = max(len(steps) for steps in repeats.steps.values())
+    agree = max(spreads.values()) <= MAX_SPREAD_PCT
+    adjective = "repeatable" if agree else "noisy"
+    why = f"The storage is {adjective}: the range of {count} runs is {ranges} (allowed: {MAX_SPREAD_PCT:g} %)."
+    return holds_or_fails(
+        "repeatable", agree, why, **{f"{_REPEATED[name]}_spread_pct": value for name, value in spreads.items()}
+    )
+
+
+def limit_kept(repeats: _Repeats, plan: CalibrationPlan) -> Verdict:
+    """Return whether the latency at the reported rate, measured again after the search, is within the limit."""
+    name = "limit_kept"
+    if plan.limit_us is None:
+        return unknown(name, "There was no limit.")
+    which = IOPS if IOPS in repeats.steps else LATENCY
+    latency = repeats.median(which, f"{plan.at}_us")
+    if latency is None:
+        return unknown(name, "Can't be determined: nothing was measured again.")
+    why = f"{which}: {plan.at} {latency:,.0f} µs, of {plan.limit_us:,.0f} µs allowed."
+    return holds_or_fails(name, latency <= plan.limit_us, why, latency_us=latency, limit_us=plan.limit_us)
+
+
+def reached_device(repeats: _Repeats, direct: bool) -> Verdict:
+    """Return whether the device counted as many bytes read as fio did."""
+    name = "reached_device"
+    which = IOPS if IOPS in repeats.steps else LATENCY
+    asked, read = repeats.median(which, "mb_per_s"), repeats.median(which, "device_mb_per_s")
+    if asked is None or read is None:
+        steps = [step for repeated in repeats.steps.values() for step in repeated]
+        why = next((f.why for s in steps if (f := s.figures.get("device_mb_per_s")) and f.why), "nothing was measured")
+        return unknown(name, f"Can't be determined: {why}.")
+    share = read / asked
+    how = "direct" if direct else "buffered"
+    why = f"The device read {100 * share:.0f} % of the bytes that these {how} reads requested."
+    return holds_or_fails(name, share >= MIN_DEVICE_SHARE, why, device_pct=100 * share)
+
+
+def covers_file(found: Coverage) -> Verdict:
+    """Return whether random reads visited as many distinct blocks as uniformly distributed reads would."""
+    why = (
+        f"{found.requests:,} logged requests visited {found.distinct:,} of {found.blocks:,} blocks; "
+        f"uniformly distributed requests visit {found.expected:,.0f}."
+    )
+    figures = {**{name: float(value) for name, value in asdict(found).items()}, "share_pct": 100 * found.share}
+    return holds_or_fails("coverage", found.holds, why, **figures)

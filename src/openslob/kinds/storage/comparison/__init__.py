@@ -1,0 +1,1 @@
+"""Databases compared with their storage alone."""

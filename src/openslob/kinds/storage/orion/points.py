@@ -1,0 +1,229 @@
+"""Results of the points of a test: fio's figures, the block devices' byte counts, and coverage checks.
+
+fio can't know whether a read reached a device or was answered from the page cache; the devices' counters can.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from openslob.histogram import Histogram
+from openslob.host.device import BlockDevice, device_folder, device_under
+from openslob.host.model import FigureUnknownError
+from openslob.kinds.storage.fio import Fio
+from openslob.kinds.storage.job import Job
+from openslob.kinds.storage.orion.jobs import LARGE, SMALL, OrionSetup, jobs_of
+from openslob.kinds.storage.orion.options import LargeType, LoadMatrix, LoadPoint
+from openslob.kinds.storage.results import Coverage, JobResult, Transfers, coverage
+from openslob.kinds.storage.testfile import TestFile
+
+
+@dataclass(frozen=True)
+class DeviceBytes:
+    """Bytes that the block devices under the LUNs completed while a point ran; None with the reason in ``why``."""
+
+    read: float | None
+    written: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class PointResult:
+    """Result of one point.
+
+    ``small`` and ``large`` are None if the point has no such load. ``large`` is the sum of all sequential streams.
+    """
+
+    point: LoadPoint
+    started_at: str
+    small: JobResult | None
+    large: JobResult | None
+    device: DeviceBytes
+
+    @property
+    def parts(self) -> tuple[JobResult, ...]:
+        """The results of the loads that the point has, small first."""
+        return tuple(each for each in (self.small, self.large) if each)
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes that fio read, both loads together."""
+        return sum(each.read.bytes for each in self.parts if each.read)
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes that fio wrote, both loads together."""
+        return sum(each.write.bytes for each in self.parts if each.write)
+
+
+@dataclass(frozen=True)
+class CoverageCheck:
+    """Where the random requests of one kind went.
+
+    fio repeats the requests of the point with the most of them, with the same seed, and logs each offset. ``zones``
+    counts the requests to each tenth of the volume.
+    """
+
+    kind: str
+    point: LoadPoint
+    coverage: Coverage
+    zones: tuple[int, ...]
+
+    @property
+    def least_visited(self) -> float:
+        """Requests to the least visited tenth of the volume, relative to an even share."""
+        return min(self.zones) * len(self.zones) / sum(self.zones)
+
+
+@dataclass(frozen=True)
+class OrionResult:
+    """All results of a test, complete or up to where it was stopped."""
+
+    matrix: LoadMatrix
+    points: tuple[PointResult, ...]
+    coverage_checks: tuple[CoverageCheck, ...] = ()
+
+    @property
+    def smalls(self) -> tuple[PointResult, ...]:
+        """The points with a small load."""
+        return tuple(each for each in self.points if each.small)
+
+    @property
+    def larges(self) -> tuple[PointResult, ...]:
+        """The points with a large load."""
+        return tuple(each for each in self.points if each.large)
+
+
+def split(results: Sequence[JobResult]) -> tuple[JobResult | None, JobResult | None]:
+    """Return the results of the small and of the large load from those of all jobs of a point."""
+    small = [each for each in results if each.name == SMALL]
+    large = [each for each in results if each.name != SMALL]
+    return combined(small), combined(large)
+
+
+def combined(results: Sequence[JobResult]) -> JobResult | None:
+    """Return the results of jobs that ran at the same time as one result; None if there are none."""
+    if not results:
+        return None
+    return JobResult(
+        name=results[0].name,
+        read=_sum([each.read for each in results if each.read]),
+        write=_sum([each.write for each in results if each.write]),
+        cpu_user_s=sum(each.cpu_user_s for each in results),
+        cpu_system_s=sum(each.cpu_system_s for each in results),
+        context_switches=sum(each.context_switches for each in results),
+    )
+
+
+def _sum(transfers: Sequence[Transfers]) -> Transfers | None:
+    if not transfers:
+        return None
+    latency = Histogram()
+    for each in transfers:
+        latency.merge(each.latency)
+    return Transfers(
+        ios=sum(each.ios for each in transfers),
+        bytes=sum(each.bytes for each in transfers),
+        seconds=max(each.seconds for each in transfers),
+        latency=latency,
+    )
+
+
+# A log line has about 50 bytes; more requests than this would not change the verdict.
+MOST_REQUESTS = 200_000
+ZONES = 10
+
+
+def coverage_checks(
+    fio: Fio, setup: OrionSetup, matrix: LoadMatrix, points: Sequence[PointResult]
+) -> Iterator[CoverageCheck]:
+    """Yield a coverage check for each kind of random requests that was measured.
+
+    Raises MeasurementStoppedError when stopped.
+    """
+    smalls = [(each.small.ios, each.point) for each in points if each.small]
+    larges = [(each.large.ios, each.point) for each in points if each.large]
+    if smalls:
+        yield _coverage_check(fio, setup, matrix, SMALL, *max(smalls))
+    if larges and setup.options.large_type is LargeType.RAND:
+        yield _coverage_check(fio, setup, matrix, LARGE, *max(larges))
+
+
+def _coverage_check(
+    fio: Fio, setup: OrionSetup, matrix: LoadMatrix, kind: str, ios: int, point: LoadPoint
+) -> CoverageCheck:
+    number = matrix.points.index(point) + 1
+    job = next(job for job in jobs_of(setup, point, number) if job.name == kind)
+    return coverage_check(kind, point, job, fio.offsets(job, min(ios, MOST_REQUESTS)))
+
+
+def coverage_check(kind: str, point: LoadPoint, job: Job, offsets: Mapping[str, Sequence[int]]) -> CoverageCheck:
+    """Return the check of logged byte ``offsets`` by file name; the files in order form the volume."""
+    in_volume = [at * job.size + offset for at, file in enumerate(job.files) for offset in offsets.get(str(file), ())]
+    total = job.size * len(job.files)
+    zones = [0] * ZONES
+    for offset in in_volume:
+        zones[offset * ZONES // total] += 1
+    return CoverageCheck(kind, point, coverage(in_volume, job.block_size, total), tuple(zones))
+
+
+_READ, _WRITTEN = "dev_read_bytes", "dev_write_bytes"
+
+
+@dataclass(frozen=True)
+class LunDevices:
+    """The block devices under all LUNs, each once; none with the reason in ``why``."""
+
+    devices: tuple[BlockDevice, ...] = ()
+    why: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The kernel's names of the devices."""
+        return tuple(device.name for device in self.devices)
+
+    def totals(self) -> DeviceBytes:
+        """Return the bytes that the devices read and wrote since boot, for all users of them."""
+        if self.why:
+            return DeviceBytes(None, None, self.why)
+        samples = [device.read() for device in self.devices]
+        missing = [why for sample in samples for why in sample.unknown.values()]
+        if missing:
+            return DeviceBytes(None, None, missing[0])
+        read, written = (sum(sample.values[name] for sample in samples) for name in (_READ, _WRITTEN))
+        return DeviceBytes(read, written)
+
+
+def bytes_between(before: DeviceBytes, after: DeviceBytes) -> DeviceBytes:
+    """Return the difference of two readings; unknown if a counter was reset in between."""
+    if before.read is None or before.written is None or after.read is None or after.written is None:
+        return DeviceBytes(None, None, before.why or after.why)
+    if after.read < before.read or after.written < before.written:
+        return DeviceBytes(None, None, "the devices' counters were reset while the point was measured")
+    return DeviceBytes(after.read - before.read, after.written - before.written)
+
+
+@contextmanager
+def opened_devices(luns: Sequence[TestFile], directory: Path) -> Iterator[LunDevices]:
+    """Open the devices under ``luns`` for the block; test files made by slob lie in ``directory``."""
+    with ExitStack() as opened:
+        try:
+            folders = {_folder(lun, directory) for lun in luns}
+            devices = [BlockDevice(folder) for folder in sorted(folders)]
+        except FigureUnknownError as error:
+            yield LunDevices(why=str(error))
+            return
+        for device in devices:
+            opened.callback(device.close)
+        yield LunDevices(tuple(devices))
+
+
+def _folder(lun: TestFile, directory: Path) -> Path:
+    if lun.ours:
+        return device_under(directory)
+    facts = lun.path.stat()
+    return device_folder(facts.st_rdev, None) if stat.S_ISBLK(facts.st_mode) else device_under(lun.path.parent)

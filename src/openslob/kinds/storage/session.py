@@ -1,0 +1,228 @@
+"""A storage measurement: its session, its steps, and its record.
+
+`session` checks the target, provides the file to read, watches host and device, and begins the record. A `StepRunner`
+runs fio jobs as steps of the record. The record starts as failed, is saved after every step, and ends as the
+measurement ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openslob import rehearsal
+from openslob._version import __version__
+from openslob.errors import SlobError
+from openslob.host.environment import environment
+from openslob.kinds.storage import preflight, testfile
+from openslob.kinds.storage.fio import Fio
+from openslob.kinds.storage.host_usage import HostUsage, HostUsageMonitor
+from openslob.kinds.storage.job import IoEngine, Job, Pattern
+from openslob.kinds.storage.preflight import StorageLocation
+from openslob.kinds.storage.process import MeasurementStoppedError
+from openslob.kinds.storage.results import JobResult
+from openslob.kinds.storage.testfile import TestFile
+from openslob.metrics import storage_figure
+from openslob.metrics.storage_metrics import latency_figures
+from openslob.record.model import Figure, Status
+from openslob.record.storage import StorageFolder, StorageLoad, StorageRecord, StorageStep
+from openslob.record.store import record_id
+from openslob.units import MIB, MICROS, format_bytes, iso
+
+Notify = Callable[[str], None]
+_SEQUENTIAL = (Pattern.SEQUENTIAL_READ, Pattern.SEQUENTIAL_WRITE, Pattern.SEQUENTIAL_MIXED)
+_READ_PCT = {
+    Pattern.RANDOM_READ: 100, Pattern.SEQUENTIAL_READ: 100, Pattern.RANDOM_WRITE: 0, Pattern.SEQUENTIAL_WRITE: 0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StorageTarget:
+    """What is measured: a directory, in which a temporary file of ``size`` bytes is made, or a file or device."""
+
+    path: Path
+    size: int
+    engine: IoEngine
+    direct: bool = True
+
+    @property
+    def directory(self) -> Path:
+        """The directory, or the parent directory of the file or device."""
+        return self.path if self.path.is_dir() else self.path.absolute().parent
+
+
+@dataclass(frozen=True)
+class StorageRequest:
+    """The tool that measures, the record's name and location, and the parameters that go into the record."""
+
+    tool: str
+    name: str
+    results: Path
+    asked: Mapping[str, Any]
+
+
+@contextmanager
+def session(
+    fio: Fio, request: StorageRequest, target: StorageTarget, notify: Notify
+) -> Iterator[tuple[StepRunner, TestFile]]:
+    """Provide a step runner and the file to measure; a temporary file is removed when the block ends.
+
+    Raises SlobError before anything is written if the target can't be measured.
+    """
+    location, given = _check_target(fio, target)
+    with (
+        recorded(request.results, request.tool, request.name, request.asked, target.directory) as folder,
+        closing(HostUsageMonitor(target.path)) as monitor,
+        ExitStack() as stack,
+    ):
+        if given:
+            file = given
+        else:
+            notify(f"writing a test file of {format_bytes(target.size)} in {target.directory}")
+            file = stack.enter_context(testfile.temporary_file(fio, target.path, target.size, direct=target.direct))
+        folder.update(
+            place=_description(fio, target, location, file),
+            notes=(*rehearsal.notices(), *location.notes, *_hole_notes(file)),
+        )
+        yield StepRunner(fio, monitor, folder, notify), file
+
+
+def _check_target(fio: Fio, target: StorageTarget) -> tuple[StorageLocation, TestFile | None]:
+    """Return the location, and the user's file or device if the target is one."""
+    if not target.path.exists():
+        raise SlobError(f"{target.path} does not exist", "give a directory, or a file or device to read")
+    if target.path.is_dir():
+        testfile.require_room(target.path, target.size)
+        return preflight.check(fio, target.path, target.engine, direct=target.direct), None
+    given = testfile.existing_file(target.path, MIB)
+    return preflight.check_file(fio, target.path, target.engine, direct=target.direct), given
+
+
+def _description(fio: Fio, target: StorageTarget, location: StorageLocation, file: TestFile) -> dict[str, Any]:
+    return {
+        "label": file.label,
+        "size_bytes": file.size,
+        "ours": file.ours,
+        "file_system": location.file_system,
+        "direct": target.direct,
+        "engine": target.engine.value,
+        "fio": ".".join(map(str, fio.version)),
+    }
+
+
+def _hole_notes(file: TestFile) -> list[str]:
+    if not testfile.has_holes(file.path, file.size):
+        return []
+    return [f"{file.label} has fewer bytes allocated than its length: some reads may not reach the device"]
+
+
+@contextmanager
+def recorded(results: Path, tool: str, name: str, asked: Mapping[str, Any], directory: Path) -> Iterator[StorageFolder]:
+    """Provide the result folder of a measurement by ``tool`` of the storage under ``directory``.
+
+    The block ends the record with `StorageFolder.finish`. If it is stopped or fails instead, the record is ended as
+    interrupted or failed, and the exception is raised again.
+    """
+    started_at = iso(time.time_ns())
+    record = StorageRecord(
+        tool=tool,
+        id=record_id(name, started_at),
+        name=name,
+        status=Status.FAILED,
+        started_at=started_at,
+        openslob_version=__version__,
+        asked=asked,
+        environment=environment(directory),
+    )
+    with StorageFolder.begin(results, record) as folder:
+        try:
+            yield folder
+        except MeasurementStoppedError as error:
+            folder.finish(Status.INTERRUPTED, (str(error),))
+            raise
+        except SlobError as error:
+            folder.finish(Status.FAILED, (str(error),))
+            raise
+
+
+@dataclass(frozen=True)
+class StepRunner:
+    """Runs fio jobs one at a time, each as the next step of the record."""
+
+    fio: Fio
+    monitor: HostUsageMonitor
+    folder: StorageFolder
+    notify: Notify
+
+    def run(self, job: Job, name: str, purpose: str) -> tuple[JobResult, StorageStep]:
+        """Run a job, add it to the record, and report it in one line."""
+        self.monitor.reset()
+        result = self.fio.run([job], self.monitor.sample)[0]
+        number = len(self.folder.record.steps) + 1
+        step = step_of(number, name, purpose, job, result, self.monitor.usage(result.seconds))
+        self.folder.add(step)
+        self.notify(line_of(step))
+        return result, step
+
+
+def step_of(number: int, name: str, purpose: str, job: Job, result: JobResult, usage: HostUsage) -> StorageStep:
+    """Return the record's step of a completed job."""
+    latency = result.latency.summary()
+    return StorageStep(
+        number=number,
+        name=name,
+        purpose=purpose,
+        load=load_of(job),
+        figures={**_rates(result), **latency_figures(latency), **_costs(result, usage)},
+        latency=latency,
+    )
+
+
+def load_of(job: Job) -> StorageLoad:
+    """Return a job's load as the record describes it."""
+    return StorageLoad(
+        block_bytes=job.block_size,
+        in_flight=job.in_flight,
+        processes=job.copies,
+        read_pct=_READ_PCT.get(job.pattern, job.read_pct),
+        pattern="sequential" if job.pattern in _SEQUENTIAL else "random",
+        engine=job.engine.value,
+        seconds=job.seconds,
+        verified=job.verify,
+    )
+
+
+def line_of(step: StorageStep) -> str:
+    """Return a line about a step, with its main figures."""
+    shown = (("iops", "{:,.0f} IOPS"), ("mb_per_s", "{:,.1f} MB/s"), ("p99_us", "p99 {:,.0f} µs"))
+    figures = [form.format(value) for name, form in shown if (value := step.value(name)) is not None]
+    return f"{step.number}. {step.name}: {', '.join(figures) or 'no rate'} ({step.purpose})"
+
+
+def _rates(result: JobResult) -> dict[str, Figure]:
+    figures = {
+        "ios": result.ios,
+        "seconds": result.seconds,
+        "iops": result.iops,
+        "mb_per_s": result.bytes_per_s / MIB,
+    }
+    return {name: storage_figure(name, value) for name, value in figures.items()}
+
+
+def _costs(result: JobResult, usage: HostUsage) -> dict[str, Figure]:
+    host = None if usage.host_cpu_s is None else usage.host_cpu_s * MICROS / result.iops
+    why = usage.why or "the step was too short or too unsteady"
+    figures = {
+        "cpu_us_per_io": result.cpu_us_per_io,
+        "cpu_user_s": result.cpu_user_s,
+        "cpu_system_s": result.cpu_system_s,
+        "host_cpu_us_per_io": host,
+        "host_cpus_busy": usage.host_cpu_s,
+        "device_mb_per_s": None if usage.device_bytes is None else usage.device_bytes / MIB,
+        "interval_pct": usage.half_width_pct,
+    }
+    return {name: storage_figure(name, value, why) for name, value in figures.items()}

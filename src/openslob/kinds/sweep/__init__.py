@@ -1,0 +1,121 @@
+"""A sweep: the same load at each point of a grid, or a search for the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openslob.errors import UsageError
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted
+from openslob.kinds.sweep.record import SWEEP_FILE, SweepFolder, SweepRecord
+from openslob.record.finding import Found
+from openslob.record.kinds import Labels
+from openslob.record.model import RunRecord, Status
+from openslob.record.store import RECORD_FILE, many_documents
+
+if TYPE_CHECKING:
+    from openslob.analyze.curves.points import Run
+    from openslob.analyze.derive import Derived
+    from openslob.kinds.sweep.live import FollowedSweep
+    from openslob.report.document import Document
+
+
+class SweepKind(DocumentKind[SweepRecord]):
+    """Sweeps."""
+
+    labels = Labels("sweep", "sweep", "slob sweep", "point", "; these are the points so far", rank=1)
+    folder = SweepFolder
+    has_runs = True
+    has_own_page = False
+
+    def row(self, record: SweepRecord) -> Row:
+        """Return the main figures: the values of parameters over the points, and how these ended."""
+        return {
+            **{name: _asked(record, name) for name in ("sessions", "update_pct")},
+            "points": {state.value: count for state, count in record.counts.items()},
+            "failed_verdicts": [],
+        }
+
+    def of_part(self, whole: Found) -> Row:
+        """Return the id of the sweep."""
+        return {"sweep": whole.path.name}
+
+    def contents(self, record: SweepRecord) -> str:
+        """Return how many points ended how."""
+        counts = record.counts.items()
+        return ", ".join(f"{count} {state.value}" for state, count in counts if count) or "no points yet"
+
+    def read_as(self, path: Path, _wanted: Wanted) -> SweepRecord:
+        """Return the record: a price is that of its runs."""
+        record: SweepRecord = self.read(path)
+        return record
+
+    def documents(self, found: Found) -> list[tuple[str, Path]]:
+        """Return the files of the sweep and of all its points, complete or not."""
+        record: SweepRecord = self.read(found.path)
+        runs = [point.run for point in record.points if point.run]
+        kept = [run for run in runs if (found.folder / run / RECORD_FILE).is_file()]
+        files = [(f"{record.id}/{run}", found.folder / run / RECORD_FILE) for run in kept]
+        return [(record.id, found.folder / SWEEP_FILE), *files]
+
+    def left_out(self, _found: Found) -> list[RunRecord]:
+        """Return nothing: a sweep is kept whole."""
+        return []
+
+    def follow(self, folder: Path) -> FollowedSweep:
+        """Return the follower of the sweep, with its run in progress or the last one."""
+        from openslob.kinds.sweep.live import FollowedSweep
+
+        return FollowedSweep(folder)
+
+    def document(self, record: SweepRecord, folder: Path | None = None, wanted: Wanted = AS_IT_IS) -> Document:
+        """Return the report, with the runs in its folder."""
+        from openslob.kinds.sweep.report import sweep_document
+
+        with many_documents():
+            made = _runs(folder, record, wanted) if folder else ()
+            return sweep_document(record, [run for run in made if run.record.status is Status.COMPLETE], folder)
+
+    def numbers(self, folder: Path) -> Iterator[Derived]:
+        """Yield the answer of a search beside the mean of the runs that it is of."""
+        from openslob.analyze.curves.points import Run, points
+        from openslob.analyze.curves.series import latency_figure
+        from openslob.kinds.again import noted, runs_in
+
+        record, made = self.read(folder), runs_in(folder)
+        search = record.search
+        if search is None or search.throughput is None:
+            return
+        names = [each.run for each in record.points if each.values.get("sessions") == search.sessions]
+        means = points([Run.of(made[name]) for name in names if name in made])
+        figures = {"best": search.throughput, "latency_us": latency_figure(search.at)}
+        again = {name: means[0].mean(figure) for name, figure in figures.items()} if len(means) == 1 else {}
+        yield from noted("search", {"best": search.best, "latency_us": search.latency_us}, again)
+
+
+def _asked(record: SweepRecord, name: str) -> list[float] | None:
+    """Return the values of a parameter over the points of a sweep; None if it is left to the default."""
+    given: list[Any] = [{**record.workload, **point.values}.get(name) for point in record.points]
+    return sorted({each for each in given if isinstance(each, int | float)}) or None
+
+
+def _runs(folder: Path, record: SweepRecord, wanted: Wanted) -> Sequence[Run]:
+    from openslob.analyze.curves.series import CACHED, PHYSICAL
+    from openslob.kinds import runs
+
+    if not any(point.run for point in record.points):
+        return ()
+    try:
+        # The table of the points has the interval of one figure.
+        throughputs = (PHYSICAL.throughput, CACHED.throughput)
+        found = runs.load(folder, None if record.figures or record.against else throughputs)
+    except UsageError as error:  # every run is lost: what the sweep itself says is left
+        wanted.tell(str(error))
+        return ()
+    for problem in found.problems:
+        wanted.tell(problem)
+    return found.at_price(wanted.price).runs if wanted.price else found.runs
+
+
+KIND = SweepKind()

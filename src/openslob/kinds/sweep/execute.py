@@ -1,0 +1,217 @@
+"""The execution of a sweep, point by point; the result of a point is on disk before the next one begins.
+
+A point that fails is recorded, and the sweep continues. A point that was stopped, or whose process was killed, stays
+pending and is run again from its start when the sweep is resumed; its unfinished run remains in the folder, but is
+not part of the sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from openslob.engines.base import Engine, Hold
+from openslob.engines.facts import ProgressSink as LoadSink
+from openslob.engines.managed.base import ManagedServer
+from openslob.engines.patience import Patience
+from openslob.errors import SlobError
+from openslob.interrupt import Interrupt
+from openslob.kinds.sweep.plan import data_of, estimates, started_with, workload_of
+from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint
+from openslob.kinds.sweep.search import run_search
+from openslob.kinds.sweep.servers import SweepServers, changes_of
+from openslob.kinds.sweep.time_left import TimeLeft
+from openslob.record.model import RunRecord, Status
+from openslob.record.storage import StorageRecord
+from openslob.record.varied import Values
+from openslob.run import loading, runner
+from openslob.run.crew import Hire, local_crew
+from openslob.run.progress import ProgressSink
+
+
+class SweepDisplay(Protocol):
+    """The display of a sweep's progress."""
+
+    def notify(self, text: str) -> None:
+        """Show one line about what happens now."""
+
+    def running(self, label: str, left_s: float | None) -> AbstractContextManager[ProgressSink]:
+        """Show the progress of a run while the context lasts; ``left_s`` is the time left of the sweep, if known."""
+
+    def loading(self, block_size: int) -> AbstractContextManager[LoadSink]:
+        """Show the progress of a load while the context lasts."""
+
+
+class _PreparationError(SlobError):
+    """The server or the data of a point can't be provided, so that no point of its block can be run."""
+
+
+@dataclass(frozen=True)
+class _PreparedServer:
+    """A server that runs with these settings for a repeat, its lock, and the raw measurement of its storage, if any.
+
+    Of a managed server, which may be restarted, each run and load takes the lock; nobody else can use it meanwhile.
+    """
+
+    engine: Engine
+    server: ManagedServer | None
+    values: Values
+    repeat: int
+    held: Hold | None
+    ceiling: StorageRecord | None = None
+
+
+def no_ceiling(_engine: Engine) -> None:
+    """Return no raw measurement: the runs are not compared with storage alone."""
+
+
+class Execution:
+    """The part of a sweep that one process executes: from the first pending point to the last, or until stopped."""
+
+    def __init__(
+        self,
+        folder: SweepFolder,
+        target: str,
+        interrupt: Interrupt,
+        view: SweepDisplay,
+        render: Callable[[RunRecord], str],
+        ceiling: Callable[[Engine], StorageRecord | None] = no_ceiling,
+        server_pid: int | None = None,
+        consented: frozenset[str] = frozenset(),
+        hire: Hire = local_crew,
+    ) -> None:
+        self._folder = folder
+        self._hire = hire
+        self._ceiling = ceiling
+        self._interrupt = interrupt
+        self._view = view
+        self._render = render
+        self._consented = consented
+        self._servers = SweepServers(target, folder.record, view.notify, server_pid)
+        self._prepared: _PreparedServer | None = None
+        self._planned = estimates(folder.record)
+        self._time_left = TimeLeft()
+
+    def execute(self) -> None:
+        """Run the pending points. SlobError when another process uses the servers, or the record can't be written."""
+        self._servers.claim()
+        try:
+            if self._folder.record.search:
+                run_search(self._folder, self._run, self._stopped)
+            else:
+                self._run_pending()
+        finally:
+            self._servers.close(finished=not self._unfinished)
+
+    @property
+    def _unfinished(self) -> bool:
+        return self._folder.record.status is Status.INTERRUPTED
+
+    def _run_pending(self) -> None:
+        while (pending := self._folder.record.pending) and not self._stopped():
+            self._run(pending[0])
+
+    def _run(self, point: SweepPoint) -> None:
+        """Run one point, and record how it ended unless it was stopped."""
+        self._time_left.begin()
+        try:
+            self._save([self._measure(point, self._prepare(point))])
+        except _PreparationError as error:
+            self._prepared = None
+            if not self._stopped():
+                self._skip_block(point, str(error))
+
+    def _save(self, changed: Sequence[SweepPoint]) -> None:
+        self._folder.save(self._folder.record.with_points(changed))
+
+    def _prepare(self, point: SweepPoint) -> _PreparedServer:
+        """Start the point's server, load its data, and return both. _PreparationError when that fails."""
+        prepared = self._prepared
+        try:
+            wanted = self._started(point)
+            if prepared is None or prepared.values != wanted or (wanted and prepared.repeat != point.repeat):
+                prepared = self._prepared = self._start(wanted, point.repeat, again=prepared is not None)
+            self._watch(prepared.engine)
+            workload = workload_of(self._folder.record, point)
+            # Existing data are kept; but updates may have made them grow so much that they must be loaded again.
+            with self._view.loading(prepared.engine.facts().block_size) as sink:
+                data = loading.load(
+                    prepared.engine, prepared.server, workload, sink, self._stopped, self._view.notify, prepared.held
+                )
+            if planned := self._planned.get(point.number):
+                self._time_left.prepared(planned, data.reused)
+            return replace(prepared, ceiling=self._ceiling(prepared.engine))
+        except SlobError as error:
+            raise _PreparationError(str(error)) from error
+
+    def _start(self, values: Values, repeat: int, again: bool) -> _PreparedServer:
+        engine, server = self._servers.start(values, again)
+        self._watch(engine)
+        return _PreparedServer(engine, server, values, repeat, None if server else self._servers.lock(engine))
+
+    def _watch(self, engine: Engine) -> None:
+        """Give the engine the limits that waits have outside of runs."""
+        engine.follow(Patience(self._interrupt, self._view.notify))
+
+    def _stopped(self) -> bool:
+        return self._interrupt.stop.is_set()
+
+    def _measure(self, point: SweepPoint, prepared: _PreparedServer) -> SweepPoint:
+        """Run the point and return it with its new state: done, failed with the reason, or pending if stopped."""
+        record, folder = self._folder.record, self._folder.path
+        workload, before = workload_of(record, point), set(folder.iterdir())
+        request = runner.RunRequest(
+            workload,
+            point.run_name,
+            folder,
+            steady_limit_s=record.steady_limit_s,
+            ceiling=prepared.ceiling,
+            consented=self._consented,
+            held=prepared.held,
+            settings=changes_of(point.server, record.effects),
+            hire=self._hire,
+        )
+        try:
+            with self._view.running(self._heading(point), self._left_s(point)) as show:
+                finished = runner.run(prepared.engine, request, self._interrupt, show, self._render)
+        except SlobError as error:
+            # The server may have gone down with the run: it is started again for the next point.
+            self._prepared = None
+            if self._stopped():
+                return point
+            created = next((path.name for path in folder.iterdir() if path not in before and path.is_dir()), None)
+            return point.model_copy(update={"state": PointState.FAILED, "error": error.what, "run": created})
+        if finished.record.status is not Status.COMPLETE:
+            return point
+        if planned := self._planned.get(point.number):
+            self._time_left.done(planned)
+        return point.model_copy(update={"state": PointState.DONE, "error": None, "run": finished.folder.name})
+
+    def _heading(self, point: SweepPoint) -> str:
+        record = self._folder.record
+        of = "" if record.search else f" of {len(record.points)}"
+        return f"[{point.number}{of}] {point.label}"
+
+    def _left_s(self, point: SweepPoint) -> float | None:
+        """Return how long the sweep takes from here, where the point is prepared; None for a search."""
+        pending = [self._planned[each.number] for each in self._folder.record.pending if each.number in self._planned]
+        if point.number not in self._planned:
+            return None
+        return self._time_left.of(pending) - self._time_left.of_preparation(self._planned[point.number])
+
+    def _started(self, point: SweepPoint) -> Values:
+        return started_with(point.server, self._folder.record.effects)
+
+    def _skip_block(self, point: SweepPoint, why: str) -> None:
+        """Mark every pending point as skipped that needs the same server settings and data as ``point``."""
+        record = self._folder.record
+        data = data_of(workload_of(record, point))
+        same = [
+            each.model_copy(update={"state": PointState.SKIPPED, "error": why})
+            for each in record.pending
+            if self._started(each) == self._started(point) and data_of(workload_of(record, each)) == data
+        ]
+        self._view.notify(f"{len(same)} point{' is' if len(same) == 1 else 's are'} skipped: {why}")
+        self._save(same)

@@ -1,0 +1,247 @@
+"""Text report of a sweep: the plan before it runs, and afterwards each series with a row per point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from openslob.analyze.compare import ComparedValues, compare_values
+from openslob.analyze.curves.points import SESSIONS, Point, Run
+from openslob.analyze.curves.series import RESPONSE_LATENCY, Axes, PointSet, Series, point_set
+from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.statistics import Estimate
+from openslob.errors import UsageError
+from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
+from openslob.metrics import METRICS
+from openslob.record.model import all_reservations
+from openslob.record.varied import Value, is_setting, shown_parameter
+from openslob.report.comparison import side_by_side_lines
+from openslob.report.document import Document, Section, TextPicture, title_of
+from openslob.report.folding import NO_BREAK, folded
+from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, warning_lines, wrapped
+from openslob.report.set_summary import cost_at, figure_with_interval, limited_by, mismatch_text
+from openslob.report.slowest import of_single_blocks, slowest_section
+from openslob.report.terminal import block_lines
+from openslob.units import format_duration
+
+OP_PERCENTILES = ("op_p50_us", "op_p99_us")
+_COLUMNS = (
+    "sessions",
+    "per s",
+    f"±{NO_BREAK}95{NO_BREAK}%",
+    "latency",
+    "op p50",
+    "op p99",
+    "DB CPU",
+    "CPU left",
+    "runs",
+    "limit",
+    "verdicts",
+)
+_TEXTS = (_COLUMNS.index("limit"), _COLUMNS.index("verdicts"))
+# What changes a setting of the server's own.
+_EFFECTS = {"session": "set in each session", "restart": "a restart each", "new server": "a new server each"}
+# Longest list of failed points; the rest are counted.
+_MOST_ERRORS = 10
+
+
+def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None = None) -> Document:
+    """Return the report; if ``folder`` is given, its last lines name it and what draws its runs."""
+    files = [f"records: {folder}", *([f"slob report {folder} draws them"] if runs else [])] if folder else []
+    return Document(
+        title_of(record, "sweep", f"a sweep on {record.target}"),
+        (
+            Section("", (TextPicture(lambda columns: [*render_sweep(record, runs, columns).splitlines(), *files]),)),
+            Section("", (TextPicture(lambda _: sweep_answer(record, runs).splitlines()),), short_only=True),
+        ),
+        titled=False,
+    )
+
+
+def render_sweep(record: SweepRecord, runs: Sequence[Run], columns: int | None = None) -> str:
+    """Return the report: the result of a search, each series with its knee and points, then what failed.
+
+    Tables are at most ``columns`` wide, or as wide as they need to be.
+    """
+    lines = [*warning_lines(all_reservations(run.record for run in runs)), *_search_result(record, runs)]
+    if runs:
+        points = point_set(runs)
+        for series in points.series:
+            lines += ["", *_series_table(series, points, columns)]
+            lines += [*_figures(series, record.figures, columns), *_mismatches(series)]
+        lines += [*_compared(record, runs, columns), *_slowest(runs, columns), "", *_failed_verdicts(points.points)]
+    lines += ["", *_point_states(record)]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def sweep_answer(record: SweepRecord, runs: Sequence[Run]) -> str:
+    """Return the report in short: the result of a search or the knee of each series, and how the points ended."""
+    points = point_set(runs) if runs else None
+    shapes = [line for series in points.series for line in wrapped(_head(series, points))] if points else []
+    return "\n".join([*(_search_result(record, runs) or shapes), *_point_states(record)])
+
+
+def _search_result(record: SweepRecord, runs: Sequence[Run]) -> list[str]:
+    search = record.search
+    if search is None or search.why is None:
+        return []
+    limit = f"{micros(search.limit_us)} at {search.at}"
+    if search.sessions is None or search.throughput is None:
+        return wrapped(f"No session count stays under {limit}: {search.why}.")
+    metric = METRICS[search.throughput]
+    sessions = f"{search.sessions} session{'s' if search.sessions != 1 else ''}"
+    text = (
+        f"The most under {limit}: {number(search.best)} {metric.label.lower()}/s with {sessions}, "
+        f"at {micros(search.latency_us)}{_cost_of_best(search, runs)}; {search.why}."
+    )
+    return wrapped(text)
+
+
+def _cost_of_best(search: SearchRecord, runs: Sequence[Run]) -> str:
+    """Return what reads and commits cost at the latency limit; empty without a price."""
+    best = [run for run in runs if load_kind(run.record).sessions(run.record) == search.sessions]
+    if not best:
+        return ""
+    points = point_set(best)
+    costs = [cost for point in points.points if (cost := cost_at(point, points.axes))]
+    return f", {costs[0]}" if len(costs) == 1 else ""
+
+
+def _series_table(series: Series, points: PointSet, columns: int | None) -> list[str]:
+    rows = [_row(point, points.axes) for point in series.points]
+    paced = points.axes.latency == RESPONSE_LATENCY
+    heads = {"sessions": "requested/s" if points.along != SESSIONS else "sessions"}
+    heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"} if paced else {}
+    titles = tuple(heads.get(name, name) for name in _COLUMNS)
+    return [*wrapped(_head(series, points)), *folded(titles, rows, columns, texts={0, *_TEXTS})]
+
+
+def _head(series: Series, points: PointSet) -> str:
+    return f"{series.label}, {METRICS[points.axes.throughput].label.lower()}: {_shape(series, points.axes)}"
+
+
+def _mismatches(series: Series) -> list[str]:
+    return wrapped(f"! {mismatch_text(series)}", later="  ") if series.mismatches else []
+
+
+def _figures(series: Series, names: Sequence[str], columns: int | None) -> list[str]:
+    """Return a table of further figures with half of their 95 % intervals where known."""
+    if not names:
+        return []
+    rows = [
+        (str(point.sessions), *(figure_with_interval(point.figure(name)) for name in names)) for point in series.points
+    ]
+    head = [f"{METRICS[name].label}, {METRICS[name].unit}" for name in names]
+    return ["", *table(("sessions", *head), rows, columns=columns)]
+
+
+def _compared(record: SweepRecord, runs: Sequence[Run], columns: int | None) -> list[str]:
+    """Return the comparison of the two values that the sweep was asked to compare, if any."""
+    if not record.against:
+        return []
+    try:
+        comparison = compare_values(runs, ComparedValues(record.against, *record.values_against))
+    except UsageError as error:
+        return ["", *wrapped(f"! The two values are not compared: {error}", later="  ")]
+    return ["", *side_by_side_lines(comparison, record.figures, columns)]
+
+
+def _slowest(runs: Sequence[Run], columns: int | None) -> list[str]:
+    """Return the slowest operations of all runs if they visit one block each: then they are single reads."""
+    records = [run.record for run in runs]
+    return ["", *block_lines(slowest_section(records), columns)] if of_single_blocks(records) else []
+
+
+def _shape(series: Series, axes: Axes) -> str:
+    knee = series.knee
+    if knee is None:
+        text = f"no knee, {series.knee_result.why}" if series.knee_result.why else "no knee"
+        cost = cost_at(series.peak, axes) if series.peak else ""
+        return f"{text}; at its peak, {series.peak.at}, {cost}." if series.peak and cost else f"{text}."
+    text = f"knee at {knee.at}, {number(knee.mean(axes.throughput))}/s at {micros(knee.mean(axes.latency))}"
+    if cost := cost_at(knee, axes):
+        text += f", {cost}"
+    if series.exhausted:
+        text += f"; {limited_by(series.exhausted)}"
+    return (
+        f"{text}; at the end, throughput {series.knee_result.tail_trend.value}."
+        if series.knee_result.tail_trend
+        else f"{text}."
+    )
+
+
+def _row(point: Point, axes: Axes) -> tuple[str, ...]:
+    throughput = point.figure(axes.throughput)
+    percentiles = ("op_response_p50_us", "op_response_p99_us") if axes.latency == RESPONSE_LATENCY else OP_PERCENTILES
+    return (
+        f"{point.step:,g}",
+        number(throughput.mean),
+        _half_width(throughput),
+        micros(point.mean(axes.latency)),
+        *(micros(point.mean(name)) for name in percentiles),
+        number(point.mean("db_cpu_per_s")),
+        percent(point.mean("host_cpu_left_pct")),
+        str(len(point.record_ids)),
+        point.limit.resource if point.limit else MISSING,
+        f"{len(point.failed)} fail" if point.failed else "none fails",
+    )
+
+
+def _half_width(estimate: Estimate) -> str:
+    if estimate.half_width is None or not estimate.mean:
+        return MISSING
+    return percent(round(100 * estimate.half_width / abs(estimate.mean), 1))
+
+
+def _failed_verdicts(points: Sequence[Point]) -> list[str]:
+    """Return a line for each failed verdict: the number of points and the reason in the first."""
+    reasons: dict[str, list[str]] = {}
+    for point in points:
+        for name, why in point.failed.items():
+            reasons.setdefault(name, []).append(why)
+    return [
+        line
+        for name, why in reasons.items()
+        for line in wrapped(
+            f"{name.replace('_', ' ')} fails in {len(why)} of {len(points)} points. First: {why[0]}", "! ", "  "
+        )
+    ]
+
+
+def _point_states(record: SweepRecord) -> list[str]:
+    counts = record.counts
+    states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
+    bad = [point for point in record.points if point.state in (PointState.FAILED, PointState.SKIPPED)]
+    lines = [f"points: {states or 'none'}"]
+    for point in bad[:_MOST_ERRORS]:
+        lines += wrapped(f"! {point.state.value} {point.label}: {point.error}", "", "  ")
+    return lines + ([f"! and {len(bad) - _MOST_ERRORS} more"] if len(bad) > _MOST_ERRORS else [])
+
+
+def _varied(name: str, values: Sequence[Value], effect: str) -> tuple[str, str]:
+    shown = [shown_parameter(name, value) for value in values]
+    called = name if is_setting(name) else shown[0][0].replace("_", " ")
+    return called, ", ".join(text for _, text in shown) + (f" ({effect})" if effect else "")
+
+
+def render_plan(
+    record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes: int | None, columns: int | None = None
+) -> str:
+    """Return the plan of a sweep. ``rows``: number, point, what happens before it, seconds; in order of execution."""
+    grid = {**record.server_grid, **record.grid}
+    free = "" if free_bytes is None else f", {size(free_bytes)} free"
+    facts = [
+        ("target", record.target),
+        *(_varied(name, values, _EFFECTS.get(record.effects.get(name, ""), "")) for name, values in grid.items()),
+        ("repeats", str(record.repeats)),
+        ("points", str(len(rows)) if rows else "chosen by the search as it runs"),
+        ("time", f"about {format_duration(record.estimated_s or 0)}" if rows else "depends on the search"),
+        ("disk", f"about {size(record.estimated_bytes)}{free}" if rows else f"not known{free}"),
+    ]
+    lines = [*pairs(facts), ""]
+    if rows:
+        head = ("no", "point", "before it", "s")
+        lines += [*folded(head, rows, columns, texts={1, 2}), ""]
+    for note in record.notes:
+        lines += wrapped(note, "! ", "  ")
+    return "\n".join(lines).rstrip("\n") + "\n"

@@ -1,0 +1,253 @@
+"""The servers of a sweep: a server as it is, or a managed server with each combination of settings.
+
+Settings that a restart can change are changed on the target itself for now only, and restored at the end: if this
+process is killed, whoever starts the target next finds it as it was. The others, such as the version, need a server of
+their own; its name follows from the sweep, so that a resumed sweep finds it again. Only one server runs at a time, so
+that none takes CPU, memory or storage from another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import starmap
+from pathlib import Path
+from typing import Any
+
+from openslob import rehearsal
+from openslob.engines import registry
+from openslob.engines.base import Engine, Hold
+from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
+from openslob.engines.settings import Change, Effect
+from openslob.engines.writes import require_primary
+from openslob.errors import UsageError
+from openslob.kinds.sweep.plan import made_with
+from openslob.kinds.sweep.record import SweepRecord
+from openslob.record.varied import Value, Values, in_words
+from openslob.units import parse_bytes
+
+ALL_CPUS = "all"
+
+
+@dataclass(frozen=True)
+class ServerParameter:
+    """A parameter of managed servers that a sweep can vary: its flag, its field in `ServerSpec`, its parser."""
+
+    name: str
+    field: str
+    read: Callable[[str], Value]
+    meaning: str
+
+    @property
+    def flag(self) -> str:
+        """The parameter's flag on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+
+def _cache(text: str) -> int:
+    return rehearsal.amount(parse_bytes(text), rehearsal.LEAST_CACHE)
+
+
+def parse_switch(text: str) -> bool:
+    """Return whether a text means on. ValueError for one that means neither on nor off."""
+    if text.lower() not in ("on", "off", "true", "false"):
+        raise ValueError(f"{text!r} is neither on nor off")
+    return text.lower() in ("on", "true")
+
+
+SERVER_PARAMETERS: Mapping[str, ServerParameter] = {
+    each.name: each
+    for each in (
+        ServerParameter("cache", "cache_bytes", _cache, "Sizes of the cache, such as 64M,1G."),
+        ServerParameter("io", "io", str, "direct, buffered or both."),
+        ServerParameter("huge_pages", "huge_pages", parse_switch, "Huge pages for the cache: on, off or both."),
+        ServerParameter("cpus", "cpus", str, "CPUs of the whole server: such as 0 or 0-3 or all."),
+        ServerParameter("version", "version", str, "Major versions; each gets a server of its own."),
+        ServerParameter("bin_dir", "bin_dir", str, "Directories of programs; each gets a server of its own."),
+        ServerParameter("block_size", "block_size", parse_bytes, "Block sizes; each gets a server of its own."),
+    )
+}
+
+
+def server_grid(texts: Mapping[str, Sequence[str]]) -> dict[str, tuple[Value, ...]]:
+    """Return values by field of `ServerSpec` from texts by parameter name. UsageError for an unknown name or value."""
+    grid: dict[str, tuple[Value, ...]] = {}
+    for name, values in texts.items():
+        if name not in SERVER_PARAMETERS:
+            raise UsageError(f"{name} is not a server parameter", f"known are {', '.join(SERVER_PARAMETERS)}")
+        parameter = SERVER_PARAMETERS[name]
+        try:
+            grid[parameter.field] = tuple(dict.fromkeys(parameter.read(text) for text in rehearsal.ends(values)))
+        except ValueError as error:
+            raise UsageError(f"{parameter.flag}: {error}") from error
+    return grid
+
+
+def described(target: str) -> dict[str, Value]:
+    """Return the specification of a managed target as plain values; the default one for a target not yet created.
+
+    UsageError for a URL.
+    """
+    if "://" in target:
+        raise UsageError("only a managed server can be restarted with other settings", "name one by --target")
+    spec: ServerSpec = registry.find_or_new(target).status().spec
+    return spec.to_record()
+
+
+def require_target(record: SweepRecord) -> None:
+    """Raise UsageError unless the sweep's target is there, or the sweep makes servers of its own in its place.
+
+    Nor can it be a standby: it could not be loaded, and servers that are made like it would be standbys, too.
+    """
+    if not made_with(record.server_grid, record.effects):
+        registry.require_there(record.target)
+    if record.target in registry.known() and (server := registry.find(record.target)):
+        require_primary(server)
+
+
+def changes_of(values: Values, effects: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return the settings of the server's own among a point's values, with how each takes effect."""
+    return tuple(Change(name, str(values[name]), Effect(effects[name])) for name in values if name in effects)
+
+
+@contextmanager
+def target_with(target: str, changes: Sequence[Change], notify: Callable[[str], None]) -> Iterator[Engine]:
+    """Give the engine of a target for a run with these settings.
+
+    A managed server is restarted with those that need it, and is as it was at the end of the block; if this process is
+    killed, the next command that uses it restarts it so. SlobError when another process uses it, UsageError for a
+    standby.
+    """
+    restarting = [f"{each.name}={each.value}" for each in changes if each.effect is Effect.RESTART]
+    if not restarting:
+        yield registry.resolve(target)[0]
+        return
+    with registry.claim(target, "run"):
+        server = registry.require_server(target)
+        require_primary(server)
+        before = server.status().spec
+        notify(f"restarting {target} with {', '.join(restarting)}; afterwards it is restarted as it was")
+        try:
+            status = registry.managed(before.with_settings(changes)).start(for_now=True)
+            yield registry.engine_for(status.url)
+        finally:
+            registry.managed(before).start()
+
+
+class SweepServers:
+    """The servers of one sweep. `SweepRecord.server` holds the target's specification before the sweep."""
+
+    def __init__(
+        self, target: str, record: SweepRecord, notify: Callable[[str], None], server_pid: int | None = None
+    ) -> None:
+        self._target = target
+        self._server_pid = server_pid
+        self._sweep_id = record.id
+        self._effects = record.effects
+        self._before = None if record.server is None else _spec(record.server)
+        self._notify = notify
+        self._own_names = {
+            self._own_name(fixed) for point in record.points if (fixed := made_with(point.server, record.effects))
+        }
+        self._target_exists = registry.find(target) is not None if self._before else False
+        self._changed = False
+        self._claims, self._lock = ExitStack(), ExitStack()
+
+    def claim(self) -> None:
+        """Reserve the servers until `close`: else others could use or stop them between two points, or in a restart.
+
+        SlobError when another process uses one.
+        """
+        for name in (self._target, *sorted(self._own_names)):
+            self._claims.enter_context(registry.claim(name, "sweep"))
+
+    def start(self, values: Values, again: bool = False) -> tuple[Engine, ManagedServer | None]:
+        """Start the server with these settings, or restart it with them. SlobError when that fails.
+
+        ``again``: restart it even if it runs with them.
+        """
+        if self._before is None:
+            engine, server = registry.resolve(self._target)
+            engine.server_pid = self._server_pid
+            return engine, server
+        spec = self._spec_with(self._before, values)
+        self._remove_own(keep=spec.name)
+        self._notify(f"server {spec.name}: {', '.join(starmap(in_words, values.items()))}")
+        is_target = spec.name == self._before.name
+        if is_target:
+            self._changed = True
+            if registry.find(spec.name) is None:
+                # What is made here stays: it is made as it is to be afterwards.
+                registry.managed(self._before).start()
+        else:
+            self._stop_target()
+        server = registry.managed(spec)
+        if again:
+            server.stop()
+        return registry.engine_for(server.start(for_now=is_target).url), server
+
+    def lock(self, engine: Engine) -> Hold:
+        """Take the lock of a target that is no managed server until `close`: for all points, and between them."""
+        self._lock.close()
+        held = self._lock.enter_context(engine.exclusive("sweep"))
+        for line in held.restored:
+            self._notify(line)
+        return held
+
+    def close(self, finished: bool) -> None:
+        """Restore the target, and remove the sweep's own servers if it is finished; otherwise they keep their data."""
+        with self._claims, self._lock:
+            try:
+                if finished:
+                    self._remove_own()
+            finally:
+                self._restore_target()
+
+    def _restore_target(self) -> None:
+        target = registry.find(self._target) if self._changed else None
+        if target:
+            target.start()
+
+    def _spec_with(self, before: ServerSpec, values: Values) -> ServerSpec:
+        """Return the specification of the server for these settings: the target's, or one of the sweep's own."""
+        given: dict[str, Any] = {name: value for name, value in values.items() if name not in self._effects}
+        changes = changes_of(values, self._effects)
+        if given.get("cpus") == ALL_CPUS:
+            given["cpus"] = None
+        if given.get("bin_dir"):
+            given["bin_dir"] = Path(given["bin_dir"])
+        fixed, own = made_with(given), made_with(values, self._effects)
+        # A target that does not exist is not created for some of the values only: it would be left behind. Nor is it
+        # known what settings it was made with.
+        as_target = all(getattr(before, name) == value for name, value in fixed.items()) and own == fixed
+        if not own or (self._target_exists and as_target):
+            return replace(before, **given).with_settings(changes)
+        if "version" in fixed:
+            # The target's own bin_dir holds the programs of its version only.
+            given.setdefault("bin_dir", None)
+        name = self._own_name(own)
+        data_dir = before.data_dir.with_name(f"{before.data_dir.name}-{name}") if before.data_dir else None
+        return replace(before, **given, name=name, data_dir=data_dir).with_settings(changes)
+
+    def _stop_target(self) -> None:
+        target = registry.find(self._target)
+        if target and target.status().state == RUNNING:
+            self._changed = True
+            target.stop()
+
+    def _own_name(self, fixed: Values) -> str:
+        text = json.dumps([self._sweep_id, dict(fixed)], sort_keys=True)
+        return f"sweep-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def _remove_own(self, keep: str = "") -> None:
+        for name in self._own_names - {keep}:
+            if server := registry.find(name):
+                server.destroy()
+
+
+def _spec(values: Values) -> ServerSpec:
+    # Records of sweeps from before there was a choice of engines name none.
+    return ServerSpec.from_record({"engine": registry.default_engine(), **values})

@@ -1,0 +1,124 @@
+"""The server's own settings as dimensions of a sweep: asked of its catalogue, tried, and kept apart from parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+
+from openslob import rehearsal
+from openslob.config.grid import Grid
+from openslob.config.parameters import parameters
+from openslob.config.resolve import DEFAULT
+from openslob.engines import registry
+from openslob.engines.managed.base import ServerSpec
+from openslob.engines.settings import Change, Effect, Setting
+from openslob.errors import UsageError
+from openslob.record.varied import Value
+from openslob.workload import Workload
+
+Texts = Mapping[str, Sequence[str]]
+# Values of the server's own parameters that decide which programs run.
+_PROGRAMS = ("version", "bin_dir")
+
+
+@dataclass(frozen=True)
+class SettingsGrid:
+    """The values of settings by name, how each takes effect, and which parameter of a workload sets it, too.
+
+    That parameter must have the value that leaves the setting to the server.
+    """
+
+    values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    parameters: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The settings with their first values."""
+        return tuple(Change(name, str(values[0]), self.effects[name]) for name, values in self.values.items())
+
+
+NO_SETTINGS = SettingsGrid()
+
+
+def asked(target: str, texts: Texts, servers: Mapping[str, Sequence[Value]]) -> SettingsGrid:
+    """Return the settings of ``texts`` as the target's servers know them, with each value tried on each of them.
+
+    ``servers`` are the values of server parameters by field. UsageError, in one line, for a setting that a server does
+    not have, or that can't be changed on it, and for a value that it refuses.
+    """
+    if not texts:
+        return NO_SETTINGS
+    found: dict[str, Setting] = {}
+    values = unasked(texts).values
+    for made_with in _programs(servers):
+        with registry.known_settings(target, made_with) as known:
+            for name, several in values.items():
+                found[name] = setting = known.find(name)
+                for value in several:
+                    known.require(setting, str(value))
+    _require_own_names(found)
+    return SettingsGrid(
+        {setting.name: values[name] for name, setting in found.items()},
+        {setting.name: setting.effect for setting in found.values()},
+        {setting.name: setting.parameter for setting in found.values() if setting.parameter},
+    )
+
+
+def unasked(texts: Texts) -> SettingsGrid:
+    """Return settings of ``texts`` before any server was asked, as if sessions could change all of them."""
+    values = {name: tuple(dict.fromkeys(rehearsal.ends(several))) for name, several in texts.items()}
+    return SettingsGrid(values, dict.fromkeys(values, Effect.SESSION))
+
+
+def for_run(target: str, texts: Texts) -> SettingsGrid:
+    """Return the settings of a single run on a target, each with its one value, which was tried.
+
+    UsageError, in one line, as `asked` raises it, and for what can't be had by a run on this server.
+    """
+    for name, several in texts.items():
+        if len(several) > 1:
+            shown = ",".join(several)
+            raise UsageError(
+                f"--set {name}={shown} has several values", f"slob sweep --set {name}={shown} compares them"
+            )
+    if texts:
+        registry.require_there(target)
+    found = asked(target, texts, {})
+    for name, effect in found.effects.items():
+        if effect is Effect.NEW_SERVER:
+            wanted = f"--set {name}={found.values[name][0]}"
+            raise UsageError(
+                f"a server is made with its {name}: a run can't change it", f"slob sweep {wanted} makes one"
+            )
+    return found
+
+
+def _programs(servers: Mapping[str, Sequence[Value]]) -> Iterator[Mapping[str, Value]]:
+    varied = {name: servers[name] for name in _PROGRAMS if name in servers}
+    for combination in product(*varied.values()):
+        yield dict(zip(varied, combination, strict=True))
+
+
+def _require_own_names(found: Mapping[str, Setting]) -> None:
+    """Refuse settings with the name of a parameter: records and reports could not tell them apart."""
+    ours = {*parameters(), *Workload.model_fields, *(each.name for each in fields(ServerSpec)), "product", "host"}
+    if taken := next((each.name for each in found.values() if each.name in ours), None):
+        raise UsageError(f"{taken} is a parameter of slob, too, which a sweep could not tell from it", "leave it out")
+
+
+def giving_way(grid: Grid, settings: SettingsGrid) -> Grid:
+    """Return the grid with parameters that would set one of the settings, too, leaving it to the server.
+
+    UsageError for one that was given another value.
+    """
+    for name, (parameter, left) in settings.parameters.items():
+        slob = parameters()[parameter].slob
+        values = grid.values.get(parameter, (getattr(grid.workload, parameter),))
+        if any(str(value) != left for value in values):
+            if grid.sources.get(parameter, DEFAULT) != DEFAULT:
+                raise UsageError(f"{slob} sets {name}, too", f"give one of them: with --set {name} use {slob}={left}")
+            workload = Workload.model_validate({**grid.workload.to_record(), parameter: left})
+            grid = replace(grid, workload=workload, notices=(*grid.notices, f"{slob} is {left}: {name} is set instead"))
+    return grid

@@ -1,0 +1,139 @@
+"""Cache and data of a sweep: data that are large enough for its verdicts, and verdicts that cannot hold as planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from openslob.analyze.outcome import counted
+from openslob.analyze.steady_state import MIN_STEADY_POINTS
+from openslob.config.grid import Grid
+from openslob.config.loaded import LOADED
+from openslob.config.resolve import DEFAULT
+from openslob.engines import registry
+from openslob.errors import SlobError
+from openslob.host.page_cache import page_cache_limit
+from openslob.kinds.sweep.plan import ASSUMED_BLOCK_BYTES, workload_of
+from openslob.kinds.sweep.record import SweepRecord
+from openslob.record.varied import Value, Values
+from openslob.run.preflight import active_bytes, host_memory, purpose_findings
+from openslob.units import MIB, Extent
+from openslob.workload import Workload
+
+DIRECT = "direct"
+# Sources of a SCALE that the user did not ask for.
+_OPEN = (DEFAULT, LOADED)
+UNKNOWN_CACHE_SCALE = Extent.parse("2G")
+
+
+@dataclass(frozen=True)
+class ServerMemory:
+    """What of a server decides which data a test needs: its cache, its block size, and whether its I/O is direct.
+
+    ``host_bytes`` is the memory of its host; it and the cache are None if they are unknown. ``least_window_s`` is as in
+    `ServerFacts`.
+    """
+
+    block_size: int
+    cache_bytes: int | None
+    direct_io: bool | None
+    host_bytes: int | None = None
+    direct_io_remedy: str = "use --io direct"
+    least_window_s: float = 0.0
+
+    def with_settings(self, server: Values) -> ServerMemory:
+        """Return the memory of the server after a restart with these settings."""
+        cache = server.get("cache_bytes")
+        return replace(
+            self,
+            block_size=int(server.get("block_size") or self.block_size),
+            cache_bytes=int(cache) if cache else self.cache_bytes,
+            direct_io=server["io"] == DIRECT if "io" in server else self.direct_io,
+        )
+
+
+def server_memory(target: str) -> ServerMemory | None:
+    """Return the memory of a target; of a managed server from its specification, whether it runs or not.
+
+    None for a server that can't be asked now.
+    """
+    try:
+        if "://" in target or "," in target:
+            engine = registry.resolve(target)[0]
+            facts, host = engine.facts(), host_memory(engine.location())
+            direct, remedy = facts.direct_io, facts.direct_io_remedy
+            return ServerMemory(facts.block_size, facts.cache_bytes, direct, host, remedy, facts.least_window_s)
+        spec = registry.find_or_new(target).status().spec
+    except SlobError:
+        return None
+    block_size, host = spec.block_size or ASSUMED_BLOCK_BYTES, page_cache_limit(None)
+    return ServerMemory(block_size, spec.cache_bytes, spec.io == DIRECT, host)
+
+
+def with_enough_data(
+    grid: Grid, servers: Mapping[str, tuple[Value, ...]], memory: ServerMemory | None, data_per_cache: int
+) -> Grid:
+    """Return the grid with tables large enough for data of ``data_per_cache`` times the largest cache of the sweep.
+
+    A SCALE that the user gave stays, and so do data that are larger.
+    """
+    workload, source = grid.workload, grid.sources.get("scale", DEFAULT)
+    if source not in _OPEN or "scale" in grid.values:
+        return grid
+    caches = [int(cache) for cache in servers.get("cache_bytes", ()) if cache]
+    if memory and memory.cache_bytes:
+        caches = caches or [memory.cache_bytes]
+    if memory is None or not caches:
+        why = f"the size of the server's cache is not known: the data are {UNKNOWN_CACHE_SCALE}; --scale changes that"
+        return replace(grid, workload=_with_scale(workload, UNKNOWN_CACHE_SCALE), notices=(*grid.notices, why))
+    needed = max(caches) * data_per_cache
+    if active_bytes(workload, memory.block_size) >= needed:
+        return grid
+    scale = Extent(-(-needed // (workload.schemas * MIB)) * MIB, in_bytes=True)
+    return replace(grid, workload=_with_scale(workload, scale))
+
+
+def _with_scale(workload: Workload, scale: Extent) -> Workload:
+    return Workload.model_validate({**workload.to_record(), "scale": str(scale)})
+
+
+def expected_failures(record: SweepRecord, memory: ServerMemory | None) -> list[str]:
+    """Return what the verdicts of the pending points will not hold for, as far as the plan tells: a sentence each."""
+    reasons: dict[str, int] = {}
+    for point in record.pending:
+        workload = workload_of(record, point)
+        known = () if memory is None else _of_memory(workload, memory.with_settings(point.server))
+        least_s = memory.least_window_s if memory else 0.0
+        for reason in dict.fromkeys(chain(known, _of_length(workload, least_s))):
+            reasons[reason] = reasons.get(reason, 0) + 1
+    alone = _without_repeats(record)
+    return [f"{_share(count, len(record.pending))}: {reason}" for reason, count in reasons.items()] + alone
+
+
+def _of_memory(workload: Workload, memory: ServerMemory) -> Iterator[str]:
+    for finding in purpose_findings(workload, memory, memory.host_bytes):
+        outcome = "is refused" if finding.blocking else "can't hold"
+        subject = "the run" if finding.blocking else f"the verdict on mode {workload.mode}"
+        yield f"{subject} {outcome}: {finding.why}; {finding.remedy}"
+
+
+def _of_length(workload: Workload, least_s: float) -> Iterator[str]:
+    if 0 < workload.run_time < least_s:
+        yield (
+            f"what the server counts, such as reads, stays unknown: it shows its counts too late for a window of "
+            f"{workload.run_time:g} s; --run-time {least_s:g} or longer"
+        )
+    if 0 < workload.run_time < MIN_STEADY_POINTS:
+        longer = "" if least_s > MIN_STEADY_POINTS else f"; --run-time {MIN_STEADY_POINTS} or longer"
+        yield f"the verdict steady stays unknown: a window of {workload.run_time:g} s is too short to judge{longer}"
+
+
+def _without_repeats(record: SweepRecord) -> list[str]:
+    if not record.against or record.repeats > 1:
+        return []
+    return [f"the comparison of {record.against} has no interval: each value is run once; --repeats 5 gives one"]
+
+
+def _share(count: int, every: int) -> str:
+    return f"in all {counted(every, 'point')}" if count == every else f"in {count} of {every} points"

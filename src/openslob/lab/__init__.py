@@ -1,1 +1,0 @@
-"""The lab: what each setting of a server costs, by interleaved pairs of runs with and without it."""

@@ -1,0 +1,33 @@
+"""What records vary from run to run: parameters and settings of the server, by name and value, as users know them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from openslob.units import Extent
+from openslob.workload import Workload
+
+_SIZES = ("cache_bytes", "block_size")
+# What of a managed server a sweep varies, by the name of `ServerSpec`'s field.
+_SERVER_PARAMETERS = (*_SIZES, "io", "huge_pages", "cpus", "version", "bin_dir")
+
+Value = bool | int | float | str | None
+Values = Mapping[str, Value]
+
+
+def shown_parameter(name: str, value: Value) -> tuple[str, str]:
+    """Return name and value as on the command line: ``cache`` and ``16M`` for 16,777,216 ``cache_bytes``."""
+    if name in _SIZES and isinstance(value, int):
+        return name.removesuffix("_bytes"), str(Extent(value, in_bytes=True))
+    return name, ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def is_setting(name: str) -> bool:
+    """Return whether a name is that of a setting of the server's own, and not of a parameter."""
+    return name not in Workload.model_fields and name not in _SERVER_PARAMETERS
+
+
+def in_words(name: str, value: Value) -> str:
+    """Return name and value in words; a setting as the server has it, ``io_method=sync``."""
+    shown, text = shown_parameter(name, value)
+    return f"{shown}={text}" if is_setting(name) else f"{shown.replace('_', ' ')} {text}"

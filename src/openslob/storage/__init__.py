@@ -1,1 +1,0 @@
-"""Measurements of storage without a database, with fio as the I/O generator."""

@@ -1,1 +1,0 @@
-"""Several runs that belong together: how a sweep is created, planned, and executed."""

@@ -1,0 +1,307 @@
+"""The cycles of a proof of durability, on a simulated server that loses, tears, doubles or does not come back."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from types import SimpleNamespace
+from unittest.mock import patch
+
+import pytest
+
+from openslob.durability import ledger
+from openslob.engines import registry
+from openslob.engines.ledger import Entry, LedgerContents
+from openslob.engines.patience import StoppedError
+from openslob.errors import SlobError, UsageError
+from openslob.interrupt import Interrupt
+from openslob.kinds.crash import execute as crash
+from openslob.kinds.crash import record as records
+from openslob.kinds.crash.execute import CrashPlan, prove
+from openslob.kinds.crash.record import CrashKind
+from openslob.kinds.crash.rig import Rig
+from openslob.record.model import Holds, Status
+
+KILL, CUT = (CrashKind.KILL,), (CrashKind.CUT,)
+ENOUGH = 30
+# Longer than any host takes.
+PATIENCE_S = 120
+
+
+class Simulated:
+    """A server that keeps a log of commits; ``at_crash`` changes the log when it crashes, ``found`` is its damage."""
+
+    def __init__(self, at_crash=lambda log: None, recovers=lambda crashes: True, found=lambda crashes: ()):
+        self.at_crash, self.recovers, self.found = at_crash, recovers, found
+        self.lock, self.up, self.log, self.crashes, self.made = threading.Condition(), True, [], 0, 0
+        self.server = SimpleNamespace(name="simulated")
+        facts = SimpleNamespace(product="Simulated", version="1", block_size=8192, cache_bytes=1)
+        self.engine = SimpleNamespace(follow=lambda _: None, facts=lambda: facts)
+        self.tables = self
+
+    def begin(self, sessions, rows):
+        self.sessions, self.rows, self.log, self.up = sessions, rows, [], True
+        self.made += 1
+
+    def settings(self):
+        return {"durable": "on"}
+
+    def guards(self):
+        return ["a look"]
+
+    def open_session(self, number):
+        return Session(self, number)
+
+    def crash(self, kind):
+        with self.lock:
+            assert self.lock.wait_for(lambda: len(self.log) >= ENOUGH * (self.crashes + 1), PATIENCE_S)
+            self.up = False
+            self.crashes += 1
+            self.at_crash(self.log)
+        return crash.time.monotonic_ns()
+
+    def recover(self):
+        if not self.recovers(self.crashes):
+            raise SlobError("it did not start")
+        self.up = True
+        return 0.25
+
+    def contents(self):
+        sessions = dict.fromkeys(range(self.sessions), Entry(0, 0, 0))
+        rows = {(session, key): Entry(0, 0, 0) for session in range(self.sessions) for key in range(self.rows)}
+        for session, number, key, parts in self.log:
+            if "own" in parts:
+                sessions[session] = Entry(number, sessions[session].times + 1, number)
+            if "row" in parts:
+                rows[session, key] = Entry(number, rows[session, key].times + 1, number)
+        return LedgerContents(sessions, rows)
+
+    def damage(self):
+        return self.found(self.crashes)
+
+
+class Session:
+    def __init__(self, server, number):
+        self.server, self.number = server, number
+
+    def commit(self, number, key):
+        with self.server.lock:
+            if not self.server.up:
+                raise SlobError("lost")
+            self.server.log.append((self.number, number, key, ("own", "row")))
+            self.server.lock.notify_all()
+        return number
+
+    def cut(self):
+        pass
+
+    def close(self):
+        pass
+
+
+def proved(tmp_path, server, cycles=3, kinds=KILL, control=None, interrupt=None):
+    @contextmanager
+    def rig(_plan):
+        yield lambda: server
+
+    told = []
+    plan = CrashPlan("postgresql", kinds, cycles, 3, 4, 1, control=control)
+    # What is on disk when is tested elsewhere, and takes most of the time on a busy host.
+    with (
+        patch.object(CrashPlan, "rig", rig),
+        patch.object(crash, "LOAD_S", (0.0, 0.01)),
+        patch.object(ledger.os, "fdatasync", lambda _: None),
+    ):
+        record, folder = prove(plan, "proof", tmp_path, interrupt or Interrupt(), told.append)
+    assert records.load(folder) == record
+    assert tuple(told) == record.cycles
+    return record, folder, {verdict.name: verdict for verdict in record.verdicts}
+
+
+def lose_last(count):
+    def lose(log):
+        del log[-count:]
+
+    return lose
+
+
+def test_a_server_that_keeps_everything_passes_and_no_ledger_is_kept(tmp_path):
+    record, folder, verdicts = proved(tmp_path, Simulated(), kinds=(CrashKind.KILL, CrashKind.CUT))
+    assert [cycle.kind.value for cycle in record.cycles] == ["kill", "cut", "kill"]
+    assert verdicts["no_acked_commit_lost"].verdict is Holds.HOLDS
+    assert verdicts["nothing_damaged"].verdict is Holds.HOLDS
+    assert record.status is Status.COMPLETE
+    assert record.value("acked_commits") >= 3 * ENOUGH - 9
+    assert record.value("recovery_median_s") == 0.25
+    assert list((folder / "ledgers").iterdir()) == []
+
+
+@pytest.mark.parametrize("count", [1, 5, ENOUGH])
+def test_acknowledged_commits_that_are_lost_are_named_and_their_ledger_is_kept(tmp_path, count):
+    record, folder, verdicts = proved(tmp_path, Simulated(lose_last(count)), cycles=1)
+    (cycle,) = record.cycles
+    assert cycle.lost + cycle.doubtful_there >= count - cycle.in_doubt
+    assert cycle.lost >= 1
+    assert verdicts["no_acked_commit_lost"].verdict is Holds.FAILS
+    assert (
+        f"{cycle.lost:,} of {cycle.acked:,} acknowledged commits are not there" in verdicts["no_acked_commit_lost"].why
+    )
+    acked = [each for each in ledger.read(folder / cycle.ledger) if not each.in_doubt]
+    assert len(acked) == cycle.acked
+    assert {(each.session, each.number) for each in cycle.lost_operations} <= {(e.session, e.number) for e in acked}
+
+
+def tear(log):
+    session, number, key, _ = log[-1]
+    log[-1] = (session, number, key, ("row",))
+
+
+def double(log):
+    log.append(log[-1])
+
+
+@pytest.mark.parametrize("fault", [tear, double])
+def test_a_transaction_that_is_torn_or_doubled_is_caught(tmp_path, fault):
+    record, _, verdicts = proved(tmp_path, Simulated(fault), cycles=1)
+    assert record.cycles[0].faults or record.cycles[0].lost
+    assert verdicts["no_acked_commit_lost"].verdict is Holds.FAILS
+
+
+def test_a_server_that_does_not_recover_ends_the_proof(tmp_path):
+    record, _, verdicts = proved(tmp_path, Simulated(recovers=lambda crashes: crashes < 2), cycles=5)
+    assert len(record.cycles) == 2
+    assert verdicts["no_acked_commit_lost"].why == "cycle 2 (kill): the server did not recover: it did not start"
+    assert record.notes == ("No cycle after 2: cycle 2 (kill): the server did not recover: it did not start",)
+    assert record.cycles[1].recovery_s is None
+
+
+def test_damage_is_a_verdict_of_its_own_and_ends_the_proof(tmp_path):
+    server = Simulated(found=lambda crashes: ["page 7 is torn"] if crashes == 2 else [])
+    record, _, verdicts = proved(tmp_path, server, cycles=5)
+    assert len(record.cycles) == 2
+    assert verdicts["nothing_damaged"].why == "cycle 2 (kill): page 7 is torn"
+    assert verdicts["no_acked_commit_lost"].verdict is Holds.HOLDS
+
+
+def test_a_control_that_is_caught_goes_on_with_a_new_server_where_the_old_one_is_broken(tmp_path):
+    server = Simulated(lose_last(ENOUGH), found=lambda crashes: ["torn"] if crashes == 1 else [])
+    server.recovers = lambda crashes: crashes != 2
+    record, _, verdicts = proved(tmp_path, server, cycles=4, kinds=CUT, control="fsync-off")
+    assert len(record.cycles) == 4
+    assert server.made == 3
+    assert verdicts["control_caught"].verdict is Holds.HOLDS
+    why = verdicts["control_caught"].why
+    assert "4 of 4 crashes with fsync-off" in why
+    assert why.endswith("(1 of them since the server did not recover, or its data could not be read)")
+
+
+def test_a_control_gets_a_new_server_before_its_log_is_full(tmp_path):
+    server = Simulated(lose_last(1))
+    with patch.object(crash, "_CYCLES_OF_CONTROL", 2):
+        record, _, verdicts = proved(tmp_path, server, cycles=4, kinds=CUT, control="fsync-off")
+    assert (len(record.cycles), server.made, record.notes) == (4, 2, ())
+    assert verdicts["control_caught"].verdict is Holds.HOLDS
+
+
+def test_a_control_that_is_not_caught_fails(tmp_path):
+    _, _, verdicts = proved(tmp_path, Simulated(), kinds=CUT, control="fsync-off")
+    assert verdicts["control_caught"].verdict is Holds.FAILS
+    assert verdicts["no_acked_commit_lost"].verdict is Holds.HOLDS
+
+
+def test_where_a_control_can_lose_nothing_the_reason_is_told(tmp_path):
+    _, _, verdicts = proved(tmp_path, Simulated(), control="fsync-off")
+    assert verdicts["control_caught"].verdict is Holds.UNKNOWN
+    assert "the operating system keeps what the server has written" in verdicts["control_caught"].why
+    assert verdicts["control_caught"].why.endswith("It says nothing of the server's safety")
+
+
+def test_a_stop_ends_the_proof_after_the_present_cycle(tmp_path):
+    interrupt = Interrupt()
+    server = Simulated(at_crash=lambda log: interrupt.request())
+    record, _, _ = proved(tmp_path, server, cycles=50, interrupt=interrupt)
+    assert len(record.cycles) == 1
+    assert record.cycles[0].is_clean
+    assert record.status is Status.INTERRUPTED
+
+
+def test_sessions_that_end_before_the_crash_are_noted_once(tmp_path):
+    clients_of = crash.Clients
+
+    def ending_one(*arguments):
+        clients = clients_of(*arguments)
+        clients.errors[2] = "refused"
+        return clients
+
+    with (
+        patch.object(crash, "Clients", ending_one),
+        patch.object(clients_of, "running", lambda _: 2),
+        patch.object(clients_of, "join", lambda self, _: [thread.join() for thread in self._threads] or True),
+    ):
+        record, _, _ = proved(tmp_path, Simulated(), cycles=2)
+    assert record.notes == ("Cycle 1: 1 of 3 sessions had ended before the crash: refused",)
+
+
+def test_a_stop_while_the_data_are_read_is_no_fault_of_the_server(tmp_path):
+    server = Simulated()
+    read = server.contents
+
+    def contents():
+        if server.crashes == 2:
+            raise StoppedError("stopped while it waited for the server")
+        return read()
+
+    server.contents = contents
+    record, _, verdicts = proved(tmp_path, server, cycles=5)
+    assert (record.status, len(record.cycles)) == (Status.INTERRUPTED, 1)
+    assert verdicts["no_acked_commit_lost"].verdict is Holds.HOLDS
+
+
+def test_a_server_that_does_not_run_can_not_be_crashed():
+    killed = []
+    server = SimpleNamespace(name="s", status=lambda: SimpleNamespace(pid=None), kill=killed.append)
+    with pytest.raises(SlobError, match="the server s does not run"):
+        Rig(server, None, None).crash(CrashKind.KILL)
+    assert killed == []
+
+
+@pytest.mark.parametrize(("made_for", "destroyed"), [("crash", True), ("", False)])
+def test_only_servers_that_a_proof_made_are_destroyed_before_it(made_for, destroyed):
+    done = []
+    spec = SimpleNamespace(made_for=made_for)
+    server = SimpleNamespace(status=lambda: SimpleNamespace(spec=spec), destroy=lambda: done.append(True))
+    with patch.object(registry, "find", lambda _: server):
+        if destroyed:
+            registry.remove_left("crash-postgresql", "crash")
+        else:
+            with pytest.raises(UsageError, match="there is one that it did not make"):
+                registry.remove_left("crash-postgresql", "crash")
+    assert bool(done) is destroyed
+
+
+def test_a_proof_that_can_not_go_on_leaves_a_failed_record(tmp_path):
+    server = Simulated()
+    server.contents = lambda: (_ for _ in ()).throw(SlobError("no answer"))
+    with pytest.raises(SlobError, match="no answer"):
+        proved(tmp_path, server)
+    (file,) = tmp_path.glob("*/crash.json")
+    document = json.loads(file.read_text())
+    assert (document["status"], document["errors"]) == ("failed", ["no answer"])
+
+
+def test_sessions_that_end_by_themselves_are_an_error_and_no_crash(tmp_path):
+    server = Simulated()
+    begin = server.begin
+    server.begin = lambda *counts: (begin(*counts), setattr(server, "up", False))
+    start = crash.Clients.start
+
+    def start_and_let_end(clients):
+        start(clients)
+        assert clients.join(PATIENCE_S)
+
+    with (
+        patch.object(crash.Clients, "start", start_and_let_end),
+        pytest.raises(SlobError, match="no session could go on: lost"),
+    ):
+        proved(tmp_path, server, cycles=1)

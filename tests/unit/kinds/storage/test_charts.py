@@ -1,0 +1,98 @@
+"""Pictures of calibrations and of dd: the medians of the steps, the depth, the result and the limit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from factories.storages import BLOCK, CALIBRATED, WAYS, record, step
+from factories.vega_lite import validate
+from openslob.kinds.storage.charts.bars import EXAMINED, ONLY_READ, way_rows
+from openslob.kinds.storage.charts.calibration import calibrations, curve_rows
+from openslob.kinds.storage.charts.one import storage_pictures
+from openslob.kinds.storage.dd import LOOKED, NOWHERE
+from openslob.kinds.storage.page import storage_set_page
+from openslob.kinds.storage.report import storage_document
+from openslob.record.model import Status
+from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
+from openslob.report.charts.picture import Picture, chart, svg, whole_spec
+from openslob.report.html.page import page_of, render_page
+from openslob.units import MIB
+
+
+def texts(picture: Picture) -> str:
+    return json.dumps(whole_spec(picture), ensure_ascii=False)
+
+
+def test_a_calibration_is_drawn_as_latency_over_the_rate_by_depth() -> None:
+    rows = curve_rows(CALIBRATED, BLOCK, "iops", 4)
+    mean = [(row["in_flight"], row["rate"], row["us"], row["times"]) for row in rows if row["line"] == "mean"]
+    assert mean == [(1, 15_000, 60, 1), (2, 27_000, 75, 1), (4, 59_000, 115, 2), (8, 61_000, 400, 1)]
+    assert [row["in_flight"] for row in rows if row["line"] == "p99"] == [1, 2, 4]  # that of 8 is not known
+    assert [row["line"] for row in rows if row["result"]] == ["mean", "p99"]
+    assert [row["rate"] for row in rows if row["line"] == "mean, contents verified"] == [50_000]
+    assert [row["rate"] for row in curve_rows(CALIBRATED, MIB, "mb_per_s", 2)] == [900, 1_100] * 2
+
+
+def test_the_limit_is_drawn_where_it_is_near_and_else_named() -> None:
+    (near,) = storage_pictures(CALIBRATED)
+    (far,) = storage_pictures(CALIBRATED.model_copy(update={"asked": {**CALIBRATED.asked, "latency_limit_us": 9e6}}))
+    assert len(near.panels) == 2
+    assert "limit 200 µs" in texts(near)
+    assert not any("limit" in note for note in near.notes)
+    assert "limit 9" not in texts(far).replace("The limit", "")
+    assert any("is above the picture" in note for note in far.notes)
+
+
+def test_dd_is_drawn_as_bars_with_their_ranges_per_mb() -> None:
+    rates, cpu = way_rows(WAYS, "mb_per_s"), way_rows(WAYS, "cpu_us_per_io")
+    assert [(row["name"], row["what"], row["value"], row["low"], row["high"]) for row in rates[:2]] == [
+        (NOWHERE, ONLY_READ, 1100, 1000, 1200), (LOOKED, EXAMINED, 600, 600, 600),
+    ]  # fmt: skip
+    assert [row["what"] for row in rates[2:]] == [ONLY_READ, EXAMINED]
+    assert [row["value"] for row in cpu] == [85, 780, 9 * 128, 9 * 128]
+
+
+@pytest.mark.parametrize("made", [CALIBRATED, CALIBRATED.model_copy(update={"tool": "ceiling"}), WAYS])
+def test_every_picture_is_valid_drawn_and_on_the_page(made: StorageRecord) -> None:
+    html = render_page(page_of(storage_document(made)))
+    for picture in storage_pictures(made):
+        validate(chart(picture).to_dict(validate=False))
+        assert "NaN" not in svg(picture)
+        assert picture.table is not None
+        assert picture.description
+        assert f'<figure id="{picture.name}"' in html
+
+
+@pytest.mark.parametrize("tool", ["calibrate", "ceiling", "dd", "compare", "orion"])
+def test_a_measurement_without_steps_has_a_page_without_pictures(tool: str) -> None:
+    stopped = record(tool).model_copy(update={"status": Status.FAILED, "errors": ("stopped by Ctrl-C",), "asked": {}})
+    page = page_of(storage_document(stopped))
+    assert page.pictures == ()
+    assert page.banners == ("This measurement is failed: stopped by Ctrl-C",)
+    assert "There is nothing to draw" in render_page(page)
+
+
+def test_unknown_figures_are_left_out_of_orion_s_pictures() -> None:
+    def load(small: int, p999: float | None) -> StorageStep:
+        figures: dict[str, Any] = dict.fromkeys(("p50_us", "p90_us", "p99_us", "max_us", "mean_us"), 100.0)
+        point = StorageLoad(block_bytes=BLOCK, in_flight=small, engine="io_uring")
+        return step("small", point, iops=1000.0 * small, mb_per_s=8.0, small=small, large=0, p999_us=p999, **figures)
+
+    made = record("orion", load(1, None), load(2, 300.0))
+    latency = next(picture for picture in storage_pictures(made) if picture.name == "orion-latency")
+    assert "NaN" not in svg(latency)
+
+
+def test_several_measurements_share_a_page_and_calibrations_a_picture() -> None:
+    other = CALIBRATED.model_copy(update={"id": "y", "status": Status.INTERRUPTED, "errors": ("stopped",)})
+    page = storage_set_page([CALIBRATED, other, WAYS.model_copy(update={"id": "z"})])
+    assert [picture.name for picture in page.pictures] == ["calibrations", "calibration-1", "calibration-2", "dd-3"]
+    rows = page.pictures[0].table
+    assert rows is not None
+    assert {row[3] for row in rows.rows} == {"x", "y"}
+    assert page.banners == ("y: This measurement is interrupted: stopped",)
+    assert [answer.partition(":")[0] for answer in page.answers] == ["x", "y", "z"]
+    assert calibrations([CALIBRATED]) == ()
