@@ -284,7 +284,8 @@ def test_warm_up_is_run_and_not_counted(small_cache, results):
     recorded = finished.record.summary["ops_total"].value
     if judged(finished.record, "counts_agree"):
         assert verdicts_of(finished.record)["counts_agree"].figures["engine_rows_updated"] == recorded
-    assert all_of_it > recorded + 100
+    # One operation prepares each session; on the slowest disk each does at least one in a second of warm-up.
+    assert all_of_it > recorded + 2
     assert finished.record.window.warmup_s == 1
     assert verdicts_of(finished.record)["exact_mix"].verdict is Holds.HOLDS
 
