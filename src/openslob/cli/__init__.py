@@ -6,6 +6,7 @@ import codecs
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from itertools import chain
@@ -117,7 +118,10 @@ def needed(words: Sequence[str]) -> tuple[str, ...]:
     name = next((word for word in words if not word.startswith("-")), "help")
     if name != "help" and (name in _ALL or name in _of_other_kinds()):
         return (name,)
-    return (*_ALL, *_of_other_kinds())
+    # The help does not fail for a kind that can't be loaded: who names a command of it learns why.
+    with suppress(SlobError):
+        return (*_ALL, *_of_other_kinds())
+    return _ALL
 
 
 def typed_words() -> list[str]:

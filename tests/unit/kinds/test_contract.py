@@ -79,7 +79,7 @@ def test_its_report_has_an_answer_in_short_and_whole(made: Made):
     short, whole = render_answer(document), render_text(document)
     assert short.strip()
     assert len(whole) > len(short)
-    assert made.kind.called(made.record)
+    assert made.kind.describe(made.record)
 
 
 # The written endurance run is kept without its segments.
@@ -173,6 +173,17 @@ def test_what_does_not_follow_is_found_there_too(with_ratios):
     done = slob("verify", "twice", "--results", with_ratios)
     assert done.returncode == 3
     assert "ratio is 2.6, and the raw files say 2.5" in done.stderr
+
+
+def test_the_help_does_without_a_kind_that_can_not_be_loaded(with_ratios):
+    forget_kinds()
+    (with_ratios.parent / "site" / "ratio_slob.py").write_text("import nothing_that_is_there")
+    shown = slob("--help")
+    assert shown.returncode == 0, shown.stderr
+    assert "Measure a database" in shown.stdout
+    asked = slob("ratio", "1", "2")
+    assert asked.returncode == 1
+    assert "can't be loaded" in asked.stderr
 
 
 @pytest.mark.parametrize(
