@@ -31,7 +31,7 @@ def show(record: RECORD = "latest", *, price: PRICE = None, results: RESULTS, as
     kind, wanted = kind_of(found), Wanted(price, notify)
     read = kind.read_as(found.path, wanted)
     if (pid := store.running_pid(found.folder)) is not None:
-        notify(f"this {kind.called(read)} is still in progress (process {pid}){kind.labels.so_far}")
+        notify(f"this {kind.describe(read)} is still in progress (process {pid}){kind.labels.so_far}")
     if as_json:
         print(json.dumps(read.model_dump(mode="json"), indent=1))
     else:

@@ -29,12 +29,12 @@ class _Noted(Protocol):
 OfRun = TypeVar("OfRun", bound=_Noted)
 
 
-def runs_in(folder: Path) -> dict[str | None, RunRecord]:
+def read_runs(folder: Path) -> dict[str | None, RunRecord]:
     """Return the records of the runs in a record's folder that can be read, by the names of their folders."""
     return {entry.id: entry.record for entry in store.find(folder) if entry.record}
 
 
-def noted_again(
+def renew_noted(
     noted: Sequence[OfRun], runs: Mapping[str | None, RunRecord], figures_of: Callable[[OfRun, RunRecord], Figures]
 ) -> tuple[OfRun, ...] | None:
     """Return what a document notes of its runs, with the figures of their records; None if one of these is not there.
@@ -50,7 +50,7 @@ def noted_again(
     return tuple(found)
 
 
-def noted(name: str, figures: Figures, again: Figures) -> Iterator[Derived]:
+def compare_noted(name: str, figures: Figures, again: Figures) -> Iterator[Derived]:
     """Yield the figures of a run that a document notes, beside those in the record of the run."""
     for figure, value in figures.items():
         if value is not None:
@@ -58,7 +58,7 @@ def noted(name: str, figures: Figures, again: Figures) -> Iterator[Derived]:
             yield Derived(f"{name}.{figure}", value, found, "" if found is not None else _NO_RUN)
 
 
-def numbers_of(record: DocumentModel, again: DocumentModel | None, parts: tuple[str, ...]) -> Iterator[Derived]:
+def compare_numbers(record: DocumentModel, again: DocumentModel | None, parts: tuple[str, ...]) -> Iterator[Derived]:
     """Yield each number in these parts of a document beside that of the document that was made again, if it was."""
     before, after = (
         dict(_leaves("", each.model_dump(mode="json", include=set(parts)))) if each else {} for each in (record, again)

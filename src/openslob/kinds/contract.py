@@ -54,7 +54,7 @@ class Kind(KindOfRecord[Record]):
     seen_live: ClassVar[bool] = False
     has_ratios: ClassVar[bool] = False
 
-    def called(self, _record: Record) -> str:
+    def describe(self, _record: Record) -> str:
         """Return what messages call a record of this kind."""
         return self.labels.name
 
@@ -127,20 +127,24 @@ class DocumentKind(KindOfDocument[Document], Kind[Document]):
     """A kind of measurement whose records are one document each."""
 
 
+def every_kind() -> Sequence[Kind[Any]]:
+    """Return every installed kind, by rank. SlobError when one can't be loaded."""
+    return cast(Sequence[Kind[Any]], every())
+
+
 def commands() -> Mapping[str, str]:
     """Return the module of each command that kinds bring, by its name."""
-    every_kind = cast(Sequence[Kind[Any]], every())
-    return {name: module for kind in every_kind for name, module in kind.commands.items()}
+    return {name: module for kind in every_kind() for name, module in kind.commands.items()}
 
 
 def seen_live() -> list[Kind[Any]]:
     """Return the kinds whose records can be followed."""
-    return [kind for kind in cast(Sequence[Kind[Any]], every()) if kind.is_of_runs or kind.seen_live]
+    return [kind for kind in every_kind() if kind.is_of_runs or kind.seen_live]
 
 
 def with_ratios() -> list[Kind[Any]]:
     """Return the kinds whose records are exported as ratios."""
-    return [kind for kind in cast(Sequence[Kind[Any]], every()) if kind.has_ratios]
+    return [kind for kind in every_kind() if kind.has_ratios]
 
 
 def kind_of(record: Found | Listed) -> Kind[Any]:
@@ -148,12 +152,12 @@ def kind_of(record: Found | Listed) -> Kind[Any]:
     return cast(Kind[Any], record.kind)
 
 
-def failed(verdicts: Sequence[Verdict]) -> list[str]:
+def list_failed(verdicts: Sequence[Verdict]) -> list[str]:
     """Return the names of the verdicts that fail."""
     return [each.name for each in verdicts if each.verdict is Holds.FAILS]
 
 
-def load_row(workload: Mapping[str, Any]) -> Row:
+def describe_load(workload: Mapping[str, Any]) -> Row:
     """Return what the row of a record says of its load."""
     load = Workload.model_validate(workload)
     return {"sessions": load.total_sessions, "update_pct": load.update_pct}

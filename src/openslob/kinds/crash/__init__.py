@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
 from openslob.kinds.crash.record import CrashFolder, CrashRecord
 from openslob.record.kinds import Labels
 
@@ -31,7 +31,7 @@ class CrashKind(DocumentKind[CrashRecord]):
             "acked_commits": record.value("acked_commits"),
             "lost_commits": record.value("lost_commits"),
             "control": record.control.name if record.control else None,
-            "failed_verdicts": failed(record.verdicts),
+            "failed_verdicts": list_failed(record.verdicts),
         }
 
     def contents(self, record: CrashRecord) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed, load_row
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, describe_load, list_failed
 from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord
 from openslob.record.kinds import Labels
 from openslob.units import format_duration
@@ -28,12 +28,12 @@ class EnduranceKind(DocumentKind[EnduranceRecord]):
     def row(self, record: EnduranceRecord) -> Row:
         """Return the main figures."""
         return {
-            **load_row(record.workload),
+            **describe_load(record.workload),
             "ops_per_s": record.value("ops_per_s"),
             "p99_us": record.value("p99_us"),
             "measured_s": record.measured_s,
             "planned_s": record.planned_s,
-            "failed_verdicts": failed(record.verdicts),
+            "failed_verdicts": list_failed(record.verdicts),
         }
 
     def contents(self, record: EnduranceRecord) -> str:
@@ -45,7 +45,7 @@ class EnduranceKind(DocumentKind[EnduranceRecord]):
         """Return the record, with the figures of segments whose driver was killed."""
         from openslob.kinds.endurance.segments import with_figures
 
-        record: EnduranceRecord = super().read_as(path, wanted)
+        record = super().read_as(path, wanted)
         return with_figures(path if path.is_dir() else path.parent, record) if record.has_news else record
 
     def document(self, record: EnduranceRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
@@ -56,11 +56,11 @@ class EnduranceKind(DocumentKind[EnduranceRecord]):
 
     def numbers(self, folder: Path) -> Iterator[Derived]:
         """Yield the figures of the summary."""
-        from openslob.kinds.again import numbers_of
+        from openslob.kinds.again import compare_numbers
         from openslob.kinds.endurance.segments import with_figures
 
         record = self.read(folder)
-        yield from numbers_of(record, with_figures(folder, record), ("summary",))
+        yield from compare_numbers(record, with_figures(folder, record), ("summary",))
 
 
 KIND = EnduranceKind()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
 from openslob.kinds.failover.record import FailoverFolder, FailoverRecord
 from openslob.record.kinds import Labels
 from openslob.report.format import number, seconds
@@ -31,7 +31,7 @@ class FailoverKind(DocumentKind[FailoverRecord]):
             "outages": len(record.cycles),
             "outage_max_s": record.value("outage_max_s"),
             "acked_lost": record.value("acked_lost"),
-            "failed_verdicts": failed(record.verdicts),
+            "failed_verdicts": list_failed(record.verdicts),
         }
 
     def contents(self, record: FailoverRecord) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
+from openslob.analyze.outcome import counted
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
 from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.record.kinds import Labels
 from openslob.workload import Workload
@@ -31,7 +32,7 @@ class LabKind(DocumentKind[LabRecord]):
             "sessions": sessions or None,
             "arms": len(record.arms),
             "settled": sum(result.settled for result in record.results),
-            "failed_verdicts": failed(record.verdicts),
+            "failed_verdicts": list_failed(record.verdicts),
         }
 
     def contents(self, record: LabRecord) -> str:
@@ -39,7 +40,7 @@ class LabKind(DocumentKind[LabRecord]):
         wanted = sum(1 for _ in record.compared)
         settled = sum(result.settled for result in record.results)
         values = "1 value of a setting" if len(record.arms) == 1 else f"{len(record.arms)} values of settings"
-        return f"{values}: {settled} of {wanted} comparisons settled in {_rounds(record.rounds)}"
+        return f"{values}: {settled} of {wanted} comparisons settled in {counted(record.rounds, 'round')}"
 
     def document(self, record: LabRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         """Return the report."""
@@ -56,21 +57,17 @@ class LabKind(DocumentKind[LabRecord]):
     def numbers(self, folder: Path) -> Iterator[Derived]:
         """Yield the results, and what is noted of each run."""
         from openslob.analyze.verdict_registry import INVALIDATING
-        from openslob.kinds.again import noted, noted_again, numbers_of, runs_in
+        from openslob.kinds.again import compare_noted, compare_numbers, read_runs, renew_noted
         from openslob.kinds.lab import figures as labs
 
-        record, runs = self.read(folder), runs_in(folder)
-        made = noted_again(record.runs, runs, lambda each, run: labs.figures_of(run, record.load(each.load).rate))
+        record, runs = self.read(folder), read_runs(folder)
+        made = renew_noted(record.runs, runs, lambda each, run: labs.figures_of(run, record.load(each.load).rate))
         again = made and labs.with_results(record.model_copy(update={"runs": made}), INVALIDATING)
-        yield from numbers_of(record, again or None, ("results",))
+        yield from compare_numbers(record, again or None, ("results",))
         for number, each in enumerate(record.runs):
             run = runs.get(each.run)
             figures = labs.figures_of(run, record.load(each.load).rate) if run else {}
-            yield from noted(f"runs.{number}", each.figures, figures)
-
-
-def _rounds(count: int) -> str:
-    return "1 round" if count == 1 else f"{count:,} rounds"
+            yield from compare_noted(f"runs.{number}", each.figures, figures)
 
 
 KIND = LabKind()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed, load_row
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, describe_load, list_failed
 from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord
 from openslob.record.kinds import Labels
 from openslob.units import format_duration
@@ -27,11 +27,11 @@ class RepeatedKind(DocumentKind[RepeatedRecord]):
     def row(self, record: RepeatedRecord) -> Row:
         """Return the main figures."""
         return {
-            **load_row(record.workload),
+            **describe_load(record.workload),
             "ops_per_s": record.value("ops_per_s"),
             "p99_us": record.value("p99_us"),
             "times": dict(Counter(each.state.value for each in record.times)),
-            "failed_verdicts": failed(record.verdicts),
+            "failed_verdicts": list_failed(record.verdicts),
         }
 
     def contents(self, record: RepeatedRecord) -> str:
@@ -48,16 +48,16 @@ class RepeatedKind(DocumentKind[RepeatedRecord]):
 
     def numbers(self, folder: Path) -> Iterator[Derived]:
         """Yield the spread, the change points, and what is noted of each run."""
-        from openslob.kinds.again import noted, noted_again, numbers_of, runs_in
+        from openslob.kinds.again import compare_noted, compare_numbers, read_runs, renew_noted
         from openslob.kinds.repeated import figures as repeats
 
-        record, runs = self.read(folder), runs_in(folder)
-        times = noted_again(record.times, runs, lambda _, run: repeats.figures_of(run))
+        record, runs = self.read(folder), read_runs(folder)
+        times = renew_noted(record.times, runs, lambda _, run: repeats.figures_of(run))
         again = times and repeats.with_findings(record.model_copy(update={"times": times}))
-        yield from numbers_of(record, again or None, ("summary", "changes"))
+        yield from compare_numbers(record, again or None, ("summary", "changes"))
         for each in record.times:
             run = runs.get(each.run)
-            yield from noted(f"times.{each.number}", each.figures, repeats.figures_of(run) if run else {})
+            yield from compare_noted(f"times.{each.number}", each.figures, repeats.figures_of(run) if run else {})
 
 
 KIND = RepeatedKind()

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from openslob.kinds.contract import AS_IT_IS, Kind, Row, Wanted, failed
+from openslob.kinds.contract import AS_IT_IS, Kind, Row, Wanted, list_failed
 from openslob.record import store
 from openslob.record.finding import Found
 from openslob.record.kinds import Labels
@@ -27,7 +27,7 @@ class RunKind(Kind[RunRecord]):
     says_nothing_before_the_end = True
     has_own_page = False
 
-    def called(self, record: RunRecord) -> str:
+    def describe(self, record: RunRecord) -> str:
         """Return whether it is a run or an observation."""
         return record.kind
 
@@ -57,7 +57,7 @@ class RunKind(Kind[RunRecord]):
             "ops_per_s": value(record, "ops_per_s"),
             "pio_read_per_s": value(record, "pio_read_per_s"),
             "p99_us": p99_us(record),
-            "failed_verdicts": failed(record.verdicts),
+            "failed_verdicts": list_failed(record.verdicts),
         }
 
     def documents(self, found: Found) -> list[tuple[str, Path]]:

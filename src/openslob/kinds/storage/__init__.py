@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, failed
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
 from openslob.record.kinds import Labels
 from openslob.record.storage import CEILING, StorageFolder, StorageRecord
 
@@ -35,7 +35,7 @@ class StorageKind(DocumentKind[StorageRecord]):
             "tool": record.tool,
             "pio_read_per_s": record.value("max_iops"),
             "p99_us": record.value("max_iops_p99_us"),
-            "failed_verdicts": failed(record.verdicts),
+            "failed_verdicts": list_failed(record.verdicts),
         }
 
     def document(self, record: StorageRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:

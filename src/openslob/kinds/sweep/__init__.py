@@ -48,12 +48,11 @@ class SweepKind(DocumentKind[SweepRecord]):
 
     def read_as(self, path: Path, _wanted: Wanted) -> SweepRecord:
         """Return the record: a price is that of its runs."""
-        record: SweepRecord = self.read(path)
-        return record
+        return self.read(path)
 
     def documents(self, found: Found) -> list[tuple[str, Path]]:
         """Return the files of the sweep and of all its points, complete or not."""
-        record: SweepRecord = self.read(found.path)
+        record = self.read(found.path)
         runs = [point.run for point in record.points if point.run]
         kept = [run for run in runs if (found.folder / run / RECORD_FILE).is_file()]
         files = [(f"{record.id}/{run}", found.folder / run / RECORD_FILE) for run in kept]
@@ -81,9 +80,9 @@ class SweepKind(DocumentKind[SweepRecord]):
         """Yield the answer of a search beside the mean of the runs that it is of."""
         from openslob.analyze.curves.points import Run, points
         from openslob.analyze.curves.series import latency_figure
-        from openslob.kinds.again import noted, runs_in
+        from openslob.kinds.again import compare_noted, read_runs
 
-        record, made = self.read(folder), runs_in(folder)
+        record, made = self.read(folder), read_runs(folder)
         search = record.search
         if search is None or search.throughput is None:
             return
@@ -91,7 +90,7 @@ class SweepKind(DocumentKind[SweepRecord]):
         means = points([Run.of(made[name]) for name in names if name in made])
         figures = {"best": search.throughput, "latency_us": latency_figure(search.at)}
         again = {name: means[0].mean(figure) for name, figure in figures.items()} if len(means) == 1 else {}
-        yield from noted("search", {"best": search.best, "latency_us": search.latency_us}, again)
+        yield from compare_noted("search", {"best": search.best, "latency_us": search.latency_us}, again)
 
 
 def _asked(record: SweepRecord, name: str) -> list[float] | None:
