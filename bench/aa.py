@@ -39,10 +39,10 @@ from openslob.analyze.compare import Comparison, compare
 from openslob.analyze.curves.points import Run, points
 from openslob.analyze.differences import Outcome
 from openslob.analyze.intervals import nested_ratio, spread, starts_needed
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.record.model import RunRecord
-from openslob.units import MIB
-from openslob.workload import Workload
 
 FIGURE = "ops_per_s"
 SHOWN = (Outcome.BETTER, Outcome.WORSE, Outcome.DIFFERENT)

@@ -21,11 +21,11 @@ from typing import Any
 
 from common import Bar, Bench, bench, notify, parse, parser, print_figure, print_heading, start
 from foreign import Foreign, Kind, foreign_on
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.base import CounterReading, SessionPlan
 from openslob.record.model import Holds, RunRecord
-from openslob.units import MIB
-from openslob.workload import Workload
 
 ALONE = "alone"
 APART_BAR = Bar(2, at_least=False)

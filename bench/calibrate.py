@@ -14,14 +14,14 @@ from pathlib import Path
 from threading import Event
 
 from common import Bar, Pair, notify, parse, parser, print_figure, print_heading, print_pairs, start
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
 from openslob.kinds.storage.calibrate import IOPS, CalibrationPlan, calibrate
 from openslob.kinds.storage.fio import Fio
 from openslob.kinds.storage.job import IoEngine
 from openslob.kinds.storage.session import StorageRequest, StorageTarget, session
 from openslob.kinds.storage.testfile import temporary_file
 from openslob.record.storage import StorageLoad, StorageRecord
-from openslob.units import MIB
 
 BLOCK = 8192
 SPREAD_BAR = Bar(3, at_least=False)

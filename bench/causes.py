@@ -29,12 +29,12 @@ from common import Bar, Bench, bench, notify, parse, parser, print_figure, print
 from openslob.analyze.causes import Cause, Episode, episodes
 from openslob.analyze.level import search
 from openslob.analyze.trace import Trace
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB, NANOS
+from openslob.core.workload import Workload
 from openslob.record import store
 from openslob.record.raw_csv import event_rows
 from openslob.report.tables import read_trace
-from openslob.units import MIB, NANOS
-from openslob.workload import Workload
 
 GROUPS = Path("/sys/fs/cgroup")
 SHAPE = {"schemas": 2, "scale": "128M", "sessions": 4, "update_pct": 20, "warmup": 2}

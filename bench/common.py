@@ -18,17 +18,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import MIB, NANOS
+from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.kinds.run import loading, runner
+from openslob.kinds.run.crew import Hire, local_crew
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import raw_table
-from openslob.run import loading, runner
-from openslob.run.crew import Hire, local_crew
-from openslob.units import MIB, NANOS
-from openslob.workload import Workload
 
 # Other load on the host may spoil a few short runs. If it spoils so many, the host is too busy for measurements.
 ATTEMPTS = 5

@@ -18,9 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from common import Bench, bench, figure, notify, parse, parser, print_heading, start
-from openslob.errors import SlobError
-from openslob.units import MIB
-from openslob.workload import Workload
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 
 SAMPLES_PER_S = 499
 _STACK_BYTES = 8192

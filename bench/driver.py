@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from common import Bar, Bench, bench, figure, notify, parse, parser, print_figure, print_heading, start
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.host.sampler import peak_rss_bytes
-from openslob.units import MIB
-from openslob.workload import Workload
 
 CPU_BAR = Bar(2, at_least=False)
 SKEW_BAR = Bar(20, at_least=False)

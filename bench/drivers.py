@@ -23,15 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from common import Bar, Bench, bench, notify, parse, parser, print_figure, print_heading, skew_p99_ms, start
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.fleet.dask import CALM, Tls, connected, workers
 from openslob.fleet.hiring import Fleet, hired
 from openslob.host.sampler import peak_rss_bytes
 from openslob.record import store
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import raw_table
-from openslob.units import MIB
-from openslob.workload import Workload
 
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 # Drivers, sessions of each, and the bar of the start skew in ms.

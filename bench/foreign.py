@@ -17,8 +17,8 @@ import psycopg
 import pymysql
 from psycopg import conninfo
 
+from openslob.core.errors import SlobError
 from openslob.engines.mysql.connection import parse
-from openslob.errors import SlobError
 
 # A statement of the loop takes so long. Counters of a session move when its statement ends.
 STATEMENT_S = 0.2

@@ -9,9 +9,9 @@ the buffered server, whose data are in the page cache, it must fail. The device'
 from __future__ import annotations
 
 from common import Bar, Bench, bench, figure, parse, parser, print_figure, print_heading, start, verdict
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.record.model import Holds, RunRecord
-from openslob.units import MIB
-from openslob.workload import Workload
 
 # METHOD: device reads are engine reads ± 2 %.
 BAR = Bar(2, at_least=False)

@@ -20,13 +20,13 @@ from pathlib import Path
 import psutil
 
 from common import Bar, Bench, bench, notify, parse, parser, print_figure, print_heading, scratch_folder, start
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.patience import ANSWER_S
-from openslob.errors import SlobError
-from openslob.run.ending import GRACE_S
-from openslob.run.session_pool import CONNECT_PATIENCE_S
-from openslob.units import MIB
-from openslob.workload import Workload
+from openslob.kinds.run.ending import GRACE_S
+from openslob.kinds.run.session_pool import CONNECT_PATIENCE_S
 
 IN_TIME_S = 30.0
 RUN_S = 12.0

@@ -20,8 +20,8 @@ import numpy as np
 
 from common import parse, parser, start
 from factories.capped_load import Cap, Load, Simulated, course, simulate
-from openslob import caps
 from openslob.analyze.level import find_cap
+from openslob.core import caps
 
 WITHIN_S = 5.0
 LEVEL_PCT = 3.0

@@ -24,14 +24,14 @@ from common import Bench, bench, notify, parse, parser, print_heading, start
 from limits import disk, group, move, require_groups
 from openslob.analyze.level import find_cap
 from openslob.analyze.trace import Trace
-from openslob.caps import Cap
-from openslob.interrupt import Interrupt
+from openslob.core.caps import Cap
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import MIB, NANOS
+from openslob.core.workload import Workload
+from openslob.kinds.run import runner
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import event_rows
 from openslob.report.tables import read_trace
-from openslob.run import runner
-from openslob.units import MIB, NANOS
-from openslob.workload import Workload
 
 LEAST_FOUND = 9
 WITHIN_S, LEVEL, BUCKET = 5.0, 0.03, 0.1

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common import Bench
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 
 GROUPS = Path("/sys/fs/cgroup")
 

@@ -35,11 +35,11 @@ from common import (
 )
 from factories.live import DAY_S, run_folder
 from openslob.analyze.statistics import t_quantile
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.kinds.live import follow
 from openslob.live.follow import Follower
 from openslob.record.raw_csv import COLUMNS
-from openslob.units import MIB
-from openslob.workload import Workload
 
 CPU_BAR = Bar(1, at_least=False)
 # What a screen of 200 columns shows at once.

@@ -17,11 +17,11 @@ from pathlib import Path
 import psycopg
 
 from common import Bar, Bench, Pair, bench, notify, parse, parser, print_heading, print_pairs, scratch_folder, start
+from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.managed.account import server_account
 from openslob.engines.postgresql.binaries import find_installation, readable_installation
-from openslob.run import loading
-from openslob.workload import Workload
+from openslob.kinds.run import loading
 
 QUICK_BLOCKS = 65_536
 # At least twice the rate of plain SQL.

@@ -17,10 +17,10 @@ from pathlib import Path
 from common import Bench, Pair, bench, figure, notify, parse, parser, print_heading, print_pairs, start, verdict
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import Run
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.record.model import RunRecord
 from openslob.report.comparison import side_by_side_lines
-from openslob.units import MIB
-from openslob.workload import Workload
 
 PATHS = ("shared", "local")
 DATA_PER_CACHE = 64

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from common import Bar, print_figure, print_heading, scratch_folder
 from factories.live import DAY_S, long_run
-from openslob.units import MIB
+from openslob.core.units import MIB
 
 SECONDS_BAR, MEMORY_BAR, DISK_BAR = (Bar(most, at_least=False) for most in (30, 500, 500))
 # Reads a record as viewers do, and asks for what a screen shows.

@@ -20,12 +20,12 @@ from contextlib import contextmanager
 import psycopg
 
 from common import Bar, Bench, Pair, bench, figure, notify, parse, parser, print_heading, print_pairs, start
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.engines.base import Session, SliceRequest
 from openslob.engines.postgresql.adapter import PatientConnection
 from openslob.engines.postgresql.session import PostgresSession
-from openslob.run.plan import session_plans
-from openslob.units import MIB
-from openslob.workload import Workload
+from openslob.kinds.run.plan import session_plans
 from peers import dynamic_loop, pgbench
 from untimed import UntimedNames, untimed_slice
 

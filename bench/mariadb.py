@@ -32,10 +32,10 @@ from common import (
     start,
     verdict,
 )
+from openslob.core.errors import SlobError
+from openslob.core.units import KIB, MIB
+from openslob.core.workload import Workload
 from openslob.engines.mysql.connection import parse as parse_target
-from openslob.errors import SlobError
-from openslob.units import KIB, MIB
-from openslob.workload import Workload
 from peers import Fio, fio_program
 
 CACHED_SESSIONS = 2

@@ -24,14 +24,14 @@ from common import Bar, notify, parse, parser, print_figure, print_heading, star
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from factories.oracle.wire import Executor, OracleError, Rows, Server
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.engines.base import SliceRequest
 from openslob.engines.oracle.connection import open_connection
 from openslob.engines.oracle.connection import parse as parse_url
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import KEPT, RESULTS, TEXTS
-from openslob.run.plan import session_plans
-from openslob.units import MIB
-from openslob.workload import Workload
+from openslob.kinds.run.plan import session_plans
 
 SERVE = "--serve"
 SLICE_S = 1.0

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 import psycopg
 
 from common import Bench
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
 from openslob.engines import registry
 from openslob.engines.clients import WorkloadRequest
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
 from openslob.kinds.storage.comparison.clients import Client
 from openslob.kinds.storage.comparison.measure import observe_client
 

@@ -26,8 +26,8 @@ from common import (
     start,
     verdict,
 )
-from openslob.units import MIB
-from openslob.workload import Workload
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from peers import Fio, fio_program, pgbench
 
 # With more sessions both are bound by the CPUs, of which a server needs more for a read than fio does.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import statistics
 
 from common import Bar, bench, figure, parse, parser, print_figure, print_heading, start, verdict
-from openslob.units import MIB
-from openslob.workload import Workload
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 
 SPREAD_BAR = Bar(3, at_least=False)
 

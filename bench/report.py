@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from common import Bar, parse, parser, print_figure, print_heading, start
-from openslob.errors import SlobError
-from openslob.units import MIB
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
 
 WRITE_BAR = Bar(10, at_least=False)
 SIZE_BAR = Bar(5, at_least=False)

@@ -14,12 +14,12 @@ import os
 import time
 
 from common import Bar, Bench, bench, figure, notify, parse, parser, print_figure, print_heading, skew_p99_ms, start
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.engines import registry
-from openslob.errors import SlobError
 from openslob.host.sampler import peak_rss_bytes
 from openslob.record.model import RunRecord
-from openslob.units import MIB
-from openslob.workload import Workload
 
 SESSIONS = 1000
 CACHE_MB = 64

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
+from openslob.core.histogram import bucket_expression
+from openslob.core.workload import Workload
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.slice_procedure import compose_slice
-from openslob.histogram import bucket_expression
-from openslob.workload import Workload
 
 # Pieces of the loop and their number of occurrences: in select, update and scan, and at the end of a think time.
 TIMING = {

@@ -15,10 +15,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from common import Bar, Bench, bench, notify, parse, parser, print_figure, print_heading, start
+from openslob.core.units import MIB, NANOS
 from openslob.engines import registry
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.process_clocks import ProcessClockSampler, cpu_ns
-from openslob.units import MIB, NANOS
 
 BAR = Bar(1, at_least=False)
 SESSIONS = 300

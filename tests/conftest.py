@@ -25,9 +25,9 @@ from factories.derivation import Derivations
 from factories.programs import need_mariadb
 from factories.registries import NotToBeHadError
 from factories.running import load
+from openslob.core.units import MIB, iso
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer
-from openslob.units import MIB, iso
 
 MakeServer = Callable[..., ManagedServer]
 DSN_VARIABLE = "OPENSLOB_TEST_DSN"

@@ -22,7 +22,7 @@ NOT_YET = frozenset(
     {
         "src/openslob/analyze/ci_gate.py",
         "src/openslob/engines/mysql/sql/facts.sql",
-        "src/openslob/run/preflight.py",
+        "src/openslob/kinds/run/preflight.py",
     }
 )
 SUFFIXES = {".py", ".md", ".sql", ".html", ".css", ".js", ".j2", ".toml"}

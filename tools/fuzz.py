@@ -38,7 +38,7 @@ import openslob  # noqa: E402
 from factories.running import slob  # noqa: E402
 from openslob import cli  # noqa: E402
 from openslob.api.parameters import SweptParameters  # noqa: E402
-from openslob.errors import SlobError  # noqa: E402
+from openslob.core.errors import SlobError  # noqa: E402
 from openslob.record import bundle, finding  # noqa: E402
 
 LONGEST_S, MOST_MB = 10, 500

@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openslob.config.parameters import Parameter, parameters
+from openslob.core.units import Extent
+from openslob.core.workload import Workload
 from openslob.kinds.sweep.servers import SERVER_PARAMETERS
-from openslob.units import Extent
-from openslob.workload import Workload
 
 FILE = Path(__file__).resolve().parent.parent / "src" / "openslob" / "api" / "parameters.py"
 _WIDTH = 120
 _HEAD = '''"""The parameters of loads, runs and sweeps as types, made by tools/generate_api.py; a test compares them.
 
-`openslob.workload` defines the parameters. Editors complete their names from these types.
+`openslob.core.workload` defines the parameters. Editors complete their names from these types.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ PARTS = (
     Part("analyze/verdicts", ("analyze/verdicts/*.py",), 90),
     Part("awr", ("awr/cells/*.py", *(f"awr/{name}.py" for name in _AWR.split())), 110),
     Part("crash accounting", ("durability/accounting.py",), 35),
-    Part("order and mix", ("permutation.py", "method.py"), 35),
-    Part("histogram", ("histogram.py",), 30),
+    Part("order and mix", ("core/permutation.py", "core/method.py"), 35),
+    Part("histogram", ("core/histogram.py",), 30),
 )
 
 

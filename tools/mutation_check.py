@@ -58,13 +58,17 @@ _PG_LOOP, _MYSQL_LOOP = "engines/postgresql/sql/slice.sql", "engines/mysql/sql/s
 _ORACLE_LOOP = "engines/oracle/sql/slice.sql"
 _PG_COUNTERS, _PG_DELTA = "engines/postgresql/counters.py", "engines/postgresql/delta.py"
 _PG_SERVER = "engines/postgresql/server_scope.py"
-_WINDOW, _VALIDITY, _VERDICTS = "run/window.py", "analyze/verdicts/validity.py", _unit("analyze/verdicts/test_verdicts")
+_WINDOW, _VALIDITY, _VERDICTS = (
+    "kinds/run/window.py",
+    "analyze/verdicts/validity.py",
+    _unit("analyze/verdicts/test_verdicts"),
+)
 
 FAULTS = (
     # --- the work loop
-    Fault("method.py", "return (phase + number) * percent // 100", "return (phase + number + 1) * percent // 100",
-          "the shares of updates and scans begin one operation early", _unit("test_method")),
-    Fault("histogram.py", 'f"floor({STEEPNESS}', 'f"round({STEEPNESS}',
+    Fault("core/method.py", "return (phase + number) * percent // 100", "return (phase + number + 1) * percent // 100",
+          "the shares of updates and scans begin one operation early", _unit("core/test_method")),
+    Fault("core/histogram.py", 'f"floor({STEEPNESS}', 'f"round({STEEPNESS}',
           "half of the latencies fall into the next bucket: percentiles 0.7 % high",
           _loop("test_buckets_are_those_of_the_histogram"), PG),
     Fault(_PG_LOOP, "% 100 < update_pct THEN", "% 100 < update_pct - 1 THEN",
@@ -116,20 +120,21 @@ FAULTS = (
     Fault("analyze/verdicts/report.py", "pct < _LEAST_PCT or (most_pct and pct > most_pct)", "pct < _LEAST_PCT",
           "a report on other work, too, agrees with the run", _unit("analyze/verdicts/test_report")),
     # --- adding up
-    Fault("counts.py", "map(add, self.values(), other.values())", "map(add, self.values()[:-1], other.values())",
-          "conflicts of all sessions but the last are lost", _unit("run/test_accumulator")),
-    Fault("run/accumulator.py", "self.idle_us += (result.start_ns", "self.idle_us += (result.end_ns",
-          "idle time of sessions includes the time in operations", _unit("run/test_accumulator")),
+    Fault("core/counts.py", "map(add, self.values(), other.values())", "map(add, self.values()[:-1], other.values())",
+          "conflicts of all sessions but the last are lost", _unit("kinds/run/test_accumulator")),
+    Fault("kinds/run/accumulator.py", "self.idle_us += (result.start_ns", "self.idle_us += (result.end_ns",
+          "idle time of sessions includes the time in operations", _unit("kinds/run/test_accumulator")),
     Fault(_WINDOW, "late_s <= LATE_SHARE * load_ns / NANOS", "late_s <= load_ns / NANOS",
-          "the host's CPU in the last moment of a run is given as that of its load", _unit("run/test_window")),
-    Fault("run/plan.py", "return min(max(SLICE_S, sessions / SLICES_PER_S), LONGEST_SLICE_S)",
+          "the host's CPU in the last moment of a run is given as that of its load", _unit("kinds/run/test_window")),
+    Fault("kinds/run/plan.py", "return min(max(SLICE_S, sessions / SLICES_PER_S), LONGEST_SLICE_S)",
           "return max(SLICE_S, sessions / SLICES_PER_S)",
-          "a slice of 1,000 sessions lasts two minutes: no time line", _unit("run/test_plan")),
+          "a slice of 1,000 sessions lasts two minutes: no time line", _unit("kinds/run/test_plan")),
     Fault(_WINDOW, "before.counters.server_ns > load_begin_ns:", "before.counters.server_ns > load_begin_ns + NANOS:",
-          "counters that miss the first second of the load give rates that are too low", _unit("run/test_window")),
+          "counters that miss the first second of the load give rates that are too low",
+          _unit("kinds/run/test_window")),
     Fault(_WINDOW, "drain()\n        if self.after is not None:\n            self.recorder.reading(self.after)",
           "if self.after is not None:\n            self.recorder.reading(self.after)\n        drain()",
-          "the last tick takes the place of the window's closing edge", _unit("run/test_window")),
+          "the last tick takes the place of the window's closing edge", _unit("kinds/run/test_window")),
     # --- the server's counters
     Fault(_PG_DELTA, "cls(hits, requested - hits,", "cls(hits, requested,",
           "blocks found in the cache count as physical reads", _unit("engines/postgresql/test_counters")),
@@ -159,7 +164,7 @@ FAULTS = (
           "each wrap-around of a counter loses energy", _unit("host/test_energy")),
     Fault("host/energy.py", '.startswith("package")', '.startswith("p")', "the energy of the whole board counts, too",
           _unit("host/test_energy")),
-    Fault("units.py", '"month": 730', '"month": 720', "a month is too short: every cost is 1.4 % too high",
+    Fault("core/units.py", '"month": 730', '"month": 720', "a month is too short: every cost is 1.4 % too high",
           _unit("metrics/test_cost")),
     Fault("analyze/compare.py", "if unit != unit_b and", "if False and", "euros are compared with dollars",
           _unit("analyze/test_cost")),
@@ -177,13 +182,13 @@ FAULTS = (
           ("tests/contract/test_whole_server.py",), PG),
     Fault("engines/mysql/server_counters.py", 'of = ("reads", "read_ps") if', 'of = ("requests", "ps") if not',
           "waits for the log are its reads, of which there are none", _unit("engines/mysql/test_server_counters")),
-    Fault("observe/interval.py", "factor = seconds / host.seconds", "factor = 1.0",
-          "rates of the device are by the engine's seconds", _unit("observe/test_interval")),
-    Fault("observe/interval.py", "if event not in timed and count", "if count",
-          "an event that the engine times is listed twice: once timed, once sampled", _unit("observe/test_interval")),
-    Fault("observe/observer.py", "        if done != 0:\n            return after", "        return after",
+    Fault("watch/interval.py", "factor = seconds / host.seconds", "factor = 1.0",
+          "rates of the device are by the engine's seconds", _unit("watch/test_interval")),
+    Fault("watch/interval.py", "if event not in timed and count", "if count",
+          "an event that the engine times is listed twice: once timed, once sampled", _unit("watch/test_interval")),
+    Fault("kinds/observation/observer.py", "        if done != 0:\n            return after", "        return after",
           "the window of an observed command includes the wait for what sessions publish late",
-          _unit("observe/test_closing")),
+          _unit("kinds/observation/test_closing")),
     # --- what is seen live
     Fault("live/figures.py", "partial(_counted, tables.engine)).until(at_s)", "partial(_counted, tables.engine))",
           "a replay shows figures of later moments", _unit("live/test_progress")),

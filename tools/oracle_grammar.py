@@ -31,10 +31,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from openslob.core.workload import Workload
 from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.slice_procedure import compose_slice
 from openslob.engines.sql import read_statements
-from openslob.workload import Workload
 
 SQL = Path(__file__).parents[1] / "src" / "openslob" / "engines" / "oracle" / "sql"
 # A parser says what it does not like, or nothing.

@@ -15,9 +15,7 @@ wait for database drivers.
 
 from __future__ import annotations
 
-import inspect
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from openslob._version import __version__
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
     from openslob.api.storage_result import StorageResult
     from openslob.api.table import MissingLibraryError, Table, UnknownNameError
     from openslob.api.targets import Server, Target
-    from openslob.errors import SlobError, UsageError, VerdictError
+    from openslob.core.errors import SlobError, UsageError, VerdictError
 
 # The module of each public name.
 _MODULES = {
@@ -66,7 +64,7 @@ _MODULES = {
     "api.storage_result": ("StorageResult",),
     "api.table": ("MissingLibraryError", "Table", "UnknownNameError"),
     "api.targets": ("Server", "Target"),
-    "errors": ("SlobError", "UsageError", "VerdictError"),
+    "core.errors": ("SlobError", "UsageError", "VerdictError"),
 }
 _HOMES = {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
 
@@ -109,33 +107,6 @@ __all__ = [
     "target",
     "verify",
 ]
-
-
-class _Callable(ModuleType):
-    """A subpackage with the same name as a function of the interface; calling it calls the function."""
-
-    @property
-    def __doc__(self) -> str:  # type: ignore[override]
-        """The description of the function."""
-        return str(_function(self).__doc__)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """The signature of the function."""
-        return inspect.signature(_function(self))
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:  # noqa: ANN401
-        return _function(self)(*arguments, **keywords)
-
-
-def _function(part: ModuleType) -> Any:  # noqa: ANN401
-    name = part.__name__.rpartition(".")[2]
-    return getattr(import_module(_HOMES[name]), name)
-
-
-# `openslob.run` and others are parts of the package too, which Python puts in place of the functions.
-for _part in ("run",):
-    import_module(f"{__name__}.{_part}").__class__ = _Callable
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

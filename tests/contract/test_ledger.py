@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from openslob.core.errors import SlobError
 from openslob.engines.ledger import Entry
-from openslob.errors import SlobError
 
 pytestmark = pytest.mark.server
 # How a row's text is exchanged, as a torn page would do.

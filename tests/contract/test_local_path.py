@@ -5,8 +5,8 @@ import time
 import pytest
 
 from factories.subjects import SCALE, SCAN_ROWS
+from openslob.core.method import OpKind
 from openslob.engines.common_checks import DATA
-from openslob.method import OpKind
 
 pytestmark = pytest.mark.server
 

@@ -9,11 +9,11 @@ from itertools import pairwise
 import pytest
 
 from factories.running import eventually
+from openslob.core.histogram import lower_edge_us
+from openslob.core.method import OpKind
+from openslob.core.units import NANOS
 from openslob.engines.base import SliceRequest
-from openslob.histogram import lower_edge_us
-from openslob.method import OpKind
-from openslob.run.plan import Phase, first_due_ns
-from openslob.units import NANOS
+from openslob.kinds.run.plan import Phase, first_due_ns
 
 pytestmark = pytest.mark.server
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from factories.subjects import NEVER_NS, SCALE, SCHEMAS, SPEC
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.workload import DataSpec, StatisticsType
 from openslob.engines.capabilities import require
 from openslob.engines.settings import Change, Effect
-from openslob.errors import SlobError, UsageError
-from openslob.measurement import ONLY_SOME_HAVE
-from openslob.workload import DataSpec, StatisticsType
+from openslob.metrics.measurement import ONLY_SOME_HAVE
 
 pytestmark = pytest.mark.server
 

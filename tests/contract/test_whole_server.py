@@ -6,7 +6,7 @@ import pytest
 
 from factories.running import eventually
 from openslob.engines.base import Scope
-from openslob.measurement import ONLY_SOME_HAVE
+from openslob.metrics.measurement import ONLY_SOME_HAVE
 
 pytestmark = pytest.mark.server
 

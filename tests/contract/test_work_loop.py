@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from factories.subjects import COLUMNS, SCALE, SCAN_ROWS
-from openslob.histogram import BUCKETS, bucket_of, lower_edge_us
-from openslob.method import OpKind, is_due, kind_of
+from openslob.core.histogram import BUCKETS, bucket_of, lower_edge_us
+from openslob.core.method import OpKind, is_due, kind_of
 
 pytestmark = pytest.mark.server
 

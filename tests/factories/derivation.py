@@ -11,7 +11,7 @@ from functools import wraps
 from pathlib import Path
 from unittest.mock import patch
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.kinds.run import KIND as RUN
 from openslob.kinds.verification import verify
 from openslob.metrics.run_metrics import PACED

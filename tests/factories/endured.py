@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from factories.live import OFFSET_NS, START_NS, run_folder
+from openslob.core.workload import Workload
 from openslob.kinds.endurance import record as endurance
 from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord, Segment, SegmentState, measured
-from openslob.workload import Workload
 
 FIRST_S, GAP_S, SECOND_S = 40, 60, 30
 BEGAN_S = (START_NS - OFFSET_NS) / 10**9

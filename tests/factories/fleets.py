@@ -6,7 +6,13 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from openslob.counts import SliceCounts
+from openslob.core.counts import SliceCounts
+from openslob.core.histogram import Histogram
+from openslob.core.interrupt import Interrupt
+from openslob.core.method import OpKind
+from openslob.core.secrets import Target
+from openslob.core.units import NANOS
+from openslob.core.workload import Workload
 from openslob.engines.base import CounterReading, SliceResult
 from openslob.engines.patience import Patience
 from openslob.fleet import agent as agent_module
@@ -14,17 +20,11 @@ from openslob.fleet.agent import DriverAgent
 from openslob.fleet.channel import Driver
 from openslob.fleet.crew import FleetCrew
 from openslob.fleet.messages import Who
-from openslob.histogram import Histogram
-from openslob.interrupt import Interrupt
-from openslob.method import OpKind
-from openslob.run.accumulator import WindowAccumulator
-from openslob.run.plan import Phase, session_plans
-from openslob.run.progress import Connecting
-from openslob.run.session_pool import SessionPool
-from openslob.run.worker import SliceDone
-from openslob.secrets import Target
-from openslob.units import NANOS
-from openslob.workload import Workload
+from openslob.kinds.run.accumulator import WindowAccumulator
+from openslob.kinds.run.plan import Phase, session_plans
+from openslob.kinds.run.progress import Connecting
+from openslob.kinds.run.session_pool import SessionPool
+from openslob.kinds.run.worker import SliceDone
 
 # The clock of the server, which is not that of any driver.
 AHEAD_NS = 3600 * NANOS

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pymysql
 
+from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedCluster, ManagedServer
 from openslob.engines.mysql.connection import parse
 from openslob.engines.mysql.galera import library
-from openslob.units import MIB
 
 PROGRAMS = ("mariadbd", "mariadb-install-db", "openssl")
 # Only a node that does not come at all takes as long, or a host with much else to do.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openslob.engines import patience
-from openslob.run import ending, runner, session_pool
+from openslob.kinds.run import ending, runner, session_pool
 
 
 def give_little_time(monkeypatch: pytest.MonkeyPatch) -> None:

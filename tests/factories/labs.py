@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from openslob.core.units import MIB
 from openslob.kinds.lab.figures import P99, PER_CPU, RATE, with_results
 from openslob.kinds.lab.loads import LoadSize, lab_load
 from openslob.kinds.lab.record import LabArm, LabRecord, LabRun, LeftOut
 from openslob.record.model import Status
-from openslob.units import MIB
 
 LEVELS = {"cached": 400_000.0, "physical": 9_000.0, "scan": 300.0, "commit": 1_500.0, "update": 700.0}
 SERVER = {

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from factories.records import START_NS, Made, physical
-from openslob.histogram import bucket_of, lower_edge_us
+from openslob.core.histogram import bucket_of, lower_edge_us
+from openslob.core.units import NANOS
 from openslob.record.model import RunRecord, Status, WindowRecord
 from openslob.record.raw_csv import COLUMNS
 from openslob.record.store import RECORD_FILE, UNFINISHED
 from openslob.record.thinning import STEPS
-from openslob.units import NANOS
 
 OFFSET_NS = 250_000_000  # the server's clock is so much ahead of the driver's
 OPS = 50  # operations of a session in a second

@@ -4,8 +4,8 @@ import time
 
 import psycopg
 
+from openslob.core.workload import DataSpec
 from openslob.engines.postgresql import loader
-from openslob.workload import DataSpec
 
 SPEC = DataSpec(schemas=2, scale_blocks=300, scan_blocks=20, obfuscate=False)
 

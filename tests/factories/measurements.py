@@ -11,9 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 from openslob.analyze.build_record import build_record
-from openslob.counts import COUNTERS, SliceCounts
-from openslob.histogram import Histogram, bucket_of
-from openslob.measurement import (
+from openslob.core.counts import COUNTERS, SliceCounts
+from openslob.core.histogram import Histogram, bucket_of
+from openslob.core.method import OpKind
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
+from openslob.metrics.measurement import (
     DeviceIo,
     EngineDelta,
     HostDelta,
@@ -27,10 +30,7 @@ from openslob.measurement import (
     WaitClass,
     Window,
 )
-from openslob.method import OpKind
 from openslob.record.model import RunRecord, Status
-from openslob.units import MIB
-from openslob.workload import Workload
 
 BLOCK = 8192
 SECONDS = 60.0

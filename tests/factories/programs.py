@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from openslob.core.errors import SlobError
 from openslob.engines.mysql.binaries import find_installation
 from openslob.engines.postgresql.binaries import BUNDLED
-from openslob.errors import SlobError
 
 _BUNDLED = max(map(int, BUNDLED))
 _DEBIAN = Path("/usr/lib/postgresql")

@@ -11,7 +11,7 @@ from factories import registries
 from factories.foreign_mariadb import ForeignMariaDb, Programs, host_programs
 from factories.foreign_postgresql import ForeignServer
 from factories.registries import NotToBeHadError, from_debian, from_maven, require_libraries
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 
 Server = ForeignServer | ForeignMariaDb
 # The contract tests want room for their data, and the others far more data than that.

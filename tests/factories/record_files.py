@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from factories.records import START_NS, Made, physical
-from openslob.histogram import Histogram, bucket_of
-from openslob.measurement import EngineDelta
-from openslob.method import OpKind
+from openslob.core.histogram import Histogram, bucket_of
+from openslob.core.method import OpKind
+from openslob.core.units import NANOS
+from openslob.metrics.measurement import EngineDelta
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import RawCsv
-from openslob.units import NANOS
 
 SECONDS = 6
 STALL = 3

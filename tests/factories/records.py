@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
 
-from openslob.histogram import Histogram, bucket_of
+from openslob.core.histogram import Histogram, bucket_of
+from openslob.core.workload import Workload
 from openslob.metrics import METRICS
 from openslob.record.model import Figure, Holds, RunRecord, Status, Verdict, WaitRow, WindowRecord
-from openslob.workload import Workload
 
 START_NS = 1_772_366_400_000_000_000
 NOT_LOCAL = "the server is not known to be on this host"

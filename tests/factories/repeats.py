@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from openslob.core.workload import Workload
 from openslob.kinds.repeated.figures import with_findings
 from openslob.kinds.repeated.record import RepeatedRecord, RepeatedTime, TimeState
 from openslob.record.model import Status
-from openslob.workload import Workload
 
 BEGAN_S, EVERY_S = 1_772_366_400.0, 900.0
 

@@ -18,18 +18,18 @@ import psutil
 import psycopg
 
 from openslob import cli
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.workload import Workload
 from openslob.engines import registry
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.kinds.run import loading, runner
+from openslob.kinds.run.crew import local_crew
+from openslob.kinds.run.plan import Phase
 from openslob.record import store
 from openslob.record.model import Holds
 from openslob.report.format import micros
 from openslob.report.headline import headline
 from openslob.report.text import render
-from openslob.run import loading, runner
-from openslob.run.crew import local_crew
-from openslob.run.plan import Phase
-from openslob.workload import Workload
 
 SCHEMAS = 2
 SCALE = 4000

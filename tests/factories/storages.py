@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from openslob.core.units import MIB
 from openslob.kinds.storage.dd import LOOKED, NOWHERE
 from openslob.metrics import storage_figure
 from openslob.record.model import Status
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
-from openslob.units import MIB
 
 BLOCK = 8192
 # Requests in flight, IOPS, mean and p99 in µs.

@@ -18,7 +18,7 @@ import pymysql
 from factories.foreign_mariadb import ForeignMariaDb
 from factories.foreign_postgresql import ForeignServer
 from factories.promised import PROMISED, Server
-from openslob.units import NANOS
+from openslob.core.units import NANOS
 
 DATABASE, USER = "bench", "app"
 _EVERY_S = 0.1

@@ -12,10 +12,10 @@ import numpy as np
 import pymysql
 
 from factories.subjects import COLUMNS, SCHEMAS, Subject, Update
+from openslob.core.units import MIB
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import parse
 from openslob.engines.mysql.slice_procedure import buckets_of
-from openslob.units import MIB
 
 TABLES = {f"cf1_{number}": number for number in range(1, SCHEMAS + 1)}
 _AUDIT = """

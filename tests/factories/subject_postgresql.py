@@ -11,9 +11,9 @@ import psycopg
 from psycopg import conninfo
 
 from factories.subjects import COLUMNS, SCHEMAS, Subject, Update
+from openslob.core.units import MIB
 from openslob.engines.postgresql.adapter import connect
 from openslob.engines.postgresql.slice_procedure import compose_slice
-from openslob.units import MIB
 
 # 17 reads several blocks at once, and counts requests since 18.
 COMBINES_READS = range(17, 18)

@@ -10,8 +10,8 @@ from random import Random
 from factories.records import Made, physical
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet, point_set
+from openslob.core.units import MIB
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
-from openslob.units import MIB
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 SERVICE_US = 95.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
+from openslob.core.errors import SlobError
 from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
-from openslob.errors import SlobError
 
 
 class World:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from factories import galera
+from openslob.core.errors import SlobError
 from openslob.engines import registry
 from openslob.engines.mysql import binaries as mariadb
 from openslob.engines.postgresql import binaries as postgresql
-from openslob.errors import SlobError
 
 _DEBIAN = Path("/usr/lib/postgresql")
 

@@ -6,8 +6,8 @@ import pytest
 
 from faults.database import DATABASES, Database
 from faults.scene import DATA
+from openslob.core.workload import Workload
 from openslob.engines import registry
-from openslob.workload import Workload
 
 
 @pytest.fixture(scope="session")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 # The function before which a run stands still in each phase.
 PHASES = {
-    "check": ("openslob.run.runner", "findings"),
-    "settle": ("openslob.run.runner", "_Run._quiesce"),
-    "connect": ("openslob.run.session_pool", "SessionPool.connect_all"),
-    "window": ("openslob.run.window", "WindowReadings.pulse"),
-    "read-out": ("openslob.run.window", "WindowReadings.read_end"),
-    "report": ("openslob.run.record_builder", "RecordBuilder.with_figures"),
+    "check": ("openslob.kinds.run.runner", "findings"),
+    "settle": ("openslob.kinds.run.runner", "_Run._quiesce"),
+    "connect": ("openslob.kinds.run.session_pool", "SessionPool.connect_all"),
+    "window": ("openslob.kinds.run.window", "WindowReadings.pulse"),
+    "read-out": ("openslob.kinds.run.window", "WindowReadings.read_end"),
+    "report": ("openslob.kinds.run.record_builder", "RecordBuilder.with_figures"),
 }
 AT, GO = "paused", "go on"
 _LONG_S = 300
@@ -48,7 +48,9 @@ def pause_before(module: str, name: str, place: str, then: str = "") -> None:
 # given just then, where it can be: a busy host may be as slow before.
 IMPATIENT = """
 from openslob.engines import patience
-from openslob.run import ending, runner, session_pool
+from openslob.kinds.run import ending
+from openslob.kinds.run import runner
+from openslob.kinds.run import session_pool
 patience.ANSWER_S, patience.PROBE_EVERY_S, patience.PROBE_S = 2.0, 0.3, 2
 session_pool.CONNECT_PATIENCE_S, session_pool.LATE_PATIENCE_S = 2.0, 0.5
 session_pool.PATIENCE_S = ending.CUT_AFTER_S = 0.5

@@ -17,8 +17,8 @@ from factories.paths import ROOT
 from factories.running import COMMAND, slob
 from faults.database import Database
 from faults.pausing import AT, GO, PHASES
+from openslob.core.errors import SlobError
 from openslob.engines import registry
-from openslob.errors import SlobError
 from openslob.record import store
 from openslob.record.model import RunRecord
 

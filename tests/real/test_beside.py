@@ -10,9 +10,9 @@ from psycopg import conninfo
 from factories.programs import need_debian_postgresql
 from factories.running import DATA, eventually, judged, load, measured, verdicts_of
 from factories.strangers import repeated
+from openslob.core.workload import Workload
 from openslob.engines.postgresql.adapter import connect
 from openslob.record.model import Holds
-from openslob.workload import Workload
 
 pytestmark = pytest.mark.server
 

@@ -8,13 +8,13 @@ import pytest
 
 from factories.running import ignore, judged, measured, slob, too_busy, verdicts_of
 from factories.subjects import NEVER_NS
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines.base import SliceRequest
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import parse
-from openslob.errors import SlobError
+from openslob.kinds.run.plan import session_plans
 from openslob.record.model import Holds
-from openslob.run.plan import session_plans
-from openslob.workload import Workload
 
 pytestmark = pytest.mark.server
 

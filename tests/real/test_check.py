@@ -8,15 +8,15 @@ from factories.foreign_postgresql import ForeignServer, started
 from factories.running import FULL_SPEED, measured, too_busy
 from factories.tables import table
 from openslob.analyze.load_kinds import load_kind
+from openslob.core.workload import Workload
 from openslob.engines.postgresql import slice_procedure
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.trial import try_statements
 from openslob.engines.registry import engine_for
 from openslob.engines.sql import read_sql
+from openslob.kinds.run.plan import session_plans
+from openslob.kinds.run.preflight import preflight
 from openslob.metrics.run_metrics import BELOW_CLOCK, NO_COMMITS, NO_CPU, NO_READS, NO_SYNCS
-from openslob.run.plan import session_plans
-from openslob.run.preflight import preflight
-from openslob.workload import Workload
 
 pytestmark = pytest.mark.server
 SMALL = {"schemas": 2, "scale": "500", "scan_table_sz": "10", "work_unit": 8, "run_time": 2, "warmup": 0}

@@ -10,14 +10,14 @@ import psycopg
 import pytest
 
 from factories.running import ignore, judged, measured, rows_of, slob
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
+from openslob.kinds.run import loading, runner
 from openslob.report.text import render
-from openslob.run import loading, runner
-from openslob.units import MIB
-from openslob.workload import Workload
 
 pytestmark = pytest.mark.server
 

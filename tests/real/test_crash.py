@@ -8,9 +8,9 @@ import pytest
 
 from factories.programs import need_mariadb
 from factories.running import slob
+from openslob.core.errors import SlobError
 from openslob.durability.cut import require_fuse
 from openslob.engines import registry
-from openslob.errors import SlobError
 
 pytestmark = pytest.mark.server
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from factories.running import eventually
+from openslob.core.errors import SlobError
 from openslob.durability.cut import CutStorage, require_fuse
-from openslob.errors import SlobError
 
 NOBODY = 65534
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from factories.running import EASY, load, measured, verdicts_of
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.fleet import hired
 from openslob.record import store
 from openslob.record.model import Holds, Status

@@ -8,10 +8,10 @@ import pytest
 
 from factories.running import eventually, slob
 from factories.server_subjects import SUBJECTS
+from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.kinds.failover.record import COMMITS_FILE, LAG_FILE, load, rows_of
 from openslob.record.model import Holds
-from openslob.units import MIB
 
 pytestmark = pytest.mark.server
 

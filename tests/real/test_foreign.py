@@ -19,13 +19,13 @@ from factories.foreign_postgresql import PASSWORD, ForeignServer, free_port, rel
 from factories.paths import GOLDEN
 from factories.running import DATA, ignore, judged, load, measured, slob
 from openslob.analyze.load_kinds import load_kind
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.workload import Workload
 from openslob.engines.managed.account import server_account
 from openslob.engines.postgresql import checks
 from openslob.engines.registry import engine_for
-from openslob.errors import SlobError, UsageError
+from openslob.kinds.run.preflight import preflight
 from openslob.metrics.run_metrics import NO_READS
-from openslob.run.preflight import preflight
-from openslob.workload import Workload
 
 SMALL = {"schemas": 2, "scale": "1500", "scan_table_sz": "10"}
 GOLDEN = GOLDEN / "check-ordinary.txt"

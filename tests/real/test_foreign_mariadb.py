@@ -13,12 +13,12 @@ from factories.foreign_mariadb import ForeignMariaDb
 from factories.foreign_postgresql import PASSWORD, relay
 from factories.programs import need_mariadb
 from factories.running import ignore, measured, slob, too_busy, verdicts_of
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines.mysql.slice_procedure import compose_slice
 from openslob.engines.registry import engine_for
-from openslob.errors import SlobError
-from openslob.run.plan import session_plans
-from openslob.run.preflight import preflight
-from openslob.workload import Workload
+from openslob.kinds.run.plan import session_plans
+from openslob.kinds.run.preflight import preflight
 
 SMALL = {"schemas": 1, "scale": "1000", "scan_table_sz": "10"}
 pytestmark = pytest.mark.server

@@ -8,14 +8,14 @@ import pytest
 
 from factories import galera
 from factories.running import FULL_SPEED, ignore, judged, measured, verdicts_of
+from openslob.core.interrupt import Interrupt
+from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.interrupt import Interrupt
 from openslob.kinds.failover.conduct import Conduct, Request
 from openslob.kinds.failover.servers import ManagedNodes
+from openslob.kinds.run import loading
 from openslob.record.model import Holds, Status
-from openslob.run import loading
-from openslob.workload import Workload
 
 pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(galera.why_not()), reason=galera.why_not() or "it is there")]
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 import pytest
 
 from factories.server_subjects import SUBJECTS, Subject
+from openslob.core.errors import UsageError
+from openslob.core.units import MIB
 from openslob.engines.postgresql import known_settings
-from openslob.errors import UsageError
-from openslob.units import MIB
 
 pytestmark = pytest.mark.server
 

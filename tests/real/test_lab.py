@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.managed.base import RUNNING
 from openslob.kinds.lab.plan import Question, arms_of
 from openslob.kinds.lab.servers import PURPOSE, lab_servers, template
-from openslob.units import MIB
 
 pytestmark = pytest.mark.server
 

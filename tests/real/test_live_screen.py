@@ -28,7 +28,7 @@ from openslob.cli.console import notify, stoppable
 from openslob.cli.progress import LiveLine
 from openslob.cli.screen import viewing
 from openslob.record.store import RunFolder
-from openslob.run.progress import Progress
+from openslob.kinds.run.progress import Progress
 from factories.record_files import record
 results = Path(sys.argv[1])
 line = LiveLine()

@@ -8,14 +8,14 @@ from psycopg import sql
 
 from factories.load_target import SPEC, Target
 from factories.running import slob
+from openslob.core.errors import SlobError
+from openslob.core.workload import DataSpec, Workload
 from openslob.engines import registry
 from openslob.engines.postgresql import loader, tables
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.tables import fill, tables_of
 from openslob.engines.tables import stretches
-from openslob.errors import SlobError
-from openslob.run import loading
-from openslob.workload import DataSpec, Workload
+from openslob.kinds.run import loading
 
 pytestmark = pytest.mark.server
 

@@ -15,11 +15,11 @@ from psycopg import sql
 from factories.disks import small_disk
 from factories.load_target import SPEC, Target
 from factories.running import measured, verdicts_of
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.workload import DataSpec, Workload
 from openslob.engines import load, registry
 from openslob.engines.mysql.connection import parse
 from openslob.engines.postgresql import checks, loader
-from openslob.errors import SlobError, UsageError
-from openslob.workload import DataSpec, Workload
 
 pytestmark = pytest.mark.server
 
@@ -96,7 +96,7 @@ def test_a_killed_driver_leaves_nothing_that_counts_as_loaded(target):
 import psycopg
 from openslob.engines.mysql.connection import parse
 from openslob.engines.postgresql import checks, loader
-from openslob.workload import DataSpec, Workload
+from openslob.core.workload import DataSpec, Workload
 connect = lambda: psycopg.connect({target.url!r}, autocommit=True, application_name="slob/load")
 loader.load(connect, {LARGE!r}, 1, lambda p: print(p.blocks_done, flush=True), lambda: False)
 """

@@ -3,9 +3,9 @@
 import pytest
 
 from factories.running import DATA, Target, load
-from openslob.errors import SlobError
-from openslob.run.plan import session_plans
-from openslob.workload import Workload
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
+from openslob.kinds.run.plan import session_plans
 
 pytestmark = pytest.mark.server
 

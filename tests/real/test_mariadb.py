@@ -25,17 +25,17 @@ from factories.running import (
     slob,
     stalled,
 )
+from openslob.core.errors import SlobError
+from openslob.core.method import OpKind, kind_of
+from openslob.core.units import KIB, MIB
+from openslob.core.workload import Workload
 from openslob.engines.base import SliceRequest
 from openslob.engines.mysql import connection_registry
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import parse, query
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.slice_procedure import compose_slice
-from openslob.errors import SlobError
-from openslob.method import OpKind, kind_of
-from openslob.run.plan import session_plans
-from openslob.units import KIB, MIB
-from openslob.workload import Workload
+from openslob.kinds.run.plan import session_plans
 
 pytestmark = pytest.mark.server
 

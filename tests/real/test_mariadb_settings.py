@@ -12,6 +12,8 @@ import pymysql
 import pytest
 
 from factories.running import DATA, Target, eventually, load, slob
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.mysql import global_settings
 from openslob.engines.mysql.adapter import connect
@@ -20,8 +22,6 @@ from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.quiesce import SETTING
 from openslob.engines.settings import Change, Effect
-from openslob.errors import SlobError
-from openslob.workload import Workload
 
 # MariaDB 11 shows it as a word.
 ON, OFF = (1, "ON"), (0, "OFF")

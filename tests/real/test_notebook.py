@@ -7,7 +7,7 @@ import os
 import pytest
 
 from factories.paths import ROOT, SOURCE
-from openslob import rehearsal
+from openslob.core import rehearsal
 from openslob.engines import registry
 
 NOTEBOOK = ROOT / "docs" / "tutorials" / "notebook.ipynb"

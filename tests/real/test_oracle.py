@@ -21,10 +21,10 @@ from factories.running import (
     total,
     verdicts_of,
 )
+from openslob.core.workload import Workload
 from openslob.engines import registry
+from openslob.kinds.run import loading
 from openslob.record.model import Holds, Status
-from openslob.run import loading
-from openslob.workload import Workload
 
 UNIT, SESSIONS = 8, 4
 # What an UPDATE writes without REDO_STRESS=HEAVY.

@@ -10,14 +10,14 @@ from factories.oracle.standin import StandInServer
 from factories.oracle.wire import DropError, Executor, Identity, OracleError, Rows, Server
 from factories.oracle.wire_tls import SUBJECT, authority
 from factories.running import DATA, eventually, ignore, measured, slob
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.oracle import connection as connections
 from openslob.engines.oracle.connection import change, open_connection, parse, query, require_alive
 from openslob.engines.oracle.errors import reported
 from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
-from openslob.errors import SlobError
-from openslob.run import loading
-from openslob.workload import Workload
+from openslob.kinds.run import loading
 
 SESSIONS = 300
 SMALL = {**DATA, "scale": "300"}

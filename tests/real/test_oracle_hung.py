@@ -14,11 +14,11 @@ from factories.hung import give_little_time
 from factories.oracle.leftovers import SOCKETS_LEFT_OVER, collected
 from factories.paths import ROOT
 from factories.running import DATA, LONG_S, Target, eventually, ignore, measured
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines.oracle import connection
-from openslob.errors import SlobError
+from openslob.kinds.run import loading
 from openslob.record.model import Status
-from openslob.run import loading
-from openslob.workload import Workload
 
 NO_ANSWER = "does not answer|no answer came"
 

@@ -8,12 +8,12 @@ import pytest
 from factories.oracle.standin import StandInServer
 from factories.oracle.standin_world import World
 from factories.oracle.wire import Identity
+from openslob.core.errors import SlobError
+from openslob.core.workload import DataSpec
 from openslob.engines import registry
 from openslob.engines.oracle import run_table
 from openslob.engines.oracle.adapter import connect
 from openslob.engines.oracle.tables import tables_of
-from openslob.errors import SlobError
-from openslob.workload import DataSpec
 
 PLAIN = DataSpec(schemas=2, scale_blocks=300, scan_blocks=20, obfuscate=False)
 RANDOM = DataSpec(schemas=1, scale_blocks=300, scan_blocks=20, obfuscate=True)

@@ -8,12 +8,12 @@ from factories.oracle.standin import StandInServer
 from factories.oracle.standin_world import World
 from factories.running import ignore
 from openslob.awr.parse import read
+from openslob.core.interrupt import Interrupt
+from openslob.core.workload import Workload
 from openslob.engines.registry import engine_for
-from openslob.interrupt import Interrupt
+from openslob.kinds.run import loading, runner
 from openslob.record.model import Holds
 from openslob.report.text import render
-from openslob.run import loading, runner
-from openslob.workload import Workload
 
 DATA = {"schemas": 1, "scale": "1000", "scan_table_sz": "8", "sessions": 4, "update_pct": 100, "work_unit": 4}
 

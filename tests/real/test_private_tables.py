@@ -14,15 +14,15 @@ import psycopg
 import pytest
 
 from factories.running import SCALE, SCHEMAS, Target, judged, load, measured, slob, too_busy, verdicts_of
-from openslob import disk
+from openslob.core import disk
+from openslob.core.errors import SlobError
+from openslob.core.permutation import Permutation
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.engines.postgresql import local_path
 from openslob.engines.postgresql.tables import fill
-from openslob.errors import SlobError
-from openslob.permutation import Permutation
+from openslob.kinds.run.plan import session_plans
 from openslob.record.model import Holds, Status
-from openslob.run.plan import session_plans
-from openslob.units import MIB
-from openslob.workload import Workload
 
 pytestmark = pytest.mark.server
 
@@ -152,7 +152,7 @@ def test_ctrl_c_while_sessions_load_stops_at_once(pg_server, engine, tmp_path):
     target = Target(pg_server.status().url, tmp_path)
     assert nothing_left(pg_server)
     # Without patience that ends it: what stops the load is the request alone.
-    patience = "from openslob.run import session_pool; session_pool.PATIENCE_S = 600"
+    patience = "from openslob.kinds.run import session_pool; session_pool.PATIENCE_S = 600"
     with target.running(patience, **LOCAL, sessions=4) as run:
         run.wait_until(lambda: temporary_relations(target.url) > 0)
         run.interrupt()

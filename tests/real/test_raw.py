@@ -19,8 +19,11 @@ import pytest
 
 from factories.running import COMMAND, DATA, load
 from factories.running import slob as run_slob
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import KIB, MIB
+from openslob.core.workload import Workload
+from openslob.kinds.run import runner
 from openslob.kinds.storage import calibrate, preflight, testfile
 from openslob.kinds.storage.comparison import ceiling
 from openslob.kinds.storage.fio import Fio
@@ -32,9 +35,6 @@ from openslob.record import storage
 from openslob.record.model import Holds, Status
 from openslob.report.headline import headline
 from openslob.report.terminal import render_text
-from openslob.run import runner
-from openslob.units import KIB, MIB
-from openslob.workload import Workload
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 SIZE = 32 * MIB

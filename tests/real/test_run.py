@@ -22,14 +22,14 @@ from factories.running import (
     total,
     verdicts_of,
 )
+from openslob.core.units import MIB
 from openslob.engines.base import Scope
 from openslob.engines.postgresql.adapter import PostgresEngine
+from openslob.kinds.run.samplers import CLOCK_QUERIES
 from openslob.metrics import METRICS, OBSERVED, PACED
 from openslob.metrics.quantity import WINDOW_TOLERANCE_PCT
 from openslob.record import store
 from openslob.record.model import Holds, Status
-from openslob.run.samplers import CLOCK_QUERIES
-from openslob.units import MIB
 
 pytestmark = pytest.mark.server
 

@@ -19,12 +19,12 @@ import pytest
 from factories import running
 from factories.programs import need_mariadb
 from factories.server_subjects import SUBJECTS, Subject, left_behind, python, wait_until
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.managed import processes
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.base import ManagedServer
-from openslob.errors import SlobError, UsageError
-from openslob.units import MIB
 
 pytestmark = pytest.mark.server
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be other users")

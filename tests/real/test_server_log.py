@@ -8,11 +8,11 @@ import pytest
 
 from factories.disks import fill_up, resize, small_disk
 from factories.running import Target, complaint, ignore
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines import load
-from openslob.errors import SlobError
+from openslob.kinds.run import loading
 from openslob.record.model import Status
-from openslob.run import loading
-from openslob.workload import Workload
 
 pytestmark = pytest.mark.server
 

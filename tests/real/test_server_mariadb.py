@@ -15,13 +15,13 @@ import pytest
 
 from factories.programs import huge_pages, need_mariadb
 from factories.server_subjects import SUBJECTS, wait_until
+from openslob.core.errors import UsageError
+from openslob.core.units import KIB, MIB
 from openslob.engines import registry
 from openslob.engines.managed.account import server_account
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.managed.state import ServerState
 from openslob.engines.mysql.binaries import find_installation
-from openslob.errors import UsageError
-from openslob.units import KIB, MIB
 
 pytestmark = pytest.mark.server
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be other users")

@@ -21,13 +21,13 @@ import pytest
 from factories.programs import huge_pages
 from factories.server_subjects import SUBJECTS, left_behind, wait_until
 from factories.tables import table
+from openslob.core.errors import UsageError
+from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.managed.account import server_account
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.managed.state import ServerState
 from openslob.engines.postgresql.binaries import BUNDLED, find_installation, readable_installation
-from openslob.errors import UsageError
-from openslob.units import MIB
 
 pytestmark = pytest.mark.server
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be other users")

@@ -13,12 +13,12 @@ import pytest
 
 from factories.paths import ROOT
 from factories.running import complaint, slob
+from openslob.core.workload import Workload
 from openslob.engines.mysql.connection import parse
 from openslob.engines.registry import engine_for
+from openslob.kinds.run.plan import session_plans
 from openslob.record import store
 from openslob.record.model import Status
-from openslob.run.plan import session_plans
-from openslob.workload import Workload
 
 pytestmark = pytest.mark.server
 

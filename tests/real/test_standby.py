@@ -6,9 +6,9 @@ import pytest
 
 from factories.running import eventually, load, slob
 from factories.server_subjects import SUBJECTS
+from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.managed.base import RUNNING
-from openslob.units import MIB
 
 pytestmark = pytest.mark.server
 

@@ -10,9 +10,9 @@ from factories.certificates import make_certificates
 from factories.foreign_postgresql import HOST, PASSWORD, ForeignServer, started
 from factories.programs import need_debian_postgresql
 from factories.running import ignore, measured
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines.registry import engine_for
-from openslob.errors import SlobError
-from openslob.workload import Workload
 
 SMALL = {"schemas": 1, "scale": "1500", "scan_table_sz": "10"}
 pytestmark = pytest.mark.server

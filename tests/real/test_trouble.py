@@ -19,13 +19,13 @@ from factories.running import (
     stopped,
     verdicts_of,
 )
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines.base import SliceRequest
-from openslob.errors import SlobError
+from openslob.kinds.run.plan import session_plans
 from openslob.record.model import Holds
 from openslob.report.charts.over_time import heat_cells
 from openslob.report.run_series import read
-from openslob.run.plan import session_plans
-from openslob.workload import Workload
 
 pytestmark = pytest.mark.server
 

@@ -17,13 +17,13 @@ import pymysql
 import pytest
 
 from factories.running import COMMAND, LONG_S, complaint, eventually, measured, rows_of, stopped
+from openslob.core.interrupt import Interrupt
 from openslob.engines import registry
-from openslob.interrupt import Interrupt
-from openslob.observe import watcher as watcher_module
-from openslob.observe.watcher import Watcher
+from openslob.kinds.run.samplers import Samplers
 from openslob.record import store
 from openslob.record.model import RecordKind, Status
-from openslob.run.samplers import Samplers
+from openslob.watch import watcher as watcher_module
+from openslob.watch.watcher import Watcher
 
 pytestmark = pytest.mark.server
 

@@ -12,8 +12,8 @@ from typing import Any
 from openslob.analyze.compare import FIGURES, Comparison, is_figure
 from openslob.analyze.differences import Difference, Outcome, Shows
 from openslob.analyze.intervals import MOST_RUNS
-from openslob.errors import UsageError
-from openslob.toml import parse_toml
+from openslob.core.errors import UsageError
+from openslob.core.toml import parse_toml
 
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?\d+(?:\.\d+)?)\s*(%?)\s*")
 

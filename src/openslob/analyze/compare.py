@@ -25,13 +25,13 @@ from openslob.analyze.differences import DETECT_PCT, Difference, Outcome, differ
 from openslob.analyze.intervals import spread
 from openslob.analyze.load_kinds import LOAD, load_kind
 from openslob.analyze.statistics import Estimate
-from openslob.errors import UsageError
-from openslob.histogram import step_of
+from openslob.core.errors import UsageError
+from openslob.core.histogram import step_of
+from openslob.core.units import Price
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.run_metrics import RATE_OF
 from openslob.record.model import RunRecord
-from openslob.units import Price
 
 # Requested values, and sums that grow with the length of the run, are not results.
 _NO_RESULTS = frozenset(

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from openslob.analyze.measure import NOT_KEPT, measure
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.session_sums import SessionSums
-from openslob.histogram import PERCENTILES, Histogram
-from openslob.measurement import Measurement, Observed
-from openslob.method import OpKind
+from openslob.core.histogram import PERCENTILES, Histogram
+from openslob.core.method import OpKind
 from openslob.metrics import priced, summary
 from openslob.metrics.cost import price_of
+from openslob.metrics.measurement import Measurement, Observed
 from openslob.metrics.run_metrics import PACED
 from openslob.metrics.waits import top_events
 from openslob.record.model import Figure, RecordKind, RunRecord, value_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from openslob.histogram import lower_edge_us, middle_us
+from openslob.core.histogram import lower_edge_us, middle_us
 
 # Buckets of the histogram in a cell: above 50 µs, a cell is 11.7 % wide.
 CELL_BUCKETS = 8

@@ -17,11 +17,11 @@ from openslob.analyze.change_points import LEAST_PART, change_points_to_the_last
 from openslob.analyze.compare import better_of, is_figure, unit_of
 from openslob.analyze.curves.points import ParameterValue, facts, latency_of, parameters_of
 from openslob.analyze.load_kinds import load_kind
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.workload import PRICE
 from openslob.metrics import METRICS, PRICED, Better
 from openslob.metrics.cost import CURRENCY, price_of
 from openslob.record.model import RecordKind, RunRecord, Status, value_of
-from openslob.workload import PRICE
 
 FIGURES = ("ops_per_s", "op_p99_us")
 _OBSERVED = "transactions_per_s"

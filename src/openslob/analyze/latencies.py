@@ -11,7 +11,7 @@ import numpy as np
 from openslob.analyze.steps import Steps
 from openslob.analyze.tables import Array, Grid, Moments, Seconds
 from openslob.analyze.verdicts.environment import least_for
-from openslob.histogram import BUCKETS, PERCENTILES, Histogram, middle_us
+from openslob.core.histogram import BUCKETS, PERCENTILES, Histogram, middle_us
 
 MIDDLES_US: Array = np.array([middle_us(bucket) for bucket in range(BUCKETS)])
 MAX = "max_us"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from openslob.analyze.compare import Mismatch
 from openslob.analyze.curves.points import Run, facts
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.record.model import SET
 
 _SETTINGS = "engine.settings"

@@ -20,10 +20,13 @@ from openslob.analyze.latencies import MIDDLES_US, Latencies
 from openslob.analyze.run_tables import SAMPLES, RunTables
 from openslob.analyze.session_sums import AMOUNTS, BUSY_US, SessionSums
 from openslob.analyze.tables import Array, Intervals, Seconds
-from openslob.counts import COUNTERS, SliceCounts
-from openslob.group import GroupUse
-from openslob.histogram import Histogram, bucket_of
-from openslob.measurement import (
+from openslob.core.counts import COUNTERS, SliceCounts
+from openslob.core.group import GroupUse
+from openslob.core.histogram import Histogram, bucket_of
+from openslob.core.method import OpKind
+from openslob.core.units import NANOS
+from openslob.core.workload import Workload
+from openslob.metrics.measurement import (
     DEVICE_COUNTERS,
     EVERY_FIGURE,
     DeviceIo,
@@ -35,11 +38,8 @@ from openslob.measurement import (
     TimelinePoint,
     Window,
 )
-from openslob.method import OpKind
 from openslob.record.model import RecordKind, RunRecord
 from openslob.record.raw_csv import Event, Happening
-from openslob.units import NANOS
-from openslob.workload import Workload
 
 NOT_COUNTED = "the record says that the engine's counters are not those of the window"
 NOT_KEPT = "its raw numbers are not in the record's files"

@@ -13,11 +13,11 @@ import numpy as np
 
 from openslob.analyze.session_sums import AMOUNTS, SessionSums, amounts_of, require_exact
 from openslob.analyze.tables import Moments
-from openslob.counts import SliceCounts
-from openslob.method import phases_of
+from openslob.core.counts import SliceCounts
+from openslob.core.method import phases_of
+from openslob.core.workload import Workload
 from openslob.record.cells import Cells
 from openslob.record.model import RunRecord
-from openslob.workload import Workload
 
 _KINDS = ("update", "scan")
 _COUNTED = [AMOUNTS.index(name) for name in ("ops", "updates", "scans")]

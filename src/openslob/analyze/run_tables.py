@@ -16,11 +16,11 @@ from openslob.analyze.session_sums import AMOUNTS, SessionSums, amounts_of
 from openslob.analyze.steps import STEPS_S
 from openslob.analyze.tables import Array, Intervals, Moments, Seconds
 from openslob.analyze.timeline import EngineRow, Span, amounts_between
-from openslob.histogram import bucket_of
-from openslob.method import OpKind
+from openslob.core.histogram import bucket_of
+from openslob.core.method import OpKind
+from openslob.core.units import NANOS
 from openslob.record.cells import Cells
 from openslob.record.raw_csv import Event, Happening
-from openslob.units import NANOS
 
 SAMPLES = "samples"
 # The files that tables are made of.

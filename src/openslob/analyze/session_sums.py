@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from openslob.analyze.tables import Array, Moments
-from openslob.counts import COUNTERS, SliceCounts
+from openslob.core.counts import COUNTERS, SliceCounts
 from openslob.record.cells import Cells
 
 BUSY_US = "busy_us"

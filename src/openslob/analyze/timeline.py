@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from openslob.core.units import NANOS
 from openslob.metrics import METRICS
 from openslob.metrics.computation import EngineCounter, PerSecond, SessionSum
-from openslob.units import NANOS
 
 # Values of a figure in consecutive parts of a run, by `Point.figure` name.
 Timeline = Mapping[str, Sequence[float]]

@@ -13,10 +13,10 @@ from openslob.analyze.session_sums import BUSY_US
 from openslob.analyze.steps import STEPS_S
 from openslob.analyze.tables import Array, Intervals, Seconds
 from openslob.analyze.timeline import OBSERVED_STEP_S
+from openslob.core.units import NANOS
 from openslob.metrics.cpu import is_busy
 from openslob.metrics.waits import wait_class
 from openslob.record.raw_csv import Event, Happening
-from openslob.units import NANOS
 
 # A step is known when so much of it was recorded: readings do not come at the edges of steps.
 _WHOLE = 0.95

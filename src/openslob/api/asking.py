@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from openslob import places, rehearsal
 from openslob.api.table import unknown
 from openslob.config.configuration import TARGET_VARIABLE, names, read_configuration
 from openslob.config.layers import Layer
@@ -15,14 +14,15 @@ from openslob.config.loaded import loaded_layer
 from openslob.config.parameters import parameters
 from openslob.config.resolve import Resolution, resolve
 from openslob.config.slob_toml import variable_of
+from openslob.core import places, rehearsal
+from openslob.core.errors import UsageError
+from openslob.core.secrets import Target, redact_url
+from openslob.core.units import parse_bytes, parse_duration
 from openslob.engines import registry
 from openslob.engines.base import Engine
-from openslob.errors import UsageError
+from openslob.kinds.run.loading import loaded
 from openslob.kinds.sweep.plan import MOST_POINTS
 from openslob.kinds.sweep.servers import SERVER_PARAMETERS
-from openslob.run.loading import loaded
-from openslob.secrets import Target, redact_url
-from openslob.units import parse_bytes, parse_duration
 
 Folder = str | os.PathLike[str] | None
 

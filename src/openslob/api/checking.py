@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from openslob.core.errors import SlobError
 from openslob.engines.facts import DATA, Finding
-from openslob.errors import SlobError
+from openslob.kinds.run.preflight import Preflight, Purpose
 from openslob.metrics import METRICS
 from openslob.report.notebook import lines_html
-from openslob.run.preflight import Preflight, Purpose
 
 
 class CheckResult:

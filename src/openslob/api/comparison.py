@@ -11,7 +11,7 @@ from openslob.analyze.differences import Difference
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.table import Cell, Table
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.report.comparison import (
     change_cells,
     comparison_json,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from openslob.api.table import unknown
-from openslob.disk import write_atomically
-from openslob.errors import SlobError
+from openslob.core.disk import write_atomically
+from openslob.core.errors import SlobError
 
 if TYPE_CHECKING:
     from openslob.report.charts.picture import Chart

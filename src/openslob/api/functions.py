@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack, overload
 
-from openslob import rehearsal
 from openslob.api.asking import Folder, amount, default_target, resolution, results_folder, seconds, size
 from openslob.api.lab_result import LabResult
 from openslob.api.labs import made_lab
@@ -19,9 +18,10 @@ from openslob.api.records import load as read_folder
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.targets import Server, Target, changed, with_parameters
-from openslob.disk import is_there
+from openslob.core import rehearsal
+from openslob.core.disk import is_there
+from openslob.core.errors import UsageError
 from openslob.engines import registry
-from openslob.errors import UsageError
 from openslob.kinds.lab.loads import DEFAULT_CACHE
 from openslob.kinds.lab.request import (
     DEFAULT_FOR_S,

@@ -9,13 +9,13 @@ from openslob.api.lab_result import LabResult
 from openslob.api.progress import Display
 from openslob.api.stopping import interruptible
 from openslob.api.sweeping import View
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.secrets import Target
 from openslob.kinds.lab.execute import Execution
 from openslob.kinds.lab.record import LabFolder
 from openslob.kinds.lab.request import LabRequest
 from openslob.record.model import Status
 from openslob.report.text import render
-from openslob.secrets import Target
 
 log = logging.getLogger("openslob")
 

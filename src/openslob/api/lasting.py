@@ -7,17 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob import rehearsal
 from openslob.api.asking import Folder, resolution
 from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.progress import Display, run_sink
 from openslob.api.stopping import interruptible
 from openslob.config.resolve import Resolution
+from openslob.core import rehearsal
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.secrets import Target
+from openslob.core.units import format_duration, parse_duration
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.patience import Patience
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.endurance import execute
 from openslob.kinds.endurance import record as endurance
@@ -30,8 +32,6 @@ from openslob.kinds.repeated.report import time_line
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.text import render
-from openslob.secrets import Target
-from openslob.units import format_duration, parse_duration
 
 log = logging.getLogger("openslob")
 

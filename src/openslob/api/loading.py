@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from openslob.core.units import format_bytes
 from openslob.engines.facts import LoadResult
 from openslob.report.notebook import lines_html
-from openslob.units import format_bytes
 
 
 class LoadSummary:

@@ -1,6 +1,6 @@
 """The parameters of loads, runs and sweeps as types, made by tools/generate_api.py; a test compares them.
 
-`openslob.workload` defines the parameters. Editors complete their names from these types.
+`openslob.core.workload` defines the parameters. Editors complete their names from these types.
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Protocol
 
+from openslob.core.units import format_duration
 from openslob.engines.facts import LoadProgress
+from openslob.kinds.run import progress as run_progress
 from openslob.report.format import without_controls
-from openslob.run import progress as run_progress
-from openslob.units import format_duration
 
 # A notebook keeps every update for a moment: more than this many seconds apart they are read anyway.
 NOTEBOOK_INTERVAL_S = 0.5

@@ -14,8 +14,8 @@ from openslob.api.records import find, histories, joined
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.storage_result import StorageResult
-from openslob.disk import is_there, scratch_folder
-from openslob.errors import SlobError
+from openslob.core.disk import is_there, scratch_folder
+from openslob.core.errors import SlobError
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.endurance import record as endurance
 from openslob.kinds.endurance.segments import with_figures

@@ -10,7 +10,7 @@ from openslob.analyze.curves.series import PointSet, point_set
 from openslob.api.drawing import Drawn
 from openslob.api.run_result import RunResult
 from openslob.api.table import Table
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.kinds.runs import Runs
 from openslob.record.model import RunRecord

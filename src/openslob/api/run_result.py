@@ -12,7 +12,7 @@ from openslob.analyze.curves.points import LATENCIES, Run, latency_of
 from openslob.analyze.load_kinds import load_kind
 from openslob.api.drawing import Drawn
 from openslob.api.table import Cell, Named, Table, as_row
-from openslob.errors import VerdictError
+from openslob.core.errors import VerdictError
 from openslob.export.tidy import run_rows
 from openslob.metrics import METRICS
 from openslob.record.model import Holds, RunRecord, Verdict

@@ -12,14 +12,14 @@ from openslob.api.records import run_of
 from openslob.api.run_result import RunResult
 from openslob.api.stopping import interruptible
 from openslob.config.grid import Grid
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.secrets import Target
 from openslob.fleet import hired
+from openslob.kinds.run import runner
 from openslob.kinds.sweep.servers import target_with
 from openslob.kinds.sweep.settings import for_run, giving_way
 from openslob.record.model import Status
 from openslob.report.text import render
-from openslob.run import runner
-from openslob.secrets import Target
 
 log = logging.getLogger("openslob")
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt, stopped_by
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt, stopped_by
 
 
 @contextmanager

@@ -8,17 +8,21 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob import rehearsal
 from openslob.api.asking import Folder, environment_of, loaded_layer_of, several_texts, values_of
 from openslob.api.progress import Display, load_sink, run_sink
 from openslob.api.records import load as read_folder
 from openslob.api.results import Results
 from openslob.api.stopping import interruptible
 from openslob.config.layers import Layer
+from openslob.core import rehearsal
+from openslob.core.errors import SlobError, UsageError, VerdictError
+from openslob.core.secrets import Target
+from openslob.core.units import parse_duration
 from openslob.engines import registry
 from openslob.engines.facts import LoadProgress
-from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.fleet import hired
+from openslob.kinds.run.crew import local_crew
+from openslob.kinds.run.progress import ProgressSink
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep.create import unfinished_like
 from openslob.kinds.sweep.execute import Execution
@@ -30,10 +34,6 @@ from openslob.kinds.sweep.sizing import server_memory
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.text import render
-from openslob.run.crew import local_crew
-from openslob.run.progress import ProgressSink
-from openslob.secrets import Target
-from openslob.units import parse_duration
 
 log = logging.getLogger("openslob")
 

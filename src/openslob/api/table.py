@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.report.notebook import table_html
 
 if TYPE_CHECKING:

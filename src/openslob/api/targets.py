@@ -21,15 +21,15 @@ from openslob.api.run_result import RunResult
 from openslob.api.running import RunOptions, ran
 from openslob.api.stopping import interruptible
 from openslob.api.sweeping import SweepOptions, executed
+from openslob.core.errors import UsageError
+from openslob.core.secrets import Target as Address
+from openslob.core.units import format_bytes
 from openslob.engines import registry
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec, ServerStatus
 from openslob.engines.patience import Patience
-from openslob.errors import UsageError
+from openslob.kinds.run import loading
+from openslob.kinds.run.preflight import preflight
 from openslob.report.notebook import lines_html
-from openslob.run import loading
-from openslob.run.preflight import preflight
-from openslob.secrets import Target as Address
-from openslob.units import format_bytes
 
 log = logging.getLogger("openslob")
 

@@ -24,7 +24,7 @@ from openslob.awr.rows import ROW_SETS
 from openslob.awr.selection import LIST, LIST_HEADINGS, MODEL, chosen, column_of, headings, names_of
 from openslob.awr.source import ForeignFileError, ReportError
 from openslob.awr.verdicts import AwrVerdict, verdicts
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 
 REPORTS_PER_CORE = 8  # fewer are read sooner than another process starts
 

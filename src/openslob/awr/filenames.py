@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from openslob.awr.inputs import bare_name
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from openslob.awr.cells import Subject
 from openslob.awr.selection import chosen, column_of
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 NATURAL, GIVEN, TIME = "natural", "given", "time"
 SortKey = tuple[object, ...]

@@ -9,7 +9,7 @@ from openslob.awr.columns import COLUMNS, Column
 from openslob.awr.model import Report
 from openslob.awr.named import PREFIXES, by_name
 from openslob.awr.rows import ROW_SETS
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 LIST, MODEL = "list", "model"  # what there is to choose from; the whole model of each report
 # Heading -> column. The first set has the headings of SLOB's awr_info, so that existing scripts work.

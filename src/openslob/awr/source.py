@@ -15,7 +15,7 @@ from openslob.awr.inputs import STDIN, TooLargeError, UnreadableError, content
 from openslob.awr.listing import without_line_numbers
 from openslob.awr.model import ReportKind
 from openslob.awr.tables import squeeze
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 
 
 class ReportError(SlobError):

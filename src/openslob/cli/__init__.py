@@ -18,7 +18,7 @@ from openslob._version import __version__
 from openslob.cli.configured import configured, from_file
 from openslob.cli.console import BROKEN_PIPE, complain, guarded_streams, report_bug
 from openslob.cli.tree import OUTPUT_PANEL, Group, finish
-from openslob.errors import SlobError, of_the_system
+from openslob.core.errors import SlobError, of_the_system
 from openslob.report.format import plain_signs
 
 # The order of `slob --help`: the order in which a user needs the commands, under these headings.

@@ -19,7 +19,7 @@ from openslob.awr.selection import LIST, LIST_HEADINGS, MODEL, SETS, keys, listi
 from openslob.cli.console import columns as screen_columns
 from openslob.cli.console import complain, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme, refuse_picture
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.export import tidy
 from openslob.report.folding import folded
 

@@ -16,9 +16,9 @@ from rich.text import Text
 
 from openslob.cli.output import OUTPUT
 from openslob.cli.progress import rate_texts
+from openslob.core.units import format_duration
+from openslob.kinds.run.progress import Progress
 from openslob.report.format import shortened
-from openslob.run.progress import Progress
-from openslob.units import format_duration
 
 
 class RunBar:

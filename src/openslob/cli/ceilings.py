@@ -10,9 +10,9 @@ import typer
 
 from openslob.cli.completion import records
 from openslob.cli.console import notify
+from openslob.core.errors import UsageError
+from openslob.core.interrupt import Interrupt
 from openslob.engines.base import Engine
-from openslob.errors import UsageError
-from openslob.interrupt import Interrupt
 from openslob.kinds.storage import KIND as STORAGE
 from openslob.record import finding, storage
 from openslob.record.storage import StorageRecord

@@ -14,16 +14,16 @@ from openslob.cli import proofs
 from openslob.cli.console import write
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
 from openslob.cli.options import Resolved, with_workload
+from openslob.core.errors import UsageError
+from openslob.core.units import format_bytes
 from openslob.engines.facts import DATA, Finding, ServerLocation
 from openslob.engines.registry import resolve_as_is
-from openslob.errors import UsageError
 from openslob.fleet import hired
+from openslob.kinds.run.preflight import Preflight, preflight
 from openslob.metrics import METRICS
 from openslob.record.model import reservations
 from openslob.report.context import fact_label
 from openslob.report.format import MISSING, hanging, pairs, warning_lines, wrapped
-from openslob.run.preflight import Preflight, preflight
-from openslob.units import format_bytes
 
 if TYPE_CHECKING:
     from openslob.fleet.hiring import Reach

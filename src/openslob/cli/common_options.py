@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openslob import places, rehearsal
 from openslob.cli.completion import verdicts
 from openslob.cli.console import notify
-from openslob.errors import UsageError, VerdictError
+from openslob.core import places, rehearsal
+from openslob.core.errors import UsageError, VerdictError
+from openslob.core.units import MIB, format_duration, parse_bytes, parse_duration
 from openslob.kinds.storage.job import IoEngine
-from openslob.units import MIB, format_duration, parse_bytes, parse_duration
 
 if TYPE_CHECKING:
     from openslob.record.model import Verdict

@@ -25,7 +25,7 @@ from openslob.cli import completion
 from openslob.cli.baseline import DEFAULT_DIRECTORY, DIRECTORY
 from openslob.cli.common_options import RESULTS, parse_percent
 from openslob.cli.console import columns, notify, remark, write, write_report
-from openslob.errors import SlobError, UsageError, VerdictError
+from openslob.core.errors import SlobError, UsageError, VerdictError
 from openslob.kinds import baseline as baselines
 from openslob.report import ci_formats
 from openslob.report.comparison import comparison_json, render_comparison

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from openslob import places
 from openslob.analyze import verdict_registry
-from openslob.errors import SlobError
+from openslob.core import places
+from openslob.core.errors import SlobError
 
 Completion = Callable[[str], list[str]]
 

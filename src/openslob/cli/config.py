@@ -18,7 +18,7 @@ from openslob.config.configuration import DEFAULT_FILE, user_file
 from openslob.config.loaded import LOADED, loaded_layer
 from openslob.config.parameters import parameters, shown
 from openslob.config.resolve import DEFAULT
-from openslob.workload import DataSpec, Workload
+from openslob.core.workload import DataSpec, Workload
 
 NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of runs.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the settings as JSON.")]

@@ -21,11 +21,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from openslob.cli.output import OUTPUT, coloured
-from openslob.disk import write_atomically
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt, stopped_by
+from openslob.core.disk import write_atomically
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt, stopped_by
+from openslob.core.secrets import conceal
 from openslob.report.format import plain_signs, printable, without_controls
-from openslob.secrets import conceal
 
 if TYPE_CHECKING:
     from openslob.report.document import Document

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from openslob import rehearsal
 from openslob.cli.common_options import MEASUREMENT_NAME, RECORD_JSON, REQUIRE, RESULTS, require_known, require_verdicts
 from openslob.cli.console import notify, stoppable, write, write_document
+from openslob.core import rehearsal
+from openslob.core.errors import SlobError, UsageError, VerdictError
 from openslob.engines import registry
 from openslob.engines.writes import require_primary
-from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.kinds.crash.execute import CrashPlan, prove
 from openslob.kinds.crash.figures import CAUGHT, KEEPS, WHOLE
 from openslob.kinds.crash.record import CrashCycle, CrashKind, CrashRecord

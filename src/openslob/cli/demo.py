@@ -14,19 +14,22 @@ from typing import Annotated
 import psutil
 import typer
 
-from openslob import api, rehearsal
+from openslob import api
 from openslob.analyze.curves.series import point_set
 from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, stoppable, write, write_report
 from openslob.cli.progress import LiveLine, LoadView, working
 from openslob.cli.screen import LIVE_OR_NOT, viewing
-from openslob.disk import existing_parent
+from openslob.core import rehearsal
+from openslob.core.disk import existing_parent
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.workload import Mode
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.patience import Patience
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.kinds.run import loading, runner
 from openslob.kinds.sweep import demo as plan
 from openslob.kinds.sweep.time_left import TimeLeft
 from openslob.record.model import RunRecord
@@ -35,8 +38,6 @@ from openslob.report.format import WIDTH
 from openslob.report.set_summary import reads_are_physical
 from openslob.report.text import render
 from openslob.report.text_plot import text_petals
-from openslob.run import loading, runner
-from openslob.workload import Mode
 
 ENGINE = Annotated[
     str,

@@ -11,10 +11,10 @@ import typer
 
 from openslob.analyze.outcome import counted
 from openslob.cli.console import notify
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.fleet import hired as hired_fleet
 from openslob.fleet.naming import local_count
-from openslob.run.crew import Hire, local_crew
+from openslob.kinds.run.crew import Hire, local_crew
 
 _PANEL = "Drivers"
 

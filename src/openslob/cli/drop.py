@@ -9,10 +9,10 @@ import typer
 
 from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import with_target
+from openslob.core.secrets import Target
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
-from openslob.run import loading
-from openslob.secrets import Target
+from openslob.kinds.run import loading
 
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the names of what was removed as JSON.")]
 

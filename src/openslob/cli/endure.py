@@ -27,9 +27,11 @@ from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
 from openslob.cli.screen import LIVE, viewing
 from openslob.config.resolve import DEFAULT
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import format_duration
+from openslob.core.workload import MOST_RUN_S
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
-from openslob.errors import SlobError, UsageError
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.endurance import record as endurance
 from openslob.kinds.endurance.execute import LEAST_S, Connected, new_record, require_unfinished, run_segment
@@ -39,8 +41,6 @@ from openslob.kinds.endurance.verdicts import NAMES
 from openslob.record import finding, store
 from openslob.record.model import Status
 from openslob.report.text import render
-from openslob.units import format_duration
-from openslob.workload import MOST_RUN_S
 
 FOR = Annotated[
     float | None,

@@ -17,7 +17,8 @@ from openslob.cli import completion
 from openslob.cli.common_options import PRICE, RESULTS
 from openslob.cli.console import notify, write_file
 from openslob.cli.picture_options import refuse_picture
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import NANOS, format_bytes
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
 from openslob.export.openmetrics import openmetrics
@@ -26,7 +27,6 @@ from openslob.record import bundle as bundles
 from openslob.record import finding
 from openslob.report.format import without_controls
 from openslob.report.tables import read_latencies, unit_of
-from openslob.units import NANOS, format_bytes
 
 
 class ExportFormat(StrEnum):

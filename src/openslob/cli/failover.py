@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from openslob import rehearsal
 from openslob.cli.common_options import (
     DURATION,
     RECORD_JSON,
@@ -22,9 +21,11 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.completion import one_of, servers
 from openslob.cli.console import notify, stoppable, write, write_document
+from openslob.core import rehearsal
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.secrets import Target
 from openslob.engines import registry
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
 from openslob.kinds.failover.conduct import Conduct, Request
 from openslob.kinds.failover.follow import FollowSearch
 from openslob.kinds.failover.record import FailoverRecord
@@ -41,7 +42,6 @@ from openslob.kinds.failover.servers import (
 from openslob.kinds.failover.sessions import Retry
 from openslob.kinds.failover.verdicts import NAMES
 from openslob.record.model import Status
-from openslob.secrets import Target
 
 TARGET = Annotated[
     str | None,

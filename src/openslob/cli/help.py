@@ -15,7 +15,7 @@ from rich.markdown import Markdown
 from openslob.cli.console import columns, notify, write, write_file, write_report
 from openslob.cli.help_json import command_values
 from openslob.cli.manual import manual_pages
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.report.format import INDENT, WIDTH, pairs, wrapped
 
 # Chapters: what each is about, its page of the documentation, and the heading of a section of it; None: all of it.

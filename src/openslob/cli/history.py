@@ -16,7 +16,7 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import servers
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file, write_report
 from openslob.cli.picture_options import THEME, PictureTheme
-from openslob.errors import UsageError, VerdictError
+from openslob.core.errors import UsageError, VerdictError
 from openslob.export import tidy
 from openslob.report.history import change_sentence, history_json, history_rows, render_histories
 

@@ -25,7 +25,9 @@ from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, stoppable, write, write_document
 from openslob.cli.options import price_of_target, with_target
 from openslob.cli.sweep import SweepView
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.secrets import Target
+from openslob.core.units import format_bytes, format_duration
 from openslob.kinds.lab import KIND as LAB
 from openslob.kinds.lab.execute import Execution
 from openslob.kinds.lab.figures import NAMES
@@ -39,8 +41,6 @@ from openslob.record.model import Status
 from openslob.report.format import pairs
 from openslob.report.terminal import render_blocks
 from openslob.report.text import render
-from openslob.secrets import Target
-from openslob.units import format_bytes, format_duration
 
 _SHORTEST_S = 1.0
 

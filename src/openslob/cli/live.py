@@ -16,7 +16,7 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import records
 from openslob.cli.console import notify, write
 from openslob.cli.screen import is_ascii, is_coloured, why_no_screen
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.contract import seen_live
 from openslob.live.screen.canvas import Signs
 from openslob.live.screen.playhead import SPEEDS

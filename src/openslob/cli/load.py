@@ -17,14 +17,14 @@ from openslob.cli.progress import LoadView
 from openslob.cli.server import settings_text, spec_with
 from openslob.config.loaded import data_text
 from openslob.config.parameters import Setting
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import format_bytes
+from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.facts import LoadResult
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.patience import Patience
-from openslob.interrupt import Interrupt
-from openslob.units import format_bytes
-from openslob.workload import Workload
 
 # A figure that is a text is not folded into less than this.
 _NARROWEST = 20
@@ -53,7 +53,7 @@ def announced(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpe
 
 
 def _load(engine: Engine, server: ManagedServer | None, workload: Workload, interrupt: Interrupt) -> LoadResult:
-    from openslob.run import loading  # noqa: PLC0415 - help and completions do without
+    from openslob.kinds.run import loading  # noqa: PLC0415 - help and completions do without
 
     engine.follow(Patience(interrupt, notify))
     _tell_what_is_replaced(engine, workload)
@@ -62,7 +62,7 @@ def _load(engine: Engine, server: ManagedServer | None, workload: Workload, inte
 
 
 def _tell_what_is_replaced(engine: Engine, workload: Workload) -> None:
-    from openslob.run.loading import loaded  # noqa: PLC0415 - as above
+    from openslob.kinds.run.loading import loaded  # noqa: PLC0415 - as above
 
     facts, present = engine.facts(), loaded(engine)
     asked = workload.data(facts.block_size, facts.tablespace)

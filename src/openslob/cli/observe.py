@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 
-from openslob import rehearsal
 from openslob.analyze.verdicts import OF_ANY_LOAD
 from openslob.cli.common_options import (
     DURATION,
@@ -26,19 +25,20 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.console import complain, notify, stoppable, write, write_document
 from openslob.cli.options import price_of_target, with_target
+from openslob.core import rehearsal
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.secrets import Target, redact_words
+from openslob.core.workload import PRICE as PRICE_OF
 from openslob.engines.base import Engine
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, require_workload
 from openslob.engines.patience import Patience
 from openslob.engines.registry import client_programs, resolve
 from openslob.engines.writes import require_writes
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
-from openslob.observe.command import ObservedCommand, observe_command, program_of
-from openslob.observe.observer import PULSE_S, Observer
+from openslob.kinds.observation.command import ObservedCommand, observe_command, program_of
+from openslob.kinds.observation.observer import PULSE_S, Observer
 from openslob.record.model import RunRecord, Status
 from openslob.report.text import render, run_document
-from openslob.secrets import Target, redact_words
-from openslob.workload import PRICE as PRICE_OF
 
 COMMAND = Annotated[
     list[str] | None,

@@ -44,12 +44,12 @@ from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, TAR
 from openslob.config.loaded import DATA_SIZE, LOADED, loaded_layer, taken_text
 from openslob.config.parameters import Parameter, Setting, parameters, shown
 from openslob.config.resolve import DEFAULT, resolve
+from openslob.core.errors import UsageError
+from openslob.core.secrets import Target, redact_url
+from openslob.core.units import Price
+from openslob.core.workload import PRICE, Workload
 from openslob.engines import registry
 from openslob.engines.base import Engine
-from openslob.errors import UsageError
-from openslob.secrets import Target, redact_url
-from openslob.units import Price
-from openslob.workload import PRICE, Workload
 
 if TYPE_CHECKING:
     from openslob.kinds.sweep.servers import ServerParameter
@@ -130,7 +130,7 @@ class Resolved:
             SlobError: The server can't be reached.
 
         """
-        from openslob.run import loading  # noqa: PLC0415 - help and completions do without
+        from openslob.kinds.run import loading  # noqa: PLC0415 - help and completions do without
 
         loaded = loading.loaded(engine)
         layer = loaded_layer(*loaded) if loaded else {}

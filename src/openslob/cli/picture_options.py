@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.report.charts.colours import Theme, ending_of
 
 # What a file with such an ending is expected to be.

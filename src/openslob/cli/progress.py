@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from openslob.cli.console import remark, takes_message
 from openslob.cli.output import OUTPUT
 from openslob.cli.screen import VIEWER
+from openslob.core.units import format_bytes, format_duration
 from openslob.engines.facts import LoadProgress
+from openslob.kinds.run.progress import Amounts, Progress, Rates, rates_between
 from openslob.report.format import MISSING, micros, number
-from openslob.run.progress import Amounts, Progress, Rates, rates_between
-from openslob.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from openslob.cli.bars import LoadBar, RunBar

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from openslob.cli.console import notify, stoppable, write, write_file
 from openslob.cli.progress import working
+from openslob.core.errors import SlobError
 from openslob.engines.base import Engine
 from openslob.engines.patience import Patience
-from openslob.errors import SlobError
+from openslob.kinds.run import proving
+from openslob.kinds.run.proving import AskedQuestion
 from openslob.record.model import reservations
 from openslob.report.format import hanging, warning_lines, wrapped
-from openslob.run import proving
-from openslob.run.proving import AskedQuestion
 
 _COLUMNS = 80
 _SIGNS = {True: "✓ holds", False: "✗ does not hold", None: "? could not be asked"}

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from openslob import rehearsal
 from openslob.analyze.curves.series import parse_latency_us
 from openslob.cli import raw_compare, raw_orion
 from openslob.cli.common_options import (
@@ -24,14 +23,15 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.console import notify, stoppable
 from openslob.cli.raw_compare import show
+from openslob.core import rehearsal
+from openslob.core.errors import UsageError
+from openslob.core.units import MIB, format_bytes
 from openslob.engines.managed.resources import usable_cpus
-from openslob.errors import UsageError
 from openslob.kinds.storage import calibrate as calibration
 from openslob.kinds.storage import dd as demonstration
 from openslob.kinds.storage.fio import Fio
 from openslob.kinds.storage.job import VERIFY_INTERVAL, IoEngine
 from openslob.kinds.storage.session import StorageRequest, StorageTarget, session
-from openslob.units import MIB, format_bytes
 
 NO_LIMIT = "none"
 

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from openslob import rehearsal
 from openslob.cli.common_options import (
     BLOCK_SIZE,
     CPUS,
@@ -24,9 +23,10 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.cli.progress import LiveLine
+from openslob.core import rehearsal
+from openslob.core.errors import UsageError
 from openslob.engines import registry
 from openslob.engines.managed.resources import usable_cpus
-from openslob.errors import UsageError
 from openslob.kinds.storage.comparison.execute import ComparisonProgress, ComparisonRequest
 from openslob.kinds.storage.comparison.execute import compare as measure
 from openslob.kinds.storage.comparison.plan import ComparisonPlan

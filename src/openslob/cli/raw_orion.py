@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from openslob import rehearsal
 from openslob.cli import console
 from openslob.cli.common_options import DURATION, RECORD_JSON, REQUIRE, RESULTS, at_least, require_verdicts
 from openslob.cli.console import notify, stoppable
 from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.cli.tree import Command
-from openslob.errors import UsageError
+from openslob.core import rehearsal
+from openslob.core.errors import UsageError
+from openslob.core.units import KIB, MIB, parse_bytes
 from openslob.kinds.storage.fio import Fio
 from openslob.kinds.storage.job import IoEngine
 from openslob.kinds.storage.orion import execute
@@ -22,7 +23,6 @@ from openslob.kinds.storage.orion.options import DURATION_S, LargeType, MatrixKi
 from openslob.kinds.storage.report import storage_document
 from openslob.record.storage import StorageRecord
 from openslob.record.store import save_text
-from openslob.units import KIB, MIB, parse_bytes
 
 # Options in Orion's spelling: one dash, underscores, capitals; also the long dash of a web page.
 _TYPED = re.compile(r"[-–—]{1,2}([A-Za-z][\w-]+)(=.*)?")

@@ -18,23 +18,23 @@ from openslob.cli.progress import LiveLine
 from openslob.config.layers import nearest
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve as resolve_workload
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.secrets import Target
+from openslob.core.units import format_duration
 from openslob.engines.base import Engine
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
 from openslob.kinds.repeated import KIND as REPEATED
 from openslob.kinds.repeated import record as repeated
 from openslob.kinds.repeated.execute import Repeating, new_record, repeat, require_unfinished
 from openslob.kinds.repeated.figures import NAMES
 from openslob.kinds.repeated.record import RepeatedFolder, RepeatedTime
 from openslob.kinds.repeated.report import repeated_document, time_line
+from openslob.kinds.run.progress import Progress
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.text import render
-from openslob.run.progress import Progress
-from openslob.secrets import Target
-from openslob.units import format_duration
 
 
 @dataclass(frozen=True)

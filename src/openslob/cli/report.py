@@ -15,7 +15,7 @@ from openslob.cli.ceilings import CEILING, load_ceiling
 from openslob.cli.common_options import PRICE, RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.contract import Kind, Wanted, kind_of
 from openslob.kinds.sweep.record import SWEEP_FILE
 from openslob.record import finding, storage

@@ -24,14 +24,14 @@ from openslob.cli.options import Resolved, with_workload
 from openslob.cli.progress import LiveLine
 from openslob.cli.screen import LIVE, viewing
 from openslob.config.grid import Grid
+from openslob.core.errors import SlobError
+from openslob.core.workload import BlockPath
 from openslob.engines.patience import Patience
 from openslob.engines.settings import parse_settings
-from openslob.errors import SlobError
 from openslob.kinds.sweep.servers import target_with
 from openslob.kinds.sweep.settings import for_run, giving_way
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import UnsavedError
-from openslob.workload import BlockPath
 
 SET = Annotated[
     list[str] | None,
@@ -67,8 +67,8 @@ def run(
     Example: slob run --sessions 8 --update-pct 10 --run-time 60
     """
     # Help and completions do without what follows.
+    from openslob.kinds.run import runner  # noqa: PLC0415
     from openslob.report.text import render  # noqa: PLC0415
-    from openslob.run import runner  # noqa: PLC0415
 
     require_known(require or (), verdict_registry.NAMES)
     target = resolved.target.reveal()

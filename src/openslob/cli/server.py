@@ -18,12 +18,12 @@ from openslob.cli.progress import working
 from openslob.config.configuration import ENGINE_VARIABLE
 from openslob.config.parameters import Setting
 from openslob.config.slob_toml import SERVER, variable_of
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import format_bytes
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
-from openslob.errors import SlobError, UsageError
 from openslob.report.folding import folded
 from openslob.report.format import wrapped
-from openslob.units import format_bytes
 
 ALL_CPUS = "all"
 

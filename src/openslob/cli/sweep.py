@@ -22,11 +22,15 @@ from openslob.cli.screen import LIVE, viewing
 from openslob.config.grid import split
 from openslob.config.layers import Layer
 from openslob.config.loaded import DATA_SIZE, loaded_layer
-from openslob.disk import existing_parent
+from openslob.core.disk import existing_parent
+from openslob.core.errors import SlobError, UsageError, VerdictError
+from openslob.core.secrets import STARS
+from openslob.core.units import format_duration
 from openslob.engines.registry import resolve, resolve_as_is, servers_place
 from openslob.engines.settings import parse_settings
-from openslob.errors import SlobError, UsageError, VerdictError
 from openslob.kinds.contract import Wanted
+from openslob.kinds.run import loading
+from openslob.kinds.run.progress import ProgressSink
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep.create import ready_names, ready_sweep, unfinished_like
 from openslob.kinds.sweep.execute import Execution
@@ -52,10 +56,6 @@ from openslob.record.model import Status
 from openslob.report.format import pairs
 from openslob.report.terminal import render_answer, render_text
 from openslob.report.text import render
-from openslob.run import loading
-from openslob.run.progress import ProgressSink
-from openslob.secrets import STARS
-from openslob.units import format_duration
 
 NAME = Annotated[
     str | None,

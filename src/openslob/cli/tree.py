@@ -18,7 +18,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.models import CommandInfo
 
 from openslob.cli.output import OUTPUT, Color
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 OUTPUT_PANEL = "Help and output"
 _USUAL_PANEL = "The usual options"

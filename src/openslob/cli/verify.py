@@ -14,11 +14,14 @@ from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import with_target
 from openslob.cli.progress import LiveLine
-from openslob.disk import scratch_folder
+from openslob.core.disk import scratch_folder
+from openslob.core.errors import UsageError, VerdictError
+from openslob.core.secrets import Target
+from openslob.core.workload import Workload
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
-from openslob.errors import UsageError, VerdictError
 from openslob.kinds.run import KIND as RUN
+from openslob.kinds.run import runner
 from openslob.kinds.verification import (
     Verification,
     order_of,
@@ -31,9 +34,6 @@ from openslob.record import bundle, finding, store
 from openslob.record.finding import Found
 from openslob.record.model import RecordKind, RunRecord
 from openslob.report.text import render
-from openslob.run import runner
-from openslob.secrets import Target
-from openslob.workload import Workload
 
 # A replay shows the order of operations: it need not take as long as the run.
 LONGEST_REPLAY_S = 60.0

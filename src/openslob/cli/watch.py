@@ -19,21 +19,21 @@ from openslob.cli.completion import records
 from openslob.cli.console import columns, complain, notify, reader_is_gone, stoppable, write
 from openslob.cli.options import with_target
 from openslob.cli.repeated import Repeats, watch_runs
+from openslob.core.errors import UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.secrets import Target
 from openslob.engines.base import Activity, Engine
 from openslob.engines.facts import ServerFacts
 from openslob.engines.registry import resolve_as_is
-from openslob.errors import UsageError
-from openslob.interrupt import Interrupt
+from openslob.kinds.observation.observer import Observer
 from openslob.kinds.repeated.execute import LEAST_EVERY_S
-from openslob.observe.interval import Interval, Selection, Sort
-from openslob.observe.lines import Lines, rates_of
-from openslob.observe.observer import Observer
-from openslob.observe.watcher import Watcher
+from openslob.kinds.run.samplers import SystemReading
 from openslob.record.model import reservations
 from openslob.report.format import warning_lines, wrapped
 from openslob.report.text import render
-from openslob.run.samplers import SystemReading
-from openslob.secrets import Target
+from openslob.watch.interval import Interval, Selection, Sort
+from openslob.watch.lines import Lines, rates_of
+from openslob.watch.watcher import Watcher
 
 # The shortest interval: servers show what their sessions did up to a second late.
 _SHORTEST_S = 1.0

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob import places
 from openslob.config.files import read_shell, target_of_services, translate
 from openslob.config.layers import Layer, known_layer, nearest
 from openslob.config.parameters import Setting
 from openslob.config.slob_toml import Section, SlobToml, read_toml, variable_of
-from openslob.disk import is_there
-from openslob.errors import UsageError
-from openslob.secrets import STARS, Target, redact_url
-from openslob.workload import PRICE
+from openslob.core import places
+from openslob.core.disk import is_there
+from openslob.core.errors import UsageError
+from openslob.core.secrets import STARS, Target, redact_url
+from openslob.core.workload import PRICE
 
 DEFAULT_FILE = Path("slob.toml")
 CONFIG_VARIABLE, PROFILE_VARIABLE = "SLOB_CONFIG", "SLOB_PROFILE"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from openslob.config.parameters import Setting
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 PGIO_KEYS = frozenset({"NUM_SCHEMAS", "NUM_THREADS", "DBNAME", "CONNECT_STRING", "CREATE_BASE_TABLE"})
 # Key -> the parameter with the same meaning.

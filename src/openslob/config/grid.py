@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from openslob import rehearsal
 from openslob.config.layers import Layer
 from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import resolve
-from openslob.errors import UsageError
+from openslob.core import rehearsal
+from openslob.core.errors import UsageError
+from openslob.core.toml import parse_toml
+from openslob.core.workload import Workload
 from openslob.metrics import METRICS
-from openslob.toml import parse_toml
-from openslob.workload import Workload
 
 Texts = Mapping[str, Sequence[str]]
 # Tables of a sweep file.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from openslob.config.files import ALIASES
 from openslob.config.parameters import Setting, by_slob_name, parameters
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 # The settings that one source gives, by field name.
 Layer = Mapping[str, Setting]

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from openslob.config.layers import Layer
 from openslob.config.parameters import Setting, parameters, shown
-from openslob.units import MIB, Extent, format_bytes
-from openslob.workload import LARGEST_BYTES, DataSpec, Workload
+from openslob.core.units import MIB, Extent, format_bytes
+from openslob.core.workload import LARGEST_BYTES, DataSpec, Workload
 
 LOADED = "loaded"
 # The parameters that say how much data there are.

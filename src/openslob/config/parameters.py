@@ -10,8 +10,8 @@ from typing import get_args
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
-from openslob.units import Extent, Price
-from openslob.workload import LARGEST_BLOCKS, LARGEST_BYTES, SMALLEST_BYTES, Workload
+from openslob.core.units import Extent, Price
+from openslob.core.workload import LARGEST_BLOCKS, LARGEST_BYTES, SMALLEST_BYTES, Workload
 
 ENVIRONMENT_PREFIX = "SLOB_"
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from openslob import rehearsal
 from openslob.config.configuration import CONFIG_VARIABLE, PROFILE_VARIABLE, is_toml, read_configuration
 from openslob.config.layers import Layer, nearest
 from openslob.config.loaded import LOADED
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, Setting, by_slob_name, parameters
 from openslob.config.slob_toml import setting_variables
-from openslob.errors import UsageError
-from openslob.units import Extent
-from openslob.workload import Workload
+from openslob.core import rehearsal
+from openslob.core.errors import UsageError
+from openslob.core.units import Extent
+from openslob.core.workload import Workload
 
 DEFAULT = "default"
 # Variables with our prefix that are not parameters and are read elsewhere.

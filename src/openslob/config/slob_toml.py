@@ -14,8 +14,8 @@ from typing import Any
 
 from openslob.config.layers import Layer, known_layer, nearest
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Setting, shown
-from openslob.errors import UsageError
-from openslob.toml import parse_toml
+from openslob.core.errors import UsageError
+from openslob.core.toml import parse_toml
 
 WORKLOAD, SERVER, PROFILES = "workload", "server", "profiles"
 COMMAND_KEYS = ("target", "results", "name", "engine", "consent")

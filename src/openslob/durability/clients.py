@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock, Thread
 
+from openslob.core.errors import SlobError
 from openslob.durability.ledger import LedgerFile, Operation
 from openslob.engines.ledger import LedgerSession, LedgerTables
-from openslob.errors import SlobError
 
 # A session's thread that does not end so long after its connection was cut off hangs in the driver's own host.
 _JOIN_S = 30.0

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 
 HEADER = "event,session,number,key,monotonic_ns,server_ns\n"
 SENT, ACKED = "sent", "acked"

@@ -12,7 +12,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from openslob.counts import SliceCounts
+from openslob.core.counts import SliceCounts
+from openslob.core.histogram import Histogram
+from openslob.core.method import OpKind, Phases
+from openslob.core.secrets import Target
+from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.capabilities import Capability
 from openslob.engines.copies import Replicated
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
@@ -20,11 +24,7 @@ from openslob.engines.ledger import LedgerTables
 from openslob.engines.patience import Patience
 from openslob.engines.proofs import Proving
 from openslob.engines.settings import Change, KnownSettings
-from openslob.histogram import Histogram
-from openslob.measurement import EngineDelta
-from openslob.method import OpKind, Phases
-from openslob.secrets import Target
-from openslob.workload import DataSpec, StatisticsType, Workload
+from openslob.metrics.measurement import EngineDelta
 
 # How long the server may take to accept the request to cancel a slice, in s.
 CANCEL_S = 2.0

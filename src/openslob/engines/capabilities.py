@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from openslob.core.errors import SlobError
 from openslob.engines.facts import Finding
-from openslob.errors import SlobError
 
 
 @dataclass(frozen=True)

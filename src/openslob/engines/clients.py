@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from openslob.disk import scratch_folder
-from openslob.errors import SlobError, UsageError
-from openslob.guard import guarded
-from openslob.histogram import Histogram
-from openslob.secrets import redact_words
-from openslob.units import MIB
+from openslob.core.disk import scratch_folder
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.guard import guarded
+from openslob.core.histogram import Histogram
+from openslob.core.secrets import redact_words
+from openslob.core.units import MIB
 
 # Schema or database of the tables of ready-made workloads.
 TABLES = "slob_workload"

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from openslob.core.errors import SlobError
+from openslob.core.workload import DataSpec, Workload
 from openslob.engines.facts import DATA, DataState, Finding, ServerFacts
-from openslob.errors import SlobError
-from openslob.workload import DataSpec, Workload
 
 # Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for other queries.
 OWN_CONNECTIONS = 5

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines.base import Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.managed.base import Control, ManagedCluster, ManagedServer, ReadySetting, ServerSpec
-from openslob.errors import SlobError, UsageError
 
 GROUP = "openslob.engines"
 # The managed server that is the default target. The engine whose server has this name is the default engine.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openslob.process_selector import ProcessSelector, ProcessTree
-from openslob.workload import DataSpec
+from openslob.core.process_selector import ProcessSelector, ProcessTree
+from openslob.core.workload import DataSpec
 
 # The name of findings about the data, which a load repairs.
 DATA = "data"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 
 
 class TakesNoWritesError(SlobError):

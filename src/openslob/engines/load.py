@@ -16,13 +16,13 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any, Generic, Protocol, TypeVar
 
-from openslob.disk import require_space
+from openslob.core.disk import require_space
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import format_bytes
+from openslob.core.workload import DataSpec
 from openslob.engines.facts import LoadProgress, LoadResult, ProgressSink
 from openslob.engines.patience import StoppedError
 from openslob.engines.tables import Check, Table, require, summary
-from openslob.errors import SlobError, UsageError
-from openslob.units import format_bytes
-from openslob.workload import DataSpec
 
 Connection = TypeVar("Connection", bound=AbstractContextManager[Any])
 Item = TypeVar("Item")

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from openslob._version import __version__
+from openslob.core.errors import SlobError
+from openslob.core.method import BLOCK_TOLERANCE
+from openslob.core.workload import DataSpec
 from openslob.engines.facts import DataState, LoadResult
 from openslob.engines.tables import PLACEMENT_KEY, Table
-from openslob.errors import SlobError
-from openslob.method import BLOCK_TOLERANCE
-from openslob.workload import DataSpec
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from enum import Enum, auto
 from threading import Thread, Timer
 from typing import Protocol, TypeVar
 
-from openslob.errors import SlobError, start_thread
-from openslob.interrupt import Interrupt
+from openslob.core.errors import SlobError, start_thread
+from openslob.core.interrupt import Interrupt
 
 # How often a wait looks whether it must end, in s.
 POLL_S = 0.5

@@ -22,9 +22,9 @@ from typing import Any
 
 import psutil
 
+from openslob.core.errors import UsageError
+from openslob.core.process_selector import ProcessTree
 from openslob.engines.facts import ServerLocation
-from openslob.errors import UsageError
-from openslob.process_selector import ProcessTree
 
 # struct ucred: pid, uid, gid.
 _CREDENTIALS = struct.Struct("3i")

@@ -10,7 +10,10 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from openslob import rehearsal
+from openslob.core import rehearsal
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.places import home
+from openslob.core.secrets import redact_url, require_target
 from openslob.engines.base import Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.cluster.engine import ClusterEngine
@@ -18,9 +21,6 @@ from openslob.engines.entry import DEFAULT_SERVER, GROUP, EngineEntry, ManagedSe
 from openslob.engines.managed.base import RUNNING, Control, ManagedCluster, ManagedServer, ReadySetting, ServerSpec
 from openslob.engines.managed.state import ServerState, is_ours, names, spec_from
 from openslob.engines.settings import KnownSettings
-from openslob.errors import SlobError, UsageError
-from openslob.places import home
-from openslob.secrets import redact_url, require_target
 
 # The managed server that is the default target.
 EMBEDDED = DEFAULT_SERVER

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 
 
 class Effect(StrEnum):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from openslob.counts import SliceCounts
+from openslob.core.counts import SliceCounts
+from openslob.core.errors import SlobError
+from openslob.core.histogram import Histogram
+from openslob.core.method import OpKind
+from openslob.core.workload import Pacing, RedoStress, Workload
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
-from openslob.errors import SlobError
-from openslob.histogram import Histogram
-from openslob.method import OpKind
-from openslob.workload import Pacing, RedoStress, Workload
 
 KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)  # by their numbers in slice.sql: 0, 1, 2
 # Later than the end of any run, in ns, and more operations than any run has; a bigint holds it.

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from openslob.errors import SlobError
-from openslob.permutation import Permutation
-from openslob.workload import DataSpec
+from openslob.core.errors import SlobError
+from openslob.core.permutation import Permutation
+from openslob.core.workload import DataSpec
 
 # Each table has a permutation with a key of its own, counted from this number. The manifest keeps the number.
 PLACEMENT_KEY = 510

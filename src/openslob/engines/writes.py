@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from openslob.core.errors import UsageError
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
-from openslob.errors import UsageError
 
 
 def require_writes(engine: Engine, server: ManagedServer | None = None) -> None:

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from openslob.errors import SlobError
-from openslob.histogram import middle_us
+from openslob.core.errors import SlobError
+from openslob.core.histogram import middle_us
 
 _COOKIE = 0x1C849313
 _COMPRESSED_COOKIE = 0x1C849314

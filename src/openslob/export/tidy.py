@@ -16,11 +16,11 @@ from openslob.analyze.curves.points import LATENCIES, Parameters, ParameterValue
 from openslob.analyze.curves.series import PointSet, Series
 from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.statistics import Estimate
-from openslob.errors import SlobError
-from openslob.method import OpKind
+from openslob.core.errors import SlobError
+from openslob.core.method import OpKind
+from openslob.core.workload import PRICE
 from openslob.metrics import METRICS
 from openslob.record.model import Holds
-from openslob.workload import PRICE
 
 Row = dict[str, ParameterValue]
 

@@ -16,20 +16,19 @@ from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Lock, Semaphore, Thread
 
+from openslob.core.errors import SlobError, of_the_system, start_thread
+from openslob.core.interrupt import Interrupt
+from openslob.core.places import home
+from openslob.core.units import NANOS
 from openslob.engines.base import Engine, Session, SessionPlan
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve_as_is
-from openslob.errors import SlobError, of_the_system, start_thread
 from openslob.fleet.messages import DRIVERS, FILES, Heard, Order, Said, Use, Who
 from openslob.host.sampler import OsReader, difference
-from openslob.interrupt import Interrupt
-from openslob.measurement import EngineDelta
-from openslob.places import home
-from openslob.record.thinning import ThinnedCsv
-from openslob.run.plan import Phase
-from openslob.run.recorder import Recorder
-from openslob.run.samplers import clock_offset_ns
-from openslob.run.worker import (
+from openslob.kinds.run.plan import Phase
+from openslob.kinds.run.recorder import Recorder
+from openslob.kinds.run.samplers import clock_offset_ns
+from openslob.kinds.run.worker import (
     CONNECT_AT_ONCE,
     Lost,
     PhaseDone,
@@ -39,7 +38,8 @@ from openslob.run.worker import (
     allow_files,
     wait_longer_for_python,
 )
-from openslob.units import NANOS
+from openslob.metrics.measurement import EngineDelta
+from openslob.record.thinning import ThinnedCsv
 
 # A driver to which nothing is said for so long ends its sessions: the leading process is gone, or can't reach it.
 ALONE_S = 120.0

@@ -11,16 +11,16 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from openslob.drivers import DriverUse
+from openslob.core.drivers import DriverUse
+from openslob.core.errors import SlobError, UsageError, start_thread
+from openslob.core.secrets import Target
 from openslob.engines.base import SessionPlan
-from openslob.errors import SlobError, UsageError, start_thread
 from openslob.fleet.channel import GONE, Buckets, Channel, Driver, Remote
 from openslob.fleet.messages import DRIVERS, FILES, Order, Use
+from openslob.kinds.run.crew import Member
+from openslob.kinds.run.plan import Phase
+from openslob.kinds.run.worker import Report
 from openslob.record.raw_csv import COLUMNS, raw_table
-from openslob.run.crew import Member
-from openslob.run.plan import Phase
-from openslob.run.worker import Report
-from openslob.secrets import Target
 
 # What it takes to hand out a phase: a busy host lets a process wait for a part of a second, and some round trips, each
 # as slow as the slowest so far. What takes longer than MOST_LEAD_S is no driver to wait for.
@@ -48,7 +48,7 @@ def _sessions(number: int) -> str:
 
 
 class FleetCrew:
-    """Implements `openslob.run.crew.Crew`. ``shared``: the drivers write into the record's folder themselves."""
+    """Implements `openslob.kinds.run.crew.Crew`. ``shared``: the drivers write into the record's folder themselves."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import dask
 from distributed import Client, KilledWorker, Security
 
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.fleet.agent import DriverAgent
 from openslob.fleet.channel import ANSWER_S
 from openslob.fleet.messages import Heard, Order, Said, Use, Who

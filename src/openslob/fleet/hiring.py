@@ -10,17 +10,17 @@ from pathlib import Path
 
 from distributed import Client
 
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.secrets import Target
 from openslob.engines.base import Engine, SessionPlan
-from openslob.errors import SlobError, UsageError
 from openslob.fleet.channel import GONE, IS_GONE, Driver
 from openslob.fleet.crew import FleetCrew
 from openslob.fleet.dask import DaskRemote, Tls, connected, quiet, round_trip_s, who_are, workers
 from openslob.fleet.messages import Order, Who
 from openslob.fleet.naming import local_count
 from openslob.fleet.processes import local_processes
-from openslob.run.crew import Crew
-from openslob.run.worker import Report
-from openslob.secrets import Target
+from openslob.kinds.run.crew import Crew
+from openslob.kinds.run.worker import Report
 
 # What nobody else can listen to: encrypted, or within this host or this process.
 _PRIVATE = re.compile(r"tls://|inproc://|\w+://(?:127(?:\.\d+){3}|localhost|\[::1\])(?::\d+)?/?$")
@@ -113,7 +113,7 @@ class Fleet:
         _stopping: Callable[[], bool],
         folder: Path,
     ) -> Crew:
-        """Return the crew of a run, as `openslob.run.crew.Hire`."""
+        """Return the crew of a run, as `openslob.kinds.run.crew.Hire`."""
         target = self._sent(engine)
         return FleetCrew(self.drivers, self._connect, target, plans, report, folder, self._shared)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from openslob._version import __version__
+from openslob.core.secrets import Target
 from openslob.engines.base import SessionPlan
 from openslob.host.model import text_of
-from openslob.run.plan import Phase
-from openslob.run.worker import Report
-from openslob.secrets import Target
+from openslob.kinds.run.plan import Phase
+from openslob.kinds.run.worker import Report
 
 # The raw files that a driver writes itself.
 FILES = ("slices.csv", "latency.csv", "response.csv")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 MOST_LOCAL = 256
 _LOCAL = re.compile(r"local:(\d{1,4})")

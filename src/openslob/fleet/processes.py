@@ -13,8 +13,8 @@ from pathlib import Path
 import dask
 from distributed import Client, LocalCluster, Security
 
-from openslob.disk import scratch_folder
-from openslob.errors import SlobError, of_the_system
+from openslob.core.disk import scratch_folder
+from openslob.core.errors import SlobError, of_the_system
 from openslob.fleet.dask import CALM, connected, workers
 
 # How long the processes may take to start, each and in all.

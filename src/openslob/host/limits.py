@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from openslob.core.process_selector import ProcessSelector, ProcessTree
 from openslob.host.cgroup import CGROUP, GROUP_NAMES, ServerGroup
 from openslob.host.device import whole_disk
 from openslob.host.model import FigureUnknownError, Sample, text_of
 from openslob.host.nvme import EXCEEDED_NAMES, INSTANCE, VOLUME, EbsVolume
 from openslob.host.pressure import Pressure
-from openslob.process_selector import ProcessSelector, ProcessTree
 
 _SEVERAL = "the data are on several devices"
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from openslob.core.units import NANOS
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.processes import ProcessStat, ProcessTreeSampler, ServerReading
-from openslob.units import NANOS
 
 _NOT_READ = "the I/O of the server's processes is not read so often"
 # The kernel's number of a process's clock: the process's number, inverted, above three bits for the kind of clock.

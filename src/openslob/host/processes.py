@@ -1,7 +1,7 @@
 """CPU and storage I/O of the server's processes, including those that have ended.
 
-A server is a process tree or a set of processes (`openslob.process_selector`). In a tree, nothing is lost or counted
-twice (Linux; each point was tested):
+A server is a process tree or a set of processes (`openslob.core.process_selector`). In a tree, nothing is lost or
+counted twice (Linux; each point was tested):
 
 - The utime and stime of a process are those of all its threads. Its cutime and cstime are those of the children that it
   has waited for, and of their children. So the sum of all four over the living tree is the CPU of all processes that
@@ -33,9 +33,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from openslob.core.process_selector import ProcessSelector, ProcessSet, ProcessTree
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.model import FigureUnknownError, Sample
-from openslob.process_selector import ProcessSelector, ProcessSet, ProcessTree
 
 _IO_NAMES = ("server_read_bytes", "server_write_bytes")
 SERVER_NAMES = ("server_cpu_s", "server_cores", *_IO_NAMES)

@@ -14,7 +14,9 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
-from openslob.group import GroupUse
+from openslob.core.group import GroupUse
+from openslob.core.process_selector import ProcessSelector, ProcessTree
+from openslob.core.units import NANOS
 from openslob.host.cgroup import CGROUP, COUNTERS, CPU_QUOTA
 from openslob.host.counters import CPU_NAMES, busy_name, open_host
 from openslob.host.device import DEVICE, DEVICE_NAMES, BlockDevice, devices_under, sum_of_devices
@@ -31,9 +33,7 @@ from openslob.host.processes import (
     combined,
     process_sampler,
 )
-from openslob.measurement import DeviceIo, HostDelta
-from openslob.process_selector import ProcessSelector, ProcessTree
-from openslob.units import NANOS
+from openslob.metrics.measurement import DeviceIo, HostDelta
 
 CPUS_NAMES = ("server_cpus_busy_s",)
 UNATTRIBUTED = "not told apart"

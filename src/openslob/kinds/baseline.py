@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
-from openslob.disk import refuse_planted
-from openslob.errors import SlobError, UsageError
+from openslob.core.disk import refuse_planted
+from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.contract import kind_of
 from openslob.record import store
 from openslob.record.finding import Found

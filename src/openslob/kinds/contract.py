@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.workload import Workload
 from openslob.record import finding, store
 from openslob.record.finding import Found, Listed
 from openslob.record.kinds import KindOfDocument, KindOfRecord, every
 from openslob.record.model import Holds, RunRecord, Status, Verdict
 from openslob.record.store import RECORD_FILE, Document, Record, say_nothing
-from openslob.workload import Workload
 
 if TYPE_CHECKING:
     from openslob.analyze.derive import Derived

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.kinds.contract import kind_of
 from openslob.live.follow import Follower
 from openslob.record import finding

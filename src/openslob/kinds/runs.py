@@ -15,8 +15,8 @@ from openslob.analyze.curves.points import ParameterValue, Run
 from openslob.analyze.history import History, server_of
 from openslob.analyze.history import histories as of_records
 from openslob.analyze.latencies import means_us
-from openslob.disk import is_there
-from openslob.errors import SlobError, UsageError
+from openslob.core.disk import is_there
+from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.lab.record import LAB_FILE
 from openslob.kinds.lab.record import find as find_labs
 from openslob.kinds.lab.record import load as load_lab

@@ -11,7 +11,7 @@ from typing import Any
 from openslob.analyze.derive import Derived, derived
 from openslob.analyze.measure import totals_in
 from openslob.analyze.operation_order import OperationOrder
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.kinds.contract import kind_of
 from openslob.record import store
 from openslob.record.arrays import read_whole

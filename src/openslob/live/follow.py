@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.live.memo import Memo
 from openslob.live.run_view import RunView
 from openslob.live.state import RunState

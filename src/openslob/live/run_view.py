@@ -17,20 +17,20 @@ from openslob.analyze.run_tables import SAMPLES, Duration
 from openslob.analyze.steps import Steps, spread, steps_of
 from openslob.analyze.tables import Array
 from openslob.analyze.timeline import MIN_PART_S
-from openslob.histogram import BUCKETS, PERCENTILES, lower_edge_us
+from openslob.core.histogram import BUCKETS, PERCENTILES, lower_edge_us
+from openslob.core.method import OpKind
+from openslob.core.units import NANOS
 from openslob.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawn, Track, tracks
 from openslob.live.last_interval import figures_of
 from openslob.live.memo import Memo
 from openslob.live.so_far import slow_so_far, slow_text, verdicts_so_far
 from openslob.live.state import RunState
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
-from openslob.method import OpKind
 from openslob.metrics.waits import CPU_EVENT, CPU_ROW
 from openslob.record.model import Figure, RecordKind, RunRecord, Verdict
 from openslob.record.raw_csv import Event
 from openslob.record.store import UNFINISHED
 from openslob.report.charts.over_time import CPU_KINDS, MOST_EVENTS, OTHERS
-from openslob.units import NANOS
 
 _LATENCY = ("latency", "response")
 _OF_CPU = "host.busy_pct"

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 from openslob.analyze.run_tables import FILES, RunTables, steps_of, unit_for
+from openslob.core.units import NANOS
 from openslob.record.arrays import GrowingFile
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import Event, Happening
-from openslob.units import NANOS
 
 
 class RunState:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from openslob.counts import SliceCounts
-from openslob.measurement import (
+from openslob.core.counts import SliceCounts
+from openslob.metrics import quantity
+from openslob.metrics.measurement import (
     DeviceIo,
     EngineDelta,
     HostDelta,
@@ -22,7 +23,6 @@ from openslob.measurement import (
     WaitClass,
     Window,
 )
-from openslob.metrics import quantity
 from openslob.metrics.quantity import (
     ENGINE_SPAN,
     HOST_SPAN,

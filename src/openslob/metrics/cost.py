@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from openslob.errors import UsageError
-from openslob.measurement import Measurement, Observed
+from openslob.core.errors import UsageError
+from openslob.core.units import Price
+from openslob.core.workload import PRICE
+from openslob.metrics.measurement import Measurement, Observed
 from openslob.metrics.quantity import Quantity
 from openslob.record.model import Figure, RunRecord
-from openslob.units import Price
-from openslob.workload import PRICE
 
 # The unit of figures whose unit is the currency of a price.
 CURRENCY = "currency"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from openslob.measurement import Observed
 from openslob.metrics.computation import Computation
+from openslob.metrics.measurement import Observed
 from openslob.metrics.quantity import Counted, Quantity
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openslob.measurement import Measurement, Observed
+from openslob.core.units import MIB, Price
+from openslob.core.workload import PRICE
 from openslob.metrics.computation import (
     Amount,
     ClientCpu,
@@ -32,11 +33,10 @@ from openslob.metrics.computation import (
     wake_up_late_us,
 )
 from openslob.metrics.cost import CURRENCY, cost_at, cost_in, unit_in
+from openslob.metrics.measurement import Measurement, Observed
 from openslob.metrics.model import Better, RunMetric, TimelinePanel
 from openslob.metrics.quantity import Quantity, load_seconds
 from openslob.record.model import Figure, RunRecord
-from openslob.units import MIB, Price
-from openslob.workload import PRICE
 
 NO_READS = "the engine made no read request"
 # A mean read time of 0 µs is impossible: the clock is too coarse.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openslob.histogram import PERCENTILES
+from openslob.core.histogram import PERCENTILES
 from openslob.metrics.model import Better, Metric
 from openslob.record.model import Figure
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from openslob.histogram import Histogram, bucket_of
-from openslob.measurement import Observed, TimedWait, WaitClass
+from openslob.core.histogram import Histogram, bucket_of
+from openslob.metrics.measurement import Observed, TimedWait, WaitClass
 from openslob.metrics.quantity import Quantity, db_time_us, engine
 from openslob.record.model import WaitRow
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from openslob.disk import open_regular
-from openslob.errors import SlobError
+from openslob.core.disk import open_regular
+from openslob.core.errors import SlobError
 from openslob.record.cells import Cells
 from openslob.record.raw_csv import COLUMNS, RESTORE
 

@@ -31,13 +31,13 @@ from secrets import token_hex
 from typing import IO, BinaryIO
 
 from openslob._version import __version__
-from openslob.disk import open_regular, refuse_planted, require_space
-from openslob.errors import SlobError
+from openslob.core.disk import open_regular, refuse_planted, require_space
+from openslob.core.errors import SlobError
+from openslob.core.secrets import redact_document, redact_text
 from openslob.record import finding, store
 from openslob.record.finding import Found
 from openslob.record.model import RecordModel
 from openslob.record.versions import Format
-from openslob.secrets import redact_document, redact_text
 
 BUNDLE_VERSION = 1
 MANIFEST, LOCK, RECORD = "manifest.json", "requirements.txt", "record"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.record import store
 from openslob.record.kinds import AnyKind, of_runs, of_single_runs
 from openslob.record.kinds import every as every_kind

@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.record.store import RECORD_FILE, Document, DocumentFolder, Record, RecordEntry
 
 GROUP = "openslob.kinds"

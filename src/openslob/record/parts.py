@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, Strict, TypeAdapter, ValidationError, ValidationInfo
 
-from openslob.workload import Workload
+from openslob.core.workload import Workload
 
 Number = Annotated[float, Strict()]
 # The end of a fact's name is its unit: then it is a number, or has numbers.

@@ -16,13 +16,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, TypeVar
 
-from openslob.counts import COUNTERS, SliceCounts
-from openslob.disk import open_regular
-from openslob.errors import SlobError
-from openslob.histogram import Histogram, lower_edge_us
-from openslob.method import OpKind
-from openslob.secrets import redact_text
-from openslob.units import NANOS
+from openslob.core.counts import COUNTERS, SliceCounts
+from openslob.core.disk import open_regular
+from openslob.core.errors import SlobError
+from openslob.core.histogram import Histogram, lower_edge_us
+from openslob.core.method import OpKind
+from openslob.core.secrets import redact_text
+from openslob.core.units import NANOS
 
 Cell = str | int | float | None
 

@@ -23,13 +23,13 @@ from typing import IO, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel
 
-from openslob.disk import open_regular, read_json, refuse_planted, write_atomically
-from openslob.errors import SlobError
+from openslob.core.disk import open_regular, read_json, refuse_planted, write_atomically
+from openslob.core.errors import SlobError
+from openslob.core.secrets import redact_document, redact_text
 from openslob.record.model import DocumentModel, RunRecord, Status
 from openslob.record.raw_csv import RawCsv
 from openslob.record.thinning import ThinnedCsv
 from openslob.record.versions import RESTORE, RUN, Format
-from openslob.secrets import redact_document, redact_text
 
 RECORD_FILE = "run.json"
 REPORT_FILE = "report.txt"

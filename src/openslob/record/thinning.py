@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openslob.counts import SliceCounts
-from openslob.histogram import Histogram
-from openslob.method import OpKind
+from openslob.core.counts import SliceCounts
+from openslob.core.histogram import Histogram
+from openslob.core.method import OpKind
+from openslob.core.units import NANOS
 from openslob.record.raw_csv import Event, RawCsv
-from openslob.units import NANOS
 
 # From so many seconds of the load on, a step has so many seconds. Each begins at a multiple of the next one's length.
 STEPS: Sequence[tuple[int, int]] = ((0, 1), (3600, 5), (8 * 3600, 60))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openslob.units import Extent
-from openslob.workload import Workload
+from openslob.core.units import Extent
+from openslob.core.workload import Workload
 
 _SIZES = ("cache_bytes", "block_size")
 # What of a managed server a sweep varies, by the name of `ServerSpec`'s field.

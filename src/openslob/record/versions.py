@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.record.model import RECORD_VERSION, RunRecord
 from openslob.record.parts import READ
 

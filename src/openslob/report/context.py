@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.analyze.load_kinds import load_kind
+from openslob.core.workload import Workload
 from openslob.metrics import METRICS
 from openslob.record.model import SET, RecordKind, RunRecord
 from openslob.report.document import LabelledTexts, Paragraph, Section, TextPicture
@@ -24,7 +25,6 @@ from openslob.report.format import (
     wrapped,
 )
 from openslob.report.record_view import gaps, label, reason, shown, value
-from openslob.workload import Workload
 
 _SHAPES: Mapping[str, Callable[[float], str]] = {
     "bytes": size,

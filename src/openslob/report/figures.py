@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from openslob.analyze.load_kinds import is_paced, load_kind
-from openslob.histogram import PERCENTILES
+from openslob.core.histogram import PERCENTILES
 from openslob.metrics import METRICS
 from openslob.metrics.cost import price_of
 from openslob.record.model import InstanceRow, RunRecord, WaitRow

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from unicodedata import category
 
+from openslob.core.units import MIB, format_bytes
 from openslob.report.folding import folded
-from openslob.units import MIB, format_bytes
 
 # Columns of running text: the narrowest terminal in use. Tables are as wide as they need to be.
 WIDTH = 80

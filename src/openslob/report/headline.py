@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openslob.analyze.load_kinds import is_paced, load_kind
+from openslob.core.units import MIB
 from openslob.metrics.cost import price_of
 from openslob.record.model import Holds, RecordKind, RunRecord, Status
 from openslob.report.format import micros, number, percent, seconds, shortened, size
@@ -19,7 +20,6 @@ from openslob.report.record_view import (
     reason,
     value,
 )
-from openslob.units import MIB
 
 # From this share of block visits on, physical reads lead the headline; below it, logical reads do.
 _READS_LEAD = 0.5

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from openslob.analyze.history import LEAST_RUNS, History, HistoryChange, HistoryRun
+from openslob.core.units import format_duration
 from openslob.report.folding import folded
 from openslob.report.format import quantity, wrapped
-from openslob.units import format_duration
 
 # Runs in the table of a terminal; with more, those before the last ones are shown only where something changed.
 MOST_RUNS = 40

@@ -21,10 +21,10 @@ from openslob.analyze.curves.series import (
     axes_for,
     point_set,
 )
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.references import Ceiling
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.record.storage import StorageRecord
-from openslob.references import Ceiling
 from openslob.report import run_series
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.heat import engine_map, heat_map, response_map

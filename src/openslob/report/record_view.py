@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from openslob.core.units import Price
 from openslob.metrics import METRICS
 from openslob.metrics.cost import CURRENCY
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import quantity
-from openslob.units import Price
 
 REACHED_DEVICE = "reads_reached_device"
 RATE_REACHED = "rate_reached"

@@ -19,10 +19,10 @@ from openslob.analyze.run_tables import MOST_UNITS, SAMPLES, Duration, RunTables
 from openslob.analyze.steps import step_s
 from openslob.analyze.tables import Array, Intervals
 from openslob.analyze.timeline import EngineRow, parts
-from openslob.histogram import Histogram
+from openslob.core.histogram import Histogram
+from openslob.core.units import NANOS
 from openslob.record.model import RunRecord
 from openslob.report.tables import counted, tables_of
-from openslob.units import NANOS
 
 
 @dataclass(frozen=True)

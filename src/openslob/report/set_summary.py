@@ -8,10 +8,10 @@ from openslob.analyze.curves.points import ORDER, SESSIONS, ParameterValue, Poin
 from openslob.analyze.curves.series import ONE_LINE, Axes, Exhausted, PointSet, Series
 from openslob.analyze.load_kinds import LOAD
 from openslob.analyze.statistics import Estimate
+from openslob.core.units import Price
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, shortened, size
 from openslob.report.record_view import REACHED_DEVICE, caveats, costs_in_words, outcome, value
-from openslob.units import Price
 
 _WIDEST_FACT = 40
 # Below this share of block visits, a run's physical reads are ignored.

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from openslob.core.units import NANOS
 from openslob.record.model import RunRecord
 from openslob.report.document import Paragraph, Part, Section, TextTable
 from openslob.report.format import micros, number
-from openslob.units import NANOS
 
 MOST = 10
 # In the text of a run whose subject they are not.

@@ -12,12 +12,12 @@ from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import FILES, RunTables, engine_rows, steps_of, unit_for
 from openslob.analyze.timeline import EngineRow, Span, Timeline, in_steps, of_engine
 from openslob.analyze.trace import Trace, trace_of
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.units import NANOS
 from openslob.record.arrays import read_whole
 from openslob.record.cells import Cells
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import RESTORE, Event, event_rows
-from openslob.units import NANOS
 
 # Longer loads may have more intervals than are looked at one by one, and rows that are about several slices.
 _MOST_LEAN_S = 3600

@@ -12,9 +12,9 @@ from functools import cache
 from typing import Any
 
 from factories.oracle.wire_executor import Executor, OracleError, Rows
+from openslob.core.units import GIB, MIB
 from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.sql import read_statements
-from openslob.units import GIB, MIB
 
 # The version that python-oracledb reports, and the product's name, by the name of a release.
 RELEASES: Mapping[str, tuple[str, str]] = {

@@ -10,8 +10,8 @@ from typing import Any
 from factories.oracle.double import rows
 from factories.oracle.rowid_text import text_of
 from factories.oracle.wire_executor import Executor, OracleError, Rows
+from openslob.core.units import GIB
 from openslob.engines.oracle.rowids import Place
-from openslob.units import GIB
 
 MISSING = OracleError(942, "table or view does not exist")
 TABLESPACE = {"tablespace_name": "USERS", "block_size": 8192, "force_logging": "NO", "bigfile": "NO"}

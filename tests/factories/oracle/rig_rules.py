@@ -10,7 +10,7 @@ import re
 
 UNPROVED = (
     "TIMESTAMP WITH TIME ZONE and INTERVAL arithmetic (moments are numbers here), EXTRACT, what SYSTIMESTAMP costs",
-    "index-by tables (latencies are handed out one by one here); their use is held against histogram.py elsewhere",
+    "index-by tables (latencies are handed out one by one here); their use is held against core/histogram.py elsewhere",
     "the wrapping of SIMPLE_INTEGER (written out here), NUMBER's arithmetic, TRANSLATE (a function of ours here)",
     "what COMMIT WRITE waits for, DBMS_SESSION.SLEEP, hints, deadlocks",
 )

@@ -13,9 +13,9 @@ import pymysql
 
 from factories.oracle.rig_rules import RIG, TRANSLATE, explainable, rendered
 from factories.oracle.wire_executor import Executor, OracleError, Rows
+from openslob.core.histogram import bucket_of
 from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
 from openslob.engines.oracle.slice_procedure import ARGUMENTS, RESULTS, TEXTS
-from openslob.histogram import bucket_of
 
 _KILLS = 50
 _KILL_AGAIN_S = 0.1

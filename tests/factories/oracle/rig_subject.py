@@ -19,14 +19,14 @@ from factories.oracle.rig_translated import buckets
 from factories.running import eventually
 from factories.subject_mariadb import MariaSubject
 from factories.subjects import SPEC
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.engines.base import Activity, Hold, Scope, SessionPlan
 from openslob.engines.facts import ServerFacts
 from openslob.engines.oracle.connection import Connection
 from openslob.engines.oracle.run_table import OracleStop, held
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import install
-from openslob.units import MIB
-from openslob.workload import Workload
 
 
 class RigEngine:

@@ -1,7 +1,7 @@
 """The sub-programs of slice.sql that MariaDB can't run, translated into Python line by line.
 
 It proves that the arithmetic of `us_between`, `since_epoch`, `count_in` and `folded`, as written there, gives the
-buckets of histogram.py, exact sums and maxima. It does not prove that Oracle's types and methods behave as they do
+buckets of core/histogram.py, exact sums and maxima. It does not prove that Oracle's types and methods behave as they do
 here: they are written below from Oracle's manuals. A line that is not known here is an error.
 """
 
@@ -13,8 +13,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from openslob.core.workload import Workload
 from openslob.engines.oracle.slice_procedure import compose_slice, histogram_of
-from openslob.workload import Workload
 
 _DAY, _HOUR, _MINUTE = 86_400_000_000, 3_600_000_000, 60_000_000
 PLACES = 7

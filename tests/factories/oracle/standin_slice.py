@@ -1,8 +1,8 @@
 """A slice of the work loop by the method's arithmetic: what `slice.sql` would do, in time that really passes.
 
-Which operation does what comes from `openslob.method`, not from the SQL, so a run against the stand-in compares two
-independent readings of the method. Operations follow one another by the slice's own clock, which never runs ahead of
-the real one by more than a few ms; the counters move with it.
+Which operation does what comes from `openslob.core.method`, not from the SQL, so a run against the stand-in compares
+two independent readings of the method. Operations follow one another by the slice's own clock, which never runs ahead
+of the real one by more than a few ms; the counters move with it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from factories.oracle.standin_world import (
     World,
 )
 from factories.oracle.wire import OracleError
-from openslob.histogram import bucket_of
-from openslob.method import OpKind, Phases, is_due, kind_of
+from openslob.core.histogram import bucket_of
+from openslob.core.method import OpKind, Phases, is_due, kind_of
 
 AHEAD_US = 5_000
 LOOK_EVERY_S = 0.02

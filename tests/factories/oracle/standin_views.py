@@ -8,7 +8,7 @@ from typing import Any
 
 from factories.oracle.standin_sql import now_us
 from factories.oracle.standin_world import CDB, MIB, USER, SessionRow, World
-from openslob.method import OpKind
+from openslob.core.method import OpKind
 
 Rows = Iterable[Sequence[Any]]
 HOST = "standin"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from factories.oracle.standin_sql import database, now_us
-from openslob.method import OpKind
+from openslob.core.method import OpKind
 
 PRODUCT = "Stand-in for tests, no database"
 USER = "SLOB"

@@ -53,7 +53,7 @@ def stopped_while_locked(scene: Scene) -> Outcome:
 
 def stopped_twice_while_locked(scene: Scene) -> Outcome:
     """The first request lets the session that waits go on, for longer than any test lasts; the second does not."""
-    with scene.running("from openslob.run import session_pool; session_pool.PATIENCE_S = 600") as run:
+    with scene.running("from openslob.kinds.run import session_pool; session_pool.PATIENCE_S = 600") as run:
         with scene.db.locked():
             run.send(SIGINT, SIGINT)
             done = run.end()
@@ -77,7 +77,7 @@ def stopped_while_it_hangs(scene: Scene) -> Outcome:
 
 
 def check_while_it_hangs(scene: Scene) -> Outcome:
-    with scene.begun(*scene.words("check"), at=("openslob.run.preflight", "server_reports")) as check:
+    with scene.begun(*scene.words("check"), at=("openslob.kinds.run.preflight", "server_reports")) as check:
         check.wait_until_paused()
         with scene.hanging():
             check.go_on()

@@ -27,8 +27,8 @@ from openslob.analyze.differences import Outcome, difference, mean_difference
 from openslob.analyze.intervals import Spread, starts_needed
 from openslob.analyze.statistics import Basis, Estimate, of_repeats
 from openslob.cli import app
-from openslob.errors import UsageError
-from openslob.method import OpKind
+from openslob.core.errors import UsageError
+from openslob.core.method import OpKind
 from openslob.metrics import Better
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder

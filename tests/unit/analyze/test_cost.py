@@ -10,6 +10,7 @@ from openslob.analyze.compare import Comparison, compare
 from openslob.analyze.curves.points import Run, points
 from openslob.analyze.curves.series import PHYSICAL, point_set
 from openslob.analyze.differences import Outcome
+from openslob.core.units import Price
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import point_rows, run_rows
 from openslob.kinds.sweep.record import SearchRecord, SweepRecord
@@ -19,7 +20,6 @@ from openslob.report.ci_formats import markdown
 from openslob.report.comparison import render_comparison
 from openslob.report.gate_text import gate_sentence
 from openslob.report.set_summary import cost_at
-from openslob.units import Price
 
 COST = "cost_per_million_reads"
 

@@ -9,8 +9,8 @@ from factories.records import physical
 from factories.slices import tables_of_slices
 from factories.tables import table
 from openslob.analyze.measure import _grown, measure
-from openslob.counts import COUNTERS
-from openslob.units import NANOS
+from openslob.core.counts import COUNTERS
+from openslob.core.units import NANOS
 
 BEGIN = 1_000 * NANOS
 

@@ -15,7 +15,7 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.differences import Difference, Outcome, Shows, difference, mean_difference
 from openslob.analyze.intervals import spread
 from openslob.analyze.statistics import Basis, Estimate, of_repeats
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.metrics import Better
 from openslob.record.model import RunRecord
 from openslob.report.comparison import render_comparison

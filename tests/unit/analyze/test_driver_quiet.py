@@ -6,7 +6,7 @@ import pytest
 
 from factories.measurements import measurement
 from openslob.analyze.verdicts import driver_quiet
-from openslob.drivers import DriverUse
+from openslob.core.drivers import DriverUse
 from openslob.record.model import Holds
 
 ONE = DriverUse(

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 from factories.records import physical
 from openslob.analyze.history import History, histories
 from openslob.cli import app
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.units import Price
 from openslob.metrics import priced
 from openslob.record.model import Figure, RunRecord, Status
 from openslob.report.charts.history import history_picture
 from openslob.report.history import history_json, history_rows, render_histories
-from openslob.units import Price
 
 BEGAN = datetime.fromisoformat("2026-03-01T12:00:00+00:00")
 

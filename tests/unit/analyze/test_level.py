@@ -10,7 +10,7 @@ from factories.tables import table
 from openslob.analyze.level import find_cap, search
 from openslob.analyze.plateaus import LEAST_STEPS
 from openslob.analyze.trace import Trace
-from openslob.units import MIB
+from openslob.core.units import MIB
 
 BLOCK = 8192
 

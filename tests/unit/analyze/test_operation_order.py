@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from factories.records import physical
 from factories.slices import COLUMNS_OF_SLICES, lines
 from openslob.analyze.operation_order import OperationOrder, replay_faults
-from openslob.method import OpKind, kind_of, phases_of, share_done
+from openslob.core.method import OpKind, kind_of, phases_of, share_done
 from openslob.record.model import RunRecord
 
 SHARES = st.integers(0, 100)

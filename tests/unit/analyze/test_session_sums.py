@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from factories.slices import COLUMNS_OF_SLICES, lines
 from openslob.analyze.session_sums import SessionSum, SessionSums, amounts_of
-from openslob.counts import COUNTERS, SliceCounts
+from openslob.core.counts import COUNTERS, SliceCounts
 
 BASE = 1_795_365_121_515_497_123
 COUNTS = st.integers(0, 10**7)

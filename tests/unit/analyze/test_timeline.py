@@ -10,9 +10,9 @@ import pytest
 from factories.tables import table
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.timeline import in_steps, of_engine, of_work
+from openslob.core.units import NANOS
+from openslob.kinds.run.plan import Phase
 from openslob.record.cells import Cells
-from openslob.run.plan import Phase
-from openslob.units import NANOS
 
 START = 1_000 * NANOS
 

@@ -7,8 +7,8 @@ import pytest
 
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.trace import Trace, trace_of
+from openslob.core.units import NANOS
 from openslob.record.cells import Cells
-from openslob.units import NANOS
 
 START = 1_000 * NANOS
 # What grows by so much in each second, and what stays.

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import types
 
 import pytest
 
@@ -21,10 +20,10 @@ from openslob.api import asking, functions, progress, stopping, targets
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.cli import server as server_command
 from openslob.config.parameters import parameters
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines.facts import LoadProgress
-from openslob.errors import SlobError, UsageError
+from openslob.kinds.run import progress as run_progress
 from openslob.kinds.sweep.servers import SERVER_PARAMETERS
-from openslob.run import progress as run_progress
 
 # What a program that only reads records must not wait for.
 HEAVY = ("altair", "vl_convert", "psycopg", "pymysql", "openslob.engines", "pandas", "polars", "IPython", "typer")
@@ -48,8 +47,7 @@ def test_the_types_of_parameters_are_up_to_date():
 
 def test_importing_the_package_imports_nothing_else():
     loaded = python("import sys, openslob; print(*sorted(name for name in sys.modules if name.count('.') < 2))")
-    # Some parts of the package have the names of functions, and consist of a docstring.
-    assert [name for name in loaded.split() if name.startswith("openslob.")] == [*("openslob._version", "openslob.run")]
+    assert [name for name in loaded.split() if name.startswith("openslob.")] == ["openslob._version"]
     assert "pydantic" not in loaded
 
 
@@ -67,12 +65,7 @@ def test_every_public_name_is_there_and_described():
         _ = openslob.servers
 
 
-def test_a_part_of_the_package_with_the_name_of_a_function_is_that_function():
-    for name in ("run",):
-        part = getattr(openslob, name)
-        assert isinstance(part, types.ModuleType)
-        assert inspect.signature(part) == inspect.signature(getattr(functions, name))
-        assert part.__doc__ == getattr(functions, name).__doc__
+def test_a_server_that_is_not_there_is_said_to_be_missing():
     with pytest.raises(openslob.UsageError, match="there is no server 'no-such'"):
         openslob.run(target="no-such", sessions=2)
 

@@ -16,7 +16,7 @@ from openslob.awr.named import PREFIXES
 from openslob.awr.plain import plain_model
 from openslob.awr.rows import ROW_SETS
 from openslob.awr.selection import EXAMPLES, SETS, chosen, column_of, listing, names_of
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 
 @pytest.fixture(params=[text_with_sections, page_with_sections], ids=["text", "html"])

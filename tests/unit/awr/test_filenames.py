@@ -6,7 +6,7 @@ import pytest
 
 from factories.tables import table
 from openslob.awr.filenames import FileName, compile_pattern, parse_name
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 
 @table(

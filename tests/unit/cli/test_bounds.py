@@ -15,9 +15,9 @@ import openslob
 from factories.paths import FIXTURES
 from factories.running import slob
 from openslob import cli
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.workload import MOST_RUN_S, Workload
 from openslob.kinds.sweep.plan import MOST_POINTS, points
-from openslob.workload import MOST_RUN_S, Workload
 
 
 def options() -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from factories.records import Made, buffered, physical
 from factories.running import slob
 from openslob.analyze import ci_gate
 from openslob.analyze.ci_gate import parse_condition, parse_thresholds
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.record.model import Status
 from openslob.record.store import RunFolder
 

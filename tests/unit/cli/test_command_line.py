@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from factories.tables import table
 from openslob import __main__, __version__, cli
 from openslob.config.parameters import parameters
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.record import finding
 from openslob.record.store import save_text
 

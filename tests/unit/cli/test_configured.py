@@ -17,10 +17,10 @@ from openslob.api import asking
 from openslob.cli import load, options, server
 from openslob.cli.configured import configured
 from openslob.config.parameters import Setting
+from openslob.core.errors import DeniedError, SlobError, UsageError
+from openslob.core.workload import DataSpec, Workload
 from openslob.engines import registry
 from openslob.engines.facts import DataState
-from openslob.errors import DeniedError, SlobError, UsageError
-from openslob.workload import DataSpec, Workload
 
 SECRET = "hunter2"
 URL = f"postgresql://bench:{SECRET}@127.0.0.1:1/bench"

@@ -15,7 +15,7 @@ from factories.records import Made, physical
 from factories.running import COMMAND
 from factories.tables import table
 from openslob.cli import console
-from openslob.errors import of_the_system
+from openslob.core.errors import of_the_system
 from openslob.record.model import Status
 
 CLOSED = "standard output can't be written: it is closed"

@@ -19,7 +19,7 @@ from openslob import cli
 from openslob.cli import completion, console, help, output
 from openslob.cli.manual import manual_pages
 from openslob.cli.output import OUTPUT, Color, Output, coloured
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.report.text import render
 
 

@@ -1,8 +1,8 @@
 """What `slob load` prints when it has finished."""
 
 from openslob.cli.load import result_text
+from openslob.core.workload import DataSpec
 from openslob.engines.facts import LoadResult
-from openslob.workload import DataSpec
 
 CHECKS = {"rows": "1,000 in each of 4", "how rows came": "rows made in the server from keys; not keys sent: ORA-00600"}
 RESULT = LoadResult(DataSpec(4, 1000, 128, obfuscate=False), 2.0, 4512, 4512 * 8192, CHECKS, reused=False)

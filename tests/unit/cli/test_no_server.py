@@ -8,8 +8,8 @@ import pytest
 
 from factories.running import slob
 from factories.tables import table
+from openslob.core.errors import UsageError
 from openslob.engines import registry
-from openslob.errors import UsageError
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from factories.tables import table
 from openslob.cli.options import Resolved, with_target, with_workload
 from openslob.config.parameters import parameters
-from openslob.errors import UsageError
-from openslob.secrets import Target, redact_url
+from openslob.core.errors import UsageError
+from openslob.core.secrets import Target, redact_url
 
 SEEN: list[Resolved | Target | str] = []
 

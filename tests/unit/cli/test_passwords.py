@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from factories import effort, running
 from factories.tables import table
 from openslob.cli.console import remark
+from openslob.core.errors import SlobError
+from openslob.core.secrets import Target, conceal, redact_text
 from openslob.engines import registry
-from openslob.errors import SlobError
-from openslob.secrets import Target, conceal, redact_text
 
 CANARY = "cAnArY"
 # Nothing answers at any of these.

@@ -20,9 +20,9 @@ from openslob.cli import progress as progress_module
 from openslob.cli.bars import screen
 from openslob.cli.output import OUTPUT
 from openslob.cli.progress import LiveLine, LoadView
+from openslob.core.histogram import bucket_of
 from openslob.engines.facts import LoadProgress
-from openslob.histogram import bucket_of
-from openslob.run.progress import Amounts, Progress, Rates
+from openslob.kinds.run.progress import Amounts, Progress, Rates
 
 RATES = Rates(ops=98, visits=6272, commits=9.8, reads=6100, mean_us=500, p99_us=1200)
 WINDOW = Progress("window", 3, 10, rates=RATES)

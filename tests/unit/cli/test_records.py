@@ -10,7 +10,7 @@ import pytest
 from factories.paths import FIXTURES
 from factories.records import physical
 from factories.running import slob
-from openslob import places
+from openslob.core import places
 from openslob.record.model import Status
 from openslob.record.store import RunFolder
 

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from openslob.cli import watch
-from openslob.measurement import ObjectIo, WaitClass
-from openslob.observe.interval import EventRate, Interval, Selection
+from openslob.metrics.measurement import ObjectIo, WaitClass
 from openslob.record.model import Figure
+from openslob.watch.interval import EventRate, Interval, Selection
 
 PART = Interval(
     end_ns=1_800_000_000_123_456_789,

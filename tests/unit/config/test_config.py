@@ -20,9 +20,9 @@ from openslob.config.files import read_shell
 from openslob.config.parameters import by_slob_name, parameters, shown
 from openslob.config.resolve import Resolution, resolve
 from openslob.config.slob_toml import read_toml
-from openslob.errors import UsageError
-from openslob.units import Extent
-from openslob.workload import Mode, RedoStress, Workload
+from openslob.core.errors import UsageError
+from openslob.core.units import Extent
+from openslob.core.workload import Mode, RedoStress, Workload
 
 FIXTURES = ROOT / "tests" / "fixtures" / "config"
 DATA_FIXTURES = {path.name for path in FIXTURES.iterdir()}

@@ -12,8 +12,8 @@ from factories.tables import table
 from openslob.config.grid import resolve_grid
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve
-from openslob.errors import UsageError
-from openslob.units import parse_duration
+from openslob.core.errors import UsageError
+from openslob.core.units import parse_duration
 
 DURATIONS = [name for name, one in parameters().items() if one.is_duration]
 UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}

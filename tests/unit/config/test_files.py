@@ -13,7 +13,7 @@ from openslob.cli import server
 from openslob.config.configuration import read_configuration
 from openslob.config.resolve import resolve
 from openslob.config.slob_toml import SERVER_KEYS, read_toml, setting_variables
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 URL = "postgresql://bench:hunter2@db1/bench"
 

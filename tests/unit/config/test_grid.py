@@ -10,8 +10,8 @@ import pytest
 
 from factories.tables import table
 from openslob.config.grid import read_sweep_file, resolve_grid, split
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines import registry
-from openslob.errors import SlobError, UsageError
 from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.servers import SweepServers, described, server_grid
 

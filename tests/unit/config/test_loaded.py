@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from openslob.config.grid import resolve_grid
 from openslob.config.loaded import data_text, loaded_layer, taken_text
 from openslob.config.resolve import resolve
-from openslob.units import MIB
-from openslob.workload import DataSpec, Workload
+from openslob.core.units import MIB
+from openslob.core.workload import DataSpec, Workload
 
 BLOCK = 8192
 BIG = DataSpec(schemas=8, scale_blocks=262_144, scan_blocks=128, obfuscate=True)

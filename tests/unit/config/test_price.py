@@ -9,7 +9,7 @@ import pytest
 from factories.tables import table
 from openslob.config.grid import resolve_grid
 from openslob.config.resolve import resolve
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 FILE = """
 target = "postgresql://u@big/db"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openslob.config.files import read_shell, target_of_services
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from unittest.mock import patch
 
 import pytest
 
+from openslob.core.errors import SlobError
 from openslob.durability import ledger
 from openslob.durability.clients import Clients
 from openslob.durability.ledger import LedgerFile, Operation
-from openslob.errors import SlobError
 
 # Longer than any host takes.
 PATIENCE_S = 120

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from openslob.core.errors import SlobError
 from openslob.durability.cut import require_fuse
 from openslob.durability.cut.contents import PAGE_BYTES, SECTOR_BYTES
 from openslob.durability.cut.layer import VolatileLayer
-from openslob.errors import SlobError
 
 FILE, FOLDER = stat.S_IFREG | 0o600, stat.S_IFDIR | 0o700
 OPEN_FILES = Path("/proc/self/fd")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from openslob.core.errors import SlobError
 from openslob.engines.capabilities import Capability, common, lacking, require
-from openslob.errors import SlobError
 
 TIMING = Capability("timing", True, "timing is off", "read latency will be unknown", "set timing = on")
 REPORTS = Capability(

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from factories.tables import table
+from openslob.core.errors import SlobError
+from openslob.core.workload import DataSpec, Workload
 from openslob.engines import common_checks
 from openslob.engines.common_checks import connections, data, require_own_storage
 from openslob.engines.facts import DataState, ServerFacts
-from openslob.errors import SlobError
-from openslob.workload import DataSpec, Workload
 
 SMALL = Workload(schemas=2, scale="100", scan_table_sz="5", work_unit=4)
 FACTS = ServerFacts("Product", "1.0", 4096, 1000, 50, {}, True, tablespace="SLOB4K")

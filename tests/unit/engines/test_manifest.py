@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from factories.tables import table
+from openslob.core.workload import DataSpec, Workload
 from openslob.engines.common_checks import data
 from openslob.engines.facts import ServerFacts
 from openslob.engines.manifest import Manifest
-from openslob.workload import DataSpec, Workload
 
 SPEC = DataSpec(schemas=1, scale_blocks=1000, scan_blocks=100, obfuscate=False)
 LOADED = {"cf1_1": 1000, "cf2_1": 100}

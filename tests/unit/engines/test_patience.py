@@ -9,6 +9,8 @@ from threading import Event
 import pytest
 
 from factories.tables import table
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
 from openslob.engines import patience as module
 from openslob.engines.patience import (
     ANSWER_S,
@@ -22,8 +24,6 @@ from openslob.engines.patience import (
     Work,
     cut_when_late,
 )
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
 
 LOCKED = "session 0 waits for bob"
 
@@ -42,7 +42,7 @@ class Clock:
 def clock(monkeypatch):
     made = Clock()
     monkeypatch.setattr(module, "time", made)
-    monkeypatch.setattr("openslob.interrupt.time", made)
+    monkeypatch.setattr("openslob.core.interrupt.time", made)
     return made
 
 
@@ -171,7 +171,7 @@ def test_after_a_server_was_found_not_to_answer_nothing_is_waited_for(clock):
 
 def test_a_connection_that_opens_too_late_is_closed(monkeypatch):
     monkeypatch.setattr(module, "time", time)
-    monkeypatch.setattr("openslob.interrupt.time", time)
+    monkeypatch.setattr("openslob.core.interrupt.time", time)
     monkeypatch.setattr(module, "POLL_S", 0.01)
     answer, closed = Event(), []
     patience = Patience()

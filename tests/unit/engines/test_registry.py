@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines import registry
-from openslob.errors import SlobError, UsageError
 
 MODULE = """
 from openslob.engines.entry import EngineEntry

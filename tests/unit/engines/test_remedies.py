@@ -5,9 +5,9 @@ import pymysql
 import pytest
 
 from factories.tables import table
+from openslob.core.errors import DeniedError, SlobError
 from openslob.engines.mysql.errors import reported as reported_by_mysql
 from openslob.engines.postgresql.errors import ended_by, remedy_for
-from openslob.errors import DeniedError, SlobError
 
 
 @table(

@@ -2,10 +2,10 @@
 
 import pytest
 
+from openslob.core.errors import UsageError
 from openslob.engines.mysql.known_settings import Variable, number, variable
 from openslob.engines.postgresql.known_settings import made_options
 from openslob.engines.settings import lines, parse_settings
-from openslob.errors import UsageError
 
 
 def test_values_of_a_setting_are_a_list_and_two_lists_of_a_name_go_together():

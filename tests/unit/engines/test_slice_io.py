@@ -1,13 +1,13 @@
 """What the work loop of every engine is given."""
 
 from factories.tables import table
+from openslob.core.workload import Workload
 from openslob.engines.mysql import slice_procedure as mysql
 from openslob.engines.mysql.names import Names
 from openslob.engines.postgresql import slice_procedure as postgresql
 from openslob.engines.postgresql.names import Names as PostgresNames
 from openslob.engines.slice_io import step_aside_s
-from openslob.run.plan import session_plans
-from openslob.workload import Workload
+from openslob.kinds.run.plan import session_plans
 
 
 def plan(**parameters):

@@ -24,15 +24,15 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import point_set
 from openslob.api import find
 from openslob.cli import app
-from openslob.counts import SliceCounts
-from openslob.errors import SlobError
+from openslob.core.counts import SliceCounts
+from openslob.core.errors import SlobError
+from openslob.core.histogram import Histogram, bucket_of
+from openslob.core.method import OpKind
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, encoded, hdr_log
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import as_csv, as_json, as_parquet, point_rows, run_rows, series_rows
 from openslob.export.xlsx import workbook
-from openslob.histogram import Histogram, bucket_of
-from openslob.method import OpKind
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder

@@ -8,15 +8,15 @@ import pytest
 
 from factories.fleets import MadeUpServer, server_ns, use_made_up
 from factories.running import eventually
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.units import NANOS
+from openslob.core.workload import Workload
 from openslob.fleet import agent as agent_module
 from openslob.fleet.agent import DriverAgent
 from openslob.fleet.messages import Order, Said
-from openslob.run import worker
-from openslob.run.plan import Phase, session_plans
-from openslob.run.worker import PhaseDone, Ready
-from openslob.units import NANOS
-from openslob.workload import Workload
+from openslob.kinds.run import worker
+from openslob.kinds.run.plan import Phase, session_plans
+from openslob.kinds.run.worker import PhaseDone, Ready
 
 # Longer than any host takes.
 PATIENCE_S = 120
@@ -211,7 +211,7 @@ def test_a_process_is_left_with_the_interval_of_threads_that_it_had(order, monke
 
 
 def test_the_password_of_the_target_is_not_in_what_a_log_shows(order):
-    from openslob.secrets import Target  # noqa: PLC0415
+    from openslob.core.secrets import Target  # noqa: PLC0415
 
     secret = Order("r", 1, Target.parse("postgresql://u:hidden@h/d"), order.plans, None)
     assert "hidden" not in repr(secret)

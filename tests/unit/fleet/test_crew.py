@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from factories import effort
 from factories.fleets import MadeUpServer, Rig, use_made_up
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.histogram import lower_edge_us
 from openslob.fleet import channel
 from openslob.fleet.crew import dealt
-from openslob.histogram import lower_edge_us
 from openslob.record.raw_csv import raw_table
 
 

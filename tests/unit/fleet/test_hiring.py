@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from factories.fleets import HERE, MadeUpServer
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.secrets import Target
 from openslob.fleet import hired, processes
 from openslob.fleet.dask import DaskRemote, Tls, connected, workers
 from openslob.fleet.hiring import Fleet, _same, is_private
 from openslob.fleet.messages import Who
 from openslob.fleet.naming import local_count
-from openslob.secrets import Target
 
 
 @pytest.mark.parametrize(

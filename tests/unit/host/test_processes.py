@@ -7,10 +7,10 @@ import os
 import pytest
 
 from factories.tables import table
+from openslob.core.process_selector import ProcessSet, ProcessTree
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.model import FigureUnknownError
 from openslob.host.processes import ProcessTreeSampler, combined, descendants, parse_io, parse_stat, process_sampler
-from openslob.process_selector import ProcessSet, ProcessTree
 
 
 def stat_text(pid, parent, ticks=(0, 0, 0, 0), name="server", faults=0, started=100):

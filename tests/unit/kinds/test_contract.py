@@ -14,7 +14,7 @@ from factories.paths import FIXTURES
 from factories.reports import Made, made_up, stored
 from factories.running import slob
 from openslob import cli
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.kinds.contract import Wanted, kind_of
 from openslob.kinds.verification import verify
 from openslob.record import finding, kinds

@@ -8,6 +8,7 @@ import pytest
 
 from factories.live import MadeRun, run_folder
 from factories.records import START_NS
+from openslob.core.units import NANOS
 from openslob.kinds.live import follow
 from openslob.live.screen.board import Screenful, draw
 from openslob.live.screen.canvas import Canvas, Signs
@@ -15,7 +16,6 @@ from openslob.live.screen.panes import Shown
 from openslob.live.screen.playhead import Playhead
 from openslob.live.web.board import Board
 from openslob.report import run_series
-from openslob.units import NANOS
 
 READ, SYNC = "io:a read, one", "log:sync"
 

@@ -9,12 +9,12 @@ import pytest
 from factories import record_files
 from factories.live import MadeRun
 from factories.records import START_NS
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.units import NANOS
 from openslob.kinds.live import follow
 from openslob.live.view import Progress
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
-from openslob.units import NANOS
 
 
 def _finished(results: Path) -> tuple[Path, RunRecord]:

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from factories.live import OPS, READS, MadeRun, run_folder
 from factories.records import START_NS
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.units import NANOS
 from openslob.kinds.live import follow
 from openslob.live import follow as following
 from openslob.live.follow import Follower
 from openslob.live.view import View
 from openslob.record import arrays
 from openslob.record.raw_csv import COLUMNS
-from openslob.units import NANOS
 
 SECONDS, SESSIONS = 12, 8
 FILES = [name for name in COLUMNS if name not in ("samples.csv", "response.csv", "engine_latency.csv")]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openslob.analyze.latencies import Latencies, percentiles
 from openslob.analyze.steps import Steps
 from openslob.analyze.verdicts.environment import least_for
-from openslob.histogram import PERCENTILES, Histogram
+from openslob.core.histogram import PERCENTILES, Histogram
 
 # Of each second, the operations by bucket.
 SECONDS = st.lists(

@@ -12,7 +12,8 @@ import pytest
 from factories.live import OPS, READS, MadeRun, run_folder, unfinished
 from factories.records import START_NS
 from openslob.analyze.verdicts import VERDICTS
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.kinds.live import follow
 from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint, SweepRecord
 from openslob.live import follow as following
@@ -21,7 +22,6 @@ from openslob.live.view import Progress
 from openslob.metrics import OBSERVED, PACED
 from openslob.record.model import RunRecord, Verdict
 from openslob.record.store import RECORD_FILE, lock_marker
-from openslob.workload import Workload
 
 SESSIONS = 8
 

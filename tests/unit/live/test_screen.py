@@ -10,7 +10,7 @@ from textual import _wait
 
 from factories.live import OPS, READS, run_folder
 from factories.views import HEAD, P99_US, MadeSource, MadeView, sweep_view
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.kinds.live import follow
 from openslob.live.screen import app as app_module
 from openslob.live.screen.app import LiveScreen

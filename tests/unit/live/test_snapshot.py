@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from factories.live import MadeRun
 from factories.views import sweep_view
 from openslob import cli
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.kinds.live import follow
 from openslob.live.snapshot import document
 

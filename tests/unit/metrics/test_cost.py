@@ -6,9 +6,9 @@ import pytest
 
 from factories import measurements
 from factories.tables import table
+from openslob.core.units import Price
 from openslob.metrics import PRICED, priced, summary
 from openslob.metrics.cost import NO_PRICE, NONE_DONE, price_of
-from openslob.units import Price
 
 PRICED_LOAD = measurements.workload(price="657 EUR/month")
 

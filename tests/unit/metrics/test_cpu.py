@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from factories import measurements
+from openslob.core.units import NANOS
 from openslob.host.counters import busy_name, parse_cpu
 from openslob.host.model import Sample
 from openslob.kinds.storage import host_usage
 from openslob.metrics import METRICS, summary
 from openslob.metrics.cpu import busy_s, total_s
-from openslob.units import NANOS
 
 CORES, SECONDS = 4, 10.0
 # Of 40 CPU seconds 16 are busy, 4 of them stolen; a guest's 3 are within user time.

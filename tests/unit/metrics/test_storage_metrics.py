@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openslob.histogram import PERCENTILES
+from openslob.core.histogram import PERCENTILES
 from openslob.metrics import STORAGE_METRICS, storage_figure
 from openslob.metrics.storage_metrics import latency_figures
 

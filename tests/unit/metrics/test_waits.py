@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from factories import measurements
 from factories.tables import table
-from openslob.histogram import bucket_of
-from openslob.measurement import EngineDelta, TimedWait, WaitClass
+from openslob.core.histogram import bucket_of
+from openslob.metrics.measurement import EngineDelta, TimedWait, WaitClass
 from openslob.metrics.waits import CPU_ROW, class_shares_pct, db_time_shares, histogram_of, top_events, wait_class
 
 DB_TIME_S = 432.0

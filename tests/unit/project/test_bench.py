@@ -8,9 +8,9 @@ import pytest
 
 from factories.paths import ROOT
 from factories.tables import table
+from openslob.core.workload import Workload
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.slice_procedure import compose_slice
-from openslob.workload import Workload
 
 BENCH = ROOT / "bench"
 sys.path.insert(0, str(BENCH))

@@ -13,10 +13,10 @@ from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS
 from openslob.cli import app
 from openslob.config.parameters import parameters
+from openslob.core.workload import Mode
 from openslob.engines import base
 from openslob.metrics import METRICS, STORAGE_METRICS
 from openslob.record.raw_csv import COLUMNS
-from openslob.workload import Mode
 
 DOCS = ROOT / "docs"
 GENERATED = runpy.run_path(str(ROOT / "tools" / "generate_docs.py"))["PAGES"]

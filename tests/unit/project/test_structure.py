@@ -85,7 +85,7 @@ def imported(node):
 
 
 def test_the_files_are_found():
-    assert {"cli/run.py", "run/runner.py", "engines/base.py", "__init__.py"} <= {name_of(path) for path in FILES}
+    assert {"cli/run.py", "kinds/run/runner.py", "engines/base.py", "__init__.py"} <= {name_of(path) for path in FILES}
 
 
 def test_no_engine_is_named_outside_engines():

@@ -15,7 +15,7 @@ import pytest
 
 import openslob
 from factories.paths import FIXTURES
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.kinds.verification import Verification, render_verification, verify
 from openslob.record import bundle, finding
 

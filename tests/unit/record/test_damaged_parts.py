@@ -14,7 +14,7 @@ import pytest
 
 from factories import effort
 from factories.paths import FIXTURES
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.record import kinds
 from openslob.record.kinds import KindOfDocument
 from openslob.record.versions import RUN, Format

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from factories.records import physical
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.kinds.endurance import record as endurance
 from openslob.kinds.endurance.record import KILLED, EnduranceFolder, EnduranceRecord, Segment, SegmentState
 from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder
-from openslob.workload import Workload
 
 SECOND = 10**9
 BEGAN = 1_700_000_000

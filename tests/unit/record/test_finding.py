@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from factories.records import physical
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.run import KIND as RUN
 from openslob.kinds.storage import KIND as STORAGE
 from openslob.kinds.sweep import KIND as SWEEP

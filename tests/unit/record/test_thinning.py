@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.trace import trace_of
-from openslob.counts import COUNTERS, SliceCounts
-from openslob.histogram import Histogram
-from openslob.method import OpKind
+from openslob.core.counts import COUNTERS, SliceCounts
+from openslob.core.histogram import Histogram
+from openslob.core.method import OpKind
+from openslob.core.units import NANOS
 from openslob.record import thinning
 from openslob.record.raw_csv import Event, RawCsv, event_rows, last_slice_end_ns, raw_table
 from openslob.record.thinning import ThinnedCsv
 from openslob.report.tables import read_tables
-from openslob.units import NANOS
 
 BEGIN_NS, OFFSET_NS = 1_700_000_000 * NANOS, 7_000_000
 SECONDS, SESSIONS, STEP = 90, 3, 10

@@ -18,11 +18,12 @@ from openslob.analyze.curves.series import RESPONSE_LATENCY, point_set
 from openslob.analyze.curves.usl import NoFit
 from openslob.cli import app
 from openslob.cli.progress import describe
-from openslob.counts import SliceCounts
+from openslob.core.counts import SliceCounts
+from openslob.core.method import OpKind
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import point_rows, run_rows
 from openslob.export.xlsx import workbook
-from openslob.method import OpKind
+from openslob.kinds.run.progress import Progress, Rates
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
 from openslob.record.raw_csv import RawCsv
 from openslob.record.store import RunFolder
@@ -34,7 +35,6 @@ from openslob.report.headline import headline
 from openslob.report.html.page import render_page
 from openslob.report.html.set_page import set_page
 from openslob.report.text import render
-from openslob.run.progress import Progress, Rates
 
 RATES = (1000, 2000, 4000, 8000, 16_000)
 RESPONSE_US = 40_000.0

@@ -11,8 +11,9 @@ from factories import measurements
 from factories.records import START_NS, physical
 from openslob.analyze.curves.points import Run
 from openslob.api.run_result import RunResult
-from openslob.histogram import Slow
-from openslob.method import OpKind
+from openslob.core.histogram import Slow
+from openslob.core.method import OpKind
+from openslob.core.units import NANOS
 from openslob.record.model import RunRecord
 from openslob.report.charts.picture import page_specs
 from openslob.report.charts.slowest import read_rows, slowest_reads
@@ -21,7 +22,6 @@ from openslob.report.html.set_page import set_page
 from openslob.report.slowest import slowest_of, slowest_section
 from openslob.report.terminal import block_lines
 from openslob.report.text import render, run_document
-from openslob.units import NANOS
 
 AT = datetime.fromtimestamp(START_NS / NANOS, UTC)
 

@@ -14,7 +14,7 @@ from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import MOST_UNITS, unit_for
 from openslob.analyze.timeline import of_engine
 from openslob.analyze.trace import Mark, Trace
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.record import arrays
 from openslob.record.store import load
 from openslob.report import tables as module_of_tables

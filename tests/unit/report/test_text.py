@@ -19,6 +19,7 @@ from factories.paths import GOLDEN
 from factories.records import Made, buffered, cached, failed, interrupted, physical, remote, unpublished
 from factories.tables import table
 from openslob.cli import app
+from openslob.core.units import Price
 from openslob.kinds.listing import overview
 from openslob.metrics import METRICS, OBSERVED, priced
 from openslob.record import finding
@@ -28,7 +29,6 @@ from openslob.report import format as shape
 from openslob.report.format import number
 from openslob.report.headline import headline
 from openslob.report.text import render
-from openslob.units import Price
 
 NAMES = ("physical", "cached", "buffered", "interrupted", "unpublished", "remote", "failed")
 

@@ -9,10 +9,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from openslob.core.references import Ceiling, CeilingPoint
+from openslob.core.units import format_bytes
 from openslob.metrics.quantity import Quantity
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
-from openslob.references import Ceiling, CeilingPoint
-from openslob.units import format_bytes
 
 
 def rate_at(ceiling: Ceiling, concurrency: int) -> Quantity:

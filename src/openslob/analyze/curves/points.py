@@ -13,10 +13,10 @@ from functools import cached_property, lru_cache, partial
 from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
+from openslob.core.workload import PRICE
 from openslob.metrics import METRICS, PRICED
 from openslob.metrics.run_metrics import RATE_OF
 from openslob.record.model import SET, Holds, RunRecord, Status, all_reservations
-from openslob.workload import PRICE
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
 _FACTS = (

@@ -24,9 +24,9 @@ from openslob.analyze.curves.points import (
     varying,
 )  # fmt: skip
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.units import format_bytes
 from openslob.record.varied import is_setting
-from openslob.units import format_bytes
 
 # From this share of block visits on, a set of runs is about physical reads and not about the cache.
 MIN_READ_SHARE = 0.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openslob.analyze.other_sessions import BESIDE, MAX_AT_WORK, MAX_SHARE_PCT, at_work, worked
 from openslob.analyze.outcome import Shown, counted, fails, holds, unknown
-from openslob.measurement import Measurement, OtherSessions
+from openslob.metrics.measurement import Measurement, OtherSessions
 from openslob.record.model import Verdict
 
 

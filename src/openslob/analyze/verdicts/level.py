@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from openslob.analyze.outcome import Shown, count, fails, holds, unknown
-from openslob.caps import Cap, CapSearch, Level
-from openslob.measurement import Measurement, Observed
+from openslob.core.caps import Cap, CapSearch, Level
+from openslob.core.units import MIB, format_duration
+from openslob.metrics.measurement import Measurement, Observed
 from openslob.record.model import Verdict
-from openslob.units import MIB, format_duration
 
 NAME = "level_sustained"
 # From here on a time is shown in minutes and hours.

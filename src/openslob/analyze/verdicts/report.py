@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from openslob.analyze.other_sessions import worked
 from openslob.analyze.outcome import Shown, fails, holds, unknown
-from openslob.measurement import Measurement
+from openslob.core.references import ServerReport
+from openslob.metrics.measurement import Measurement
 from openslob.record.model import Verdict
-from openslob.references import ServerReport
 
 _NAME = "awr_agrees"
 # Of less than this the snapshots' own work, and that of the server's background, is a large share.

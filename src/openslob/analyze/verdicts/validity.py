@@ -14,8 +14,10 @@ from openslob.analyze.outcome import (
     unknown,
     unknown_because,
 )
-from openslob.counts import SliceCounts
-from openslob.measurement import Measurement, Observed
+from openslob.core.counts import SliceCounts
+from openslob.core.units import format_bytes
+from openslob.core.workload import BlockPath, CommitMode
+from openslob.metrics.measurement import Measurement, Observed
 from openslob.metrics.quantity import (
     NO_LOAD,
     WINDOW_TOLERANCE_PCT,
@@ -30,8 +32,6 @@ from openslob.metrics.quantity import (
     window_differences_pct,
 )
 from openslob.record.model import Verdict
-from openslob.units import format_bytes
-from openslob.workload import BlockPath, CommitMode
 
 # A share of n operations is rounded to a whole number, and a window may begin anywhere in the cycle of 100: with exact
 # interleaving the deviation is less than one operation.

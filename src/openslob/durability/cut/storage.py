@@ -20,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from openslob.core.errors import SlobError
 from openslob.durability.cut.layer import CutStatistics, NamesModel, Survival
-from openslob.errors import SlobError
 
 _FILE_SYSTEM = "fuse.slob-cut"
 _MOUNT_S = 30

@@ -12,6 +12,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.secrets import Target
+from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, Scope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, common
 from openslob.engines.cluster.clocks import Clocks
@@ -32,9 +35,6 @@ from openslob.engines.facts import (
 from openslob.engines.patience import Patience
 from openslob.engines.proofs import Proving
 from openslob.engines.settings import KnownSettings
-from openslob.errors import SlobError, UsageError
-from openslob.secrets import Target
-from openslob.workload import DataSpec, StatisticsType, Workload
 
 # An instance that made no progress for so long does not replicate.
 STALLED_S = 30.0

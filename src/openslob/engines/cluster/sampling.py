@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from openslob.engines.base import Activity, CounterReading, Counters, Waits
 from openslob.engines.cluster.clocks import Clocks
-from openslob.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait
+from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait
 
 _Asked = TypeVar("_Asked")
 _Answer = TypeVar("_Answer")

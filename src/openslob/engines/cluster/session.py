@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from openslob.core.errors import DeniedError, SlobError
 from openslob.engines.base import Session, SliceRequest, SliceResult, Snapshotter, StopSignal
 from openslob.engines.cluster.clocks import Clocks
-from openslob.errors import DeniedError, SlobError
 
 
 @contextmanager

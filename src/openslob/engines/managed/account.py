@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob.disk import scratch_folder
-from openslob.errors import SlobError
+from openslob.core.disk import scratch_folder
+from openslob.core.errors import SlobError
 
 SYSTEM_USER = "openslob"
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from openslob.core.errors import UsageError
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.resources import check_allowed, check_cpus
-from openslob.errors import UsageError
 
 # sun_path has 108 bytes, one of them the closing zero
 _SOCKET_PATH_MAX = 107

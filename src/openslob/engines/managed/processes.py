@@ -14,8 +14,8 @@ from pathlib import Path
 
 import psutil
 
+from openslob.core.errors import SlobError
 from openslob.engines.managed.account import server_account
-from openslob.errors import SlobError
 
 _CLEAN_STOP_S = 300.0  # the final checkpoint writes out a whole cache
 _IMMEDIATE_STOP_S = 30.0

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from openslob.errors import SlobError, UsageError
-from openslob.units import KIB
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import KIB
 
 _POOL = Path("/proc/sys/vm/nr_hugepages")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

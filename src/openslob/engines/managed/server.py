@@ -18,7 +18,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Generic, Protocol, TypeVar
 
-from openslob.disk import (
+from openslob.core.disk import (
     bytes_on_disk,
     forget_cached,
     remove_tree,
@@ -26,6 +26,7 @@ from openslob.disk import (
     supports_direct_io,
     write_atomically,
 )
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines.managed import resources
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, server_account
@@ -33,7 +34,6 @@ from openslob.engines.managed.base import RUNNING, ServerSpec, ServerStatus
 from openslob.engines.managed.layout import DATA, ServerFiles, check_socket_path
 from openslob.engines.managed.processes import ServerProcesses
 from openslob.engines.managed.resources import confined
-from openslob.errors import SlobError, UsageError
 
 _UNFINISHED = "data.new-"
 # What a restart can't change once there are data.

@@ -21,12 +21,12 @@ from typing import Any, get_type_hints
 
 from filelock import FileLock, Timeout
 
-from openslob.disk import open_regular, read_json, refuse_foreign, remove_tree, write_atomically
+from openslob.core.disk import open_regular, read_json, refuse_foreign, remove_tree, write_atomically
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.places import home
+from openslob.core.units import iso
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import DATA, RUN
-from openslob.errors import SlobError, UsageError
-from openslob.places import home
-from openslob.units import iso
 
 MARKER = "openslob-server"
 _MOST_SALVAGED = 100_000

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pymysql
 
+from openslob.core.errors import SlobError
+from openslob.core.secrets import Target
+from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import (
@@ -54,9 +57,6 @@ from openslob.engines.mysql.waits import MysqlWaits, ServerWaits
 from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.slice_io import schemas_at_work
-from openslob.errors import SlobError
-from openslob.secrets import Target
-from openslob.workload import DataSpec, StatisticsType, Workload
 
 SESSIONS = "run/%"
 STOP = "stop"

@@ -9,9 +9,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines.managed.account import Account
 from openslob.engines.managed.base import ServerSpec
-from openslob.errors import SlobError, UsageError
 
 _SERVERS = ("mariadbd", "mysqld")
 # Directories of server programs of packages and builds, which may be missing from a user's PATH.

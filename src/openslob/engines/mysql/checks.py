@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pymysql
 
+from openslob.core.errors import UsageError
+from openslob.core.workload import BlockPath, CommitMode, Workload
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.common_checks import BadSetting
@@ -18,8 +20,6 @@ from openslob.engines.mysql.location import PROXY_REMEDY, why_not
 from openslob.engines.mysql.names import Names, account
 from openslob.engines.mysql.quiesce import SETTING, required_setting
 from openslob.engines.mysql.waits import are_observed
-from openslob.errors import UsageError
-from openslob.workload import BlockPath, CommitMode, Workload
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
 _NO_LOCAL_PATH = Finding(

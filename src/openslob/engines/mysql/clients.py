@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pymysql
 from pymysql.constants import ER
 
+from openslob.core.errors import SlobError
 from openslob.engines.clients import (
     SYSBENCH_WORKLOADS,
     TABLES,
@@ -21,7 +22,6 @@ from openslob.engines.clients import (
 from openslob.engines.mysql.connection import PASSWORD_VARIABLE, Row, open_connection, parse, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error, reported
 from openslob.engines.mysql.names import account
-from openslob.errors import SlobError
 
 # The client library's variable for each parameter of a connection. It has none for user and database: those names are
 # for scripts (`mariadb -u"$MYSQL_USER" "$MYSQL_DATABASE"`).

@@ -20,13 +20,13 @@ import pymysql
 from pymysql.constants import CR, ER
 from pymysql.cursors import DictCursor
 
+from openslob.core.errors import SlobError, UsageError, of_the_system
+from openslob.core.secrets import redact_url, require_target
 from openslob.engines.base import CANCEL_S
 from openslob.engines.mysql.errors import code_of, explain_error, reported
 from openslob.engines.mysql.names import DEFAULT_DATABASE
 from openslob.engines.patience import POLL_S, Watch
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError, UsageError, of_the_system
-from openslob.secrets import redact_url, require_target
 
 DEFAULT_PORT = 3306
 # The variable and the file that the server's own clients read.

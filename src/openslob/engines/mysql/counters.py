@@ -14,7 +14,7 @@ from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import TABLES, Names
 from openslob.engines.mysql.sharing import APART, DATA_FILE, FILES, OF_OTHERS, LastingSums, attributed
 from openslob.engines.sql import read_statements
-from openslob.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
 
 Values = Mapping[str, float]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pymysql
 from pymysql.constants import CR, ER
 
-from openslob.errors import DeniedError, SlobError
+from openslob.core.errors import DeniedError, SlobError
 
 # Missing from the library's constants.
 KILLED_WHILE_CONNECTED = 1927

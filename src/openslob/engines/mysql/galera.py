@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from openslob.core.errors import SlobError
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, server_account
 from openslob.engines.managed.base import ServerSpec
@@ -22,7 +23,6 @@ from openslob.engines.mysql.binaries import Installation
 from openslob.engines.mysql.connection import query, statement
 from openslob.engines.mysql.server import MariaServer, managed
 from openslob.engines.mysql.standby import connected
-from openslob.errors import SlobError
 
 _LIBRARIES = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so")
 _KEY, _CERTIFICATE = "cluster.key", "cluster.crt"

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import pymysql
 from pymysql.constants import ER
 
+from openslob.core.errors import SlobError
 from openslob.engines.common_checks import LOCK_PATIENCE_S
 from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
 from openslob.engines.mysql.names import Names
-from openslob.errors import SlobError
 
 # One lock for the whole server, whichever database a run uses.
 _LOCK = "openslob/settings"

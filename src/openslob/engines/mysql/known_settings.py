@@ -16,6 +16,8 @@ from pathlib import Path
 import pymysql
 from pymysql.constants import ER
 
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import MIB
 from openslob.engines.managed.account import Account, server_account
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ConfigLine
@@ -25,8 +27,6 @@ from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
 from openslob.engines.mysql.names import quoted
 from openslob.engines.settings import Change, Effect, Setting, not_known, not_taken
-from openslob.errors import SlobError, UsageError
-from openslob.units import MIB
 
 _SWITCH = ("ON", "OFF")
 _TRUE, _FALSE = frozenset({"ON", "TRUE", "1"}), frozenset({"OFF", "FALSE", "0"})

@@ -10,6 +10,7 @@ from functools import partial
 import pymysql
 from pymysql.constants import CLIENT
 
+from openslob.core.errors import SlobError
 from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
 from openslob.engines.mysql.connection import (
     Connection,
@@ -25,7 +26,6 @@ from openslob.engines.mysql.connection import (
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import Names
 from openslob.engines.patience import PROBE_S, closed_on_failure, cut_when_late
-from openslob.errors import SlobError
 
 # What the connections are for, as the server shows it.
 PURPOSE, HEARTBEAT = "ledger", "heartbeat"

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pymysql
 
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
+from openslob.core.workload import DataSpec
 from openslob.engines.facts import LoadResult, ProgressSink
 from openslob.engines.load import check_space, load_tables, require_a_block
 from openslob.engines.mysql import manifest
@@ -24,9 +27,6 @@ from openslob.engines.mysql.names import Names
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.tables import checks_of, fill, tables_of
 from openslob.engines.tables import Check, Table
-from openslob.errors import SlobError
-from openslob.units import MIB
-from openslob.workload import DataSpec
 
 # An index entry: 9 bytes of key, 8 of primary key, 5 of header; filler rows have one too; pages are filled to 15/16.
 _INDEX_ENTRY_BYTES = 24

@@ -6,11 +6,11 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
+from openslob.core.errors import SlobError
+from openslob.core.process_selector import ProcessTree
 from openslob.engines.facts import ServerLocation
 from openslob.engines.mysql.connection import Connection, file_descriptor, is_proxied, own_socket, query, statement
 from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
-from openslob.errors import SlobError
-from openslob.process_selector import ProcessTree
 
 PROXY = "a proxy"
 PROXY_REMEDY = "connect to the server itself"

@@ -9,12 +9,12 @@ from contextlib import suppress
 import pymysql
 from pymysql.constants import ER
 
+from openslob.core.workload import DataSpec
 from openslob.engines.manifest import Manifest, blocks_of, manifest_row, require_all_tables
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import TABLES, Names, quoted
 from openslob.engines.mysql.tables import TableBlocks, tables_of
-from openslob.workload import DataSpec
 
 # A manifest without one of the columns was made by an earlier version, or by another program. To a user who may read no
 # table of the database the server does not say whether the manifest exists.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 
 # SLOB's 128 bytes in each of 19 columns; fewer in pages of 4 KB, since a row must be shorter than half a page.
 _VALUE_BYTES, _VALUE_BYTES_SMALL = 128, 96

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 
 import pymysql
 
+from openslob.core.errors import SlobError
+from openslob.core.workload import CommitMode, Workload
 from openslob.engines.mysql.connection import PACKAGE, Connection, query, statement
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import Names
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError
-from openslob.workload import CommitMode, Workload
 
 SETTING = "innodb_flush_log_at_trx_commit"
 # 1 writes and syncs the log at each commit, 0 once a second.

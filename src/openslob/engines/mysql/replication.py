@@ -9,10 +9,10 @@ from typing import Any
 import pymysql
 from pymysql.constants import ER
 
+from openslob.core.errors import SlobError
 from openslob.engines.copies import CopyReading, LogPosition
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of, reported
-from openslob.errors import SlobError
 
 
 class MysqlReplication:

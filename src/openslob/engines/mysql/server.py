@@ -11,6 +11,8 @@ from pathlib import Path
 import pymysql
 from pymysql.constants import ER
 
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import Control, ReadySetting, ServerSpec
@@ -24,8 +26,6 @@ from openslob.engines.mysql.binaries import Installation, find_installation, usa
 from openslob.engines.mysql.connection import DirectConnection
 from openslob.engines.mysql.ready_settings import READY_SETTINGS
 from openslob.engines.settings import KnownSettings
-from openslob.errors import SlobError
-from openslob.units import MIB
 
 ENGINE = "mariadb"
 # Recovery after a crash may have to apply all of the log.

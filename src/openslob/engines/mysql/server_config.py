@@ -11,6 +11,9 @@ from pathlib import Path
 from urllib.parse import quote
 from zlib import crc32
 
+from openslob.core.errors import UsageError
+from openslob.core.places import home
+from openslob.core.units import KIB, MIB, format_bytes
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import (
     ConfigLine,
@@ -20,9 +23,6 @@ from openslob.engines.managed.layout import (
     header,
     more_settings,
 )
-from openslob.errors import UsageError
-from openslob.places import home
-from openslob.units import KIB, MIB, format_bytes
 
 DATABASE = "slob"
 SOCKET = "slob.sock"

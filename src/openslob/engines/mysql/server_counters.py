@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from openslob.engines.mysql.counters import PICO, MysqlCounters, total, whole_delta
-from openslob.measurement import EngineDelta, ObjectIo, TimedWait
+from openslob.metrics.measurement import EngineDelta, ObjectIo, TimedWait
 from openslob.metrics.waits import wait_class
 
 Values = Mapping[str, float]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from openslob.measurement import EngineDelta, TimedWait
+from openslob.metrics.measurement import EngineDelta, TimedWait
 
 Values = Mapping[str, float]
 

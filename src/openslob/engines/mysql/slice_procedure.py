@@ -13,6 +13,10 @@ import numpy as np
 import pymysql
 from numpy.typing import NDArray
 
+from openslob.core.errors import SlobError
+from openslob.core.histogram import BUCKETS, Histogram, lower_edge_us
+from openslob.core.method import OpKind
+from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.mysql.connection import PACKAGE, Connection, Row, query, statement
 from openslob.engines.mysql.errors import explain_error, reported
@@ -28,10 +32,6 @@ from openslob.engines.slice_io import (
     written_columns,
 )
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError
-from openslob.histogram import BUCKETS, Histogram, lower_edge_us
-from openslob.method import OpKind
-from openslob.workload import Workload
 
 STOP = "stop"
 _PATIENCE_S = 5

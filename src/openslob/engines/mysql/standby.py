@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from openslob.core.errors import SlobError
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.mysql.connection import Connection, open_connection, parse, query, statement
 from openslob.engines.mysql.errors import reported
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
-from openslob.errors import SlobError
 
 PURPOSE = "replication"
 # A standby that got much of the log and applied little of it does so first.

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from openslob.core.method import BLOCK_TOLERANCE
+from openslob.core.workload import DataSpec
 from openslob.engines import tables
 from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.names import Names
@@ -26,8 +28,6 @@ from openslob.engines.tables import (
     placement_check,
     sum_over_stretches,
 )
-from openslob.method import BLOCK_TOLERANCE
-from openslob.workload import DataSpec
 
 COLUMNS = tuple(f"c{number}" for number in range(2, 21))
 # A statement is a transaction of its own: large enough to make commits cheap, small enough to be cancelled soon.

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
+from openslob.core.secrets import Target
+from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
@@ -27,8 +29,6 @@ from openslob.engines.oracle.waits import OracleWaits
 from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.proofs import Proving
-from openslob.secrets import Target
-from openslob.workload import DataSpec, StatisticsType, Workload
 
 # Until a database has passed tests/contract.
 _EXPERIMENTAL = "no Oracle database has passed the tests of this engine yet; docs/oracle.md says what is not proved"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
+from openslob.core.workload import CommitMode, Workload
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
@@ -14,7 +15,6 @@ from openslob.engines.oracle.local_path import refused_path
 from openslob.engines.oracle.server_facts import limit, setting
 from openslob.engines.oracle.survey import Survey
 from openslob.engines.oracle.versions import OLDEST, OLDEST_THIN
-from openslob.workload import CommitMode, Workload
 
 # The server sleeps in hundredths of a second.
 _SLEEP_S = 0.01

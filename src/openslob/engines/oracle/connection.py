@@ -15,13 +15,13 @@ from typing import Any, Self, TypeVar
 
 import oracledb
 
+from openslob.core.errors import SlobError
 from openslob.engines.oracle.client_library import require_mode
 from openslob.engines.oracle.errors import explain_error, reported
 from openslob.engines.oracle.remedies import remedy_of
 from openslob.engines.oracle.target import APPLICATION, ConnectionParams, parse
 from openslob.engines.patience import AT_ONCE_S, POLL_S, NoAnswerError, Patience, Watch
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError
 
 __all__ = ["APPLICATION", "ConnectionParams", "parse"]
 PACKAGE = "openslob.engines.oracle"

@@ -13,7 +13,7 @@ from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.delta import Values, reset, to_delta
 from openslob.engines.oracle.errors import CONNECTION_LOST, codes_of, explain_error, is_missing, reported
 from openslob.engines.oracle.survey import Survey, is_pluggable
-from openslob.measurement import EngineDelta
+from openslob.metrics.measurement import EngineDelta
 
 # The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock.
 VIEWS: Mapping[str, tuple[str, ...]] = {

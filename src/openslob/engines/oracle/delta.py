@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from openslob.engines.oracle.timed_waits import timed_waits
-from openslob.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo
+from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo
 
 Values = Mapping[str, float]
 

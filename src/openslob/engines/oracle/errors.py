@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import oracledb
 
+from openslob.core.errors import DeniedError, SlobError
 from openslob.engines.oracle.remedies import VAGUE, refusal, remedy_of
-from openslob.errors import DeniedError, SlobError
 
 _CODE = re.compile(r"\b((?:ORA|DPY|DPI|TNS|PLS)-\d{4,5})\b")
 # The library ends its messages with a link to its manual, and names the connection in them.

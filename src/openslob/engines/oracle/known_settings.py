@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import oracledb
 
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.errors import explain_error
 from openslob.engines.oracle.survey import Survey
 from openslob.engines.settings import Change, Effect, Setting, not_known, not_taken
-from openslob.errors import SlobError, UsageError
 
 _YES = "TRUE"
 _PARAMETERS = {"commit_wait": ("commit_mode", "engine"), "commit_logging": ("commit_mode", "engine")}

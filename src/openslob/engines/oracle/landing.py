@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from openslob.core.errors import SlobError
 from openslob.engines.facts import Finding
 from openslob.engines.oracle.connection import Connection
-from openslob.errors import SlobError
 
 
 class Landing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from openslob.core.workload import DataSpec
 from openslob.engines.facts import LoadResult, ProgressSink
 from openslob.engines.load import load_tables, require_a_block
 from openslob.engines.oracle import manifest, tablespace
@@ -15,7 +16,6 @@ from openslob.engines.oracle.tables import Filling, checks_of, fill, tables_of
 from openslob.engines.oracle.tablespace import Tablespace
 from openslob.engines.oracle.ways import Ways
 from openslob.engines.tables import Check, Table
-from openslob.workload import DataSpec
 
 _FAILED = "the load failed"
 

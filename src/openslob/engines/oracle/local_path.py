@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from openslob.core.errors import UsageError
+from openslob.core.workload import BlockPath, Workload
 from openslob.engines.facts import Finding
-from openslob.errors import UsageError
-from openslob.workload import BlockPath, Workload
 
 _NO_LOCAL_PATH = Finding(
     "block path",

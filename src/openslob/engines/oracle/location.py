@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from openslob.core.process_selector import ProcessSet
 from openslob.engines.facts import ServerLocation
 from openslob.engines.oracle.connection import Connection
 from openslob.engines.oracle.server_facts import ASM, file_names
 from openslob.engines.oracle.survey import Survey
 from openslob.engines.peer_process import UnprovedError, holder, serves
-from openslob.process_selector import ProcessSet
 
 # `oracleSID (LOCAL=NO)` serves a connection, `ora_lgwr_SID` is of the instance itself. All are children of init.
 _SERVES = re.compile(r"oracle(?P<sid>[^\s/]+)")

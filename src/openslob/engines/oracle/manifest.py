@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 import oracledb
 
+from openslob.core.workload import DataSpec
 from openslob.engines.manifest import Manifest, manifest_row, require_all_tables
 from openslob.engines.oracle.connection import Connection, Row, change, query, statement
 from openslob.engines.oracle.errors import NO_COLUMN, NO_TABLE, codes_of, is_gone
 from openslob.engines.oracle.names import MANIFEST, TABLES, is_made_by_load, is_table
 from openslob.engines.oracle.page_layout import TEXT_COLUMNS
 from openslob.engines.oracle.tables import tables_of
-from openslob.workload import DataSpec
 
 _COLUMNS = TEXT_COLUMNS + 1
 # A manifest without one of the columns was made by another program.

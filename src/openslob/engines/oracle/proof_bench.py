@@ -8,6 +8,10 @@ from threading import Thread
 
 import oracledb
 
+from openslob.core.errors import SlobError
+from openslob.core.method import phases_of
+from openslob.core.units import NANOS
+from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle import names, tablespace
 from openslob.engines.oracle.connection import Connection, ConnectionParams, Row, query, statement
@@ -21,10 +25,6 @@ from openslob.engines.oracle.ways import Ways
 from openslob.engines.proofs import NotAskedError
 from openslob.engines.slice_io import NO_LIMIT
 from openslob.engines.tables import Table, table_cf1, table_cf2
-from openslob.errors import SlobError
-from openslob.method import phases_of
-from openslob.units import NANOS
-from openslob.workload import Workload
 
 # Beyond the schemas of any load (`Workload.schemas`), so that loaded data are not touched.
 FIRST_SCHEMA = 9001

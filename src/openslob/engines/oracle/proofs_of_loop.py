@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from openslob.core.errors import SlobError
+from openslob.core.workload import CommitMode, RedoStress, Workload
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, outputs, query, statement
 from openslob.engines.oracle.proof_bench import Bench, BenchSession, gained, one_line, own_figures, readable
 from openslob.engines.oracle.session import clock
 from openslob.engines.oracle.versions import sleep_procedure
 from openslob.engines.proofs import Answer, NotAskedError, Question
-from openslob.errors import SlobError
-from openslob.workload import CommitMode, RedoStress, Workload
 
 _COMMITS = 1000
 # A digit for each of the four things that `elements` in prove.sql tries.

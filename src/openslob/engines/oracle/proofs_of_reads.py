@@ -9,6 +9,8 @@ from itertools import pairwise
 
 import oracledb
 
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.counters import OracleCounters
 from openslob.engines.oracle.errors import explain_error
@@ -25,8 +27,6 @@ from openslob.engines.oracle.tables import checks_of
 from openslob.engines.oracle.versions import SINGLE_ROWID_HINT
 from openslob.engines.oracle.ways import EVERY_WAY, Ways
 from openslob.engines.proofs import Answer, NotAskedError, Question
-from openslob.errors import SlobError
-from openslob.workload import Workload
 
 _OPERATIONS, _UNIT = 100, 64
 _LOOKED_AT = 200

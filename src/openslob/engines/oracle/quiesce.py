@@ -6,12 +6,12 @@ from contextlib import suppress
 
 import oracledb
 
+from openslob.core.units import format_bytes
+from openslob.core.workload import Workload
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.errors import NO_RIGHT, codes_of, explain_error, is_final, is_missing
 from openslob.engines.oracle.names import cf1, cf2, index
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
-from openslob.units import format_bytes
-from openslob.workload import Workload
 
 _NO_CHECKPOINT = (
     "no checkpoint: this user may not run one (GRANT ALTER SYSTEM), so dirty blocks are written in the window"

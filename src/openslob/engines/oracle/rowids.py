@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _VALUES = {digit: value for value, digit in enumerate(_DIGITS)}

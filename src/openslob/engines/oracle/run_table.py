@@ -15,12 +15,12 @@ from threading import local
 
 import oracledb
 
+from openslob.core.errors import SlobError
 from openslob.engines.base import Hold
 from openslob.engines.common_checks import LOCK_PATIENCE_S
 from openslob.engines.oracle.connection import Connection, change, query, require_alive, statement
 from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, codes_of, is_missing, reported
 from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
-from openslob.errors import SlobError
 
 LOCK, STOP = "lock", "stop"
 _AGAIN_S = LOCK_PATIENCE_S / 20

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from openslob.core.units import GIB, KIB, MIB
+from openslob.core.workload import Workload
 from openslob.engines.common_checks import BadSetting, bad_settings
 from openslob.engines.facts import OTHER_INSTANCES, Finding, ServerFacts
 from openslob.engines.oracle import rights
 from openslob.engines.oracle.survey import ROOT, Survey, container_number, is_pluggable
-from openslob.units import GIB, KIB, MIB
-from openslob.workload import Workload
 
 # A window that begins this soon after a run falls into it: preparing takes time, too.
 _MARGIN_S = 120

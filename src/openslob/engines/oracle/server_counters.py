@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from openslob.engines.oracle.counters import VIEWS, OracleCounters
 from openslob.engines.oracle.delta import Values, to_delta
-from openslob.measurement import EngineDelta, ObjectIo
+from openslob.metrics.measurement import EngineDelta, ObjectIo
 
 _ROWS = ("rows_read", "rows_updated", "rows_updated_in_place")
 _OF_TABLES = "the whole server is observed: only the work loop's own tables tell it"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB, format_bytes
 from openslob.engines.facts import ServerFacts
 from openslob.engines.oracle.connection import Connection, ConnectionParams
 from openslob.engines.oracle.names import identifier
 from openslob.engines.oracle.survey import Survey
-from openslob.errors import SlobError
-from openslob.units import MIB, format_bytes
 
 DIRECT_IO_REMEDY = "ALTER SYSTEM SET filesystemio_options = SETALL SCOPE = SPFILE and restart the instance"
 # Files whose names begin so are in ASM, which has no page cache above it.

@@ -9,6 +9,7 @@ from typing import Any
 
 import oracledb
 
+from openslob.core.workload import CommitMode
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle.connection import PACKAGE, Connection, outputs, query
 from openslob.engines.oracle.errors import reported
@@ -28,7 +29,6 @@ from openslob.engines.oracle.versions import ADAPTIVE_PLANS
 from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, shares_by_kind
 from openslob.engines.sql import read_statements
-from openslob.workload import CommitMode
 
 _LONGEST_TEXT = 32767
 _COMMIT_SETTING = {CommitMode.WAIT: "commit_wait", CommitMode.NOWAIT: "commit_nowait"}

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import oracledb
 
+from openslob.core.errors import SlobError
 from openslob.engines.common_checks import require_no_driver
 from openslob.engines.oracle.connection import Connection, Row, query, statement
 from openslob.engines.oracle.errors import codes_of, is_missing
 from openslob.engines.oracle.run_table import STOP, let_work, tell_to_stop
-from openslob.errors import SlobError
 
 _OF_RUNS = "run/%"
 # Sessions that sleep look for the signal five times a second.

@@ -11,6 +11,10 @@ from typing import Any
 
 import oracledb
 
+from openslob.core.errors import SlobError
+from openslob.core.histogram import BUCKETS, LINEAR_US, STEEPNESS, Histogram
+from openslob.core.method import OpKind
+from openslob.core.workload import CommitMode, Workload
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import PACKAGE, Connection, Row, change, query, statement
@@ -28,10 +32,6 @@ from openslob.engines.slice_io import (
     written_columns,
 )
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError
-from openslob.histogram import BUCKETS, LINEAR_US, STEEPNESS, Histogram
-from openslob.method import OpKind
-from openslob.workload import CommitMode, Workload
 
 _COMMIT = {
     CommitMode.WAIT: "COMMIT WRITE IMMEDIATE WAIT",

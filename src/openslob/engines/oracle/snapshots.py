@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 import oracledb
 
+from openslob.core.errors import SlobError
+from openslob.core.units import NANOS, iso
+from openslob.core.workload import StatisticsType
 from openslob.engines.capabilities import Capability, require
 from openslob.engines.oracle import rights
 from openslob.engines.oracle.connection import Connection, outputs, query, statement
@@ -19,9 +22,6 @@ from openslob.engines.oracle.errors import explain_error, is_missing, reported
 from openslob.engines.oracle.names import grant_select
 from openslob.engines.oracle.survey import Survey, is_pluggable
 from openslob.engines.oracle.versions import PDB_SNAPSHOTS
-from openslob.errors import SlobError
-from openslob.units import NANOS, iso
-from openslob.workload import StatisticsType
 
 LICENCE = "Oracle Diagnostics Pack"
 _BY_CONSENT = f"AWR was used because the user said that this server has the licence ({LICENCE})."

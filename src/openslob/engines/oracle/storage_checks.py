@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from openslob.core.units import GIB, KIB, MIB, format_bytes
+from openslob.core.workload import Mode, RedoStress, Workload
 from openslob.engines.facts import DataState, Finding, ServerFacts
 from openslob.engines.oracle import rights, tablespace
 from openslob.engines.oracle.names import identifier
 from openslob.engines.oracle.server_facts import ASM, no_tablespace
 from openslob.engines.oracle.survey import Survey
 from openslob.engines.oracle.tables import tables_of
-from openslob.units import GIB, KIB, MIB, format_bytes
-from openslob.workload import Mode, RedoStress, Workload
 
 # A log file should last this long, in s; and the rate of redo that storage of today takes, in bytes a second.
 _SWITCH_S, _LIKELY_REDO = 20, 50 * MIB

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import oracledb
 
+from openslob.core.method import BLOCK_TOLERANCE
+from openslob.core.workload import DataSpec
 from openslob.engines import tables
 from openslob.engines.oracle.connection import Connection, Row, query, statement
 from openslob.engines.oracle.errors import explain_error, is_final, is_missing
@@ -20,8 +22,6 @@ from openslob.engines.oracle.rowids import place_of
 from openslob.engines.oracle.tablespace import Tablespace
 from openslob.engines.oracle.ways import TEXTS, Destination, Ways, Wrote
 from openslob.engines.tables import Check, Table, check, key_checks, missing_table, placement_check, stretches
-from openslob.method import BLOCK_TOLERANCE
-from openslob.workload import DataSpec
 
 _COLUMNS = TEXT_COLUMNS + 1
 # Beside the rows a segment has bitmaps of its space: one block in 16 of a small segment, fewer in larger ones, and a

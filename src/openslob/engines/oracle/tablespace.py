@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from openslob.core.errors import SlobError
+from openslob.core.units import GIB, MIB, format_bytes
+from openslob.core.workload import DataSpec
 from openslob.engines.oracle.names import grant_select, identifier, quoted
 from openslob.engines.oracle.page_layout import index_bytes
 from openslob.engines.oracle.rights import sysdba
 from openslob.engines.oracle.server_facts import no_tablespace
 from openslob.engines.oracle.survey import Survey, has_right
 from openslob.engines.tables import Table
-from openslob.errors import SlobError
-from openslob.units import GIB, MIB, format_bytes
-from openslob.workload import DataSpec
 
 # Space bitmaps and segment headers beside the rows.
 _OVERHEAD = 0.03

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from openslob.errors import UsageError
-from openslob.secrets import redact_url, require_target
+from openslob.core.errors import UsageError
+from openslob.core.secrets import redact_url, require_target
 
 APPLICATION = "slob"
 DEFAULT_PORT = 1521

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openslob.measurement import TimedWait, WaitClass
+from openslob.metrics.measurement import TimedWait, WaitClass
 
 # The server's classes of waits. What is left out (Network, Administrative …) is of no resource that a verdict knows.
 CLASSES: Mapping[str, WaitClass] = {

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import oracledb
 
+from openslob.core.errors import SlobError
 from openslob.engines.base import Activity
 from openslob.engines.oracle.connection import Connection, Row, query, statement
 from openslob.engines.oracle.counters import grant, own_process
 from openslob.engines.oracle.errors import is_missing, reported
 from openslob.engines.oracle.survey import Survey, container_number
-from openslob.errors import SlobError
 
 _FAILED = "the wait events can't be sampled"
 

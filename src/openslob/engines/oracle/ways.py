@@ -18,14 +18,14 @@ import numpy as np
 import oracledb
 from numpy.typing import NDArray
 
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
 from openslob.engines.oracle.connection import Connection, change, query, statement
 from openslob.engines.oracle.errors import explain_error, is_final
 from openslob.engines.oracle.names import staging
 from openslob.engines.oracle.page_layout import TEXT_COLUMNS, value_bytes_of
 from openslob.engines.oracle.tablespace import Tablespace
 from openslob.engines.tables import Table
-from openslob.errors import SlobError
-from openslob.units import MIB
 
 TEXTS = tuple(f"c{number}" for number in range(2, TEXT_COLUMNS + 2))
 # Each batch is a transaction of its own: large enough to make commits cheap, small enough to be cancelled soon.

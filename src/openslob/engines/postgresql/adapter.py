@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import conninfo
 
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.secrets import Target, redact_url
+from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, Scope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import (
@@ -54,9 +57,6 @@ from openslob.engines.postgresql.session_settings import SessionSettings
 from openslob.engines.postgresql.slice_procedure import PostgresStop, install
 from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError, UsageError
-from openslob.secrets import Target, redact_url
-from openslob.workload import DataSpec, StatisticsType, Workload
 
 APPLICATION = "slob"
 SESSIONS = f"{APPLICATION}/run/%"

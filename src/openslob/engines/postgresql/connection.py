@@ -14,12 +14,12 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import PQGen
 
+from openslob.core.errors import SlobError
 from openslob.engines.patience import POLL_S, Watch
 from openslob.engines.peer_process import is_unix
 from openslob.engines.postgresql import PACKAGE
 from openslob.engines.postgresql.errors import ended_by, explain_error
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError
 
 Connection = psycopg.Connection[Any]
 # How often a session wakes up while it waits.

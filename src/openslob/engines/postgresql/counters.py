@@ -23,14 +23,14 @@ from typing import Any
 
 import psycopg
 
+from openslob.core.units import NANOS
 from openslob.engines.base import CounterReading
 from openslob.engines.postgresql.connection import backend_pid
 from openslob.engines.postgresql.delta import SESSIONS, Values, to_delta, without_sessions
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.sql import read_statements
-from openslob.measurement import EVERY_FIGURE, EngineDelta
-from openslob.units import NANOS
+from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta
 
 PACKAGE = "openslob.engines.postgresql"
 

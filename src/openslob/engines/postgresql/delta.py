@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from openslob.measurement import EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.metrics.measurement import EngineDelta, ObjectIo, TimedWait, WaitClass
 
 Values = Mapping[str, float]
 

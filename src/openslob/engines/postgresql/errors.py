@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import psycopg
 from psycopg import errors
 
-from openslob.errors import DeniedError, SlobError
+from openslob.core.errors import DeniedError, SlobError
 
 # The server refuses a connection with a text alone: the library does not pass on the error's class. Where these texts
 # are translated, the general remedy is given.

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines.managed.account import Account, server_account
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ConfigLine
@@ -24,7 +25,6 @@ from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql.binaries import Installation, find_installation, readable_installation
 from openslob.engines.settings import Effect, Setting, not_known
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError, UsageError
 
 PRODUCT = "PostgreSQL"
 # How a setting takes effect, by pg_settings.context. A managed server is restarted for those that a reload would do:

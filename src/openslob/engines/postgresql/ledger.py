@@ -11,13 +11,13 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import Query
 
+from openslob.core.errors import SlobError
 from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
 from openslob.engines.patience import cut_when_late
 from openslob.engines.postgresql.connection import Connection, cut_off, override_defaults, statement
 from openslob.engines.postgresql.errors import explain_error, reported
 from openslob.engines.postgresql.manifest import make_schema, remove_empty_schema
 from openslob.engines.postgresql.names import Names
-from openslob.errors import SlobError
 
 # What the connections are for, as the server shows it.
 PURPOSE, HEARTBEAT = "ledger", "heartbeat"

@@ -15,6 +15,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from openslob.core.errors import SlobError
+from openslob.core.workload import DataSpec
 from openslob.engines.base import CANCEL_S
 from openslob.engines.facts import DataState, LoadResult, ProgressSink
 from openslob.engines.load import check_space, load_tables, require_a_block
@@ -27,8 +29,6 @@ from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.page_layout import index_bytes, row_bytes
 from openslob.engines.postgresql.tables import checks_of, fill, tables_of
 from openslob.engines.tables import Check, Table
-from openslob.errors import SlobError
-from openslob.workload import DataSpec
 
 Connect = Callable[[], Connection]
 

@@ -14,7 +14,10 @@ from typing import Any
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from openslob.disk import require_space
+from openslob.core.disk import require_space
+from openslob.core.errors import SlobError
+from openslob.core.units import format_bytes
+from openslob.core.workload import BlockPath, Workload
 from openslob.engines.base import SessionPlan
 from openslob.engines.facts import RIGHTS, Finding
 from openslob.engines.postgresql.connection import Connection, statement
@@ -23,9 +26,6 @@ from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.page_layout import index_bytes
 from openslob.engines.postgresql.tables import checks_of, fill
 from openslob.engines.tables import require, table_cf1, table_cf2
-from openslob.errors import SlobError
-from openslob.units import format_bytes
-from openslob.workload import BlockPath, Workload
 
 # The server's name for the schema of the session's own temporary tables.
 PRIVATE = Names("pg_temp")

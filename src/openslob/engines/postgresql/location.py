@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from openslob.core.process_selector import ProcessTree
 from openslob.engines.facts import ServerLocation
 from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
 from openslob.engines.postgresql.connection import Connection
-from openslob.process_selector import ProcessTree
 
 
 def locate(connection: Connection) -> ServerLocation:

@@ -6,11 +6,11 @@ from psycopg import errors, sql
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
+from openslob.core.workload import DataSpec
 from openslob.engines.manifest import Manifest, blocks_of, manifest_row, require_all_tables
 from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.names import Names
 from openslob.engines.postgresql.tables import tables_of
-from openslob.workload import DataSpec
 
 # The comment on a schema that a load created, unlike one that it found.
 SCHEMA_MARK = "made by slob load"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from psycopg import sql
 
+from openslob.core.units import format_bytes
+from openslob.core.workload import BlockPath, Workload
 from openslob.engines.postgresql.connection import PACKAGE, Connection
 from openslob.engines.postgresql.local_path import buffers
 from openslob.engines.postgresql.names import Names
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
 from openslob.engines.sql import read_sql, read_statements
-from openslob.units import format_bytes
-from openslob.workload import BlockPath, Workload
 
 
 def quiesce(connection: Connection, names: Names, workload: Workload, warm_cache: bool) -> list[str]:

@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 
 import psycopg
 
+from openslob.core.errors import SlobError
 from openslob.engines.copies import CopyReading, LogPosition
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
 from openslob.engines.postgresql.connection import PACKAGE, Connection, PatientConnection
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError
 
 # A standby that got much of the log and applied little of it does so first.
 _PROMOTION_S = 300.0

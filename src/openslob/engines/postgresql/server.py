@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import MIB
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import Account, current_user, server_account
 from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, ServerStatus
@@ -19,8 +21,6 @@ from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
 from openslob.engines.postgresql.ready_settings import READY_SETTINGS
 from openslob.engines.settings import KnownSettings
-from openslob.errors import SlobError, UsageError
-from openslob.units import MIB
 
 ENGINE = "postgresql"
 # Recovery after a crash may have to replay all of the WAL with direct I/O.

@@ -10,6 +10,9 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
+from openslob.core.errors import UsageError
+from openslob.core.places import home
+from openslob.core.units import KIB, MIB, format_bytes
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import (
     ConfigLine,
@@ -20,9 +23,6 @@ from openslob.engines.managed.layout import (
     more_settings,
 )
 from openslob.engines.postgresql.binaries import major
-from openslob.errors import UsageError
-from openslob.places import home
-from openslob.units import KIB, MIB, format_bytes
 
 ROLE = "slob"
 DATABASE = "slob"

@@ -29,7 +29,7 @@ from openslob.engines.postgresql.delta import Values, counts_blocks, counts_byte
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.sql import read_statements
-from openslob.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass
 
 _MS = 1000.0
 _DATABASE, _RESET_S, _OWN = "database.", ".reset_s", "own.transactions"

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from openslob.core.workload import CommitMode
 from openslob.engines.base import CANCEL_S, SessionPlan, SliceRequest, SliceResult
 from openslob.engines.postgresql.connection import backend_pid, cut_off, override_defaults
 from openslob.engines.postgresql.errors import reported
@@ -26,7 +27,6 @@ from openslob.engines.postgresql.slice_procedure import (
 from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, no_result, session_seed, shares_by_kind
 from openslob.engines.sql import read_sql
-from openslob.workload import CommitMode
 
 # Keys are drawn with setseed/random, whose seed is a number in [-1, 1]; a prime spreads neighbouring seeds over it.
 _SEED_STEPS = 1_000_003

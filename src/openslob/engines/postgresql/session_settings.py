@@ -8,12 +8,12 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from openslob.core.errors import UsageError
 from openslob.engines.postgresql import PACKAGE
 from openslob.engines.postgresql.errors import explain_error
 from openslob.engines.postgresql.known_settings import EFFECTS, PRODUCT, Catalogue
 from openslob.engines.settings import Change, Effect, Setting, not_taken
 from openslob.engines.sql import read_statements
-from openslob.errors import UsageError
 
 # What comes after the configuration file, by pg_settings.source, and the file of ALTER SYSTEM.
 _AFTER_FILE = frozenset({"command line", "global", "database", "user", "database user", "client", "session"})

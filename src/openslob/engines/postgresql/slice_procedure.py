@@ -12,6 +12,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from openslob.core.histogram import BUCKETS, Histogram, bucket_expression
+from openslob.core.method import OpKind
+from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.local_path import tables_on_path
@@ -28,9 +31,6 @@ from openslob.engines.slice_io import (
     written_columns,
 )
 from openslob.engines.sql import read_sql, read_statements
-from openslob.histogram import BUCKETS, Histogram, bucket_expression
-from openslob.method import OpKind
-from openslob.workload import Workload
 
 # "slobstop" as a number.
 STOP_KEY = int.from_bytes(b"slobstop", "big", signed=True)

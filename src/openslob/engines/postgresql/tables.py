@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from psycopg import sql
 from psycopg.rows import dict_row
 
+from openslob.core.method import BLOCK_TOLERANCE
+from openslob.core.permutation import Permutation
+from openslob.core.workload import DataSpec
 from openslob.engines import tables
 from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.names import Names
@@ -35,9 +38,6 @@ from openslob.engines.tables import (
     placement_check,
     sum_over_stretches,
 )
-from openslob.method import BLOCK_TOLERANCE
-from openslob.permutation import Permutation
-from openslob.workload import DataSpec
 
 BATCH_ROWS = 512
 # Begin and end of a binary COPY.

@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openslob import rehearsal
 from openslob._version import __version__
+from openslob.core import rehearsal
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import NANOS, iso
 from openslob.durability.accounting import Account, account
 from openslob.durability.clients import Clients
 from openslob.durability.cut import Survival
 from openslob.durability.ledger import LedgerFile, Operation
 from openslob.engines.ledger import LedgerContents
 from openslob.engines.patience import Patience, StoppedError
-from openslob.errors import SlobError
 from openslob.host.environment import environment
-from openslob.interrupt import Interrupt
 from openslob.kinds.crash import figures as analysis
 from openslob.kinds.crash import rig as rigs
 from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashKind, CrashRecord, LostOperation
 from openslob.kinds.crash.rig import Rig
 from openslob.record.model import Status
 from openslob.record.store import record_id
-from openslob.units import NANOS, iso
 
 # A cycle's load lasts for a random time, in s: long enough for some hundred commits, and for the server's own writing.
 LOAD_S = (0.3, 1.5)

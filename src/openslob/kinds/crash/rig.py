@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
 
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import MIB
 from openslob.durability.cut import CutStorage, Survival, remove_stale, require_fuse
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.ledger import LedgerTables
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.errors import SlobError, UsageError
 from openslob.kinds.crash.record import CrashKind
-from openslob.units import MIB
 
 # A small log and cache: much is written, and recovery is quick.
 _CACHE_BYTES, _LOG_BYTES = 32 * MIB, 64 * MIB

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openslob.core.units import format_duration
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, describe_load, list_failed
 from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord
 from openslob.record.kinds import Labels
-from openslob.units import format_duration
 
 if TYPE_CHECKING:
     from openslob.analyze.derive import Derived

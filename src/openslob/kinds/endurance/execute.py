@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from openslob._version import __version__
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import format_duration, iso
+from openslob.core.workload import Workload
 from openslob.engines.base import Engine
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
 from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord, Segment, SegmentState, measured
 from openslob.kinds.endurance.segments import with_figures
+from openslob.kinds.run import runner
+from openslob.kinds.run.progress import ProgressSink
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import record_id
-from openslob.run import runner
-from openslob.run.progress import ProgressSink
-from openslob.units import format_duration, iso
-from openslob.workload import Workload
 
 # Shorter than this, there is nothing to endure; and a slice takes a second.
 LEAST_S = 5.0

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from openslob.analyze.change_points import change_points
 from openslob.analyze.steps import stretches
 from openslob.analyze.trace import COUNTED, Mark, Trace
+from openslob.core.units import NANOS
 from openslob.kinds.endurance.steady_snia import round_averages
-from openslob.units import NANOS
 
 _Array = NDArray[np.float64]
 

@@ -18,13 +18,13 @@ from typing import Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
+from openslob.core.units import NANOS
 from openslob.record import store
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
 from openslob.record.parts import READ, Course, Load
 from openslob.record.raw_csv import Event, last_slice_end_ns, window_facts
 from openslob.record.store import RECORD_FILE, DocumentFolder, running_pid
 from openslob.record.versions import Format
-from openslob.units import NANOS
 
 ENDURANCE_VERSION = 1
 ENDURANCE_FILE = "endurance.json"

@@ -9,7 +9,9 @@ from typing import Any
 
 from openslob.analyze.causes import SLOW
 from openslob.analyze.trace import COUNTED
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.units import format_duration
+from openslob.core.workload import Workload
 from openslob.kinds.endurance.record import ENDURANCE_FILE, EnduranceRecord
 from openslob.kinds.endurance.segments import read_course
 from openslob.report.document import (
@@ -29,8 +31,6 @@ from openslob.report.document import (
 from openslob.report.format import MISSING, micros, number, percent, seconds, size
 from openslob.report.record_view import why_incomplete
 from openslob.report.text_plot import TextLine, text_plot
-from openslob.units import format_duration
-from openslob.workload import Workload
 
 # Of more marks than this, only those of which every one matters are shown one by one.
 MOST_MARKS = 12

@@ -22,8 +22,9 @@ from openslob.analyze.steps import step_s
 from openslob.analyze.trace import Mark, Trace, trace_of
 from openslob.analyze.verdicts.environment import least_for
 from openslob.analyze.verdicts.level import cap_in_words, sustained
-from openslob.caps import Cap, CapSearch
-from openslob.histogram import BUCKETS, PERCENTILES, Histogram
+from openslob.core.caps import Cap, CapSearch
+from openslob.core.histogram import BUCKETS, PERCENTILES, Histogram
+from openslob.core.units import NANOS, format_bytes
 from openslob.kinds.endurance import figures as endurance
 from openslob.kinds.endurance.figures import CHANGE_POINTS, GAP, WRITTEN, Drop, Level, joined
 from openslob.kinds.endurance.record import EnduranceRecord, Segment
@@ -33,7 +34,6 @@ from openslob.record import store
 from openslob.record.model import Figure, Holds
 from openslob.record.raw_csv import Event, event_rows, window_facts
 from openslob.report.tables import read_tables
-from openslob.units import NANOS, format_bytes
 
 # Series of the trace that the levels have, with the names that the record gives them.
 RATES = {"engine.read_requests": "reads_per_s", "commits": "commits_per_s"}

@@ -13,10 +13,10 @@ from openslob.analyze.steady_state import (
     drift_pct,
     steady_since,
 )
+from openslob.core.units import format_bytes, format_duration
 from openslob.kinds.endurance.figures import LEAST_COURSE_S, Drop
 from openslob.kinds.endurance.steady_snia import MAX_EXCURSION_PCT, MAX_SLOPE_PCT, SniaResult
 from openslob.record.model import Verdict
-from openslob.units import format_bytes, format_duration
 
 # A rest that is shorter is within the length of a slice.
 LEAST_SHARE = 0.999

@@ -12,11 +12,12 @@ from pathlib import Path
 from threading import Thread
 
 from openslob._version import __version__
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import NANOS, iso
 from openslob.engines.base import Engine
 from openslob.engines.ledger import LedgerContents, LedgerTables
 from openslob.engines.patience import Patience
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
 from openslob.kinds.failover import servers as places
 from openslob.kinds.failover.cycle import (
     WARM_S,
@@ -35,7 +36,6 @@ from openslob.kinds.failover.sessions import Client, Plan, Retry
 from openslob.kinds.failover.verdicts import summary, verdicts
 from openslob.record.model import Status
 from openslob.record.store import record_id
-from openslob.units import NANOS, iso
 
 # How often the course of a cycle is looked at, and how long it goes on after the level was reached again.
 _LOOK_S, _WATCH_S = 0.25, 0.05

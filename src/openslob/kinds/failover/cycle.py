@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from openslob.core.units import NANOS
 from openslob.engines.ledger import LedgerContents
 from openslob.kinds.failover.accounting import NOTHING, Account, account, surviving
 from openslob.kinds.failover.journal import IN_DOUBT, Journal
@@ -27,7 +28,6 @@ from openslob.kinds.failover.outage import (
 )
 from openslob.kinds.failover.record import FailoverCycle
 from openslob.record.model import Figure
-from openslob.units import NANOS
 
 # What sessions do in their first second (they connect, the cache is cold) is no part of the level.
 WARM_S = 1.0

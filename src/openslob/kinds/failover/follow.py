@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import NANOS
 from openslob.kinds.failover.conduct import STOPPED, Crew, Request, begin, crew
 from openslob.kinds.failover.cycle import commits_rows, lag_rows
 from openslob.kinds.failover.lag import INTERVAL_S, LagSample, LagSampler
@@ -23,7 +24,6 @@ from openslob.kinds.failover.record import (
 )
 from openslob.kinds.failover.servers import Servers
 from openslob.record.model import Figure, Status
-from openslob.units import NANOS
 
 # The search ends when the rates that are followed and not are as near as this, or after so many steps.
 _NEAR = 1.1

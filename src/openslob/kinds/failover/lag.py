@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
+from openslob.core.errors import SlobError
+from openslob.core.units import NANOS
 from openslob.engines.base import Engine
 from openslob.engines.copies import CopyReader, CopyReading, bytes_behind
 from openslob.engines.ledger import LedgerTables
-from openslob.errors import SlobError
-from openslob.units import NANOS
 
 INTERVAL_S = 0.2
 _JOIN_S = 15.0

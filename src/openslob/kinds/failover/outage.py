@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from openslob.core.units import NANOS
 from openslob.kinds.failover.journal import IN_DOUBT, Journal
-from openslob.units import NANOS
 
 Times = NDArray[np.int64]
 # The rate is a mean over so much time, which moves; the level counts as reached again at so much of what it was.

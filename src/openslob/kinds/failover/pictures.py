@@ -7,13 +7,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from openslob.core.units import MIB
 from openslob.kinds.failover.record import COMMITS_FILE, LAG_FILE, TIMES, FailoverRecord, rows_of
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import rates
 from openslob.report.document import TextTable
 from openslob.report.format import seconds
-from openslob.units import MIB
 
 Row = dict[str, Any]
 # Cycles that are drawn: those with the longest outages.

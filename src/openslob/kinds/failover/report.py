@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.kinds.failover.record import FAILOVER_FILE, TIMES, FailoverRecord, FollowStep
 from openslob.report.document import (
     Answer,

@@ -11,12 +11,12 @@ from dataclasses import replace
 from string import ascii_lowercase
 from typing import Protocol
 
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import ManagedCluster, ManagedServer, ServerSpec
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
-from openslob.units import MIB
 
 PURPOSE = "failover"
 # Servers that are made for a test: their cache holds the tables, so that commits are what is measured.

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from threading import Event, Lock, Thread
 
+from openslob.core.errors import SlobError
+from openslob.core.units import NANOS
 from openslob.durability.clients import key_of
 from openslob.engines.ledger import Entry, LedgerSession, LedgerTables, TakesNoWritesError
-from openslob.errors import SlobError
 from openslob.kinds.failover.journal import IN_DOUBT, Journal, Loss
 from openslob.kinds.failover.outage import Offset
-from openslob.units import NANOS
 
 # How long a session waits before it tries the servers again, after all of them refused it.
 RETRY_S = 0.01

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.analyze.outcome import counted
+from openslob.core.workload import Workload
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
 from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.record.kinds import Labels
-from openslob.workload import Workload
 
 if TYPE_CHECKING:
     from openslob.analyze.derive import Derived

@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from openslob.analyze.verdict_registry import INVALIDATING
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.workload import Workload
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.patience import Patience
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
 from openslob.kinds.lab.figures import RATE, figures_of, is_done, with_results
 from openslob.kinds.lab.loads import writes
 from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, side_s
 from openslob.kinds.lab.record import LabArm, LabFolder, LabRecord, LabRun, LeftOut
 from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_servers
+from openslob.kinds.run import loading, runner
 from openslob.kinds.sweep.execute import SweepDisplay
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.record_view import reason
-from openslob.run import loading, runner
-from openslob.workload import Workload
 
 # A side whose server or runs failed so often in a row is left out: it would cost time and give no figure.
 _MOST_FAILURES = 2

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.units import MIB, Price
+from openslob.core.workload import CommitMode, Workload
 from openslob.kinds.lab.record import LabLoad
-from openslob.units import MIB, Price
-from openslob.workload import CommitMode, Workload
 
 DEFAULT_CACHE = 64 * MIB
 SCHEMAS = 4

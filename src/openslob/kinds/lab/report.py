@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openslob.analyze.outcome import counted
+from openslob.core.units import format_bytes, format_duration
+from openslob.core.workload import Workload
 from openslob.kinds.lab.figures import P99, PER_CPU, RATE, differing
 from openslob.kinds.lab.record import LAB_FILE, LabArm, LabLoad, LabRatio, LabRecord
 from openslob.report.document import (
@@ -23,8 +25,6 @@ from openslob.report.document import (
 )
 from openslob.report.format import MISSING, number
 from openslob.report.record_view import why_incomplete
-from openslob.units import format_bytes, format_duration
-from openslob.workload import Workload
 
 # From this ratio on, and below its inverse, "3.2 times" says more than "+220 %".
 # Ratios below this are shown with three decimals.

@@ -6,19 +6,19 @@ import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from openslob import rehearsal
 from openslob._version import __version__
+from openslob.core import rehearsal
+from openslob.core.errors import UsageError
+from openslob.core.units import Price, iso
 from openslob.engines import registry
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import KnownSettings
-from openslob.errors import UsageError
 from openslob.host.environment import environment
 from openslob.kinds.lab.loads import DEFAULT_CACHE, NAMES, LoadSize, lab_load, require_known
 from openslob.kinds.lab.plan import arms_of, missing_ready, questions, with_nothing_changed
 from openslob.kinds.lab.record import LabRecord
 from openslob.kinds.lab.servers import template
 from openslob.record.store import record_id
-from openslob.units import Price, iso
 
 DEFAULT_FOR_S = 1800.0
 DEFAULT_SESSIONS = 8

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.settings import Change, Effect
-from openslob.errors import SlobError, UsageError
 from openslob.kinds.lab.loads import reading_and_writing, writes
 from openslob.kinds.lab.record import LabArm
 

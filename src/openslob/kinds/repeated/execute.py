@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob._version import __version__
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import format_duration, iso
+from openslob.core.workload import Workload
 from openslob.engines.base import Engine
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
 from openslob.kinds.repeated.figures import figures_of, with_findings
 from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord, RepeatedTime, TimeState
+from openslob.kinds.run import runner
+from openslob.kinds.run.progress import ProgressSink
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.record.store import record_id
-from openslob.run import runner
-from openslob.run.progress import ProgressSink
-from openslob.units import format_duration, iso
-from openslob.workload import Workload
 
 # The shortest time between the begins of two runs.
 LEAST_EVERY_S = 5.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from openslob.core.units import format_duration
 from openslob.kinds.repeated.record import RepeatedRecord, TimeState
 from openslob.report.charts.colours import BANDS, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture
@@ -14,7 +15,6 @@ from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import local_moment
-from openslob.units import format_duration
 
 Row = dict[str, Any]
 _TITLES = {"ops_per_s": "operations/s", "p99_us": "p99 (µs)"}

@@ -8,12 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
+from openslob.core.units import format_duration
 from openslob.kinds.repeated.record import REPEATED_FILE, RepeatedRecord, RepeatedTime, TimeState
 from openslob.metrics import METRICS
 from openslob.report.document import Answer, Document, MadePictures, Section, TextTable, Verdicts, notes, title_of
 from openslob.report.format import MISSING, local_moment, micros, number, percent
 from openslob.report.record_view import why_incomplete
-from openslob.units import format_duration
 
 # Of more runs, those of each day, and those that were not made, are shown.
 MOST_RUNS = 40

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 
 from openslob.analyze.outcome import holds_or_fails, unknown
+from openslob.core.units import MIB, format_bytes
 from openslob.kinds.storage.job import IoEngine, Job
 from openslob.kinds.storage.results import Coverage, JobResult, coverage
 from openslob.kinds.storage.search import DepthProbe, SearchLimits, SearchResult, decide
@@ -19,7 +20,6 @@ from openslob.kinds.storage.testfile import TestFile
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status, Verdict
 from openslob.record.storage import StorageRecord, StorageStep
-from openslob.units import MIB, format_bytes
 
 # The default latency limit of the I/O calibration that a database server has built in.
 DEFAULT_LIMIT_US = 20_000.0

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB, MICROS, format_bytes
 from openslob.kinds.storage import process
 from openslob.kinds.storage.job import IoEngine, Job
 from openslob.kinds.storage.process import CompletedProgram
@@ -21,7 +22,6 @@ from openslob.kinds.storage.testfile import TestFile
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
-from openslob.units import MIB, MICROS, format_bytes
 
 # dd's conversion to upper case: every byte is looked up in a table and written back to the buffer.
 LOOK = "conv=ucase"

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
-from openslob.disk import scratch_folder
-from openslob.errors import SlobError
+from openslob.core.disk import scratch_folder
+from openslob.core.errors import SlobError
 from openslob.kinds.storage import process
 from openslob.kinds.storage.job import Job, job_file
 from openslob.kinds.storage.process import do_nothing

@@ -14,11 +14,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from openslob.analyze.statistics import relative_half_width
+from openslob.core.units import NANOS
 from openslob.host.counters import CPU_KINDS, CPU_NAMES, open_host
 from openslob.host.device import BlockDevice, device_folder, device_under
 from openslob.host.model import FigureUnknownError, Sample
 from openslob.metrics.cpu import is_busy
-from openslob.units import NANOS
 
 # The kernel counts CPU in clock ticks of 10 ms: at shorter intervals, CPU rates would be off by more than 10 %.
 _EVERY_S = 0.1

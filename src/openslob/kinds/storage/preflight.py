@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob.disk import supports_direct_io
-from openslob.errors import SlobError, UsageError
+from openslob.core.disk import supports_direct_io
+from openslob.core.errors import SlobError, UsageError
 from openslob.host.device import mount_of, parse_mounts
 from openslob.host.model import text_of
 from openslob.kinds.storage.fio import Fio

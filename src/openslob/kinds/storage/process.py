@@ -17,8 +17,8 @@ from typing import IO
 
 import psutil
 
-from openslob.errors import SlobError
-from openslob.guard import guarded
+from openslob.core.errors import SlobError
+from openslob.core.guard import guarded
 
 # Interval at which a request to stop is checked.
 _POLL_S = 0.05

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openslob.errors import SlobError
-from openslob.histogram import Histogram, bucket_of
-from openslob.units import MICROS
+from openslob.core.errors import SlobError
+from openslob.core.histogram import Histogram, bucket_of
+from openslob.core.units import MICROS
 
 _NANOS_PER_MICRO = 1000
 

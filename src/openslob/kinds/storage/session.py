@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openslob import rehearsal
 from openslob._version import __version__
-from openslob.errors import SlobError
+from openslob.core import rehearsal
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB, MICROS, format_bytes, iso
 from openslob.host.environment import environment
 from openslob.kinds.storage import preflight, testfile
 from openslob.kinds.storage.fio import Fio
@@ -31,7 +32,6 @@ from openslob.metrics.storage_metrics import latency_figures
 from openslob.record.model import Figure, Status
 from openslob.record.storage import StorageFolder, StorageLoad, StorageRecord, StorageStep
 from openslob.record.store import record_id
-from openslob.units import MIB, MICROS, format_bytes, iso
 
 Notify = Callable[[str], None]
 _SEQUENTIAL = (Pattern.SEQUENTIAL_READ, Pattern.SEQUENTIAL_WRITE, Pattern.SEQUENTIAL_MIXED)

@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob.disk import require_space
-from openslob.errors import SlobError, UsageError
+from openslob.core.disk import require_space
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import MIB, format_bytes
 from openslob.kinds.storage.fio import Fio
 from openslob.kinds.storage.job import IoEngine, Job, Pattern
-from openslob.units import MIB, format_bytes
 
 # Size of one write; a test file is a multiple of it.
 UNIT = MIB

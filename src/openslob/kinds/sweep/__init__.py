@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted
 from openslob.kinds.sweep.record import SWEEP_FILE, SweepFolder, SweepRecord
 from openslob.record.finding import Found

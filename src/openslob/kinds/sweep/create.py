@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from openslob import rehearsal
 from openslob._version import __version__
 from openslob.config.grid import Grid, SweepFile, read_sweep_file
-from openslob.errors import UsageError
+from openslob.core import rehearsal
+from openslob.core.errors import UsageError
+from openslob.core.units import iso
 from openslob.kinds.sweep.plan import notices, points, started_with, with_estimates
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SearchRecord, SweepRecord, find_sweeps
@@ -19,7 +20,6 @@ from openslob.kinds.sweep.sizing import ServerMemory, expected_failures, with_en
 from openslob.record.model import Status
 from openslob.record.store import record_id
 from openslob.record.varied import Value
-from openslob.units import iso
 
 Servers = Mapping[str, tuple[Value, ...]]
 

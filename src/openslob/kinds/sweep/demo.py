@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openslob import rehearsal
-from openslob.errors import SlobError
+from openslob.core import rehearsal
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB, Extent, format_bytes
+from openslob.core.workload import Mode, Workload
 from openslob.kinds.sweep.plan import POINT_OVERHEAD_S
 from openslob.kinds.sweep.time_left import Estimate
-from openslob.units import MIB, Extent, format_bytes
-from openslob.workload import Mode, Workload
 
 SERVER = "demo"
 # Every run has at least as many sessions, so that each schema is visited and all data are active.

@@ -12,12 +12,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
 from openslob.engines.base import Engine, Hold
 from openslob.engines.facts import ProgressSink as LoadSink
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.patience import Patience
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.kinds.run import loading, runner
+from openslob.kinds.run.crew import Hire, local_crew
+from openslob.kinds.run.progress import ProgressSink
 from openslob.kinds.sweep.plan import data_of, estimates, started_with, workload_of
 from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint
 from openslob.kinds.sweep.search import run_search
@@ -26,9 +29,6 @@ from openslob.kinds.sweep.time_left import TimeLeft
 from openslob.record.model import RunRecord, Status
 from openslob.record.storage import StorageRecord
 from openslob.record.varied import Values
-from openslob.run import loading, runner
-from openslob.run.crew import Hire, local_crew
-from openslob.run.progress import ProgressSink
 
 
 class SweepDisplay(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepRecord, load_sweep
 from openslob.kinds.sweep.view import SweepView
 from openslob.live.follow import BUDGET_S, FollowedRun, identity_of

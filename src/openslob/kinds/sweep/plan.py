@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from openslob.core.errors import UsageError
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.engines.settings import Effect
-from openslob.errors import UsageError
 from openslob.kinds.sweep.record import SweepPoint, SweepRecord
 from openslob.kinds.sweep.time_left import Estimate
 from openslob.record.varied import Value, Values
-from openslob.units import MIB
-from openslob.workload import Workload
 
 Effects = Mapping[str, str]
 _NONE: Effects = MappingProxyType({})

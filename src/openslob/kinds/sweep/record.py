@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.record import store
 from openslob.record.model import DocumentModel, RecordModel, Status
 from openslob.record.parts import Load

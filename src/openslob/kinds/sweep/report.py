@@ -10,7 +10,8 @@ from openslob.analyze.curves.points import SESSIONS, Point, Run
 from openslob.analyze.curves.series import RESPONSE_LATENCY, Axes, PointSet, Series, point_set
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.statistics import Estimate
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.units import format_duration
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
@@ -22,7 +23,6 @@ from openslob.report.format import MISSING, micros, number, pairs, percent, size
 from openslob.report.set_summary import cost_at, figure_with_interval, limited_by, mismatch_text
 from openslob.report.slowest import of_single_blocks, slowest_section
 from openslob.report.terminal import block_lines
-from openslob.units import format_duration
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
 _COLUMNS = (

@@ -9,7 +9,8 @@ from pathlib import Path
 from openslob.analyze.curves.series import latency_figure, parse_latency_us
 from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid
 from openslob.config.layers import Layer
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.secrets import Target
 from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.kinds.sweep.plan import made_with
 from openslob.kinds.sweep.ready_settings import of_setting, ready_settings, refuse_impossible
@@ -18,7 +19,6 @@ from openslob.kinds.sweep.servers import server_grid
 from openslob.kinds.sweep.settings import SettingsGrid, asked, unasked
 from openslob.kinds.sweep.sizing import ServerMemory
 from openslob.record.varied import Value
-from openslob.secrets import Target
 
 Texts = Mapping[str, Sequence[str]]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from openslob.analyze.curves.points import Point, Run, points
 from openslob.analyze.curves.series import axes_for, latency_figure
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.kinds.sweep.plan import run_seconds, workload_of
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepFolder, SweepPoint
 from openslob.record.store import load

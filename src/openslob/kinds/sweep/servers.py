@@ -17,17 +17,17 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any
 
-from openslob import rehearsal
+from openslob.core import rehearsal
+from openslob.core.errors import UsageError
+from openslob.core.units import parse_bytes
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
 from openslob.engines.settings import Change, Effect
 from openslob.engines.writes import require_primary
-from openslob.errors import UsageError
 from openslob.kinds.sweep.plan import made_with
 from openslob.kinds.sweep.record import SweepRecord
 from openslob.record.varied import Value, Values, in_words
-from openslob.units import parse_bytes
 
 ALL_CPUS = "all"
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 
-from openslob import rehearsal
 from openslob.config.grid import Grid
 from openslob.config.parameters import parameters
 from openslob.config.resolve import DEFAULT
+from openslob.core import rehearsal
+from openslob.core.errors import UsageError
+from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import Change, Effect, Setting
-from openslob.errors import UsageError
 from openslob.record.varied import Value
-from openslob.workload import Workload
 
 Texts = Mapping[str, Sequence[str]]
 # Values of the server's own parameters that decide which programs run.

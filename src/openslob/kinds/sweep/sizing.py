@@ -11,15 +11,15 @@ from openslob.analyze.steady_state import MIN_STEADY_POINTS
 from openslob.config.grid import Grid
 from openslob.config.loaded import LOADED
 from openslob.config.resolve import DEFAULT
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB, Extent
+from openslob.core.workload import Workload
 from openslob.engines import registry
-from openslob.errors import SlobError
 from openslob.host.page_cache import page_cache_limit
+from openslob.kinds.run.preflight import active_bytes, host_memory, purpose_findings
 from openslob.kinds.sweep.plan import ASSUMED_BLOCK_BYTES, workload_of
 from openslob.kinds.sweep.record import SweepRecord
 from openslob.record.varied import Value, Values
-from openslob.run.preflight import active_bytes, host_memory, purpose_findings
-from openslob.units import MIB, Extent
-from openslob.workload import Workload
 
 DIRECT = "direct"
 # Sources of a SCALE that the user did not ask for.

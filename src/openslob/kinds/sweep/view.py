@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from openslob.analyze.curves.points import SESSIONS, latency_of
 from openslob.analyze.curves.series import CACHED, label
+from openslob.core.workload import Workload
 from openslob.kinds.sweep.record import PointState, SweepPoint, SweepRecord
 from openslob.live.run_view import RunView
 from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
 from openslob.record.varied import Value
-from openslob.workload import Workload
 
 RUNNING = "running"
 

@@ -23,7 +23,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Footer
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.live.screen.board import Screenful, draw, draw_help, draw_top, tabs_of
 from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.panes import Shown

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from openslob.core.units import format_duration
 from openslob.live.screen import panes
 from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.panes import Pane, Shown
@@ -13,7 +14,6 @@ from openslob.live.screen.playhead import Playhead
 from openslob.live.screen.plots import clock
 from openslob.live.view import Head, Progress
 from openslob.report.format import hanging, shortened
-from openslob.units import format_duration
 
 # The smallest pane that is worth its room, in columns and rows.
 LEAST_WIDTH, LEAST_HEIGHT = 56, 8

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from openslob._version import __version__
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.export.openmetrics import exposition
 from openslob.live.web.door import Door
 from openslob.live.web.figures_now import figures_now

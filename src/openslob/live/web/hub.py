@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol, TypeVar
 
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.live.view import View
 from openslob.live.web.board import Board, Patch
 

@@ -17,8 +17,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt, stopped_by
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt, stopped_by
 from openslob.live.web.door import Door
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.analyze.compare import Comparison
 from openslob.analyze.differences import Difference, Outcome
-from openslob.histogram import bucket_of
+from openslob.core.histogram import bucket_of
 from openslob.metrics import METRICS, Better
 from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET, SERIES

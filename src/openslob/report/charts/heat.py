@@ -13,7 +13,7 @@ from typing import Any
 
 import altair as alt
 
-from openslob.histogram import Histogram
+from openslob.core.histogram import Histogram
 from openslob.record.model import RunRecord
 from openslob.report.charts import over_time
 from openslob.report.charts.colours import MAP_GROUND, MAP_STEPS, WARNING

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from openslob.analyze import heat
 from openslob.analyze.steps import MOST_STEPS, step_s
 from openslob.analyze.verdicts.environment import least_for
-from openslob.histogram import Histogram, lower_edge_us, middle_us
+from openslob.core.histogram import Histogram, lower_edge_us, middle_us
 from openslob.metrics import METRICS, RunMetric
 from openslob.metrics.computation import DeviceCounter, EngineCounter, Input
 from openslob.metrics.cpu import AT_REST

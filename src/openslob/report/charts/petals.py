@@ -17,8 +17,9 @@ import altair as alt
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
 from openslob.analyze.curves.series import PHYSICAL, Axes, PointSet, Series
 from openslob.analyze.verdict_registry import INVALIDATING
+from openslob.core.references import Ceiling
+from openslob.core.units import format_bytes
 from openslob.metrics import METRICS
-from openslob.references import Ceiling
 from openslob.report.charts.colours import QUIET, WARNING
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import (
@@ -38,7 +39,6 @@ from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import MISSING, number, quantity
 from openslob.report.set_summary import axis_text
-from openslob.units import format_bytes
 
 Row = dict[str, Any]
 _CEILING_AXES = (PHYSICAL.throughput, PHYSICAL.latency)

@@ -11,8 +11,8 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from openslob.disk import write_atomically
-from openslob.errors import SlobError
+from openslob.core.disk import write_atomically
+from openslob.core.errors import SlobError
 from openslob.report.charts.colours import Theme, colours_of, ending_of, page_variables, painted
 from openslob.report.charts.theme import CONFIG, HEIGHT, LEGEND_ROOM, WIDTH
 from openslob.report.document import TextTable

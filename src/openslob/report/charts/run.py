@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.analyze.timeline import OBSERVED_STEP_S
 from openslob.analyze.verdicts.environment import MIN_BEYOND
-from openslob.histogram import bucket_of
+from openslob.core.histogram import bucket_of
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.record.model import Holds, RecordKind, RunRecord

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from openslob.core.units import NANOS
 from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET
 from openslob.report.charts.heat import LATENCY_AXIS
@@ -16,7 +17,6 @@ from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import micros
 from openslob.report.slowest import MOST, SLICE_NOTE, cells_of, of_single_blocks, slowest_of
-from openslob.units import NANOS
 
 Row = dict[str, Any]
 HEIGHT = 300

@@ -11,6 +11,7 @@ from typing import Any
 
 import altair as alt
 
+from openslob.core.units import format_duration
 from openslob.report.charts import over_time
 from openslob.report.charts.colours import BANDS, WARNING
 from openslob.report.charts.picture import Panel
@@ -26,7 +27,6 @@ from openslob.report.charts.theme import (
 )
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import seconds
-from openslob.units import format_duration
 
 Row = dict[str, Any]
 Data = alt.InlineData | alt.NamedData

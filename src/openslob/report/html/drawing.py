@@ -12,9 +12,9 @@ from pathlib import Path
 
 import vl_convert
 
-from openslob import places
-from openslob.disk import existing_parent, open_regular, write_atomically
-from openslob.errors import SlobError
+from openslob.core import places
+from openslob.core.disk import existing_parent, open_regular, write_atomically
+from openslob.core.errors import SlobError
 from openslob.report.charts.picture import VEGA_LITE
 
 # Exports of the JavaScript bundle that draw.js uses.

@@ -14,7 +14,7 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import PointSet
 from openslob.analyze.history import History
 from openslob.analyze.outcome import counted
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.record.storage import StorageRecord
 from openslob.report.charts.colours import Theme
 from openslob.report.charts.history import history_picture

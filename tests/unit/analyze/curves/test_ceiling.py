@@ -15,7 +15,7 @@ from openslob.analyze.curves.ceiling import ceiling_of, other_storage, rate_at
 from openslob.analyze.curves.points import Run
 from openslob.analyze.verdicts import judge
 from openslob.cli.report import ceilings
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.kinds.listing import overview, render_list
 from openslob.kinds.storage.comparison import ceiling as measured_ceiling
 from openslob.kinds.storage.report import storage_document

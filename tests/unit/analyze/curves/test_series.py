@@ -15,7 +15,7 @@ from openslob.analyze.curves.points import Run, latency_of, points
 from openslob.analyze.curves.series import CACHED, PHYSICAL, label, latency_figure, parse_latency_us, point_set
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.analyze.statistics import Estimate, of_repeats
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.record.model import Figure, Holds, InstanceRow, RunRecord, Status, Verdict
 from openslob.report.set_summary import mismatch_text
 

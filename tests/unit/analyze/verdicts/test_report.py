@@ -6,9 +6,9 @@ import pytest
 
 from factories.measurements import SECONDS, engine, measurement, window
 from openslob.analyze.verdicts.report import awr_agrees
-from openslob.measurement import OtherSessions
+from openslob.core.references import ServerReport
+from openslob.metrics.measurement import OtherSessions
 from openslob.record.model import Holds
-from openslob.references import ServerReport
 
 
 def report(share=1.0, seconds=75.0, **totals):

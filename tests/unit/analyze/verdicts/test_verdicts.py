@@ -10,12 +10,12 @@ import pytest
 from factories import measurements as made
 from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS, judge, level, server
-from openslob.group import GroupUse
-from openslob.measurement import EngineDelta, HostDelta, ObjectIo, OtherSessions
-from openslob.method import OpKind
+from openslob.core.group import GroupUse
+from openslob.core.method import OpKind
+from openslob.core.units import MIB
+from openslob.core.workload import Mode
+from openslob.metrics.measurement import EngineDelta, HostDelta, ObjectIo, OtherSessions
 from openslob.record.model import Holds
-from openslob.units import MIB
-from openslob.workload import Mode
 
 HOLDS, FAILS, UNKNOWN = Holds.HOLDS, Holds.FAILS, Holds.UNKNOWN
 READ_BYTES = made.READ_REQUESTS * made.BLOCK

@@ -13,7 +13,12 @@ from factories.measurements import engine as counted
 from factories.measurements import measurement
 from factories.tables import table
 from openslob.analyze.build_record import instance_row
-from openslob.counts import SliceCounts
+from openslob.core.counts import SliceCounts
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.process_selector import ProcessTree
+from openslob.core.secrets import Target
+from openslob.core.units import NANOS
+from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines import registry
 from openslob.engines.base import Activity, CounterReading, Hold, Scope, SliceRequest, SliceResult
 from openslob.engines.capabilities import Capability
@@ -21,13 +26,8 @@ from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.cluster.sampling import Team
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, LoadResult, ServerFacts, ServerLocation
-from openslob.errors import SlobError, UsageError
-from openslob.measurement import EngineDelta, Instance
-from openslob.process_selector import ProcessTree
-from openslob.run.plan import session_plans
-from openslob.secrets import Target
-from openslob.units import NANOS
-from openslob.workload import DataSpec, StatisticsType, Workload
+from openslob.kinds.run.plan import session_plans
+from openslob.metrics.measurement import EngineDelta, Instance
 
 SPEC = DataSpec(schemas=2, scale_blocks=100, scan_blocks=5, obfuscate=False)
 HOUR = 3600 * NANOS

@@ -6,7 +6,7 @@ from functools import partial
 
 from factories import measurements
 from openslob.engines.cluster.sampling import added
-from openslob.measurement import ONLY_SOME_HAVE, EngineDelta, ObjectIo
+from openslob.metrics.measurement import ONLY_SOME_HAVE, EngineDelta, ObjectIo
 
 
 def test_sums_and_reasons():

@@ -14,8 +14,10 @@ from types import SimpleNamespace
 import pytest
 
 from factories.tables import table
-from openslob import disk, places
-from openslob.disk import RESERVE_BYTES, require_space, supports_direct_io, write_atomically
+from openslob.core import disk, places
+from openslob.core.disk import RESERVE_BYTES, require_space, supports_direct_io, write_atomically
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.managed import account, state
 from openslob.engines.managed.base import ServerSpec
@@ -32,8 +34,6 @@ from openslob.engines.postgresql.server_config import (
     settings,
     url,
 )
-from openslob.errors import SlobError, UsageError
-from openslob.units import MIB
 
 LAYOUT = ServerFiles(Path("/srv/x"), Path("/data/x"), SOCKET)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from openslob.core.errors import UsageError
 from openslob.engines import registry
 from openslob.engines.managed import layout
 from openslob.engines.managed.layout import ServerFiles
 from openslob.engines.mysql import server_config as maria
 from openslob.engines.postgresql import server_config as postgres
-from openslob.errors import UsageError
 
 FILES = ServerFiles(Path("/x"), Path("/x"), "socket")
 

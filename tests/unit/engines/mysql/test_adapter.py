@@ -10,6 +10,10 @@ import pytest
 
 from factories.mysql_counters import changes_of
 from factories.tables import table
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.histogram import BUCKETS, bucket_of, lower_edge_us
+from openslob.core.method import OpKind
+from openslob.core.workload import Workload
 from openslob.engines.facts import ServerFacts
 from openslob.engines.mysql import checks, counters
 from openslob.engines.mysql.connection import DirectConnection, open_connection, parse
@@ -19,12 +23,8 @@ from openslob.engines.mysql.quiesce import required_setting
 from openslob.engines.mysql.session import seeds
 from openslob.engines.mysql.slice_procedure import SliceHistograms, buckets_of
 from openslob.engines.slice_io import session_seed
-from openslob.errors import SlobError, UsageError
-from openslob.histogram import BUCKETS, bucket_of, lower_edge_us
-from openslob.measurement import ONLY_SOME_HAVE
-from openslob.method import OpKind
-from openslob.run.plan import session_plans
-from openslob.workload import Workload
+from openslob.kinds.run.plan import session_plans
+from openslob.metrics.measurement import ONLY_SOME_HAVE
 
 PAGE_SIZES = (4096, 8192, 16384, 32768, 65536)
 # Of InnoDB: bytes of a page that rows can't have, and of a row beside its columns (number, transaction, roll pointer).

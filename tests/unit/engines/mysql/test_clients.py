@@ -6,9 +6,9 @@ import pymysql
 import pytest
 from pymysql.constants import ER
 
+from openslob.core.errors import SlobError
 from openslob.engines.clients import WorkloadRequest
 from openslob.engines.mysql import clients
-from openslob.errors import SlobError
 
 
 def test_a_user_who_may_not_make_the_tables_of_a_workload_is_told_the_right(monkeypatch):

@@ -11,6 +11,8 @@ import pytest
 
 from factories.running import eventually
 from factories.tables import table
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import KIB, MIB
 from openslob.engines import registry
 from openslob.engines.managed.account import Account, current_user
 from openslob.engines.managed.base import ServerSpec
@@ -28,8 +30,6 @@ from openslob.engines.mysql.server_config import (
     settings,
     url,
 )
-from openslob.errors import SlobError, UsageError
-from openslob.units import KIB, MIB
 
 LAYOUT = ServerFiles(Path("/srv/x"), Path("/data/x"), SOCKET)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from factories.tables import table
 from openslob.engines.mysql.server_counters import server_delta
-from openslob.measurement import ObjectIo, WaitClass
+from openslob.metrics.measurement import ObjectIo, WaitClass
 
 STATUS = {
     "status.COM_COMMIT": 9.0,

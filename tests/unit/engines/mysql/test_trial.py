@@ -5,10 +5,10 @@ import pytest
 from pymysql.constants import ER
 
 from factories.tables import table
+from openslob.core.workload import Workload
 from openslob.engines.mysql import trial
 from openslob.engines.mysql.names import Names
-from openslob.run.plan import session_plans
-from openslob.workload import Workload
+from openslob.kinds.run.plan import session_plans
 
 BLOCK = 16384
 PLAN = session_plans(Workload(update_pct=20, scan_pct=10), BLOCK, "test")[0]

@@ -9,13 +9,13 @@ import pymysql
 import pytest
 
 from factories.tables import table
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
 from openslob.engines.mysql import adapter, connection, connection_registry
 from openslob.engines.mysql.connection import PatientConnection, limited, open_connection, parse
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.obstacle import describe
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError, Watch, Work
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
 
 PARAMS = parse("mariadb://me@localhost/x?unix_socket=/nowhere")
 

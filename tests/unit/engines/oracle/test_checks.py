@@ -7,12 +7,12 @@ from dataclasses import replace
 from factories.oracle.answers import RELEASES, Answers, Server
 from factories.oracle.double import connected
 from factories.tables import table
+from openslob.core.units import GIB, MIB
+from openslob.core.workload import Workload
 from openslob.engines.facts import DataState, Finding, ServerFacts
 from openslob.engines.oracle.checks import findings
 from openslob.engines.oracle.connection import ConnectionParams
 from openslob.engines.oracle.server_facts import read_facts
-from openslob.units import GIB, MIB
-from openslob.workload import Workload
 
 PARAMS = ConnectionParams("oracle://db/slob", {})
 WORK = Workload(schemas=2, scale="1G")

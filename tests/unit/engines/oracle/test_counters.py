@@ -8,11 +8,11 @@ import pytest
 
 from factories.oracle.standin_sql import database, translated
 from factories.tables import table
+from openslob.core.errors import SlobError
 from openslob.engines.oracle.connection import PACKAGE, Connection, statement
 from openslob.engines.oracle.counters import VIEWS, OracleCounters
 from openslob.engines.oracle.waits import OracleWaits
 from openslob.engines.sql import read_statements
-from openslob.errors import SlobError
 
 ONE = {
     "clock": [("clock", "us", 5_000_000)],

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.oracle.rowid_text import text_of
+from openslob.core.errors import SlobError
 from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
 from openslob.engines.oracle.rowids import Place, place_of
 from openslob.engines.oracle.tables import placement
-from openslob.errors import SlobError
 
 BLOCK_SIZES = (2048, 4096, 8192, 16384, 32768)
 PLACES = st.builds(Place, file=st.integers(0, 1023), block=st.integers(0, 2**22 - 1), row=st.integers(0, 4095))

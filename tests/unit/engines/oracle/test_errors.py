@@ -9,10 +9,10 @@ import pytest
 
 from factories.oracle.leftovers import SOCKETS_LEFT_OVER, collected
 from factories.oracle.wire import Executor, Identity, OracleError, Server
+from openslob.core.errors import SlobError
 from openslob.engines.oracle.connection import change, open_connection, parse
 from openslob.engines.oracle.errors import codes_of, is_full, is_missing, reported
 from openslob.engines.oracle.remedies import REMEDIES, VAGUE
-from openslob.errors import SlobError
 
 CANARY = "Canary-7x!"
 # Number, the server's text, and what the line must advise.

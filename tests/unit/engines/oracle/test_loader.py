@@ -9,14 +9,14 @@ import pytest
 from factories.oracle.double import Answers, connected, raw_of, statements_of
 from factories.oracle.loading import MISSING, Database
 from factories.oracle.wire import OracleError
+from openslob.core.errors import SlobError
+from openslob.core.units import MIB
+from openslob.core.workload import DataSpec
 from openslob.engines.oracle import manifest, ways
 from openslob.engines.oracle.connection import ConnectionParams
 from openslob.engines.oracle.loader import load
 from openslob.engines.oracle.tables import tables_of
 from openslob.engines.tables import table_cf1
-from openslob.errors import SlobError
-from openslob.units import MIB
-from openslob.workload import DataSpec
 
 PARAMS = ConnectionParams("db", {})
 SPEC = DataSpec(schemas=2, scale_blocks=300, scan_blocks=20, obfuscate=False)

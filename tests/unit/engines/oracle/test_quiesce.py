@@ -5,8 +5,8 @@ from oracledb import DatabaseError
 
 from factories.oracle.double import Answers, connected, rows, statements_of
 from factories.oracle.wire import OracleError
+from openslob.core.workload import Workload
 from openslob.engines.oracle.quiesce import quiesce
-from openslob.workload import Workload
 
 LOAD = Workload(schemas=2, sessions=2, scale="1000")
 

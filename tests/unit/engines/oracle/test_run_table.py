@@ -7,9 +7,9 @@ import pytest
 from factories.oracle.double import connected, raw_of
 from factories.oracle.run_table import RunTable
 from factories.oracle.wire import OracleError
+from openslob.core.errors import SlobError
 from openslob.engines.oracle import run_table
 from openslob.engines.oracle.run_table import OracleStop, held
-from openslob.errors import SlobError
 
 
 @pytest.fixture(autouse=True)

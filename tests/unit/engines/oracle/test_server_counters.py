@@ -10,7 +10,7 @@ from factories.oracle.standin_sql import database, translated
 from factories.tables import table
 from openslob.engines.oracle.connection import statement
 from openslob.engines.oracle.server_counters import ServerCounters, server_delta
-from openslob.measurement import ObjectIo
+from openslob.metrics.measurement import ObjectIo
 
 CHANGE = {
     "sysstat.session logical reads": 6500.0,

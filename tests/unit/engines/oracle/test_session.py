@@ -7,14 +7,14 @@ import pytest
 
 from factories.oracle.double import Answers, Raw, connected, rows, statements_of
 from factories.oracle.wire_executor import OracleError
+from openslob.core.errors import SlobError
+from openslob.core.method import OpKind
+from openslob.core.workload import CommitMode, Workload
 from openslob.engines.base import SliceRequest
 from openslob.engines.oracle.connection import Connection
 from openslob.engines.oracle.session import OracleSession, clock, settings
 from openslob.engines.oracle.slice_procedure import KEPT, RESULTS, TEXTS
-from openslob.errors import SlobError
-from openslob.method import OpKind
-from openslob.run.plan import session_plans
-from openslob.workload import CommitMode, Workload
+from openslob.kinds.run.plan import session_plans
 
 NOTHING = {name: None if name in TEXTS else 0 for name in RESULTS}
 

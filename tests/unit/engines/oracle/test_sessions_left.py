@@ -4,10 +4,10 @@ import pytest
 
 from factories.oracle.double import Answers, connected, rows, statements_of
 from factories.oracle.wire import OracleError
+from openslob.core.errors import SlobError
 from openslob.engines import common_checks
 from openslob.engines.oracle import sessions_left
 from openslob.engines.oracle.sessions_left import count, release
-from openslob.errors import SlobError
 
 UNSEEN = OracleError(942, "table or view does not exist")
 

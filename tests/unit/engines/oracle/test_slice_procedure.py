@@ -8,6 +8,10 @@ from factories.oracle.double import Answers, connected, rows, statements_of
 from factories.oracle.rig_rules import rendered
 from factories.oracle.rig_translated import a_procedure, translated
 from factories.oracle.wire_executor import OracleError
+from openslob.core.errors import SlobError
+from openslob.core.histogram import BUCKETS, Histogram, bucket_of, lower_edge_us
+from openslob.core.method import OpKind
+from openslob.core.workload import Workload
 from openslob.engines.oracle.slice_procedure import (
     ARGUMENTS,
     KEPT,
@@ -19,11 +23,7 @@ from openslob.engines.oracle.slice_procedure import (
     install,
     slice_parameters,
 )
-from openslob.errors import SlobError
-from openslob.histogram import BUCKETS, Histogram, bucket_of, lower_edge_us
-from openslob.method import OpKind
-from openslob.run.plan import session_plans
-from openslob.workload import Workload
+from openslob.kinds.run.plan import session_plans
 
 NOT_THERE = OracleError(942, "table or view does not exist")
 HEAD = {"sql_id": "a", "child_number": 0, "command_type": 3}

@@ -9,12 +9,12 @@ import pytest
 
 from factories.oracle.wire import Executor, OracleError, Rows, Server
 from factories.paths import ROOT
+from openslob.core.errors import SlobError
+from openslob.core.workload import StatisticsType
 from openslob.engines.oracle.connection import open_connection
 from openslob.engines.oracle.snapshots import LICENCE, capabilities, open_snapshots
 from openslob.engines.oracle.target import parse
 from openslob.engines.sql import read_sql
-from openslob.errors import SlobError
-from openslob.workload import StatisticsType
 
 AWR = frozenset({"awr"})
 GRANT = re.compile(r"^GRANT [^;]*;", re.MULTILINE)

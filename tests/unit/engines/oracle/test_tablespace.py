@@ -4,12 +4,12 @@ import pytest
 
 from factories.oracle.answers import Answers, Server
 from factories.oracle.double import connected
+from openslob.core.errors import SlobError
+from openslob.core.units import GIB, MIB
+from openslob.core.workload import DataSpec
 from openslob.engines.oracle import tablespace
 from openslob.engines.oracle.survey import Survey
 from openslob.engines.tables import table_cf1, table_cf2
-from openslob.errors import SlobError
-from openslob.units import GIB, MIB
-from openslob.workload import DataSpec
 
 ONE_GB = (("/a", GIB, GIB),)
 UNSEEN_FILES = frozenset({"DBA_DATA_FILES"})

@@ -2,9 +2,9 @@
 
 import pytest
 
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines.entry import EngineEntry
 from openslob.engines.oracle.connection import parse
-from openslob.errors import SlobError, UsageError
 
 AT = "oracle://scott@db:1521/sales"
 

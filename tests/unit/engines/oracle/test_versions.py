@@ -11,13 +11,13 @@ import pytest
 from factories.oracle.answers import RELEASES, Answers, Server, views_of
 from factories.oracle.double import connected
 from factories.tables import table
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines.oracle.checks import findings
 from openslob.engines.oracle.connection import PACKAGE, ConnectionParams
 from openslob.engines.oracle.rights import GRANT, grants, sections
 from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.sql import read_sql, read_statements
-from openslob.errors import SlobError
-from openslob.workload import Workload
 
 PARAMS = ConnectionParams("oracle://db/slob", {})
 PDB = (3, "SALES")

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.engines.postgresql import adapter
 from openslob.engines.postgresql.names import Names
-from openslob.errors import SlobError
-from openslob.run.plan import session_plans
-from openslob.workload import Workload
+from openslob.kinds.run.plan import session_plans
 
 ENDED = "terminating connection due to idle-session timeout"
 

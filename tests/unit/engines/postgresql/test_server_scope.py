@@ -8,7 +8,7 @@ from factories.tables import table
 from openslob.engines.base import CounterReading
 from openslob.engines.postgresql.counters import timed
 from openslob.engines.postgresql.server_scope import OwnWork, ServerCounters, server_delta
-from openslob.measurement import WaitClass
+from openslob.metrics.measurement import WaitClass
 
 BLOCK = 8192
 DATABASES = {

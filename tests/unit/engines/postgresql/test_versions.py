@@ -4,9 +4,9 @@ import re
 
 from factories.paths import ROOT
 from factories.tables import table
+from openslob.core.units import NANOS
 from openslob.engines.base import CounterReading
 from openslob.engines.postgresql.counters import LATENESS_S, LATENESS_SHARE, PostgresCounters
-from openslob.units import NANOS
 
 # What each version counts first, as far as it decides what is known.
 BASE = (

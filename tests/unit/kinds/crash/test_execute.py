@@ -10,12 +10,12 @@ from unittest.mock import patch
 
 import pytest
 
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
 from openslob.durability import ledger
 from openslob.engines import registry
 from openslob.engines.ledger import Entry, LedgerContents
 from openslob.engines.patience import StoppedError
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
 from openslob.kinds.crash import execute as crash
 from openslob.kinds.crash import record as records
 from openslob.kinds.crash.execute import CrashPlan, prove

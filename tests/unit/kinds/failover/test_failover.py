@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from factories.two_servers import World
+from openslob.core.units import NANOS
 from openslob.engines.ledger import Entry, LedgerContents
 from openslob.kinds.failover.accounting import account
 from openslob.kinds.failover.cycle import Observed, figures_of, lag_of_copies
@@ -20,7 +21,6 @@ from openslob.kinds.failover.outage import Gap, Offset, back_ns, kept, longest_g
 from openslob.kinds.failover.sessions import Client, Plan, Retry
 from openslob.kinds.failover.verdicts import summary, verdicts
 from openslob.record.model import Holds
-from openslob.units import NANOS
 
 ROWS = 4
 # Longer than any host takes.

@@ -9,7 +9,7 @@ import pytest
 
 from factories.running import eventually
 from factories.two_servers import Session, World
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.failover.conduct import Crew
 from openslob.kinds.failover.servers import ManagedNodes, ManagedPair
 from openslob.kinds.failover.sessions import Client, Plan

@@ -10,8 +10,8 @@ import pytest
 
 from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
 from factories.records import physical
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
 from openslob.kinds.lab import execute
 from openslob.kinds.lab.execute import Execution
 from openslob.kinds.lab.record import LabFolder

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from factories.labs import SUMS_OFF
+from openslob.core.errors import UsageError
+from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import Effect, Setting
-from openslob.errors import UsageError
 from openslob.kinds.lab.loads import ANY, NAMES, LoadSize, lab_load, require_known
 from openslob.kinds.lab.plan import (
     NOTHING,
@@ -23,7 +24,6 @@ from openslob.kinds.lab.plan import (
 )
 from openslob.kinds.lab.record import LabArm
 from openslob.kinds.lab.servers import LabServers, template
-from openslob.units import MIB
 
 ENGINE = registry.default_engine()
 SPEC = registry.default_spec("lab", ENGINE)

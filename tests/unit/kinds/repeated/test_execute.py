@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from factories.records import physical
-from openslob.errors import SlobError, UsageError
-from openslob.interrupt import Interrupt
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
+from openslob.core.workload import Workload
 from openslob.kinds.repeated import execute as repeating
 from openslob.kinds.repeated import record as repeated
 from openslob.kinds.repeated.execute import NO_DRIVER, STILL_BUSY, Repeating, new_record, repeat
 from openslob.kinds.repeated.record import RepeatedFolder, TimeState
 from openslob.record.model import Holds, Status
-from openslob.workload import Workload
 
 EVERY_S = 60.0
 

@@ -9,6 +9,7 @@ import pytest
 
 from factories.storages import BLOCK, CALIBRATED, WAYS, record, step
 from factories.vega_lite import validate
+from openslob.core.units import MIB
 from openslob.kinds.storage.charts.bars import EXAMINED, ONLY_READ, way_rows
 from openslob.kinds.storage.charts.calibration import calibrations, curve_rows
 from openslob.kinds.storage.charts.one import storage_pictures
@@ -19,7 +20,6 @@ from openslob.record.model import Status
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
 from openslob.report.charts.picture import Picture, chart, svg, whole_spec
 from openslob.report.html.page import page_of, render_page
-from openslob.units import MIB
 
 
 def texts(picture: Picture) -> str:

@@ -14,10 +14,12 @@ from typer.testing import CliRunner
 from factories.contenders import CONTENDERS, ENGINE, PLAN, SERVED, record
 from factories.vega_lite import validate
 from openslob.cli import app
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.histogram import bucket_of
+from openslob.core.units import MIB
+from openslob.core.workload import BlockPath
 from openslob.engines import clients
 from openslob.engines.postgresql import clients as postgresql_clients
-from openslob.errors import SlobError, UsageError
-from openslob.histogram import bucket_of
 from openslob.kinds.storage.charts.one import bar_rows, storage_pictures
 from openslob.kinds.storage.comparison.clients import require_workloads
 from openslob.kinds.storage.comparison.execute import REACHED, _doubts
@@ -37,8 +39,6 @@ from openslob.record.storage import StorageFolder, StorageRecord
 from openslob.report.charts.picture import page_specs, svg
 from openslob.report.html.page import page_of, render_page
 from openslob.report.terminal import render_text
-from openslob.units import MIB
-from openslob.workload import BlockPath
 
 
 def row(kind, made) -> ContenderRow:

@@ -12,7 +12,8 @@ import pytest
 
 from factories.paths import FIXTURES
 from factories.tables import table
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import KIB, MIB, NANOS
 from openslob.host.model import Sample
 from openslob.kinds.storage import fio as fio_module
 from openslob.kinds.storage import preflight, testfile
@@ -35,7 +36,6 @@ from openslob.kinds.storage.results import coverage, parse
 from openslob.kinds.storage.search import GAIN, DepthProbe, NextDepth, SearchLimits, SearchResult, decide
 from openslob.record.model import Figure, Holds
 from openslob.record.storage import StorageStep
-from openslob.units import KIB, MIB, NANOS
 
 TWO_JOBS = FIXTURES / "fio" / "two-jobs.json"
 JOB = Job((Path("/data/a"),), 64 * MIB, 8 * KIB, IoEngine.IO_URING, 1.5, depth=4, copies=2, seed=7)

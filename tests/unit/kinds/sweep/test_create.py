@@ -17,7 +17,9 @@ from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import Run
 from openslob.cli import app
 from openslob.config.grid import Grid, SweepFile, read_sweep_file, resolve_grid
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.units import MIB
+from openslob.core.workload import BlockPath, Workload
 from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.kinds.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of
 from openslob.kinds.sweep.ready_settings import ready_settings
@@ -28,8 +30,6 @@ from openslob.metrics import METRICS
 from openslob.record.model import Figure
 from openslob.report.comparison import side_by_side_lines
 from openslob.report.html.pages import page_for
-from openslob.units import MIB
-from openslob.workload import BlockPath, Workload
 
 # Reads per second of three repeats on each path, and the CPU they took: known means, known differences.
 SHARED, LOCAL = (19_900.0, 20_000.0, 20_100.0), (23_900.0, 24_000.0, 24_100.0)

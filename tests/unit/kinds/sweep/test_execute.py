@@ -14,17 +14,17 @@ import pytest
 from factories.records import Made, physical
 from factories.tables import table
 from openslob.config.grid import Grid
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.workload import Workload
 from openslob.engines.base import Hold
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.kinds.run.runner import FinishedRun
 from openslob.kinds.sweep import execute, plan
 from openslob.kinds.sweep.create import new_sweep, unfinished_like
 from openslob.kinds.sweep.plan import POINT_OVERHEAD_S, sessions_at_most
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepFolder, load_sweep
 from openslob.record.model import Status
 from openslob.record.store import say_nothing
-from openslob.run.runner import FinishedRun
-from openslob.workload import Workload
 
 
 class SweepDisplay:

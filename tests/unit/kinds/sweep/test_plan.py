@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.config.grid import Grid
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.workload import Workload
 from openslob.kinds.sweep import plan
 from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.record import PointState, SweepRecord
-from openslob.workload import Workload
 
 VALUES = {
     "sessions": [1, 2, 4, 8],

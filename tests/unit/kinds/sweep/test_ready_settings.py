@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from openslob.config.grid import SweepFile
+from openslob.core.errors import UsageError
+from openslob.core.secrets import Target
+from openslob.core.units import MIB
 from openslob.engines.managed.base import ReadySetting
 from openslob.engines.settings import Effect, Setting
-from openslob.errors import UsageError
 from openslob.kinds.sweep import ready_settings as ready
 from openslob.kinds.sweep.create import ready_names
 from openslob.kinds.sweep.request import SweepRequest, sweep_file
 from openslob.kinds.sweep.sizing import ServerMemory
-from openslob.secrets import Target
-from openslob.units import MIB
 
 READY = (
     ReadySetting("io-method", "io_method", "reads ahead", ("scan",), ("physical",), ("sync", "worker", "io_uring")),

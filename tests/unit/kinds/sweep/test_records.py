@@ -7,12 +7,12 @@ import json
 import pytest
 
 from openslob.config.grid import Grid
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
+from openslob.core.workload import Workload
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.record import SweepFolder, find_sweeps, load_sweep
 from openslob.record import finding
-from openslob.workload import Workload
 
 
 def asked():

@@ -8,11 +8,11 @@ from factories import sweeps
 from openslob.analyze.curves.points import Run
 from openslob.cli import app
 from openslob.config.grid import Grid
+from openslob.core.workload import Workload
 from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepPoint
 from openslob.kinds.sweep.report import render_sweep
 from openslob.report.html.set_page import set_page
-from openslob.workload import Workload
 
 
 def record(**overrides):

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from openslob.config.grid import Grid, read_sweep_file
+from openslob.core.errors import UsageError
+from openslob.core.secrets import Target
+from openslob.core.workload import CommitMode, Workload
 from openslob.engines.settings import Change, Effect, Setting
-from openslob.errors import UsageError
 from openslob.kinds.sweep import plan
 from openslob.kinds.sweep import settings as asking
 from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.request import SweepRequest
 from openslob.kinds.sweep.servers import SweepServers, changes_of
 from openslob.kinds.sweep.settings import SettingsGrid, giving_way
-from openslob.secrets import Target
-from openslob.workload import CommitMode, Workload
 
 ASKED = SettingsGrid(
     {"wal_compression": ("off", "pglz"), "io_method": ("sync", "worker"), "data_checksums": ("on", "off")},

@@ -8,11 +8,11 @@ from typer.testing import CliRunner
 from factories.tables import table
 from openslob.cli import app
 from openslob.config.grid import resolve_grid
+from openslob.core.units import GIB, MIB
+from openslob.kinds.run.preflight import active_bytes
 from openslob.kinds.sweep.create import new_sweep, ready_sweep
 from openslob.kinds.sweep.plan import workload_of
 from openslob.kinds.sweep.sizing import ServerMemory, server_memory
-from openslob.run.preflight import active_bytes
-from openslob.units import GIB, MIB
 
 MEMORY = ServerMemory(8192, 1 * GIB, direct_io=True)
 

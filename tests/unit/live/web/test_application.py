@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from factories.views import HEAD, NOW, P99_US, MadeSource
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.live.web.application import application
 from openslob.live.web.door import Door
 from openslob.live.web.guard import HEADERS

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from factories.views import MadeSource
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.live.view import Progress
 from openslob.live.web import hub as hub_module
 from openslob.live.web.board import Board

@@ -24,7 +24,7 @@ from factories.tables import table
 from factories.vega_lite import validate
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
-from openslob.errors import SlobError
+from openslob.core.errors import SlobError
 from openslob.metrics import METRICS
 from openslob.record.model import Status
 from openslob.report import run_series

@@ -11,13 +11,13 @@ import pytest
 from factories import record_files
 from factories.records import START_NS
 from openslob.analyze.heat import cells, cells_of_durations
-from openslob.histogram import Histogram, bucket_of, middle_us
+from openslob.core.histogram import Histogram, bucket_of, middle_us
+from openslob.core.units import NANOS
 from openslob.record.raw_csv import RawCsv
 from openslob.report import run_series
 from openslob.report.charts import over_time
 from openslob.report.charts.heat import FREQUENCY, INTENSITY, engine_map, heat_map
 from openslob.report.charts.picture import Picture, page_specs
-from openslob.units import NANOS
 
 FAST_US, SLOW_US = 100, 10_000
 SECONDS, SLOW_SECOND = 6, 3

@@ -10,8 +10,8 @@ import pytest
 
 from factories import record_files
 from factories.tables import table
-from openslob.errors import SlobError
-from openslob.histogram import Histogram, bucket_of
+from openslob.core.errors import SlobError
+from openslob.core.histogram import Histogram, bucket_of
 from openslob.metrics.model import TimelinePanel
 from openslob.metrics.waits import CPU_ROW
 from openslob.report import run_series

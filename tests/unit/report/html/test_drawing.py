@@ -93,7 +93,7 @@ def test_no_cache_where_none_can_be(made: list[str], monkeypatch: pytest.MonkeyP
 
 
 def test_a_user_without_a_home_has_no_cache(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openslob.places.cache", lambda: None)
+    monkeypatch.setattr("openslob.core.places.cache", lambda: None)
     assert in_a_new_process() == FRESH
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import altair as alt
 
+from openslob.core.units import MIB
 from openslob.kinds.storage.headline import storage_headline
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.colours import INK
@@ -16,7 +17,6 @@ from openslob.report.charts.theme import coloured, inline
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import number
-from openslob.units import MIB
 
 Row = dict[str, Any]
 ROW_HEIGHT, FRAME = 30, 10

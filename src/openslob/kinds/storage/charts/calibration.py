@@ -8,6 +8,7 @@ from typing import Any
 
 import altair as alt
 
+from openslob.core.units import MIB, format_bytes
 from openslob.kinds.storage.headline import storage_headline
 from openslob.record.storage import StorageRecord, StorageStep
 from openslob.report.charts.colours import QUIET, WARNING
@@ -25,7 +26,6 @@ from openslob.report.charts.theme import (
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import micros, number
-from openslob.units import MIB, format_bytes
 
 Row = dict[str, Any]
 LINES = {"mean_us": "mean", "p99_us": "p99"}

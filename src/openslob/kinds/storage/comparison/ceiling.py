@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from openslob.core.errors import SlobError
+from openslob.core.units import GIB
 from openslob.engines.base import Engine
-from openslob.errors import SlobError
 from openslob.kinds.storage.fio import Fio
 from openslob.kinds.storage.job import IoEngine, Job
 from openslob.kinds.storage.session import Notify, StorageRequest, StorageTarget, session
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status
 from openslob.record.storage import CEILING, StorageRecord, StorageStep
-from openslob.units import GIB
 
 SIZE_BYTES = GIB
 STEP_S = 2.0

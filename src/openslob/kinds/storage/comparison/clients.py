@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.clients import (
@@ -17,8 +19,6 @@ from openslob.engines.clients import (
     require_workload,
 )
 from openslob.engines.managed.base import ManagedServer
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
 from openslob.kinds.storage.comparison.plan import (
     SELECTS,
     ComparisonPlan,

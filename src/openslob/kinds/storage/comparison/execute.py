@@ -10,12 +10,15 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from openslob.disk import require_space
+from openslob.core.disk import require_space
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import format_bytes
 from openslob.engines.base import Engine
 from openslob.engines.facts import LoadProgress
 from openslob.engines.patience import Patience
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.kinds.run import loading, runner
+from openslob.kinds.run.progress import ProgressSink
 from openslob.kinds.storage import session
 from openslob.kinds.storage.comparison import realism as table
 from openslob.kinds.storage.comparison.clients import Client, ClientMaker, require_workloads
@@ -31,9 +34,6 @@ from openslob.kinds.storage.testfile import TestFile
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Holds, RunRecord, Status
 from openslob.record.storage import StorageRecord, StorageStep
-from openslob.run import loading, runner
-from openslob.run.progress import ProgressSink
-from openslob.units import format_bytes
 
 # A run has no rates if other load on the host delayed the reading of its counters. After so many the host is too busy.
 ATTEMPTS = 3

@@ -14,12 +14,15 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import MICROS
 from openslob.engines.base import Engine
 from openslob.engines.clients import ClientResult
 from openslob.engines.managed.resources import confined
 from openslob.engines.patience import Patience
-from openslob.errors import SlobError
-from openslob.interrupt import Interrupt
+from openslob.kinds.observation.command import ObservedCommand, observe_command, program_of
+from openslob.kinds.observation.observer import Observer
 from openslob.kinds.storage import calibrate
 from openslob.kinds.storage.comparison.clients import Client
 from openslob.kinds.storage.comparison.plan import ASYNC, CALIBRATE, RAMP_SHARE, SYNC, ComparisonPlan, Contender
@@ -28,11 +31,8 @@ from openslob.kinds.storage.session import Notify
 from openslob.kinds.storage.testfile import TestFile
 from openslob.metrics import storage_figure
 from openslob.metrics.storage_metrics import latency_figures
-from openslob.observe.command import ObservedCommand, observe_command, program_of
-from openslob.observe.observer import Observer
 from openslob.record.model import Figure, RunRecord, Status
 from openslob.record.storage import StorageStep
-from openslob.units import MICROS
 
 
 @dataclass(frozen=True)

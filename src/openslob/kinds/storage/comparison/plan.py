@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from openslob.core.errors import UsageError
+from openslob.core.units import GIB, MIB, Extent, format_bytes, format_duration
+from openslob.core.workload import BlockPath, Mode, Workload
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, scale_of, table_sets
-from openslob.errors import UsageError
 from openslob.kinds.storage.comparison.realism import ContenderKind
 from openslob.kinds.storage.job import IoEngine
-from openslob.units import GIB, MIB, Extent, format_bytes, format_duration
-from openslob.workload import BlockPath, Mode, Workload
 
 # One block visit in 32 is a cache hit; below 8, hits instead of reads would be measured.
 DATA_PER_CACHE = 32

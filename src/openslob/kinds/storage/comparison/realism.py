@@ -13,9 +13,9 @@ from itertools import pairwise
 from statistics import median
 
 from openslob.analyze.outcome import count, fails, holds, unknown
+from openslob.core.units import MICROS
 from openslob.record.model import Verdict
 from openslob.record.storage import StorageRecord, StorageStep
-from openslob.units import MICROS
 
 TABLE = "contenders"
 

@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from openslob.core.errors import SlobError
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.errors import SlobError
 from openslob.kinds.storage.comparison.plan import ComparisonPlan
 
 

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.units import format_bytes, iso
 from openslob.kinds.storage import preflight, testfile
 from openslob.kinds.storage.fio import Fio
 from openslob.kinds.storage.job import IoEngine, Job
@@ -45,7 +46,6 @@ from openslob.kinds.storage.testfile import TestFile
 from openslob.record.model import Status
 from openslob.record.storage import StorageFolder, StorageRecord
 from openslob.record.store import save_text
-from openslob.units import format_bytes, iso
 
 TOOL = "orion"
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from openslob._version import __version__
-from openslob.histogram import LINEAR_US, PERCENTILES, Histogram, bucket_of, lower_edge_us
+from openslob.core.histogram import LINEAR_US, PERCENTILES, Histogram, bucket_of, lower_edge_us
+from openslob.core.units import KIB, MIB, format_bytes, format_duration
 from openslob.kinds.storage.orion.jobs import Volume
 from openslob.kinds.storage.orion.options import ORION_DURATION_S, LargeType, LoadMatrix, LoadPoint, Options
 from openslob.kinds.storage.orion.points import OrionResult, PointResult
 from openslob.kinds.storage.results import JobResult, Transfers
 from openslob.record.model import Verdict
-from openslob.units import KIB, MIB, format_bytes, format_duration
 
 CORNER = "Large/Small"
 _CELL = 7

@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.units import format_bytes
 from openslob.kinds.storage.job import IoEngine, Job, Pattern
 from openslob.kinds.storage.orion.options import LargeType, LoadPoint, Options, SimulatedArray
 from openslob.kinds.storage.testfile import TestFile
-from openslob.units import format_bytes
 
 SMALL, LARGE = "small", "large"
 ALL = 100

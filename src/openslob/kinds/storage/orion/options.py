@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from openslob.errors import UsageError
-from openslob.units import KIB, MIB
+from openslob.core.errors import UsageError
+from openslob.core.units import KIB, MIB
 
 # Long enough for some thousands of requests on any storage, short enough that a whole matrix does not take a night.
 DURATION_S = 10.0

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob.histogram import Histogram
+from openslob.core.histogram import Histogram
 from openslob.host.device import BlockDevice, device_folder, device_under
 from openslob.host.model import FigureUnknownError
 from openslob.kinds.storage.fio import Fio

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import format_bytes
 from openslob.host.model import text_of
 from openslob.kinds.storage.testfile import TestFile
-from openslob.units import format_bytes
 
 _ROOT = Path("/")
 Signature = Callable[[Path], str]

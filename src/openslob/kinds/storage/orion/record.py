@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from openslob.analyze.outcome import count, holds_or_fails, unknown
+from openslob.core.units import MIB
 from openslob.kinds.storage.job import Job
 from openslob.kinds.storage.orion.files import FIGURES, latency_figure
 from openslob.kinds.storage.orion.jobs import LARGE, SMALL
@@ -14,7 +15,6 @@ from openslob.kinds.storage.session import load_of
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Verdict
 from openslob.record.storage import StorageLoad, StorageStep
-from openslob.units import MIB
 
 
 def steps_of(measured: PointResult, jobs: Sequence[Job], first: int) -> Iterator[StorageStep]:

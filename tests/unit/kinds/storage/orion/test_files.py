@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from factories.orion import large, measured, result, simple, small, transfers
+from openslob.core.units import MIB
 from openslob.kinds.storage.job import IoEngine, Job
 from openslob.kinds.storage.orion.execute import file_prefix
 from openslob.kinds.storage.orion.files import (
@@ -29,7 +30,6 @@ from openslob.kinds.storage.orion.record import summary_of, verdicts
 from openslob.kinds.storage.results import Coverage
 from openslob.kinds.storage.testfile import TestFile
 from openslob.record.model import Holds
-from openslob.units import MIB
 
 # Orion 11.1's own files of `-run simple -num_disks 1`, as published, with the figures that `outcome` has.
 ORIONS_IOPS = """\

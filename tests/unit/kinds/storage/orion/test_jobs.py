@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from factories.tables import table
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
+from openslob.core.units import MIB
 from openslob.kinds.storage.job import IoEngine, Pattern
 from openslob.kinds.storage.orion.jobs import (
     OrionSetup,
@@ -22,7 +23,6 @@ from openslob.kinds.storage.orion.jobs import (
 )
 from openslob.kinds.storage.orion.options import LargeType, LoadPoint, Options, OrionRun, SimulatedArray
 from openslob.kinds.storage.testfile import TestFile
-from openslob.units import MIB
 
 RAID0 = SimulatedArray.RAID0
 SEQ = LargeType.SEQ

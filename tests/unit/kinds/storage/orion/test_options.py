@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.tables import table
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.kinds.storage.orion.options import (
     LoadMatrix,
     LoadPoint,

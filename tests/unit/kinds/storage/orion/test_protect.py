@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from openslob.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.host.device import parse_mounts
 from openslob.kinds.storage.orion import protect
 from openslob.kinds.storage.orion.protect import claimed, device_contents, in_use, require_harmless

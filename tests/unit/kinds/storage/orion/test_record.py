@@ -14,7 +14,7 @@ from factories.vega_lite import validate
 from openslob.cli import app
 from openslob.cli.raw_orion import spelled
 from openslob.cli.report import with_own_page
-from openslob.errors import UsageError
+from openslob.core.errors import UsageError
 from openslob.kinds.storage import KIND as STORAGE
 from openslob.kinds.storage.charts.one import MOST_LINES, latency_rows, rate_rows, storage_pictures
 from openslob.kinds.storage.orion.points import OrionResult

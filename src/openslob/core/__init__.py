@@ -1,0 +1,1 @@
+"""What every part of openslob needs: workloads, permutations, units, errors, places, interrupts."""

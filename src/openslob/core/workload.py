@@ -1,0 +1,390 @@
+"""The immutable specification of a test: every parameter with its SLOB name, unit, range, default and meaning.
+
+Configuration files, flags, environment variables and the documentation are all derived from the fields of `Workload`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
+
+from openslob.core.errors import UsageError
+from openslob.core.units import KIB, MIB, Extent, Price, parse_duration
+
+# The longest window of a run.
+MOST_RUN_S = 864_000
+
+
+class _Choice(StrEnum):
+    """An enumeration whose values are matched without regard to case."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        text = str(value).strip().lower()
+        return next((member for member in cls if member.lower() == text), None)
+
+
+class RedoStress(_Choice):
+    """The number of columns that an update writes."""
+
+    LITE = "LITE"
+    HEAVY = "HEAVY"
+
+
+class CommitMode(_Choice):
+    """Whether a commit waits until it is durable."""
+
+    WAIT = "wait"
+    NOWAIT = "nowait"
+    ENGINE = "engine"
+
+
+class Pacing(_Choice):
+    """The distribution of the due times of operations at a given rate."""
+
+    UNIFORM = "uniform"
+    POISSON = "poisson"
+
+
+class BlockPath(_Choice):
+    """The memory that blocks go through: the shared buffer cache, or memory private to the session."""
+
+    SHARED = "shared"
+    LOCAL = "local"
+
+
+class StatisticsType(_Choice):
+    """The snapshots of the server's own statistics that are taken around the window, for its report on the run."""
+
+    NONE = "none"
+    AWR = "awr"
+    STATSPACK = "statspack"
+
+    @property
+    def is_of_all_instances(self) -> bool:
+        """Whether a snapshot on one instance of a database is one of all its instances."""
+        return self is StatisticsType.AWR
+
+
+class Mode(_Choice):
+    """The purpose of a test. The verdict ``mode`` says whether the figures agree with it."""
+
+    PIO = "pio"
+    LIO = "lio"
+    REDO = "redo"
+    SCAN = "scan"
+
+
+# The smallest size is the largest block size of any engine: one block. The upper limits are beyond any table.
+SMALLEST_BYTES = 64 * KIB
+LARGEST_BYTES = 32 * 1024**4
+LARGEST_BLOCKS = 2**32 - 2
+
+
+def _extent(value: object) -> object:
+    extent = Extent.parse(str(value)) if isinstance(value, (str, int, float)) else value
+    if isinstance(extent, Extent):
+        low, high = (SMALLEST_BYTES, LARGEST_BYTES) if extent.in_bytes else (1, LARGEST_BLOCKS)
+        if not low <= extent.amount <= high:
+            raise ValueError(f"{value!s} is too {'small' if extent.amount < low else 'large'}")
+    return extent
+
+
+def _seconds(value: object) -> object:
+    return parse_duration(value) if isinstance(value, str) else value
+
+
+def _price(value: object) -> object:
+    return Price.parse(value) if isinstance(value, str) else value
+
+
+# The only parameter that is of a target, and not of a load.
+PRICE = "price"
+ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
+DurationField = Annotated[float, BeforeValidator(_seconds)]
+PriceField = Annotated[Price | None, BeforeValidator(_price), PlainSerializer(lambda price: price and str(price))]
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """The data on the server's disk: two loads with equal specs hold interchangeable data.
+
+    ``tablespace`` holds the tables, and ``block_size`` is its block size in bytes; None: the target's own.
+    """
+
+    schemas: int
+    scale_blocks: int
+    scan_blocks: int
+    obfuscate: bool
+    tablespace: str | None = None
+    block_size: int | None = None
+
+    def fingerprint(self) -> str:
+        """Return a short digest that names this data in the server and in records."""
+        text = json.dumps(self.to_record(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_record(self) -> dict[str, Any]:
+        """Return plain values for records, without fields that are None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+class Workload(BaseModel):
+    """All parameters of a load and of a run, apart from the server; of that only the price, which its figures need.
+
+    Field metadata (``json_schema_extra``): ``slob`` is the parameter's name in slob.conf, ``unit`` its unit, ``group``
+    its heading in help and documentation.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False, defer_build=True
+    )
+
+    # data
+    schemas: int = Field(
+        default=4, ge=1, le=8192, description="Sets of tables; sessions are spread over them. 1: single-schema model.",
+        json_schema_extra={"slob": "SCHEMAS", "unit": "schemas", "group": "data"},
+    )  # fmt: skip
+    scale: ExtentField = Field(
+        default=Extent(256 * MIB, in_bytes=True),
+        description="Size of each schema's table: a number of blocks, or a size such as 80M or 2G.",
+        json_schema_extra={"slob": "SCALE", "unit": "blocks or bytes", "group": "data"},
+    )
+    scan_table_sz: ExtentField = Field(
+        default=Extent(1 * MIB, in_bytes=True),
+        description="Size of each schema's short-scan table: blocks, or a size.",
+        json_schema_extra={"slob": "SCAN_TABLE_SZ", "unit": "blocks or bytes", "group": "data"},
+    )
+    obfuscate_columns: bool = Field(
+        default=False, description="Fill and update columns with incompressible text instead of a constant.",
+        json_schema_extra={"slob": "OBFUSCATE_COLUMNS", "unit": "", "group": "data"},
+    )  # fmt: skip
+    load_parallel_degree: int = Field(
+        default=8, ge=1, le=256, description="Tables loaded at the same time.",
+        json_schema_extra={"slob": "LOAD_PARALLEL_DEGREE", "unit": "tables", "group": "data"},
+    )  # fmt: skip
+
+    # sessions
+    threads_per_schema: int = Field(
+        default=1, ge=1, le=4096, description="Sessions per schema, when `sessions` is not given.",
+        json_schema_extra={"slob": "THREADS_PER_SCHEMA", "unit": "sessions", "group": "sessions"},
+    )  # fmt: skip
+    sessions: int | None = Field(
+        default=None, ge=1, le=32768,
+        description="Sessions in all, spread evenly over the schemas; default: schemas x threads per schema.",
+        json_schema_extra={"slob": "SESSIONS", "unit": "sessions", "group": "sessions"},
+    )  # fmt: skip
+
+    # duration
+    run_time: DurationField = Field(
+        default=60, ge=0, le=MOST_RUN_S, description="Length of the measured window. 0: end by WORK_LOOP only.",
+        json_schema_extra={"slob": "RUN_TIME", "unit": "s", "group": "duration"},
+    )  # fmt: skip
+    work_loop: int = Field(
+        default=0, ge=0, le=10**12, description="Operations after which a session ends; 0: end by RUN_TIME only.",
+        json_schema_extra={"slob": "WORK_LOOP", "unit": "operations", "group": "duration"},
+    )  # fmt: skip
+    warmup: DurationField = Field(
+        default=2, ge=0, le=86_400, description="Load before the measured window; it is not counted.",
+        json_schema_extra={"slob": "WARMUP", "unit": "s", "group": "duration"},
+    )  # fmt: skip
+
+    # operations
+    update_pct: int = Field(
+        default=0, ge=0, le=100, description="Share of operations that update, exact in every 100.",
+        json_schema_extra={"slob": "UPDATE_PCT", "unit": "%", "group": "operations"},
+    )  # fmt: skip
+    scan_pct: int = Field(
+        default=0, ge=0, le=100, description="Share of the SELECTs that scan the short-scan table, exact in every 100.",
+        json_schema_extra={"slob": "SCAN_PCT", "unit": "%", "group": "operations"},
+    )  # fmt: skip
+    work_unit: int = Field(
+        default=64, ge=1, le=65_536, description="Rows, each in its own block, that one SELECT visits.",
+        json_schema_extra={"slob": "WORK_UNIT", "unit": "blocks", "group": "operations"},
+    )  # fmt: skip
+    update_work_unit: int | None = Field(
+        default=None, ge=1, le=65_536, description="Rows that one UPDATE changes and commits; default: WORK_UNIT.",
+        json_schema_extra={"slob": "UPDATE_WORK_UNIT", "unit": "blocks", "group": "operations"},
+    )  # fmt: skip
+    redo_stress: RedoStress = Field(
+        default=RedoStress.LITE, description="LITE updates two columns, HEAVY all nineteen.",
+        json_schema_extra={"slob": "REDO_STRESS", "unit": "", "group": "operations"},
+    )  # fmt: skip
+    commit_mode: CommitMode = Field(
+        default=CommitMode.WAIT,
+        description="wait: durable before the next operation; nowait: not; engine: as the server is set.",
+        json_schema_extra={"slob": "COMMIT_MODE", "unit": "", "group": "operations"},
+    )
+
+    # contention
+    do_hotspot: bool = Field(
+        default=False, description="Send every HOTSPOT_FREQUENCY-th operation to the hot spot.",
+        json_schema_extra={"slob": "DO_HOTSPOT", "unit": "", "group": "contention"},
+    )  # fmt: skip
+    hotspot_mb: float = Field(
+        default=8, ge=0, le=2**25, description="Size of the hot spot.",
+        json_schema_extra={"slob": "HOTSPOT_MB", "unit": "MB", "group": "contention"},
+    )  # fmt: skip
+    hotspot_offset_mb: float = Field(
+        default=16, ge=0, le=2**25, description="Where in the key range the hot spot begins.",
+        json_schema_extra={"slob": "HOTSPOT_OFFSET_MB", "unit": "MB", "group": "contention"},
+    )  # fmt: skip
+    hotspot_frequency: int = Field(
+        default=3, ge=0, le=10**9, description="One in this many operations goes to the hot spot; 0: none.",
+        json_schema_extra={"slob": "HOTSPOT_FREQUENCY", "unit": "operations", "group": "contention"},
+    )  # fmt: skip
+    hot_schema_frequency: int = Field(
+        default=0, ge=0, le=10**9, description="One in this many operations goes to schema 1; 0: none.",
+        json_schema_extra={"slob": "HOT_SCHEMA_FREQUENCY", "unit": "operations", "group": "contention"},
+    )  # fmt: skip
+
+    # think time
+    think_tm_frequency: int = Field(
+        default=0, ge=0, le=10**9, description="A session sleeps once in this many operations; 0: never.",
+        json_schema_extra={"slob": "THINK_TM_FREQUENCY", "unit": "operations", "group": "think time"},
+    )  # fmt: skip
+    think_tm_min: DurationField = Field(
+        default=0.1, ge=0, le=3600, description="Shortest sleep.",
+        json_schema_extra={"slob": "THINK_TM_MIN", "unit": "s", "group": "think time"},
+    )  # fmt: skip
+    think_tm_max: DurationField = Field(
+        default=0.5, ge=0, le=3600, description="Longest sleep.",
+        json_schema_extra={"slob": "THINK_TM_MAX", "unit": "s", "group": "think time"},
+    )  # fmt: skip
+
+    # pacing
+    target_ops: float | None = Field(
+        default=None, ge=0.001, le=10**9,
+        description="Operations per second over all sessions; default: no limit.",
+        json_schema_extra={"slob": "TARGET_OPS", "unit": "1/s", "group": "pacing"},
+    )  # fmt: skip
+    target_iops: float | None = Field(
+        default=None, ge=0.001, le=10**9, description="The rate in block visits instead of operations per second.",
+        json_schema_extra={"slob": "TARGET_IOPS", "unit": "blocks/s", "group": "pacing"},
+    )  # fmt: skip
+    pacing: Pacing = Field(
+        default=Pacing.UNIFORM,
+        description="Due times at a given rate. uniform: at even intervals; poisson: random, as of independent users.",
+        json_schema_extra={"slob": "PACING", "unit": "", "group": "pacing"},
+    )
+
+    # purpose
+    block_path: BlockPath = Field(
+        default=BlockPath.SHARED,
+        description="shared: blocks go through the buffer cache; local: through memory private to the session.",
+        json_schema_extra={"slob": "BLOCK_PATH", "unit": "", "group": "purpose"},
+    )
+    seed: int = Field(
+        default=1, ge=0, le=2**31 - 1, description="Seed of every random choice; the same seed, the same choices.",
+        json_schema_extra={"slob": "SEED", "unit": "", "group": "purpose"},
+    )  # fmt: skip
+    mode: Mode | None = Field(
+        default=None, description="Purpose of the run: pio, lio, redo or scan. A verdict says whether it was met.",
+        json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
+    )  # fmt: skip
+    database_statistics_type: StatisticsType = Field(
+        default=StatisticsType.NONE,
+        description="Reports of the server's own on the window; awr needs its licence and `--consent awr`.",
+        json_schema_extra={"slob": "DATABASE_STATISTICS_TYPE", "unit": "", "group": "reports"},
+    )
+    price: PriceField = Field(
+        default=None, description="What the server costs; figures of cost are known only with it.",
+        json_schema_extra={"slob": "PRICE", "unit": "currency per hour, month or year", "group": "reports"},
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.run_time == 0 and self.work_loop == 0:
+            raise ValueError("RUN_TIME and WORK_LOOP are both 0: nothing would ever end the run")
+        if self.think_tm_min > self.think_tm_max:
+            raise ValueError(f"THINK_TM_MIN={self.think_tm_min} is above THINK_TM_MAX={self.think_tm_max}")
+        if self.do_hotspot and not (self.hotspot_mb and self.hotspot_frequency):
+            raise ValueError(
+                "DO_HOTSPOT needs HOTSPOT_MB and HOTSPOT_FREQUENCY above 0: nothing would go to the hot spot"
+            )
+        if self.block_path is BlockPath.LOCAL and self.hot_schema_frequency:
+            raise ValueError(
+                "BLOCK_PATH=local gives every session its own tables, and HOT_SCHEMA_FREQUENCY sends operations to a "
+                "table that all share: use only one of them"
+            )
+        if self.target_ops and self.target_iops:
+            raise ValueError("TARGET_OPS and TARGET_IOPS are both given: give only one rate")
+        return self
+
+    def changed(self, **values: object) -> Self:
+        """Return the same load with these parameters. UsageError if they do not make one."""
+        try:
+            return self.model_validate({**{name: getattr(self, name) for name in type(self).model_fields}, **values})
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the load"
+            raise UsageError(f"{where}: {first['msg']}") from None
+
+    @property
+    def total_sessions(self) -> int:
+        """The total number of sessions."""
+        return self.sessions or self.schemas * self.threads_per_schema
+
+    @property
+    def active_tables(self) -> int:
+        """The number of tables of SCALE blocks that are visited: one a session on the local path, else one a schema."""
+        if self.block_path is BlockPath.LOCAL:
+            return self.total_sessions
+        return min(self.schemas, self.total_sessions)
+
+    def private_blocks(self, block_size: int) -> int:
+        """Return the blocks that all sessions together load for themselves before a run; 0 on the shared path."""
+        if self.block_path is not BlockPath.LOCAL:
+            return 0
+        scanned = self.scan_table_sz.blocks(block_size) if self.scan_pct else 0
+        return self.total_sessions * (self.scale.blocks(block_size) + scanned)
+
+    @property
+    def rows_per_update(self) -> int:
+        """The number of rows that one UPDATE changes."""
+        return self.update_work_unit or self.work_unit
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether a rate is given, so that operations have due times."""
+        return self.target_ops is not None or self.target_iops is not None
+
+    def ops_per_s_wanted(self, block_size: int) -> float | None:
+        """Return the given rate in operations per second over all sessions; None when there is none.
+
+        A rate of block visits is divided by the mean number of blocks that an operation of the mix visits.
+        """
+        if self.target_iops is None:
+            return self.target_ops
+        updates, scans = self.update_pct / 100, (100 - self.update_pct) * self.scan_pct / 10_000
+        selects = 1 - updates - scans
+        scanned = self.scan_table_sz.blocks(block_size)
+        return self.target_iops / (updates * self.rows_per_update + selects * self.work_unit + scans * scanned)
+
+    def data(self, block_size: int, tablespace: str | None = None) -> DataSpec:
+        """Return the data that this workload needs in blocks of ``block_size`` bytes.
+
+        ``tablespace`` holds the tables; None for a server that has one place for all.
+        """
+        return DataSpec(
+            schemas=self.schemas,
+            scale_blocks=self.scale.blocks(block_size),
+            scan_blocks=self.scan_table_sz.blocks(block_size),
+            obfuscate=self.obfuscate_columns,
+            tablespace=tablespace,
+            block_size=block_size if tablespace else None,
+        )
+
+    def fingerprint(self) -> str:
+        """Return a digest over every parameter: it is equal for runs that request the same work."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_record(self) -> dict[str, Any]:
+        """Return plain values for the record."""
+        return self.model_dump(mode="json")

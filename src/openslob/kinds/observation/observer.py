@@ -1,0 +1,285 @@
+"""The record of a load that is not ours: all samplers of a run, its raw files and its record, without its sessions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from openslob.core import rehearsal
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import NANOS, Anchor
+from openslob.engines.base import Activity, Engine, Scope
+from openslob.host.environment import environment
+from openslob.host.sampler import difference, next_tick
+from openslob.kinds.run.aftermath import set_host_facts
+from openslob.kinds.run.course import Course
+from openslob.kinds.run.progress import Progress
+from openslob.kinds.run.readings import ReadingsRecorder, sum_of, timeline_point
+from openslob.kinds.run.record_builder import RecordBuilder
+from openslob.kinds.run.samplers import Samplers, SystemReading
+from openslob.kinds.run.timeline import TimelineInterval
+from openslob.kinds.run.window import WindowReadings, counted_between
+from openslob.metrics import priced
+from openslob.metrics.cost import price_of
+from openslob.metrics.measurement import EVERY_FIGURE, Observed, OtherSessions, TimelinePoint, Window
+from openslob.record.model import RecordKind, RunRecord, Status
+from openslob.record.store import RunFolder
+
+# How often `pulse` is to be called; waits are sampled each time.
+PULSE_S = 0.1
+# Sessions publish what they counted when they end, which is shortly after the end of their client. A server that rests
+# for REST_S has published all of it; one that goes on working for SETTLE_S does so for others.
+REST_S = 0.25
+SETTLE_S = 1.0
+# Sessions at work may publish what they counted as much as a second late, all at the same moment: over a second, rates
+# jump between 0 and twice the truth, over so many seconds they are off by 2 %.
+STEP_S = 20.0
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an observed command ended.
+
+    ``client_cpu_s`` is its CPU; None where there is no command. ``errors`` make the record one of a failed observation.
+    ``facts`` go into ``environment``, by name.
+    """
+
+    client_cpu_s: float | None = None
+    errors: Sequence[str] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+NO_COMMAND = Ending()
+
+
+class SamplesOfAll(ReadingsRecorder):
+    """Records the samples of waits that saw all sessions: the time of those that are seen is not that of all."""
+
+    def sampled(self, activity: Activity) -> None:
+        """Record a sample; one in which sessions were hidden is shown only."""
+        if activity.others is not None:
+            super().sampled(activity)
+            return
+        self._hidden += 1
+        if self._saw_sample:
+            self._saw_sample(activity)
+
+
+def _ignore(_shown: object) -> None:
+    """Show nothing."""
+
+
+def _no_report(_record: RunRecord) -> str:
+    return ""
+
+
+class Observer:
+    """Observes a server from `begin` to `finish`; in between, `pulse` is to be called every `PULSE_S`.
+
+    ``spec`` says what is observed, for how long (``seconds``), and the ``price`` of the server, if it has one. Counters
+    are read every ``interval_s`` seconds; ``saw`` gets each reading, the opening and the closing one too, and
+    ``saw_sample`` each sample of waits. All methods are called by one thread. A ``with`` block that ends without
+    `finish` leaves the record of a failed observation.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        results: Path,
+        name: str,
+        spec: Mapping[str, Any],
+        interval_s: float = 1.0,
+        interrupt: Interrupt | None = None,
+        *,
+        saw: Callable[[SystemReading], None] = _ignore,
+        saw_sample: Callable[[Activity], None] = _ignore,
+        render: Callable[[RunRecord], str] = _no_report,
+    ) -> None:
+        self._engine = engine
+        self._results = results
+        self._interval_ns = round(interval_s * NANOS)
+        self._interrupt = interrupt or Interrupt()
+        self._planned_s = float(spec.get("seconds") or 0.0)
+        self._saw = saw
+        self._saw_sample = saw_sample
+        self._render = render
+        self._facts = engine.facts()
+        self._builder = RecordBuilder(engine, self._facts, spec, name, kind=RecordKind.OBSERVATION)
+        self._builder.notes.extend(rehearsal.notices())
+        self._course = Course(_ignore, self._builder.notes)
+        self._anchor = Anchor.now()
+        self._offset_ns = self._tick = self._tick0_ns = 0
+        # The last reading, by the server's clock, and a moment after it, by the monotonic clock.
+        self._last_ns = self._read_ns = 0
+        self._after: SystemReading | None = None
+        self._has_ended = False
+
+    def __enter__(self) -> Self:
+        """Connect the samplers."""
+        with ExitStack() as opened:
+            self.samplers = Samplers(self._engine, 0, _ignore, Scope.SERVER)
+            opened.callback(self.samplers.close)
+            self._builder.environment = environment(self.samplers.data_directory)
+            self._builder.environment["local"] = self.samplers.local
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
+    ) -> None:
+        self._opened.close()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the record, from `begin` on."""
+        return self._folder.path
+
+    def note(self, text: str) -> None:
+        """Add a note to the record."""
+        self._builder.notes.append(text)
+
+    def begin(self) -> None:
+        """Begin the record, and read the counters for the first time. SlobError when either can't be done."""
+        self._folder = self._opened.enter_context(
+            RunFolder.begin(self._results, self._builder.without_figures(Status.FAILED))
+        )
+        self._course.begin(self._folder.raw)
+        self._course(Progress("connect"))
+        self._offset_ns = self.samplers.server_clock_offset_ns()
+        self._builder.environment["server_clock_offset_s"] = self._offset_ns / NANOS
+        self._readings = WindowReadings(SamplesOfAll(self._folder.raw, self.samplers.engine_delta, self._saw_sample))
+        self.samplers.get_ready()
+        self._before = self._readings.before = self.samplers.opening_reading()
+        self._tick0_ns = time.monotonic_ns()
+        self._course.window(self._before.counters.server_ns, self._planned_s, self._offset_ns)
+        self._read(self._before)
+
+    def pulse(self) -> str:
+        """Sample the waits, and read the counters when it is time; return why that can't go on, else nothing."""
+        problem = self._readings.pulse(self.samplers)
+        upcoming, _ = next_tick(self._tick, time.monotonic_ns(), self._tick0_ns, self._interval_ns)
+        if not (problem or self._readings.errors or self._readings.stopped) and upcoming > self._tick + 1:
+            self._tick = upcoming - 1
+            try:
+                self._read(self.samplers.read())
+            except SlobError as error:
+                self._readings.lose(error)
+        self._course.write()
+        return problem or next(iter(self._readings.errors), "")
+
+    def _read(self, reading: SystemReading) -> None:
+        self._last_ns, self._read_ns = reading.counters.server_ns, time.monotonic_ns()
+        self._readings.recorder.reading(reading)
+        self._saw(reading)
+
+    def attach(self, name: str, content: str | bytes) -> None:
+        """Add a file to the record, such as the output of what was observed; a text without secrets."""
+        self._builder.engine.setdefault("attachments", []).append(self._folder.attach(name, content))
+
+    def end(self, at_ns: int | None = None) -> None:
+        """Read the counters for the last time; a command that was observed ended at ``at_ns`` (monotonic clock)."""
+        try:
+            self._after = self._closing_reading(at_ns)
+            self._read(self._after)
+        except SlobError as error:
+            self._readings.lose(error)
+        self._has_ended = True
+
+    def finish(self, ending: Ending = NO_COMMAND) -> RunRecord:
+        """Write the record, after `end`. UnsavedError when it can't be written."""
+        if not self._has_ended:
+            self.end()
+        self._readings.recorder.finish()
+        if raw_error := self._readings.recorder.error:
+            self._readings.errors.append(str(raw_error))
+        self._builder.notes.extend(self._readings.notes)
+        self._builder.environment |= ending.facts
+        self._course.write()
+        record = self._builder.with_figures(self._observed(ending), self._folder)
+        if price := price_of(record):
+            record = priced(record, price)
+        record = record.model_copy(update={"id": self._folder.id})
+        self._folder.finish(record, self._render(record))
+        return record
+
+    def _closing_reading(self, ended_ns: int | None) -> SystemReading:
+        """Return the closing reading.
+
+        Sessions publish what they counted when they end. If the server rests once the command has ended, all that was
+        counted was counted before: the counters are then those at its end. A server that works on does so for others.
+        """
+        first = self.samplers.closing_reading()
+        if ended_ns is None:
+            return first
+        deadline = time.monotonic() + SETTLE_S
+        last = after = self._later_reading()
+        while done := self._transactions_between(last, later := self._later_reading()):
+            if time.monotonic() > deadline:
+                break
+            last = later
+        if done != 0:
+            return after
+        # How far the server's clock is off is known to a part of a round trip only: the end comes after what was read.
+        least_ns = self._last_ns + max(0, ended_ns - self._read_ns)
+        end_ns = max(least_ns, self._anchor.wall_of(ended_ns) + self._offset_ns)
+        return SystemReading(replace(later.counters, server_ns=end_ns), first.os)
+
+    def _later_reading(self) -> SystemReading:
+        time.sleep(REST_S / 2)
+        return self.samplers.opening_reading()
+
+    def _transactions_between(self, before: SystemReading, after: SystemReading) -> float | None:
+        return self.samplers.engine_delta(before, after).transactions
+
+    def _observed(self, ending: Ending) -> Observed:
+        readings, recorder, before, after = self._readings, self._readings.recorder, self._before, self._after
+        begin_ns = before.counters.server_ns
+        counted, seconds = counted_between(self.samplers, before, after, begin_ns)
+        if not seconds:
+            self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
+        host = difference(before.os, (after or readings.last(before)).os)
+        if ending.client_cpu_s is not None:
+            host = replace(host, client_cpu_s=ending.client_cpu_s)
+        set_host_facts(self._builder, self.samplers, recorder.limits, host)
+        return Observed(
+            block_size=self._facts.block_size,
+            cache_bytes=self._facts.cache_bytes,
+            window=Window(
+                load_start_ns=begin_ns,
+                load_end_ns=(after or readings.last(before)).counters.server_ns,
+                counter_seconds=seconds,
+                start_skew_ms=None,
+                planned_s=self._planned_s,
+                warmup_s=0.0,
+            ),
+            engine=counted,
+            host=host,
+            waits={} if recorder.others.hidden else dict(recorder.waits),
+            wait_samples=0 if recorder.others.hidden else recorder.wait_samples,
+            others=OtherSessions(hidden=recorder.others.hidden),
+            timeline=self._timeline(begin_ns),
+            direct_io=self._facts.direct_io,
+            stand_in=self._facts.stand_in,
+            local=self.samplers.local,
+            file_system=self._builder.environment["data"]["file_system"] if self.samplers.data_directory else None,
+            errors=[*readings.errors, *ending.errors],
+            interrupted=self._interrupt.requested,
+        )
+
+    def _timeline(self, begin_ns: int) -> list[TimelinePoint]:
+        """Return the transactions in steps of `STEP_S`, without a rest at the end; none where they are not known."""
+        points: list[TimelinePoint] = []
+        step: list[TimelineInterval] = []
+        for interval in self._readings.recorder.intervals:
+            step.append(interval)
+            if interval.end_ns - step[0].begin_ns >= STEP_S * NANOS:
+                if (done := sum_of(each.transactions for each in step)) is not None:
+                    points.append(timeline_point(step, begin_ns, done))
+                step = []
+        return points

@@ -1,0 +1,113 @@
+"""A whole load: takes the target's lock, and runs a managed server in its bulk-loading configuration meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from openslob.core.errors import DeniedError, SlobError
+from openslob.core.workload import DataSpec, Workload
+from openslob.engines.base import Engine, Hold
+from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
+from openslob.engines.managed.base import ManagedServer
+from openslob.engines.writes import require_writes
+from openslob.kinds.run.explained import explained
+
+
+def loaded(engine: Engine) -> tuple[DataSpec, int] | None:
+    """Return what is loaded and the block size of its tables; None if nothing is, or this user may not see it.
+
+    SlobError when the server can't say. Whether the data are whole is not examined.
+    """
+    block_size = engine.facts().block_size
+    try:
+        state = engine.data.state()
+    except DeniedError:
+        # The check before a run says what this user may not see.
+        return None
+    return (state.spec, state.spec.block_size or block_size) if state else None
+
+
+def origin(engine: Engine) -> str:
+    """Return where sizes that `loaded` gives come from: data that are whole, or a load that did not finish."""
+    state = engine.data.state()
+    return "as loaded" if state and state.verified else "as the last load asked for"
+
+
+def load(
+    engine: Engine,
+    server: ManagedServer | None,
+    workload: Workload,
+    progress: ProgressSink,
+    cancelled: Callable[[], bool],
+    notify: Callable[[str], None],
+    outer: Hold | None = None,
+) -> LoadResult:
+    """Load what ``workload`` needs; ``server`` is the target's managed server, if it is one.
+
+    ``outer`` is the target's lock, if the caller has it already; not of a managed server, which may be restarted.
+    ``notify`` gets a line for each change to the server. There is none when the data are already loaded. UsageError if
+    they are not, and the target takes no writes.
+    """
+    with _with_grants(engine, workload):
+        return _load(engine, server, workload, progress, cancelled, notify, outer)
+
+
+def _load(
+    engine: Engine,
+    server: ManagedServer | None,
+    workload: Workload,
+    progress: ProgressSink,
+    cancelled: Callable[[], bool],
+    notify: Callable[[str], None],
+    outer: Hold | None,
+) -> LoadResult:
+    facts = engine.facts()
+    spec = workload.data(facts.block_size, facts.tablespace)
+    with outer.part() if outer else engine.exclusive("load") as held:
+        for line in held.restored:
+            notify(line)
+        state = engine.data.state()
+        loaded = state is not None and state.verified and state.spec == spec
+        if not loaded:
+            require_writes(engine, server)
+        if loaded or server is None:
+            with explained(engine):
+                return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)
+    # The restart ends every connection, also the one that holds the lock, so the lock is taken again.
+    notify(f"restarting {server.name} in its configuration for loads; afterwards it is restarted as it was")
+    with server.bulk_loading(), engine.exclusive("load"), explained(engine):
+        return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)
+
+
+def drop(engine: Engine, server: ManagedServer | None, notify: Callable[[str], None]) -> list[str]:
+    """Remove everything that loads and runs made in the target, and return the names of what was removed.
+
+    ``server`` is the target's managed server, if it is one; ``notify`` gets a line for each change to the server.
+    UsageError if the target takes no writes.
+    """
+    require_writes(engine, server)
+    with engine.exclusive("drop") as held:
+        for line in held.restored:
+            notify(line)
+        return list(engine.data.drop())
+
+
+@contextmanager
+def _with_grants(engine: Engine, workload: Workload) -> Iterator[None]:
+    """Give an error inside the block the statement that grants a missing right as its remedy, if one is missing."""
+    try:
+        yield
+    except SlobError as error:
+        if grant := _missing_grant(engine, workload):
+            raise SlobError(error.what, grant) from error
+        raise
+
+
+def _missing_grant(engine: Engine, workload: Workload) -> str:
+    """Return the statement that grants a right that a run needs and lacks; empty if the server does not answer."""
+    found = engine.findings(workload)
+    try:
+        return next((each.advice for each in found if each.name == RIGHTS and each.blocking), "")
+    except SlobError:
+        return ""

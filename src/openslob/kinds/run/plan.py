@@ -1,0 +1,131 @@
+"""From a workload to sessions and slices: each session's schema and key range, and the ends of its slices."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from openslob.core.method import phases_of
+from openslob.core.units import MIB, NANOS
+from openslob.core.workload import Pacing, Workload
+from openslob.engines.base import SessionPlan
+from openslob.engines.settings import Change
+
+SLICE_S = 1.0
+# The driver spends about half a millisecond of CPU on each slice. So many slices a second keep it below 1 % of a CPU.
+SLICES_PER_S = 8
+# A slice is not longer than this: the time line of a run has no finer points. That many sessions keep a server so busy
+# that more slices cost little beside it: with 1,000 they are 33 a second.
+LONGEST_SLICE_S = 30.0
+# A remainder shorter than this is added to the slice before it.
+SHORTEST_SLICE = 0.3
+LEAD_S = 0.06
+LEAD_PER_SESSION_S = 0.003
+
+
+def lead_seconds(sessions: int) -> float:
+    """Return the time from sending the first slices to the window: by then every session must wait in the server."""
+    return LEAD_S + LEAD_PER_SESSION_S * sessions
+
+
+def session_plans(
+    workload: Workload, block_size: int, run_tag: str, settings: Sequence[Change] = ()
+) -> list[SessionPlan]:
+    """Return the plan of each session; sessions go round-robin over the schemas.
+
+    ``run_tag`` is unique to the run. ``settings`` are those of the server that the run is made with.
+    """
+    scale = workload.scale.blocks(block_size)
+    wanted = workload.ops_per_s_wanted(block_size)
+    return [
+        SessionPlan(
+            number=number,
+            schema=1 + number % workload.schemas,
+            scale=scale,
+            block_size=block_size,
+            workload=workload,
+            phases=phases_of(
+                workload.seed,
+                number,
+                workload.hotspot_frequency if workload.do_hotspot else 0,
+                workload.hot_schema_frequency,
+                workload.think_tm_frequency,
+            ),
+            hotspot=_hotspot(workload, block_size),
+            tag=f"{run_tag}.{number}",
+            interval_us=None if wanted is None else workload.total_sessions / wanted * 1e6,
+            settings=tuple(settings),
+        )
+        for number in range(workload.total_sessions)
+    ]
+
+
+def _hotspot(workload: Workload, block_size: int) -> tuple[int, int] | None:
+    if not workload.do_hotspot:
+        return None
+    first_block = int(workload.hotspot_offset_mb * MIB) // block_size
+    return first_block + 1, int(workload.hotspot_mb * MIB) // block_size
+
+
+def first_due_ns(plan: SessionPlan, phase: Phase) -> int | None:
+    """Return when a session's first operation of a phase is due; None when no rate is given.
+
+    With uniform pacing the sessions' first due times are spread evenly over one interval. With Poisson pacing each
+    session begins after an exponentially distributed interval, so that all of them together are a Poisson process too.
+    """
+    if plan.interval_us is None:
+        return None
+    load = plan.workload
+    if load.pacing is Pacing.POISSON:
+        intervals = random.Random(f"{load.seed}/{plan.number}/{phase.name}/due").expovariate(1)
+    else:
+        intervals = plan.number / load.total_sessions
+    return phase.begin_ns + round(intervals * plan.interval_us * 1000)
+
+
+def slice_seconds(sessions: int) -> float:
+    """Return the length of a slice: a second, or more when many sessions would keep the driver busy."""
+    return min(max(SLICE_S, sessions / SLICES_PER_S), LONGEST_SLICE_S)
+
+
+def between_slices_s(sessions: int) -> float:
+    """Return how long before a full second a reading lies halfway between two ends of slices, which are staggered.
+
+    At the end of a slice, chance would decide whether a reading includes that slice.
+    """
+    return slice_seconds(sessions) / sessions / 2
+
+
+@dataclass
+class Phase:
+    """A stretch of load common to all sessions, on the server's clock. ``max_ops`` is per session, 0 for no limit.
+
+    Its end can be moved to an earlier time while it runs: a session reads it each time it begins a slice.
+    """
+
+    name: str
+    begin_ns: int
+    end_ns: int
+    max_ops: int = 0
+
+    def boundaries(self, session: int, sessions: int) -> Iterator[int]:
+        """Yield the ends of one session's slices, staggered so that not all sessions pause at the same moment."""
+        length = int(slice_seconds(sessions) * NANOS)
+        offset = length * (session + 1) // sessions
+        at, last = self.begin_ns + offset, self.begin_ns
+        while at < self.end_ns - SHORTEST_SLICE * length:
+            if at > self.begin_ns + SHORTEST_SLICE * length:
+                yield at
+                last = at
+            at += length
+        if self.end_ns - last > (1 + SHORTEST_SLICE) * length:
+            # Both ends of a short phase were too near to the only end of a slice within it.
+            yield (last + self.end_ns) // 2
+        yield self.end_ns
+
+    def end_soon(self, last_end_ns: int, sessions: int) -> None:
+        """End the phase as soon as all sessions can end together; ``last_end_ns`` is the latest end of a slice."""
+        # A slice lasts one length, or up to SHORTEST_SLICE more when a remainder was added to it.
+        longest = int((1 + SHORTEST_SLICE) * slice_seconds(sessions) * NANOS)
+        self.end_ns = min(self.end_ns, last_end_ns + longest)

@@ -1,0 +1,137 @@
+"""How far a run is, and what it did since it was last shown: the contents of the live line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from openslob.core.histogram import Histogram
+from openslob.core.method import OpKind
+from openslob.kinds.run.accumulator import WindowAccumulator
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """What was counted from the begin of the window until ``at_s``; ``reads`` is None if it is unknown."""
+
+    at_s: float = 0.0
+    ops: int = 0
+    busy_us: float = 0.0
+    visits: int = 0
+    commits: int = 0
+    reads: float | None = 0.0
+    latencies: Mapping[int, int] = field(default_factory=dict)
+    """Operations by bucket of their latency: response times if a rate is given, else service times."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What happened between two states of a window, per second; the latencies in µs. None: unknown."""
+
+    ops: float
+    visits: float
+    commits: float
+    reads: float | None
+    mean_us: float | None
+    p99_us: float | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Contents of the live line: phase, seconds done of how many, and rates over the last interval (None: unknown).
+
+    ``wanted_per_s`` is the rate that was given, if one was. ``so_far`` allows rates over any other time.
+    ``done`` of ``total`` in ``unit`` is the progress of sessions that connect, or that load their own tables.
+    """
+
+    phase: str
+    elapsed_s: float = 0.0
+    total_s: float = 0.0
+    rates: Rates | None = None
+    server_cpu: float | None = None
+    wanted_per_s: float | None = None
+    so_far: Amounts | None = None
+    done: int | None = None
+    total: int = 0
+    unit: str = "blocks"
+
+
+ProgressSink = Callable[[Progress], None]
+
+
+class Connecting:
+    """Shows how many of so many sessions are connected, once a second, and how much of their own tables is loaded."""
+
+    def __init__(self, show: ProgressSink, sessions: int = 0, blocks: int = 0) -> None:
+        self._show = show
+        self._sessions, self._blocks = sessions, blocks
+        self._loaded = 0
+        self._shown_at = time.monotonic()
+        show(Progress("connect"))
+
+    def loaded(self, blocks: int) -> None:
+        """Show that so many more blocks were loaded."""
+        self._loaded += blocks
+        self._show(Progress("sessions load their own tables", done=self._loaded, total=self._blocks))
+
+    def ready(self, sessions: int) -> None:
+        """Show that so many are connected; nothing while they load their own tables."""
+        if not self._loaded and time.monotonic() >= self._shown_at + 1:
+            self._shown_at = time.monotonic()
+            self._show(Progress("connect", done=sessions, total=self._sessions, unit="sessions"))
+
+
+def each_second(show: ProgressSink, phase: str, total_s: float, also: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that does ``also``, and shows the time since now at most once a second."""
+    begun = time.monotonic()
+    shown_s = 0.0
+    show(Progress(phase, 0, total_s))
+
+    def pulse() -> None:
+        nonlocal shown_s
+        also()
+        elapsed_s = time.monotonic() - begun
+        if elapsed_s >= shown_s + 1:
+            shown_s = elapsed_s
+            show(Progress(phase, elapsed_s, total_s))
+
+    return pulse
+
+
+def amounts(accumulator: WindowAccumulator, at_s: float, reads: float | None) -> Amounts:
+    """Return what was counted so far."""
+    service, counts = accumulator.latency.values(), accumulator.counts
+    return Amounts(
+        at_s,
+        counts.ops,
+        sum(histogram.sum_us for histogram in service),
+        counts.rows_read + counts.rows_updated + counts.rows_scanned,
+        counts.updates,
+        reads,
+        _together(accumulator.response) or _together(accumulator.latency),
+    )
+
+
+def rates_between(before: Amounts, after: Amounts) -> Rates:
+    """Return the rates between two states of the same window; ``after`` is later."""
+    seconds, ops = after.at_s - before.at_s, after.ops - before.ops
+    reads = None if before.reads is None or after.reads is None else (after.reads - before.reads) / seconds
+    latencies = {bucket: count - before.latencies.get(bucket, 0) for bucket, count in after.latencies.items()}
+    new = Histogram({bucket: count for bucket, count in latencies.items() if count}, max_us=float("inf"))
+    return Rates(
+        ops=ops / seconds,
+        visits=(after.visits - before.visits) / seconds,
+        commits=(after.commits - before.commits) / seconds,
+        reads=reads,
+        mean_us=(after.busy_us - before.busy_us) / ops if ops else None,
+        p99_us=new.quantile_us(0.99),
+    )
+
+
+def _together(histograms: Mapping[OpKind, Histogram]) -> dict[int, int]:
+    total: dict[int, int] = {}
+    for histogram in histograms.values():
+        for bucket, count in histogram.counts.items():
+            total[bucket] = total.get(bucket, 0) + count
+    return total

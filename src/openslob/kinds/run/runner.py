@@ -1,0 +1,397 @@
+"""A run from the first check to the finished record; each phase is one method."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from openslob.analyze.curves.ceiling import ceiling_of, other_storage
+from openslob.analyze.other_sessions import ours_alone, shares_pct
+from openslob.core.drivers import DriverUse
+from openslob.core.errors import SlobError, of_the_system
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import NANOS
+from openslob.core.workload import Mode, Workload
+from openslob.engines.base import Engine, Hold, SessionPlan
+from openslob.engines.facts import DataState, ServerFacts
+from openslob.engines.patience import ANSWER_S, Patience
+from openslob.engines.settings import Change
+from openslob.host.environment import environment
+from openslob.kinds.run import aftermath
+from openslob.kinds.run.course import Course
+from openslob.kinds.run.crew import Hire, local_crew
+from openslob.kinds.run.explained import explained
+from openslob.kinds.run.plan import Phase, between_slices_s, lead_seconds, session_plans
+from openslob.kinds.run.preflight import active_bytes, findings, is_cacheable, server_reports
+from openslob.kinds.run.progress import Connecting, Progress, ProgressSink, each_second
+from openslob.kinds.run.record_builder import RecordBuilder
+from openslob.kinds.run.recorder import Recorder
+from openslob.kinds.run.samplers import Samplers
+from openslob.kinds.run.session_pool import SessionPool, ignore
+from openslob.kinds.run.warmup import WarmupMonitor
+from openslob.kinds.run.window import READ_EARLIER_S, WindowReadings, counted_between, read_ahead_s, read_opening
+from openslob.metrics.measurement import EVERY_FIGURE, Measurement, Window
+from openslob.record.model import SET, RunRecord, Status
+from openslob.record.storage import StorageRecord
+from openslob.record.store import RunFolder, UnsavedError
+
+# A run by WORK_LOOP alone has no end time; this one is never reached.
+NO_END_S = 100 * 86_400
+# What the closing readings may take, with all that follows them, of a server that did not answer before.
+CLOSING_S = 2.0
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A run to make: its workload, its name and the folder of its record. ``notes`` and ``sources`` go into the record.
+
+    With ``steady_limit_s`` the warm-up lasts until the throughput is steady (`WarmupMonitor`), WARMUP at the least and
+    so many seconds at the most. ``ceiling`` is a raw measurement of the storage to compare the run with. ``consented``
+    names the licensed capabilities of the server that the run may use. ``held`` is the target's lock, if the caller has
+    it already. ``goes_on``: an earlier run had the same load, so its data may have grown. ``hire`` makes its crew.
+    ``settings`` are settings of the server that the run is made with: its sessions set their own, and find the others.
+    """
+
+    workload: Workload
+    name: str
+    results: Path
+    notes: Sequence[str] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    steady_limit_s: float | None = None
+    ceiling: StorageRecord | None = None
+    consented: frozenset[str] = frozenset()
+    held: Hold | None = None
+    goes_on: bool = False
+    hire: Hire = local_crew
+    settings: Sequence[Change] = ()
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run: its record and the folder that holds it."""
+
+    record: RunRecord
+    folder: Path
+
+
+def run(
+    engine: Engine,
+    request: RunRequest,
+    interrupt: Interrupt,
+    show: ProgressSink,
+    render: Callable[[RunRecord], str],
+) -> FinishedRun:
+    """Run a workload and write its record; once the checks have passed, a record is written even if the run fails.
+
+    SlobError, with the record written as failed, when the run could not be made or lost a session; without any record
+    when the run was refused before it began.
+    """
+    patience = Patience(interrupt)
+    engine.follow(patience)
+    try:
+        return _Run(engine, request, patience, show, render).execute()
+    finally:
+        # The run's limits are not those of what the caller does next.
+        engine.follow(Patience())
+
+
+class _Run:
+    def __init__(
+        self,
+        engine: Engine,
+        request: RunRequest,
+        patience: Patience,
+        show: ProgressSink,
+        render: Callable[[RunRecord], str],
+    ) -> None:
+        self._engine = engine
+        self._request = request
+        self._workload = request.workload
+        self._patience = patience
+        self._render = render
+        self._facts: ServerFacts = engine.facts()
+        self._data_bytes = active_bytes(request.workload, self._facts.block_size)
+        self._builder = RecordBuilder(
+            engine,
+            self._facts,
+            request.workload.to_record(),
+            request.name,
+            data_bytes=self._data_bytes,
+            notes=request.notes,
+            sources=request.sources,
+        )
+        if request.settings:
+            self._builder.engine[SET] = {each.name: each.value for each in request.settings}
+        self._show = Course(show, self._builder.notes)
+        self._warmup_s = 0.0
+        self._drivers: Sequence[DriverUse] = ()
+        self._reports = server_reports(engine, request.workload, request.consented, request.sources)
+
+    def execute(self) -> FinishedRun:
+        """Run everything and return the finished run."""
+        with ExitStack() as opened:
+            folder, measurement = self._begin_and_measure(opened)
+            record = self._builder.with_figures(measurement, folder)
+            self._show.write()
+            folder.finish(record, self._render(record))
+        if record.errors:
+            raise SlobError(record.errors[0], f"what was measured is in {folder.path}")
+        return FinishedRun(record, folder.path)
+
+    def _begin_and_measure(self, opened: ExitStack) -> tuple[RunFolder, Measurement]:
+        """Check, begin the record, whose folder ``opened`` closes, and measure."""
+        folder, outer, log = None, self._request.held, explained(self._engine)
+        try:
+            with log as explain, outer.part() if outer else self._engine.exclusive("run") as held:
+                self._builder.notes.extend(held.restored)
+                state = self._check()
+                self._require_not_stopped("before the start")
+                # A run that is refused up to here has done nothing: it leaves no record.
+                begun = RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED))
+                folder = opened.enter_context(begun)
+                self._show.begin(folder.raw)
+                measurement = self._measure(folder, held, state)
+                if measurement.errors:
+                    first, *others = measurement.errors
+                    measurement = replace(measurement, errors=[explain(first), *others])
+            return folder, measurement
+        except (SlobError, OSError, MemoryError) as error:
+            if folder:
+                self._record_failure(folder, error)
+            raise
+
+    def _record_failure(self, folder: RunFolder, error: Exception) -> None:
+        status = Status.INTERRUPTED if self._patience.interrupt.requested else Status.FAILED
+        line = str(of_the_system(error) if isinstance(error, OSError | MemoryError) else error)
+        # The record that is on disk since the begin says failed too; the reason is what the user needs now.
+        failed = self._builder.without_figures(status, (line,))
+        self._show.include(failed.errors)
+        self._show.write()
+        with suppress(UnsavedError):
+            folder.finish(failed, self._render(failed))
+
+    def _measure(self, folder: RunFolder, held: Hold, state: DataState | None) -> Measurement:
+        self._quiesce(state)
+        self._require_not_stopped("before the start")
+        held.require()
+        plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8], self._request.settings)
+        session_pool = SessionPool(self._engine, plans, self._patience, self._request.hire, folder.path)
+        self._show.include(session_pool.errors)
+        try:
+            self._builder.engine["plans"] = self._connect_all(session_pool)
+            self._builder.engine["settings"] |= session_pool.settings
+            samplers = Samplers(self._engine, len(plans), session_pool.post)
+            try:
+                return self._warm_up_and_measure(folder, held, session_pool, samplers, plans)
+            finally:
+                samplers.close()
+        finally:
+            session_pool.shutdown()
+            self._allow_closing(session_pool)
+            aftermath.end_sessions(self._engine, self._builder.notes)
+            # The end of the lock restores settings of the server.
+            self._allow_closing(session_pool)
+
+    def _allow_closing(self, session_pool: SessionPool) -> None:
+        """Give what follows an overdue window time of its own, if the server answers."""
+        if session_pool.overdue and not session_pool.silent:
+            self._patience.allow(CLOSING_S)
+
+    def _connect_all(self, session_pool: SessionPool) -> Mapping[str, str]:
+        blocks = self._workload.private_blocks(self._facts.block_size)
+        shown = Connecting(self._show, self._workload.total_sessions, blocks)
+        plans = session_pool.connect_all(shown, blocks * self._facts.block_size)
+        landed = Counter(session_pool.instances.values())
+        if len(landed) > 1 and not self._facts.instances:
+            found = ", ".join(f"{count} on {instance}" for instance, count in sorted(landed.items()))
+            self._builder.notes.append(f"the sessions connected to several instances: {found}")
+        return plans
+
+    def _check(self) -> DataState | None:
+        self._show(Progress("check"))
+        if released := self._engine.release_sessions():
+            self._builder.notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
+        for finding in findings(self._engine, self._workload, self._facts, self._reports):
+            if finding.blocking and not (self._request.goes_on and finding.by_load):
+                raise SlobError(finding.why, finding.advice)
+            self._builder.notes.append(f"{finding.why}; {finding.advice}")
+        return self._engine.data.state()
+
+    def _quiesce(self, state: DataState | None) -> None:
+        self._show(Progress("settle"))
+        self._engine.install(self._workload)
+        fits = state is not None and is_cacheable(self._data_bytes, self._facts.cache_bytes)
+        warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
+        self._builder.engine["settled"] = list(self._engine.quiesce(self._workload, warm))
+        # `quiesce` may have changed settings: record the values that hold in the window.
+        self._builder.engine["settings"] = dict(self._engine.facts().settings)
+
+    def _warm_up_and_measure(
+        self,
+        folder: RunFolder,
+        held: Hold,
+        session_pool: SessionPool,
+        samplers: Samplers,
+        plans: Sequence[SessionPlan],
+    ) -> Measurement:
+        self._builder.environment = environment(samplers.data_directory)
+        self._builder.environment["local"] = samplers.local
+        if (pid := self._engine.server_pid) is not None:
+            self._builder.notes.append(f"--server-pid {pid} names the server's process where it was not found")
+        offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()
+        self._builder.environment["server_clock_offset_s"] = offset_ns / NANOS
+        blocks_before = self._engine.data.table_blocks()
+        if self._workload.warmup or self._request.steady_limit_s:
+            self._warm_up(held, session_pool, plans, self._begin_ns(offset_ns, session_pool.crew.lead_s))
+        with self._reports.around(self._attach_to(folder), self._builder.notes, self._show, self._patience):
+            more_s = READ_EARLIER_S[0] + samplers.reading_s + session_pool.crew.lead_s
+            begin_ns = self._begin_ns(offset_ns, more_s)
+            readings = self._window(folder, held, session_pool, samplers, plans, begin_ns, offset_ns)
+        return ours_alone(self._measurement(readings, session_pool, samplers, blocks_before))
+
+    def _attach_to(self, folder: RunFolder) -> Callable[[str, str | bytes], None]:
+        def attach(name: str, content: str | bytes) -> None:
+            self._builder.engine.setdefault("attachments", []).append(folder.attach(name, content))
+
+        return attach
+
+    def _warm_up(self, held: Hold, session_pool: SessionPool, plans: Sequence[SessionPlan], begin_ns: int) -> None:
+        limit_s = max(self._workload.warmup, self._request.steady_limit_s or 0)
+        phase = Phase("warm-up", begin_ns, begin_ns + int(limit_s * NANOS))
+        watch = WarmupMonitor(phase, plans, self._workload.warmup) if self._request.steady_limit_s else None
+        pulse = each_second(self._show, "warm-up", limit_s, partial(session_pool.watch, held))
+        session_pool.run_phase(phase, watch.handle if watch else ignore, pulse=pulse)
+        self._require_going_on(session_pool)
+        self._warmup_s = (phase.end_ns - begin_ns) / NANOS
+        if watch:
+            self._builder.notes.append(watch.finding())
+
+    def _begin_ns(self, offset_ns: int, more_s: float) -> int:
+        lead_s = lead_seconds(self._workload.total_sessions) + more_s
+        return time.time_ns() + offset_ns + int(lead_s * NANOS)
+
+    def _end_ns(self, begin_ns: int) -> int:
+        return begin_ns + int((self._workload.run_time or NO_END_S) * NANOS)
+
+    def _require_going_on(self, session_pool: SessionPool) -> None:
+        if session_pool.errors:
+            raise SlobError(session_pool.errors[0])
+        self._require_not_stopped("during the warm-up: nothing was measured")
+
+    def _require_not_stopped(self, when: str) -> None:
+        if self._patience.interrupt.requested:
+            raise SlobError(f"stopped {when}")
+
+    def _window(
+        self,
+        folder: RunFolder,
+        held: Hold,
+        session_pool: SessionPool,
+        samplers: Samplers,
+        plans: Sequence[SessionPlan],
+        begin_ns: int,
+        offset_ns: int,
+    ) -> WindowReadings[Recorder]:
+        load = self._workload
+        end_ns = self._end_ns(begin_ns)
+        recorder = Recorder(plans, begin_ns, load.run_time, folder.raw, samplers.engine_delta, self._show)
+        readings = WindowReadings(recorder)
+        self._show.include(readings.errors)
+
+        def read_before() -> None:
+            samplers.get_ready()
+            ahead_s = read_ahead_s(load.run_time, len(plans), max(1, len(self._facts.instances)), samplers.reading_s)
+            # The server's clock is known to half of what its reading takes.
+            begins_ns = begin_ns - offset_ns - int(samplers.reading_s / 2 * NANOS)
+            readings.before = read_opening(samplers, begins_ns, ahead_s)
+            recorder.reading(readings.before)
+            to_begin_s = (begin_ns - offset_ns - time.time_ns()) / NANOS
+            samplers.start(to_begin_s - between_slices_s(len(plans)))
+            self._show.window(begin_ns, load.run_time, offset_ns)
+
+        def sample() -> None:
+            session_pool.watch(held)
+            if problem := readings.pulse(samplers):
+                session_pool.fail(problem)
+
+        session_pool.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), recorder.handle, read_before, sample)
+        self._patience.allow(CLOSING_S if session_pool.overdue else ANSWER_S)
+        self._show(Progress("read-out"))
+        readings.read_end(samplers, lambda: session_pool.drain(recorder.handle))
+        if readings.after is not None and not (session_pool.overdue or self._patience.interrupt.requested):
+            # The server answers: to measure hundreds of tables may take longer, and settings must be restored after it.
+            self._patience.allow(None)
+        recorder.finish()
+        if recorder.error:
+            session_pool.fail(str(recorder.error))
+        self._drivers = session_pool.crew.collect()
+        aftermath.note_drivers(self._builder, self._drivers, session_pool.errors)
+        self._builder.notes.extend(readings.notes)
+        return readings
+
+    def _measurement(
+        self, readings: WindowReadings[Recorder], session_pool: SessionPool, samplers: Samplers, blocks_before: int
+    ) -> Measurement:
+        errors = list(dict.fromkeys([*session_pool.errors, *readings.errors]))
+        unfinished_s = session_pool.unfinished_s
+        aftermath.note_unfinished(self._builder.notes, unfinished_s.values())
+        accumulator = readings.recorder.accumulator
+        before, after = readings.before, readings.after
+        if before is None or accumulator.load_begin_ns is None:
+            raise SlobError(errors[0] if errors else "the window ended before any operation was done")
+        counted, counter_seconds = counted_between(
+            samplers, before, after, accumulator.load_begin_ns, accumulator.clock_set_back_s
+        )
+        if not counter_seconds:
+            self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
+        seen = readings.host(before, accumulator.load_end_ns - accumulator.load_begin_ns)
+        host = aftermath.with_drivers(seen, self._drivers)
+        aftermath.set_host_facts(self._builder, samplers, readings.recorder.limits, host)
+        ceiling = self._request.ceiling
+        blocks_after, data_fault = aftermath.data_after(self._engine, self._builder.notes) if after else (None, "")
+        return Measurement(
+            workload=self._workload,
+            block_size=self._facts.block_size,
+            cache_bytes=self._facts.cache_bytes,
+            data_bytes=self._data_bytes,
+            window=Window(
+                load_start_ns=accumulator.load_begin_ns,
+                load_end_ns=accumulator.load_end_ns,
+                counter_seconds=counter_seconds,
+                start_skew_ms=accumulator.start_skew_ms,
+                planned_s=self._workload.run_time,
+                warmup_s=self._warmup_s,
+            ),
+            sessions=accumulator.totals(unfinished_s),
+            latency=accumulator.latency,
+            slowest=accumulator.slowest,
+            engine=counted,
+            host=host,
+            waits=dict(readings.recorder.waits),
+            wait_samples=readings.recorder.wait_samples,
+            others=replace(readings.recorder.others, shares_pct=shares_pct(counted, counter_seconds)),
+            timeline=readings.recorder.timeline(),
+            direct_io=self._facts.direct_io,
+            stand_in=self._facts.stand_in,
+            local=samplers.local,
+            file_system=self._builder.environment["data"]["file_system"] if samplers.data_directory else None,
+            blocks_before=blocks_before,
+            blocks_after=blocks_after,
+            data_fault=data_fault,
+            errors=errors,
+            interrupted=self._patience.interrupt.requested,
+            response=accumulator.response,
+            schedule=accumulator.schedule(self._end_ns(accumulator.begin_ns)),
+            instances=aftermath.instances(self._facts.instances, counted, session_pool.instances, session_pool.lost),
+            ceiling=ceiling_of(ceiling, self._facts.block_size) if ceiling else None,
+            other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
+            unfinished_s=tuple(unfinished_s.values()),
+            drivers=self._drivers,
+            server_report=self._reports.read(len(self._facts.instances), self._builder.notes),
+        )

@@ -1,0 +1,156 @@
+"""Samples counters and the operating system while sessions run, once a second on a thread of its own.
+
+Readings go into the runner's queue, so that one thread alone writes the record. That thread also samples the waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from openslob.core.errors import SlobError
+from openslob.core.units import NANOS
+from openslob.engines.base import Activity, CounterReading, Counters, Engine, Scope
+from openslob.engines.patience import StoppedError
+from openslob.host.model import OsReading
+from openslob.host.processes import Tasks
+from openslob.host.sampler import OsReader, Ticker, cpu_by_kind
+from openslob.metrics.measurement import EngineDelta
+
+COUNTER_INTERVAL_S = 1.0
+# Reading counters and every backend's CPU costs more with more sessions. Up to this many are read once a second.
+SESSIONS_A_SECOND = 100
+CLOCK_QUERIES = 5
+SAME_HOST = "the server is not known to be on this host"
+
+
+@dataclass(frozen=True)
+class SystemReading:
+    """The engine's counters and the operating system's at one moment."""
+
+    counters: CounterReading
+    os: OsReading
+
+
+class Samplers:
+    """Owns the sampling connections; reads before and after the window, and between `start` and `stop`.
+
+    ``sessions`` are the test's, none when it is the whole server that is sampled (``scope``). ``cpu_alone``: of the
+    server's processes only the CPU is read, as `OsReader` does then.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        sessions: int,
+        post: Callable[[SystemReading], None],
+        scope: Scope = Scope.TEST,
+        interval_s: float = COUNTER_INTERVAL_S,
+        cpu_alone: bool = False,
+    ) -> None:
+        location = engine.location()
+        self._post = post
+        self.data_directory = location.data_directory
+        # Whether the host's figures are those of the server's host.
+        self.local = location.is_here
+        self._counters = engine.open_counters(scope)
+        self._waits = engine.open_waits(scope)
+        own = [*self._counters.backend_ids(), *self._waits.backend_ids()]
+        locations = [location, *location.others]
+        self._os = OsReader(
+            [each.processes for each in locations if each.processes is not None],
+            [directory for each in locations for directory in each.data_directories],
+            lambda: own,
+            location.why_unknown or SAME_HOST,
+            cpu_alone,
+        )
+        # How long the counters take to be read at least, once `server_clock_offset_ns` has done so.
+        self.reading_s = 0.0
+        self._interval_s = interval_s * max(1.0, sessions / SESSIONS_A_SECOND)
+        self._tasks: Tasks = {}
+        self._tasks_at_end: Tasks = {}
+        self._ticker = Ticker(self._interval_s, self._tick, "counters")
+
+    def get_ready(self) -> None:
+        """Look at all processes of the host once, so that the opening reading does not take long."""
+        self._os.read()
+        self._tasks = self._os.tasks()
+
+    def opening_reading(self) -> SystemReading:
+        """Read both just before the window; call `get_ready` shortly before."""
+        return self._read()
+
+    def closing_reading(self) -> SystemReading:
+        """Read both just after the window: the counters first, since they must end with the load."""
+        counters = self._counters.read()
+        host = self._os.read()
+        self._tasks_at_end = self._os.tasks()
+        return SystemReading(counters, host)
+
+    def cpu_by_kind(self, server_cpu_s: float | None) -> Mapping[str, float] | None:
+        """Return the server's CPU seconds of the window by kind of process or thread, once both readings were taken."""
+        if server_cpu_s is None or not self._tasks_at_end:
+            return None
+        return cpu_by_kind(self._tasks, self._tasks_at_end, self._counters.task_kinds(), server_cpu_s)
+
+    def read(self) -> SystemReading:
+        """Read both now, the server first, since it may keep the reading waiting."""
+        counters = self._counters.read()
+        return SystemReading(counters, self._os.read(full_scan=False))
+
+    def _read(self) -> SystemReading:
+        host = self._os.read(full_scan=False)
+        return SystemReading(self._counters.read(), host)
+
+    def _tick(self) -> None:
+        self._post(self._read())
+
+    def start(self, in_s: float) -> None:
+        """Begin to sample: the first reading is one interval after ``in_s`` seconds from now."""
+        self._ticker.start(time.monotonic_ns() + int((in_s + self._interval_s) * NANOS))
+
+    @property
+    def error(self) -> str:
+        """Why the counters are no longer read; empty while they are."""
+        error = self._ticker.error
+        if error is None or isinstance(error, StoppedError):
+            return ""
+        return str(error) if isinstance(error, SlobError) else f"the counters are no longer read: {error!r}"
+
+    def stop(self) -> list[str]:
+        """End sampling and wait for a reading under way; return the errors."""
+        self._ticker.stop()
+        return [self.error] if self.error else []
+
+    def sample(self) -> Activity:
+        """Return what the server's sessions are doing at this moment."""
+        return self._waits.sample()
+
+    def engine_delta(self, before: SystemReading, after: SystemReading) -> EngineDelta:
+        """Return what the engine counted between two readings."""
+        return self._counters.difference(before.counters, after.counters)
+
+    def server_clock_offset_ns(self) -> int:
+        """Return the server's clock minus this host's, from the quickest of a few queries."""
+        took_ns, offset_ns = clock_offset_ns(self._counters)
+        self.reading_s = took_ns / NANOS
+        return offset_ns
+
+    def close(self) -> None:
+        """Close the sampling connections and files."""
+        self._counters.close()
+        self._waits.close()
+        self._os.close()
+
+
+def clock_offset_ns(counters: Counters) -> tuple[int, int]:
+    """Return what the quickest of a few readings took, and the server's clock minus this host's by it."""
+    return min(_ask_clock(counters) for _ in range(CLOCK_QUERIES))
+
+
+def _ask_clock(counters: Counters) -> tuple[int, int]:
+    before = time.time_ns()
+    server_ns = counters.read().server_ns
+    after = time.time_ns()
+    return after - before, server_ns - (before + after) // 2

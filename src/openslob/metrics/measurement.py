@@ -1,0 +1,400 @@
+"""The measurements of a run, or of another load, as plain data: made by engines and samplers, read by the analysis.
+
+A missing number is None, never 0; ``unknown`` maps its name to the reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+
+from openslob.core.caps import CapSearch
+from openslob.core.counts import SliceCounts
+from openslob.core.drivers import DriverUse
+from openslob.core.group import GroupUse
+from openslob.core.histogram import Histogram, Slow
+from openslob.core.method import OpKind
+from openslob.core.references import Ceiling, ServerReport
+from openslob.core.workload import Workload
+
+# The key in ``unknown`` of the reason for all numbers that have no reason of their own.
+EVERY_FIGURE = "*"
+
+
+@dataclass(frozen=True)
+class ObjectIo:
+    """I/O of one kind of object over an interval. ``hits`` are blocks found in the cache; times are in µs."""
+
+    hits: float | None
+    read_requests: float | None
+    read_bytes: float | None
+    write_requests: float | None
+    read_time_us: float | None
+
+
+class WaitClass(StrEnum):
+    """The kind of resource that a wait event is about."""
+
+    CPU = "CPU"
+    DATA_IO = "data I/O"
+    LOG = "log writes"
+    LOCK = "locks"
+    CLUSTER = "cluster"
+    STAGE = "stages"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class TimedWait:
+    """The waits of one event that the engine counts and times itself, over an interval.
+
+    ``durations`` has the number of waits by [shortest, longest) in µs, if the engine counts them by duration.
+    """
+
+    event: str
+    wait_class: WaitClass
+    count: float
+    time_us: float
+    durations: Mapping[tuple[int, int], int] | None = None
+
+    def __add__(self, other: TimedWait) -> TimedWait:
+        known = self.durations is not None and other.durations is not None
+        both = Counter(self.durations) + Counter(other.durations) if known else None
+        return replace(self, count=self.count + other.count, time_us=self.time_us + other.time_us, durations=both)
+
+
+@dataclass(frozen=True)
+class EngineDelta:
+    """The engine's counters over an interval, under names that are the same for every engine.
+
+    A counter that is None is unknown; ``unknown`` has the reason. Times are in µs. ``rows_read`` counts rows fetched
+    through the test tables' index, look-ups of updates included. ``shared_visits`` and ``private_visits`` are the
+    blocks of the test tables, indexes excluded, that were requested from the shared cache and from the sessions'
+    private memory. ``checkpoints`` are the server's, whoever caused them. ``db_cpu_us`` is the CPU time of the whole
+    server, background processes included, and ``db_time_us`` the time that all sessions spent inside calls: both are
+    for servers whose host can't be examined. ``timed_waits`` are the wait events that the engine times itself.
+    ``by_instance`` has the counters of each instance of a cluster, whose sums these are.
+
+    The counters from ``background_cpu_us`` on are those that only some engines have (`ONLY_SOME_HAVE`): None without a
+    reason where the engine has no such thing. ``background_cpu_us`` is a part of ``db_cpu_us``; ``host_busy_us`` and
+    ``host_idle_us`` are the CPU time of the server's host, over all its CPUs. ``single_reads`` are the waits for one
+    block each; ``cache_blocks_read`` the blocks read into the shared cache, of which ``cache_blocks_prefetched`` were
+    read before anybody asked for them. ``commit_waits`` are the commits that waited for the log, each counted once,
+    however many shared a write. ``log_switches``: the log went on in its next file; ``log_switch_waits``: sessions had
+    to wait for that because the next file was still needed. ``cache_resizes`` are the times that the server changed the
+    size of its cache by itself; ``throttled_us`` is the time for which its resource manager held sessions back.
+    ``transactions`` are all clients', committed or rolled back, our samplers' left out: counted of the whole server
+    only.
+
+    ``remedies`` says, by the name of a verdict, what to do on this server if it fails.
+
+    ``server_wide`` names what counts the whole server, other sessions' work included: fields, kinds in ``by_object``
+    and events in ``timed_waits``. All else is the work of the test's sessions alone. ``others`` has, by field, what
+    other sessions did, where the engine can tell: part of a field in ``server_wide``, left out of any other field.
+    """
+
+    logical_reads: float | None = None
+    read_requests: float | None = None
+    read_bytes: float | None = None
+    read_time_us: float | None = None
+    write_requests: float | None = None
+    write_bytes: float | None = None
+    log_bytes: float | None = None
+    log_syncs: float | None = None
+    log_sync_time_us: float | None = None
+    log_write_requests: float | None = None
+    full_page_images: float | None = None
+    full_page_image_bytes: float | None = None
+    commits: float | None = None
+    rows_read: float | None = None
+    rows_updated: float | None = None
+    rows_updated_in_place: float | None = None
+    checkpoints: float | None = None
+    maintenance: float | None = None
+    shared_visits: float | None = None
+    private_visits: float | None = None
+    db_cpu_us: float | None = None
+    db_time_us: float | None = None
+    background_cpu_us: float | None = None
+    host_busy_us: float | None = None
+    host_idle_us: float | None = None
+    single_reads: float | None = None
+    single_read_time_us: float | None = None
+    cache_blocks_read: float | None = None
+    cache_blocks_prefetched: float | None = None
+    commit_waits: float | None = None
+    log_switches: float | None = None
+    log_switch_waits: float | None = None
+    cache_resizes: float | None = None
+    throttled_us: float | None = None
+    transactions: float | None = None
+    by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
+    timed_waits: Sequence[TimedWait] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    by_instance: Sequence[EngineDelta] = ()
+    server_wide: frozenset[str] = frozenset()
+    others: Mapping[str, float] = field(default_factory=dict)
+    remedies: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def wait_means_us(self) -> Mapping[str, float]:
+        """Mean wait in µs by event, for each event that was waited for and that the engine times itself."""
+        return {wait.event: wait.time_us / wait.count for wait in self.timed_waits if wait.count and wait.time_us}
+
+    def of_all_sessions(self, name: str) -> float | None:
+        """Return a counter of the test's sessions and, as far as the engine can tell, of all others."""
+        value: float | None = getattr(self, name)
+        if value is None or name in self.server_wide:
+            return value
+        return value + self.others.get(name, 0.0)
+
+    def amounts(self) -> Mapping[str, float | None]:
+        """Return every counter by name: all fields but those that break others down."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NO_AMOUNTS}
+
+
+# The fields of `EngineDelta` that are no counters: they break counters down or say what they are.
+_NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "server_wide", "others", "remedies"})
+# The counters that an engine may not have at all. What has no such counter needs no reason, and no verdict on it.
+ONLY_SOME_HAVE = frozenset({
+    "background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us", "cache_blocks_read",
+    "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits", "cache_resizes", "throttled_us",
+    "transactions",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DeviceIo:
+    """What a block device completed in an interval: requests, bytes, total request time in ms, busy time in ms.
+
+    For several devices, each figure is a sum, except the busy time: it is that of the busiest device, because devices
+    are busy at the same time. ``parts`` are the single devices; empty for one device.
+    """
+
+    name: str
+    reads: float
+    read_bytes: float
+    read_ms: float
+    writes: float
+    write_bytes: float
+    write_ms: float
+    busy_ms: float
+    parts: Sequence[DeviceIo] = ()
+
+    def __add__(self, other: DeviceIo) -> DeviceIo:
+        """Return the figures of both devices together."""
+        return DeviceIo(
+            name=f"{self.name} + {other.name}",
+            reads=self.reads + other.reads,
+            read_bytes=self.read_bytes + other.read_bytes,
+            read_ms=self.read_ms + other.read_ms,
+            writes=self.writes + other.writes,
+            write_bytes=self.write_bytes + other.write_bytes,
+            write_ms=self.write_ms + other.write_ms,
+            busy_ms=max(self.busy_ms, other.busy_ms),
+            parts=(*(self.parts or (self,)), *(other.parts or (other,))),
+        )
+
+
+DEVICE_COUNTERS = tuple(each.name for each in fields(DeviceIo) if each.name not in ("name", "parts"))
+
+
+@dataclass(frozen=True)
+class HostDelta:
+    """The operating system's counters of this host over an interval; CPU times in seconds.
+
+    ``cpu`` is host time by kind (user, nice, system, irq, softirq, steal, idle, iowait …), summed over ``cores``.
+    ``server_cpu_s`` is the CPU of all processes of the server, ended ones included, and ``sampler_cpu_s`` the part of
+    it that sampling took; ``server_read_bytes`` is what they read from storage, without hits of the page cache.
+    ``server_cpus_busy_s`` is how long the ``server_cores`` that it may run on were busy, for anything. ``client_cpu_s``
+    is the CPU of an observed command and of all it waited for, ``package_energy_j`` the energy of all processors.
+    """
+
+    seconds: float
+    cores: int
+    cpu: Mapping[str, float] | None = None
+    server_cpu_s: float | None = None
+    sampler_cpu_s: float | None = None
+    server_cores: int | None = None
+    server_cpus_busy_s: float | None = None
+    server_read_bytes: float | None = None
+    server_write_bytes: float | None = None
+    package_energy_j: float | None = None
+    driver_cpu_s: float | None = None
+    driver_peak_rss_bytes: float | None = None
+    client_cpu_s: float | None = None
+    device: DeviceIo | None = None
+    page_cache_bytes_before: float | None = None
+    page_cache_bytes_after: float | None = None
+    memory_available_bytes: float | None = None
+    group: GroupUse | None = None
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The measured window.
+
+    ``load_start_ns`` is when the first operation began and ``load_end_ns`` when the last one ended, by the server's
+    clock; of a load that is not ours, begin and end of what is observed. ``counter_seconds`` is the time that the
+    engine's counters span. ``planned_s`` is RUN_TIME, or 0 when the run ends by WORK_LOOP.
+    """
+
+    load_start_ns: int
+    load_end_ns: int
+    counter_seconds: float
+    start_skew_ms: float | None
+    planned_s: float
+    warmup_s: float
+
+    @property
+    def load_seconds(self) -> float:
+        """Length of the load in seconds."""
+        return (self.load_end_ns - self.load_start_ns) / 1e9
+
+
+@dataclass(frozen=True)
+class SessionTotals:
+    """What one session did in the window.
+
+    ``busy_us`` is time inside operations, ``idle_us`` time between slices. ``apart_us`` is the time of the load before
+    its first slice and after its last one; the latter is not known of a session that was cancelled, and left out.
+    """
+
+    number: int
+    schema: int
+    counts: SliceCounts
+    busy_us: float
+    idle_us: float
+    slices: int
+    apart_us: float = 0.0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The due times of a run at a given rate: how many operations did not begin, and how late sessions woke up.
+
+    ``wanted_per_s`` is the rate, in operations per second over all sessions. ``not_begun`` operations were due in the
+    window and had not begun at its end; the oldest had then been due for ``oldest_s``. With a Poisson process only the
+    first of a session is exact, and the number of later ones is their mean. ``wake_ups`` is how late sessions woke up
+    for operations that they waited for; empty when the engine does not measure it.
+    """
+
+    wanted_per_s: float
+    not_begun: float
+    oldest_s: float
+    wake_ups: Histogram
+
+
+@dataclass(frozen=True)
+class TimelinePoint:
+    """A second (or more) that ends ``at_s`` after the start of the load; ``ops`` are transactions if it is not ours."""
+
+    at_s: float
+    seconds: float
+    ops: float
+    reads: float | None
+    server_cpu_s: float | None
+    steal_s: float | None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance of a cluster: the numbers of its sessions, how many of them were lost, and its own counters."""
+
+    target: str
+    read_only: bool
+    sessions: Sequence[int]
+    lost: int
+    engine: EngineDelta
+
+
+@dataclass(frozen=True)
+class OtherSessions:
+    """Sessions of the server's clients that are not the test's, as the samples of the window saw them.
+
+    ``seen`` maps who they are (user, database, application) to how often they were at work, over ``samples`` samples;
+    None if there were no samples. In ``hidden`` of them this user could not see all sessions. ``shares_pct`` is their
+    share of what the engine counted, in %, by field of `EngineDelta`.
+    """
+
+    seen: Mapping[str, int] | None = None
+    samples: int = 0
+    shares_pct: Mapping[str, float] = field(default_factory=dict)
+    hidden: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """What was measured of a server and its host, whatever the load.
+
+    ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples. ``others`` are
+    the sessions that are not the test's; there are none where the load is everybody's. ``local`` means that the server
+    is on this host. ``file_system`` is the type of file system of its data; None when not known. ``stand_in``: the
+    server says that it is no database. ``caps`` is what its course shows of caps on it; None if nobody looked.
+    """
+
+    block_size: int
+    cache_bytes: int | None
+    window: Window
+    engine: EngineDelta
+    host: HostDelta
+    waits: Mapping[str, int]
+    wait_samples: int
+    timeline: Sequence[TimelinePoint]
+    direct_io: bool | None
+    local: bool
+    file_system: str | None = None
+    errors: Sequence[str] = ()
+    interrupted: bool = False
+    others: OtherSessions = OtherSessions()
+    stand_in: bool = False
+    caps: CapSearch | None = None
+
+    @property
+    def busy_us(self) -> float | None:
+        """DB time: here the mean number of sessions at work, by samples, times the length of the window."""
+        at_work = sum(self.waits.values()) / self.wait_samples if self.wait_samples else None
+        return None if at_work is None else at_work * self.window.load_seconds * 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement(Observed):
+    """Everything that one run measured: the load is its own, and no other.
+
+    ``blocks_before`` and ``blocks_after`` are the sizes of the test tables. ``data_fault`` says why no further run can
+    be made on them. ``latency`` is service time, by which ``slowest`` are the slowest. At a given rate there are also
+    ``response``, the time from when an operation was due, and ``schedule``. ``instances`` are those of a cluster,
+    ``drivers`` those that ran the sessions, if this process did not. ``ceiling`` is the rate of storage alone, if
+    given; ``other_storage`` is the reason if that was made on other storage. ``unfinished_s`` has how long each
+    operation had run at least that was cancelled at the end. ``server_report`` is the server's own, if it can be read.
+    """
+
+    workload: Workload
+    data_bytes: int
+    sessions: Sequence[SessionTotals]
+    latency: Mapping[OpKind, Histogram]
+    blocks_before: int | None = None
+    blocks_after: int | None = None
+    data_fault: str = ""
+    response: Mapping[OpKind, Histogram] = field(default_factory=dict)
+    schedule: Schedule | None = None
+    instances: Sequence[Instance] = ()
+    ceiling: Ceiling | None = None
+    other_storage: str = ""
+    unfinished_s: Sequence[float] = ()
+    server_report: ServerReport | None = None
+    slowest: Mapping[OpKind, Sequence[Slow]] = field(default_factory=dict)
+    drivers: Sequence[DriverUse] = ()
+
+    @property
+    def counts(self) -> SliceCounts:
+        """The work loop's counters, summed over the sessions."""
+        return sum((session.counts for session in self.sessions), SliceCounts())
+
+    @property
+    def busy_us(self) -> float:
+        """DB time: the time that the sessions spent inside operations."""
+        return sum(session.busy_us for session in self.sessions)

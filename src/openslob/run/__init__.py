@@ -1,1 +1,0 @@
-"""Runs a workload: check, connect, barrier, warm up, slices, drain."""

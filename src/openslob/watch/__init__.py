@@ -1,0 +1,1 @@
+"""A server under any load: what it does second by second."""

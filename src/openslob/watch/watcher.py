@@ -1,0 +1,279 @@
+"""Watches a server: a reading at a fixed interval, for as long as is asked, also when the server goes away for a while.
+
+No difference is ever taken across a gap: connections that were lost are opened again, and a new series begins.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
+from math import inf, isinf
+from threading import Event
+from typing import NamedTuple
+
+from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
+from openslob.core.units import NANOS, format_duration
+from openslob.engines.base import Activity, Engine, Scope
+from openslob.engines.patience import Patience, StoppedError
+from openslob.host.model import OsReading
+from openslob.host.sampler import next_tick
+from openslob.kinds.observation.observer import PULSE_S, Observer
+from openslob.kinds.run.samplers import Samplers, SystemReading
+from openslob.kinds.run.window import counted_between
+from openslob.watch.interval import Interval, Samples, interval_between
+
+# A server that does not answer for so long is said to hang; one that is up answers in milliseconds.
+SILENT_S = 2.0
+# How often a server that is gone is tried again, and how long it may take to answer then.
+RETRY_S = 1.0
+ANSWER_S = 10.0
+# The pause between two samples of waits. It grows with what watching costs: a sample takes longer the more sessions
+# there are in the server.
+SAMPLE_EVERY_S, SAMPLE_AT_LEAST_S = 0.1, 0.5
+# What watching may take of a core, in %; and where only the time that samples take is known, their share of the time.
+OWN_PCT = 0.7
+SAMPLE_SHARE = 0.002
+
+
+class AttentivePatience(Patience):
+    """Says when the server keeps a reading waiting, and when it answers again."""
+
+    _silent_since: float | None = None
+
+    def check(self, began: float) -> None:
+        """Raise SlobError when a wait must end; say once that it is long."""
+        super().check(began)
+        if self._silent_since is None and time.monotonic() > began + SILENT_S:
+            self._silent_since = began
+            self.tell("the server does not answer; waiting for it")
+
+    def answered(self) -> None:
+        """Say that the server answers, if it was said that it does not."""
+        if self._silent_since is not None:
+            self.tell(f"the server answers again, after {format_duration(time.monotonic() - self._silent_since)}")
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the last wait, without a message."""
+        self._silent_since = None
+
+
+class _WaitSampling:
+    """Samples what sessions wait for between two readings, as often as that costs next to nothing."""
+
+    def __init__(self, samplers: Samplers) -> None:
+        self._samplers = samplers
+        self._pause_s = SAMPLE_EVERY_S
+        # The shortest time that a sample took: any other one had to wait.
+        self._took_s = inf
+        # Why waits are no longer sampled; empty while they are.
+        self.error = ""
+
+    def until(self, due: float, stop: Event) -> list[Activity]:
+        """Return the samples until ``due``, a moment of the monotonic clock in seconds, or until ``stop``.
+
+        SlobError when the server is gone.
+        """
+        found: list[Activity] = []
+        while not self.error and not stop.wait(max(0.0, min(self._pause_s, due - time.monotonic()))):
+            began = time.monotonic()
+            if began >= due:
+                break
+            found.append(self._samplers.sample())
+            self._took_s = min(time.monotonic() - began, self._took_s)
+        stop.wait(max(0.0, due - time.monotonic()))
+        return found
+
+    def adapt(self, own_pct: float | None) -> None:
+        """Set the pause, after an interval in which watching took so many % of a core, if that is known."""
+        if own_pct is not None:
+            pause_s = self._pause_s * min(2.0, max(0.5, own_pct / OWN_PCT))
+        else:
+            pause_s = 0.0 if isinf(self._took_s) else self._took_s / SAMPLE_SHARE
+        self._pause_s = min(max(SAMPLE_EVERY_S, pause_s), SAMPLE_AT_LEAST_S)
+
+
+def _own_pct(before: OsReading, after: OsReading) -> float | None:
+    """Return the CPU of this process and its sessions in the server between two readings, in %; None if not known."""
+    used = 0.0
+    for source, name in (("driver", "driver_cpu_s"), ("sampler", "sampler_cpu_s")):
+        first, last = (reading.sources[source].values.get(name) for reading in (before, after))
+        if first is None or last is None:
+            return None
+        used += last - first
+    return 100 * used * NANOS / (after.time_ns - before.time_ns)
+
+
+def _added(found: Sequence[Activity], instances: Sequence[str]) -> Samples:
+    by_instance = {
+        target: _added([each.by_instance[number] for each in found if each.by_instance], ())
+        for number, target in enumerate(instances)
+    }
+    events = Counter[str]()
+    for each in found:
+        events.update(each.events)
+    return Samples(len(found), events, any(each.others is None for each in found), by_instance)
+
+
+class RecordingError(SlobError):
+    """What is watched can no longer be recorded."""
+
+
+class Step(NamedTuple):
+    """Two readings and the samples between them."""
+
+    samplers: Samplers
+    before: SystemReading
+    after: SystemReading
+    activities: Sequence[Activity]
+
+
+# Returns the observer of a record that begins now; it gives each reading and each sample to the two functions.
+Recording = Callable[[Callable[[SystemReading], None], Callable[[Activity], None]], Observer]
+
+
+class Watcher:
+    """Reads a server at a fixed interval. ``tell`` gets a line when the server hangs, is gone, or is back.
+
+    ``instances`` are the targets of a cluster's instances, in their order. With ``recording`` all that is read goes
+    into records as well: one from when the server is there until it is gone.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        interval_s: float,
+        interrupt: Interrupt,
+        tell: Callable[[str], None],
+        recording: Recording | None = None,
+        instances: Sequence[str] = (),
+    ) -> None:
+        self._engine = engine
+        self._interval_s = interval_s
+        self._interrupt = interrupt
+        self._patience = AttentivePatience(interrupt, tell)
+        self._recording = recording
+        self._instances = instances
+        engine.follow(self._patience)
+
+    def intervals(self) -> Generator[Interval]:
+        """Yield what happened between two readings, until the interrupt.
+
+        SlobError when the server is not there at first. One that is lost later is tried again and again.
+        """
+        with suppress(StoppedError):
+            opened: _Opened | None = self._open()
+            while opened is not None:
+                with opened.connections:
+                    yield from self._until_lost(opened.steps)
+                opened = self._reopened()
+
+    def _open(self) -> _Opened:
+        connections = ExitStack()
+        return _Opened(
+            connections, connections.enter_context(self._recorded() if self._recording else self._connected())
+        )
+
+    def _until_lost(self, steps: Iterator[Step]) -> Iterator[Interval]:
+        try:
+            for step in steps:
+                yield self._interval(step)
+        except (StoppedError, RecordingError):
+            raise
+        except SlobError as error:
+            self._patience.tell_once(f"the server is gone: {error.what}")
+
+    def _interval(self, step: Step) -> Interval:
+        engine, _ = counted_between(step.samplers, step.before, step.after, step.before.counters.server_ns)
+        samples = _added(step.activities, self._instances)
+        found = interval_between(step.before, step.after, engine, samples, step.samplers.local, self._instances)
+        return replace(found, missed=max(0, round(found.seconds / self._interval_s) - 1))
+
+    def _reopened(self) -> _Opened | None:
+        """Connect again once the server is back; None after the interrupt."""
+        gone = time.monotonic()
+        while not self._interrupt.stop.wait(RETRY_S):
+            self._patience.allow(ANSWER_S)
+            try:
+                opened = self._open()
+            except StoppedError:
+                raise
+            except SlobError as error:
+                self._patience.tell_once(f"the server is gone: {error.what}")
+                continue
+            self._patience.allow(None)
+            self._patience.forget()
+            self._patience.tell_once(f"the server is back, after {format_duration(time.monotonic() - gone)}")
+            return opened
+        return None
+
+    @contextmanager
+    def _connected(self) -> Iterator[Iterator[Step]]:
+        samplers = Samplers(self._engine, 0, lambda _: None, Scope.SERVER, cpu_alone=True)
+        with closing(samplers):
+            yield self._steps(samplers)
+
+    def _steps(self, samplers: Samplers) -> Iterator[Step]:
+        samplers.get_ready()
+        sampling = _WaitSampling(samplers)
+        before, began_ns, tick = samplers.read(), time.monotonic_ns(), 0
+        interval_ns = round(self._interval_s * NANOS)
+        while True:
+            # After a reading that came late the next one would follow at once: an interval is at least half as long.
+            tick, _ = next_tick(tick, time.monotonic_ns() + interval_ns // 2, began_ns, interval_ns)
+            activities = self._sampled(sampling, samplers, (began_ns + tick * interval_ns) / NANOS)
+            if self._interrupt.requested:
+                return
+            after = samplers.read()
+            self._patience.answered()
+            sampling.adapt(_own_pct(before.os, after.os))
+            yield Step(samplers, before, after, activities)
+            before = after
+
+    def _sampled(self, sampling: _WaitSampling, samplers: Samplers, due: float) -> list[Activity]:
+        try:
+            return sampling.until(due, self._interrupt.stop)
+        except StoppedError:
+            raise
+        except SlobError as error:
+            samplers.read()  # fails, too, when it is the server that is gone
+            sampling.error = error.what
+            self._patience.tell(f"what sessions wait for is no longer known: {error.what}")
+            return []
+
+    @contextmanager
+    def _recorded(self) -> Iterator[Iterator[Step]]:
+        readings: list[SystemReading] = []
+        activities: list[Activity] = []
+        assert self._recording
+        with self._recording(readings.append, activities.append) as observer:
+            observer.begin()
+            try:
+                yield self._recorded_steps(observer, readings, activities)
+            finally:
+                observer.finish()
+                self._patience.tell(f"recorded in {observer.folder}")
+
+    def _recorded_steps(
+        self, observer: Observer, readings: list[SystemReading], activities: list[Activity]
+    ) -> Iterator[Step]:
+        while not self._interrupt.requested:
+            if problem := observer.pulse():
+                observer.samplers.read()  # fails, too, when it is the server that is gone
+                raise RecordingError(problem)
+            self._patience.answered()
+            while len(readings) > 1:
+                yield Step(observer.samplers, readings.pop(0), readings[0], activities[:])
+                activities.clear()
+            self._interrupt.stop.wait(PULSE_S)
+
+
+class _Opened(NamedTuple):
+    """Connections to the server, and what is read over them."""
+
+    connections: ExitStack
+    steps: Iterator[Step]

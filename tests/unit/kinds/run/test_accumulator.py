@@ -1,0 +1,210 @@
+"""Adding up slices: totals by session and kind, latency over time, operations in any interval."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factories.measurements import histogram
+from factories.tables import table
+from openslob.core.counts import SliceCounts
+from openslob.core.histogram import Histogram, bucket_of
+from openslob.core.method import OpKind
+from openslob.core.units import NANOS
+from openslob.core.workload import Workload
+from openslob.engines.base import SliceResult
+from openslob.kinds.run.accumulator import MOST_SLOW, WindowAccumulator
+from openslob.kinds.run.plan import session_plans
+
+BEGIN = 1_700_000_000 * NANOS
+MS = 1_000_000
+PLANS = session_plans(Workload(schemas=2, sessions=2, scale="100", work_unit=4), 8192, "tag")
+
+
+def a_slice(start_ms, end_ms, selects=0, updates=0, us=100):
+    latency = {OpKind.SELECT: histogram(selects, us), OpKind.UPDATE: histogram(updates, us), OpKind.SCAN: Histogram()}
+    ops = selects + updates
+    return SliceResult(
+        start_ns=BEGIN + start_ms * MS,
+        end_ns=BEGIN + end_ms * MS,
+        first_op_ns=BEGIN + start_ms * MS if ops else None,
+        counts=SliceCounts(ops, selects, updates, rows_read=4 * selects, rows_updated=4 * updates),
+        latency=latency,
+    )
+
+
+def test_conflicts_add_up():
+    slices = [replace(a_slice(0, 1000), counts=SliceCounts(conflicts=refused)) for refused in (3, 4)]
+    first, second = tally_of(*((0, each) for each in slices)).totals()
+    assert (first.counts.conflicts, second.counts.conflicts) == (7, 0)
+
+
+def tally_of(*slices):
+    accumulator = WindowAccumulator(PLANS, BEGIN)
+    for session, result in slices:
+        accumulator.add(session, result)
+    return accumulator
+
+
+def slow_slice(start_ms, *latencies_us):
+    made = Histogram()
+    for us in latencies_us:
+        made.add({bucket_of(us): 1}, us, us)
+    return replace(a_slice(start_ms, start_ms + 1000), latency={OpKind.SELECT: made})
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.lists(st.integers(1, 10**7), max_size=30)), max_size=12))
+def test_the_slowest_operations_are_kept_with_the_slices_in_which_they_came(slices):
+    accumulator = tally_of(*((session, slow_slice(at * 1000, *took)) for at, (session, took) in enumerate(slices)))
+    found = accumulator.slowest.get(OpKind.SELECT, [])
+    every = sorted((us for _, took in slices for us in took), reverse=True)
+    assert [slow.us for slow in found] == pytest.approx(every[:MOST_SLOW], rel=0.011, abs=0.5)
+    assert [slow.us for slow in found[:1]] == every[:1], "the longest is exact"
+    for slow in found:
+        session, took = slices[(slow.slice_start_ns - BEGIN) // NANOS]
+        assert session == slow.session
+        assert slow.us == pytest.approx(min(took, key=lambda us: abs(us - slow.us)), rel=0.011, abs=0.5)
+        assert slow.slice_end_ns == slow.slice_start_ns + NANOS
+
+
+def test_totals_by_session():
+    first, second = tally_of(
+        (0, a_slice(0, 1000, selects=3, updates=2)),
+        (1, a_slice(5, 700, updates=1, us=50)),
+        (0, a_slice(1010, 2000, selects=4)),
+    ).totals()
+    assert (first.number, first.schema, first.slices, first.busy_us, first.idle_us) == (0, 1, 2, 900, 10_000)
+    assert first.counts == SliceCounts(ops=9, selects=7, updates=2, rows_read=28, rows_updated=8)
+    assert (second.number, second.schema, second.counts.ops, second.counts.updates, second.busy_us) == (1, 2, 1, 1, 50)
+    assert second.idle_us == 0
+
+
+def test_a_session_is_apart_from_the_load_before_its_first_and_after_its_last_slice():
+    slices = ((0, a_slice(0, 1000, selects=1)), (1, a_slice(200, 700, selects=1)))
+    assert [session.apart_us for session in tally_of(*slices).totals()] == [0, 500_000]
+    assert [session.apart_us for session in tally_of(*slices).totals(unfinished={1})] == [0, 200_000]
+    assert [session.apart_us for session in tally_of(slices[0]).totals()] == [0, 1_000_000]
+
+
+@table(
+    ("slices", "set_back_s"),
+    [
+        ([a_slice(0, 1000), a_slice(1000, 2000)], 0),
+        ([a_slice(0, 1000), a_slice(400, 2000)], 0.6),
+        ([a_slice(0, 1000), a_slice(1001, 801)], 0.2),
+        ([a_slice(5, 4)], 0),
+    ],
+)
+def test_a_clock_that_was_set_back_shows_in_the_slices(slices, set_back_s):
+    assert tally_of(*((0, each) for each in slices)).clock_set_back_s == set_back_s
+
+
+def test_the_load_is_from_the_first_operation_to_the_end_of_the_last_slice():
+    accumulator = tally_of((0, a_slice(0, 500)), (1, a_slice(40, 900, selects=1)), (0, a_slice(510, 1500, selects=2)))
+    assert accumulator.load_begin_ns == BEGIN + 40 * MS
+    assert accumulator.load_end_ns == BEGIN + 1500 * MS
+    assert accumulator.start_skew_ms == 470
+
+
+def test_without_an_operation_there_is_no_load():
+    accumulator = tally_of((0, a_slice(0, 500)))
+    assert accumulator.load_begin_ns is None
+    assert accumulator.start_skew_ms == 0
+    assert [totals.counts.ops for totals in accumulator.totals()] == [0, 0]
+
+
+SPANS = st.tuples(st.integers(0, 1), st.integers(0, 5000), st.integers(1, 3000), st.integers(0, 40), st.integers(0, 9))
+
+
+@given(st.lists(SPANS, max_size=30))
+def test_nothing_is_lost_or_counted_twice(spans):
+    """Whatever the slices, all add up to the same operations."""
+    slices = [
+        (session, a_slice(start, start + long, selects, updates)) for session, start, long, selects, updates in spans
+    ]
+    accumulator = tally_of(*slices)
+    ops = sum(result.counts.ops for _, result in slices)
+    assert sum(totals.counts.ops for totals in accumulator.totals()) == ops
+    assert sum(histogram.count for histogram in accumulator.latency.values()) == ops
+    early = list(accumulator.seconds_before(3))
+    late = list(accumulator.seconds_before(2**62))
+    assert sum(histogram.count for _, _, histogram in early + late) == ops
+    assert all(second < 3 for second, _, _ in early)
+    assert all(second >= 3 for second, _, _ in late)
+
+
+# --- a given rate: 10 operations a second over two sessions, so one each 0.2 s
+
+
+def paced_tally(pacing="uniform", **given):
+    workload = Workload(schemas=2, sessions=2, scale="100", target_ops=10, pacing=pacing, **given)
+    return WindowAccumulator(session_plans(workload, 8192, "tag"), BEGIN)
+
+
+def paced_slice(start_ms, end_ms, due_ms, selects=0, waited_us=0):
+    made = a_slice(start_ms, end_ms, selects=selects)
+    first_op_ns = made.first_op_ns and made.first_op_ns + 50 * MS
+    response = {OpKind.SELECT: histogram(selects, 100 + waited_us)}
+    wake_ups = histogram(selects, 70)
+    return replace(made, first_op_ns=first_op_ns, response=response, due_ns=BEGIN + due_ms * MS, wake_ups=wake_ups)
+
+
+def test_what_was_due_and_had_not_begun_is_counted_by_session():
+    accumulator = paced_tally()
+    accumulator.add(0, paced_slice(0, 1000, due_ms=200, selects=1))
+    accumulator.add(0, paced_slice(1000, 2003, due_ms=1350, selects=5))
+    accumulator.add(1, paced_slice(0, 2000, due_ms=2001, selects=9))
+    schedule = accumulator.schedule(BEGIN + 2000 * MS)
+    # Due at 1.35, 1.55, 1.75 and 1.95 s; the one at 2.15 s lies beyond the end, the other session's too.
+    assert (schedule.wanted_per_s, schedule.not_begun, schedule.oldest_s) == (10, 4, pytest.approx(0.65))
+    assert (schedule.wake_ups.count, schedule.wake_ups.max_us) == (15, 70)
+
+
+def test_of_a_poisson_process_what_came_after_the_oldest_is_counted_by_its_mean():
+    accumulator = paced_tally("poisson")
+    accumulator.add(0, paced_slice(0, 2000, due_ms=1350, selects=1))
+    accumulator.add(1, paced_slice(0, 2000, due_ms=3000, selects=9))
+    assert accumulator.schedule(BEGIN + 2000 * MS).not_begun == pytest.approx(1 + 0.65 / 0.2)
+
+
+def test_sessions_that_did_what_they_should_or_ended_early_are_not_behind():
+    accumulator = paced_tally(work_loop=9)
+    accumulator.add(0, paced_slice(0, 1000, due_ms=200, selects=9))
+    accumulator.add(1, paced_slice(0, 500, due_ms=400, selects=2))
+    schedule = accumulator.schedule(BEGIN + 2000 * MS)
+    assert (schedule.not_begun, schedule.oldest_s) == (1, pytest.approx(0.1))
+
+
+def test_the_load_of_a_paced_run_begins_when_it_could_and_not_when_something_is_due():
+    accumulator = paced_tally()
+    accumulator.add(0, paced_slice(1, 1000, due_ms=1200, selects=1))
+    accumulator.add(1, paced_slice(3, 1000, due_ms=1200))
+    assert accumulator.load_begin_ns == BEGIN + MS
+    assert accumulator.start_skew_ms == 2
+    idle = paced_tally()
+    idle.add(0, paced_slice(1, 1000, due_ms=1200))
+    assert idle.load_begin_ns is None
+
+
+def test_response_times_are_added_up_beside_service_times():
+    accumulator = paced_tally()
+    accumulator.add(0, paced_slice(0, 1000, due_ms=1200, selects=3, waited_us=900))
+    assert accumulator.response[OpKind.SELECT].sum_us == 3000
+    assert accumulator.latency[OpKind.SELECT].sum_us == 300
+    assert [(second, kind, found.count) for second, kind, found in accumulator.responses_before(9)] == [
+        (0, OpKind.SELECT, 3)
+    ]
+    assert len(list(accumulator.seconds_before(9))) == 1
+
+
+def test_without_a_rate_there_is_no_schedule():
+    accumulator = tally_of((0, a_slice(0, 1000, selects=3)))
+    assert accumulator.schedule(BEGIN + 1000 * MS) is None
+    assert accumulator.wanted_per_s is None
+
+
+def test_a_slice_that_ends_on_the_second_belongs_to_the_second_before():
+    accumulator = tally_of((0, a_slice(0, 1000, selects=1)), (0, a_slice(1000, 1001, updates=2)))
+    found = [(second, kind, histogram.count) for second, kind, histogram in accumulator.seconds_before(10)]
+    assert found == [(0, OpKind.SELECT, 1), (1, OpKind.UPDATE, 2)]

@@ -1,0 +1,126 @@
+"""A session's slices follow each other: operation numbers and due times go on from slice to slice."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from itertools import pairwise
+from resource import RLIM_INFINITY
+
+from factories.tables import table
+from openslob.core.counts import SliceCounts
+from openslob.core.units import NANOS
+from openslob.core.workload import Workload
+from openslob.engines.base import SliceRequest, SliceResult
+from openslob.kinds.run import worker as worker_module
+from openslob.kinds.run.crew import LocalCrew
+from openslob.kinds.run.plan import Phase, session_plans
+from openslob.kinds.run.worker import Lost, SliceDone, Worker, allow_files
+
+BEGIN = 1_000 * NANOS
+OPS_A_SLICE = 7
+BETWEEN_DUE_NS = 100_000_000
+
+
+@dataclass
+class Session:
+    """Does a few operations in each slice, whatever its end; also the engine that opens it."""
+
+    requests: list[SliceRequest] = field(default_factory=list)
+
+    def open_session(self, _plan):
+        return self
+
+    def prepare(self):
+        pass
+
+    def plans(self):
+        return {}
+
+    def backend_id(self):
+        return 1
+
+    def instance(self):
+        return None
+
+    def close(self):
+        pass
+
+    def run_slice(self, request):
+        self.requests.append(request)
+        ops = min(OPS_A_SLICE, request.max_ops or OPS_A_SLICE)
+        due_ns = None if request.due_ns is None else request.due_ns + ops * BETWEEN_DUE_NS
+        return SliceResult(BEGIN, request.until_ns, BEGIN, SliceCounts(ops), {}, due_ns=due_ns)
+
+
+def worked(phases, **parameters):
+    """The requests of the slices of these phases, and what the worker reported of each."""
+    session, reports = Session(), []
+    plan = session_plans(Workload(sessions=1, **parameters), 8192, "test")[0]
+    worker = Worker(session, plan, reports.append, lambda: False)
+    for phase in (*phases, None):
+        worker.give(phase)
+    worker.run()
+    assert not [report for report in reports if isinstance(report, Lost)]
+    return session.requests, [report for report in reports if isinstance(report, SliceDone)]
+
+
+WARM_UP = Phase("warm-up", BEGIN, BEGIN + 2 * NANOS)
+WINDOW = Phase("window", BEGIN + 2 * NANOS, BEGIN + 6 * NANOS)
+
+
+def test_operations_are_numbered_through_slices_and_phases():
+    requests, reports = worked([WARM_UP, WINDOW])
+    assert [request.first_op for request in requests] == [OPS_A_SLICE * number for number in range(6)]
+    assert [report.first_op for report in reports] == [request.first_op for request in requests]
+    assert [report.number for report in reports] == [0, 1, 0, 1, 2, 3]
+    assert {request.due_ns for request in requests} == {None}
+
+
+def test_due_times_go_on_from_slice_to_slice_and_begin_anew_with_a_phase():
+    requests, _ = worked([WARM_UP, WINDOW], target_ops=10)
+    due = [request.due_ns for request in requests]
+    assert (due[0], due[2]) == (WARM_UP.begin_ns, WINDOW.begin_ns)
+    assert {after - before for before, after in (*pairwise(due[:2]), *pairwise(due[2:]))} == {
+        OPS_A_SLICE * BETWEEN_DUE_NS
+    }
+
+
+def test_a_limit_of_operations_is_that_of_the_phase():
+    limited = Phase("window", BEGIN, BEGIN + 60 * NANOS, max_ops=17)
+    requests, reports = worked([WARM_UP, limited])
+    assert [request.max_ops for request in requests] == [0, 0, 17, 10, 3]
+    assert sum(report.result.counts.ops for report in reports[2:]) == 17
+
+
+@table(
+    ("soft", "most", "becomes"),
+    [
+        (1024, 4096, 4096),  # what 1,000 sessions need is more than it may have
+        (1024, 524288, 4256),
+        (1024, RLIM_INFINITY, 4256),
+        (20000, 20000, None),
+        (RLIM_INFINITY, RLIM_INFINITY, None),
+    ],
+)
+def test_a_thousand_sessions_may_open_their_files_though_the_shell_allows_1024(monkeypatch, soft, most, becomes):
+    given = []
+    monkeypatch.setattr(worker_module.resource, "getrlimit", lambda _: (soft, most))
+    monkeypatch.setattr(worker_module.resource, "setrlimit", lambda _, limits: given.append(limits))
+    allow_files(1000)
+    assert given == ([] if becomes is None else [(becomes, most)])
+
+
+@table(("sessions", "asks_after_s"), [(1000, 0.1), (8, 0.005)])
+def test_threads_of_many_sessions_ask_for_python_less_often_until_the_run_ends(sessions, asks_after_s):
+    before = sys.getswitchinterval()
+    plans = session_plans(Workload(schemas=1, sessions=sessions), 8192, "t")
+    crew = LocalCrew(Session(), plans, lambda _report: None, lambda: True)
+    try:
+        sys.setswitchinterval(0.005)
+        crew.start()
+        assert round(sys.getswitchinterval(), 6) == asks_after_s
+        crew.close()
+        assert round(sys.getswitchinterval(), 6) == 0.005
+    finally:
+        sys.setswitchinterval(before)
