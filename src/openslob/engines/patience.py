@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, TimeoutError
+from concurrent import futures
+from concurrent.futures import Future
 from contextlib import contextmanager
 from enum import Enum, auto
 from threading import Thread, Timer
@@ -136,13 +137,10 @@ class Patience:
         began, result = time.monotonic(), Future[_Opened]()
         start_thread(Thread(target=_open, args=(result, opened), name="connect", daemon=True))
         try:
-            while True:
-                try:
-                    return result.result(POLL_S)
-                except TimeoutError:
-                    if result.done():
-                        raise
-                    self.check(began)
+            # `Future.result` with a limit would not say whose TimeoutError it raises: its own, or the driver's.
+            while not futures.wait([result], POLL_S).done:
+                self.check(began)
+            return result.result()
         except BaseException:
             result.add_done_callback(lambda late: None if late.exception() else close(late.result()))
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import Future
 from threading import Event
 
 import pytest
@@ -195,6 +196,21 @@ def test_a_connection_and_an_error_of_opening_it_are_handed_on(monkeypatch):
     assert Patience().connect(lambda: "open", print) == "open"
     with pytest.raises(TimeoutError, match="refused"):
         Patience().connect(refused, print)
+
+
+def test_an_answer_that_comes_as_a_wait_for_it_ends_is_no_failure(monkeypatch):
+    """`Future.result` raises its own TimeoutError with nothing to say, and the answer may be there meanwhile."""
+
+    class JustMissed(Future):
+        def result(self, timeout=None):
+            if timeout is None:
+                return super().result()
+            super().exception()
+            raise TimeoutError
+
+    monkeypatch.setattr(module, "time", time)
+    monkeypatch.setattr(module, "Future", JustMissed)
+    assert Patience().connect(lambda: "open", print) == "open"
 
 
 def test_a_line_that_differs_in_how_long_it_lasts_is_not_repeated():

@@ -7,7 +7,8 @@ import select
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, TimeoutError
+from concurrent import futures
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from threading import Thread
@@ -89,18 +90,14 @@ class Connection:
         if self._worker is None or self._watch is None:
             return act()
         future, check = self._worker.submit(act), None
-        while True:
-            try:
-                return future.result(POLL_S)
-            except TimeoutError:
-                if future.done():
-                    raise
+        while not futures.wait([future], POLL_S).done:
             try:
                 check = check or self._watch.begin(POLL_S)
                 check()
             except SlobError as error:
                 self._end(future, error)
                 raise
+        return future.result()
 
     def _end(self, future: Future[Any], error: SlobError) -> None:
         """Let nobody use the connection again; the server is asked to end the statement, and is not waited for."""
