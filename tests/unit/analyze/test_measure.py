@@ -152,6 +152,8 @@ def test_times_are_exact_where_totals_say_them():
     tables.latency["select"] = Latencies()
     tables.latency["select"].add(np.zeros(2, int), np.array(sorted(slow.counts)), np.ones(2, int), older=False)
     exact, by_bucket = (measure(being_made(), tables, totals) for totals in (with_totals, {}))
+    assert isinstance(exact, Measurement)
+    assert isinstance(by_bucket, Measurement)
     assert exact.latency == {OpKind.SELECT: slow}
     assert by_bucket.latency[OpKind.SELECT].sum_us == pytest.approx(slow.sum_us, rel=0.01)
     assert totals_beside(exact, by_bucket) == with_totals
