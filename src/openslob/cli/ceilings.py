@@ -41,7 +41,7 @@ def load_ceiling(name: str, results: Path) -> StorageRecord:
 
 
 def ceiling_source(
-    name: str | None, results: Path, sessions: int, interrupt: Interrupt
+    name: str | None, results: Path, interrupt: Interrupt, sessions: int
 ) -> Callable[[Engine], StorageRecord | None]:
     """Return a function from an engine to its ceiling: the named record, a new measurement, or None."""
     if name == MEASURE:
