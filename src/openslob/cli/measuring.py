@@ -8,13 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openslob.cli.ceilings import ceiling_source
 from openslob.cli.console import notify, stoppable
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.cli.screen import viewing
 from openslob.core.interrupt import Interrupt
 from openslob.core.secrets import Target
-from openslob.fleet import hire_crews
 
 if TYPE_CHECKING:
     from openslob.kinds.context import Context
@@ -61,7 +59,10 @@ def context_for(
     **of_target: Any,  # noqa: ANN401 - fields of `Context`
 ) -> Context:
     """Return the context of a command."""
-    from openslob.kinds.context import Context  # noqa: PLC0415 - help and completions do without
+    # Help and completions do without what follows.
+    from openslob.cli.ceilings import ceiling_source  # noqa: PLC0415
+    from openslob.fleet import hire_crews  # noqa: PLC0415
+    from openslob.kinds.context import Context  # noqa: PLC0415
 
     interrupt = Interrupt()
     return Context(
