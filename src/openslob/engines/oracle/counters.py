@@ -128,7 +128,6 @@ class OracleCounters:
         return CounterReading(server_ns, values, " ".join([*epochs, f"reset {self._resets} times while watched"]))
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        """Return what happened between two readings."""
         if before.epoch != after.epoch:
             return reset("the server's statistics were reset during the run: it was started again")
         # What was missing before was 0: an event begins with its first wait.
@@ -155,7 +154,6 @@ class OracleCounters:
         return own_process(self._connection)
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 

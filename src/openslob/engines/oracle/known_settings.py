@@ -47,7 +47,6 @@ class SessionParameters:
         return Setting(own, Effect.SESSION, (), str(row["display_value"] or ""), _PARAMETERS.get(own))
 
     def require(self, setting: Setting, value: str) -> None:
-        """Set the value in this session. UsageError if the server refuses."""
         try:
             set_in_session(self._connection, setting.name, value)
         except oracledb.Error as error:

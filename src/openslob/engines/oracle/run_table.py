@@ -142,7 +142,6 @@ class OracleStop:
             tell_to_stop(self._connection)
 
     def close(self) -> None:
-        """Withdraw the signal."""
         with suppress(oracledb.Error, SlobError):
             let_work(self._connection)
         self._connection.close()

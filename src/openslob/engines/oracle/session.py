@@ -104,12 +104,10 @@ class OracleSession:
             return explain(self._connection, self._plan.schema, self._plan.workload)
 
     def settings(self) -> dict[str, str]:
-        """Return the values of the plan's settings."""
         with self._guard():
             return shown(self._connection, self._plan.settings, self._set)
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
-        """Run one slice: one call."""
         with self._guard():
             return self._execute({}, order, self._paced)
 
@@ -134,7 +132,6 @@ class OracleSession:
         return reported(f"session {self._plan.number} was lost")
 
     def backend_id(self) -> int:
-        """Return the server's number of this session."""
         with self._guard():
             return self._connection.session_id
 
@@ -143,7 +140,6 @@ class OracleSession:
         return self._instance
 
     def cancel(self) -> bool:
-        """Cancel the running slice."""
         return self._connection.cancel()
 
     def cut(self) -> None:
@@ -151,5 +147,4 @@ class OracleSession:
         self._connection.cut()
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()

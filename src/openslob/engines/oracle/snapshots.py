@@ -110,14 +110,12 @@ class _Snapshots:
         self._taken: list[_Snapshot] = []
 
     def begin(self) -> None:
-        """Take the first snapshot."""
         begun_ns = time.time_ns()
         with reported("a snapshot of the server's statistics failed"):
             found = outputs(self._connection, statement("awr", self.snapshot_statement), {"snap_id": int})
         self._taken.append(_Snapshot(int(found["snap_id"]), begun_ns, time.time_ns()))
 
     def close(self) -> None:
-        """Close the connection; never raises."""
         self._connection.close()
 
     @property

@@ -56,7 +56,6 @@ class OracleWaits:
         return own_process(self._connection)
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 
