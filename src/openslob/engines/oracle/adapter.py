@@ -8,20 +8,20 @@ from dataclasses import replace
 
 from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, Scope, SessionPlan
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.oracle import checks, loader, manifest, obstacle, quiesce, run_table, sessions_left, snapshots
 from openslob.engines.oracle.connection import Connection, open_connection, parse
 from openslob.engines.oracle.counters import OracleCounters
 from openslob.engines.oracle.errors import is_full, reported
-from openslob.engines.oracle.known_settings import SessionSettings
+from openslob.engines.oracle.known_settings import OracleSessionSettings
 from openslob.engines.oracle.landing import Landing
 from openslob.engines.oracle.local_path import require_shared
 from openslob.engines.oracle.location import locate
 from openslob.engines.oracle.proving import proving
 from openslob.engines.oracle.run_table import STOP, OracleStop
-from openslob.engines.oracle.server_counters import ServerCounters
+from openslob.engines.oracle.server_counters import OracleServerCounters
 from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.session import OracleSession, clock
 from openslob.engines.oracle.slice_procedure import install
@@ -143,10 +143,10 @@ class OracleEngine:
         """Return None: no server of this product was crashed for a test yet."""
 
     @contextmanager
-    def known_settings(self) -> Iterator[SessionSettings]:
+    def known_settings(self) -> Iterator[OracleSessionSettings]:
         """Give the parameters that a session can change."""
         with self.querying(f"{self.target} can't be asked for its parameters") as connection:
-            yield SessionSettings(connection)
+            yield OracleSessionSettings(connection)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
@@ -175,14 +175,14 @@ class OracleEngine:
             self._landing.require_one()
         return OracleSession(connection, plan)
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> OracleCounters:
+    def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> OracleCounters:
         """Connect the counter sampler; the whole of a pluggable database is what its views show."""
-        sampler = ServerCounters if scope is Scope.SERVER else OracleCounters
+        sampler = OracleServerCounters if scope is SamplingScope.SERVER else OracleCounters
         return sampler(self.open("counters"))
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> OracleWaits:
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> OracleWaits:
         """Connect the wait sampler."""
-        return OracleWaits(self.open("waits"), scope is Scope.SERVER)
+        return OracleWaits(self.open("waits"), scope is SamplingScope.SERVER)
 
     def open_snapshots(
         self, kind: StatisticsType, consented: frozenset[str]

@@ -12,7 +12,7 @@ from openslob.engines.oracle.connection import Connection, outputs, query, state
 from openslob.engines.oracle.proof_bench import Bench, BenchSession, gained, one_line, own_figures, readable
 from openslob.engines.oracle.session import clock
 from openslob.engines.oracle.versions import sleep_procedure
-from openslob.engines.proofs import Answer, NotAskedError, Question
+from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer
 
 _COMMITS = 1000
 # A digit for each of the four things that `elements` in prove.sql tries.
@@ -41,27 +41,27 @@ _VARIANTS = {
 }  # fmt: skip
 
 
-def questions(bench: Bench) -> list[Question]:
+def questions(bench: Bench) -> list[Inquiry]:
     """Return the questions that need the work loop and its clock."""
     return [
-        Question(1, "compile", "Does the work loop compile, without errors?", partial(_compiles, bench)),
-        Question(2, "clock", "Does the server's clock have µs, and what does reading it cost?", partial(_clock, bench)),
-        Question(3, "sleep", "How long is a sleep of 10 ms?", partial(_sleep, bench)),
-        Question(
+        Inquiry(1, "compile", "Does the work loop compile, without errors?", partial(_compiles, bench)),
+        Inquiry(2, "clock", "Does the server's clock have µs, and what does reading it cost?", partial(_clock, bench)),
+        Inquiry(3, "sleep", "How long is a sleep of 10 ms?", partial(_sleep, bench)),
+        Inquiry(
             *(4, "commits", f"Do {_COMMITS:,} commits wait for the log as COMMIT_MODE says?"), partial(_commits, bench)
         ),
-        Question(10, "tables", "Do tables of tables, integers that wrap and moments work?", partial(_elements, bench)),
-        Question(
+        Inquiry(10, "tables", "Do tables of tables, integers that wrap and moments work?", partial(_elements, bench)),
+        Inquiry(
             *(11, "speed", "What do random numbers cost, and machine code gain?"), partial(_speed, bench)
         ),
-        Question(13, "cancel", "Does a cancel end a slice, and can the session go on?", partial(_cancel, bench)),
-        Question(
+        Inquiry(13, "cancel", "Does a cancel end a slice, and can the session go on?", partial(_cancel, bench)),
+        Inquiry(
             *(14, "killed", "Is a session gone with its slice when its driver is killed?"), partial(_killed, bench)
         ),
     ]  # fmt: skip
 
 
-def _compiles(bench: Bench) -> Answer:
+def _compiles(bench: Bench) -> ProofAnswer:
     schema, errors, warnings = bench.schema(0), list[str](), set[str]()
     with bench.connection() as connection:
         query(connection, statement("prove", "warnings"))
@@ -79,19 +79,19 @@ def _compiles(bench: Bench) -> Answer:
     }
     warned = f"; warnings {', '.join(sorted(warnings))}" if warnings else "; no warnings"
     if errors:
-        return Answer(False, "; ".join(errors), figures)
-    return Answer(True, f"{len(_VARIANTS)} variants compile{warned}", figures)
+        return ProofAnswer(False, "; ".join(errors), figures)
+    return ProofAnswer(True, f"{len(_VARIANTS)} variants compile{warned}", figures)
 
 
-def _clock(bench: Bench) -> Answer:
+def _clock(bench: Bench) -> ProofAnswer:
     with bench.connection() as connection:
         found = {name: float(value) for name, value in clock(connection).items()}
     step, cost = found["clock_step_us"], found["clock_cost_us"]
     holds = 0 < step <= 1.5 and cost <= 5
-    return Answer(holds, f"steps of {step:g} µs; reading it takes {cost:g} µs", found)
+    return ProofAnswer(holds, f"steps of {step:g} µs; reading it takes {cost:g} µs", found)
 
 
-def _sleep(bench: Bench) -> Answer:
+def _sleep(bench: Bench) -> ProofAnswer:
     sleep = sleep_procedure(bench.version)
     with bench.connection() as connection:
         kinds = dict.fromkeys(("least_ms", "mean_ms", "most_ms"), float)
@@ -101,10 +101,10 @@ def _sleep(bench: Bench) -> Answer:
         }
     seen = f"{found['least_ms']:.1f} to {found['most_ms']:.1f} ms, {found['mean_ms']:.1f} ms on average"
     # Whole hundredths of a second, and a wake-up that is late by less than one.
-    return Answer(5 <= found["mean_ms"] <= 25, seen, found)
+    return ProofAnswer(5 <= found["mean_ms"] <= 25, seen, found)
 
 
-def _commits(bench: Bench) -> Answer:
+def _commits(bench: Bench) -> ProofAnswer:
     schema, waits = bench.schema(0), dict[str, float]()
     for mode in CommitMode:
         workload = Workload(schemas=1, update_pct=100, work_unit=1, commit_mode=mode)
@@ -114,10 +114,10 @@ def _commits(bench: Bench) -> Answer:
             waits[mode.value] = gained(before, own_figures(session.connection))["redo synch writes"]
     holds = waits["wait"] >= _COMMITS and waits["nowait"] < _COMMITS / 10
     seen = f"commits that waited, of {_COMMITS:,}: " + ", ".join(f"{mode} {n:,.0f}" for mode, n in waits.items())
-    return Answer(holds, seen, dict(waits))
+    return ProofAnswer(holds, seen, dict(waits))
 
 
-def _elements(bench: Bench) -> Answer:
+def _elements(bench: Bench) -> ProofAnswer:
     with bench.connection() as connection:
         found = {
             name: int(outputs(connection, statement("prove", name), {"found": int})["found"])
@@ -128,10 +128,10 @@ def _elements(bench: Bench) -> Answer:
         f"tables of tables {found['elements']} of {_ALL_HOLD}, product {found['wraps']:,} of {_WRAPPED:,}, "
         f"moment {found['moments']:,} µs of {_MOMENT:,}"
     )
-    return Answer(found == wanted, seen, dict(found))
+    return ProofAnswer(found == wanted, seen, dict(found))
 
 
-def _speed(bench: Bench) -> Answer:
+def _speed(bench: Bench) -> ProofAnswer:
     schema, found = bench.schema(0), dict[str, float | str]()
     with bench.connection() as connection:
         numbers = outputs(connection, statement("prove", "numbers"), {"own_us": float, "server_us": float})
@@ -147,7 +147,7 @@ def _speed(bench: Bench) -> Answer:
         f"at WORK_UNIT 1: {found['native_ops_per_s_1']:,.0f} native, {found['interpreted_ops_per_s_1']:,.0f} "
         f"interpreted; at 64: {found['native_ops_per_s_64']:,.0f} and {found['interpreted_ops_per_s_64']:,.0f}"
     )
-    return Answer(numbers["own_us"] < numbers["server_us"], seen, found)
+    return ProofAnswer(numbers["own_us"] < numbers["server_us"], seen, found)
 
 
 def _compiled_as(bench: Bench, schema: int) -> str:
@@ -156,7 +156,7 @@ def _compiled_as(bench: Bench, schema: int) -> str:
     return str(rows[0]["plsql_code_type"]) if rows else "unknown"
 
 
-def _cancel(bench: Bench) -> Answer:
+def _cancel(bench: Bench) -> ProofAnswer:
     with bench.session(bench.schema(0), _TWO_UPDATES) as session:
         if not session.connection.takes_cancel:
             raise SlobError("with TLS, sessions are cut off instead of cancelled", "ask over a connection without TLS")
@@ -170,7 +170,7 @@ def _cancel(bench: Bench) -> Answer:
     holds = took and again and "ORA-01013" in how and ended_s < 2
     after = "the session went on" if again else "the session was lost"
     seen = f"the slice ended {ended_s:.2f} s after the cancel ({how}); {after}"
-    return Answer(holds, seen, {"ended_s": ended_s, "went_on": str(again)})
+    return ProofAnswer(holds, seen, {"ended_s": ended_s, "went_on": str(again)})
 
 
 def _goes_on(session: BenchSession) -> bool:
@@ -180,7 +180,7 @@ def _goes_on(session: BenchSession) -> bool:
         return False
 
 
-def _killed(bench: Bench) -> Answer:
+def _killed(bench: Bench) -> ProofAnswer:
     """Break a connection off in the middle of a slice, as the system does when the driver is killed."""
     with bench.session(bench.schema(0), _READS) as session, bench.connection() as other:
         if session.connection.own_socket is None:
@@ -196,7 +196,7 @@ def _killed(bench: Bench) -> Answer:
             gone_s = time.monotonic() - began
     limit = _SLICE_S + 1
     gone = f"gone after {gone_s:.1f} s" if gone_s < _LONG_S else f"still there after {gone_s:.0f} s"
-    return Answer(gone_s < limit, f"{gone}; its slice was {_SLICE_S:g} s", {"gone_s": gone_s, "slice_s": _SLICE_S})
+    return ProofAnswer(gone_s < limit, f"{gone}; its slice was {_SLICE_S:g} s", {"gone_s": gone_s, "slice_s": _SLICE_S})
 
 
 def _status(connection: Connection, who: dict[str, int]) -> str:

@@ -26,7 +26,7 @@ from openslob.engines.oracle.slice_procedure import single_hint
 from openslob.engines.oracle.tables import checks_of
 from openslob.engines.oracle.versions import SINGLE_ROWID_HINT
 from openslob.engines.oracle.ways import EVERY_WAY, Ways
-from openslob.engines.proofs import Answer, NotAskedError, Question
+from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer
 
 _OPERATIONS, _UNIT = 100, 64
 _LOOKED_AT = 200
@@ -35,20 +35,20 @@ _COLD = 4096
 _MOST_AHEAD = 0.01
 
 
-def questions(bench: Bench) -> list[Question]:
+def questions(bench: Bench) -> list[Inquiry]:
     """Return the questions that need tables and counters."""
     return [
-        Question(5, "when counted", "Do counters hold all of a call at its end?", partial(_moves, bench)),
-        Question(6, "rows", "Does 'table fetch by rowid' count the rows that the loop visits?", partial(_rows, bench)),
-        Question(7, "single blocks", "Is each block read alone, with the hint and without?", partial(_ahead, bench)),
-        Question(8, "plans", "Does the loop read block by block through the index?", partial(_plans, bench)),
-        Question(9, "loads", f"Are {BLOCKS:,} blocks as they should be, loaded in each way?", partial(_loads, bench)),
-        Question(12, "direct reads", "Can single blocks be read past the cache, by ROWID?", partial(_direct, bench)),
-        Question(15, "sampling", "What does reading the counters cost?", partial(_sampling, bench)),
+        Inquiry(5, "when counted", "Do counters hold all of a call at its end?", partial(_moves, bench)),
+        Inquiry(6, "rows", "Does 'table fetch by rowid' count the rows that the loop visits?", partial(_rows, bench)),
+        Inquiry(7, "single blocks", "Is each block read alone, with the hint and without?", partial(_ahead, bench)),
+        Inquiry(8, "plans", "Does the loop read block by block through the index?", partial(_plans, bench)),
+        Inquiry(9, "loads", f"Are {BLOCKS:,} blocks as they should be, loaded in each way?", partial(_loads, bench)),
+        Inquiry(12, "direct reads", "Can single blocks be read past the cache, by ROWID?", partial(_direct, bench)),
+        Inquiry(15, "sampling", "What does reading the counters cost?", partial(_sampling, bench)),
     ]  # fmt: skip
 
 
-def _moves(bench: Bench) -> Answer:
+def _moves(bench: Bench) -> ProofAnswer:
     with bench.session(bench.schema(0), Workload(schemas=1, work_unit=_UNIT)) as session, bench.connection() as other:
         sid = session.connection.session_id
         before = others_reads(other, sid)[0]
@@ -66,10 +66,10 @@ def _moves(bench: Bench) -> Answer:
     visits = result.counts.rows_read
     holds = at_end - before >= visits
     seen = f"it moved {moved} times within a call of 2 s; at its end it had {at_end - before:,} for {visits:,} visits"
-    return Answer(holds, seen, {"moves": moved, "counted": at_end - before, "visits": visits})
+    return ProofAnswer(holds, seen, {"moves": moved, "counted": at_end - before, "visits": visits})
 
 
-def _rows(bench: Bench) -> Answer:
+def _rows(bench: Bench) -> ProofAnswer:
     found = dict[str, float | str]()
     for name, percent in (("selects", 0), ("updates", 100)):
         with bench.session(bench.schema(0), Workload(schemas=1, work_unit=_UNIT, update_pct=percent)) as session:
@@ -80,10 +80,10 @@ def _rows(bench: Bench) -> Answer:
     visits = _OPERATIONS * _UNIT
     found["visits"] = visits
     seen = f"{_OPERATIONS} SELECTs of {_UNIT} rows: {found['selects']:,}; as many UPDATEs: {found['updates']:,}"
-    return Answer(visits <= float(found["selects"]) <= 1.01 * visits, seen, found)
+    return ProofAnswer(visits <= float(found["selects"]) <= 1.01 * visits, seen, found)
 
 
-def _ahead(bench: Bench) -> Answer:
+def _ahead(bench: Bench) -> ProofAnswer:
     with_hint = ["", single_hint(bench.version)] if bench.version >= SINGLE_ROWID_HINT else [""]
     found = dict[str, float | str]()
     for number, hint in enumerate(with_hint, 1):
@@ -97,7 +97,7 @@ def _ahead(bench: Bench) -> Answer:
     seen = f"read ahead of {_COLD:,} blocks: " + ", ".join(
         f"{100 * float(part):.1f} % {name}" for name, part in found.items()
     )
-    return Answer(float(last) <= _MOST_AHEAD, seen, found)
+    return ProofAnswer(float(last) <= _MOST_AHEAD, seen, found)
 
 
 def _cold_reads(bench: Bench, number: int, hint: str) -> Mapping[str, int]:
@@ -115,16 +115,16 @@ def _cold_reads(bench: Bench, number: int, hint: str) -> Mapping[str, int]:
     return found
 
 
-def _plans(bench: Bench) -> Answer:
+def _plans(bench: Bench) -> ProofAnswer:
     with bench.session(bench.schema(0), Workload(schemas=1, update_pct=50)) as session:
         try:
             plans = session.loop.plans()
         except SlobError as error:
-            return Answer(False, str(error))
-    return Answer(True, "; ".join(f"{kind}: {plan}" for kind, plan in plans.items()), dict(plans))
+            return ProofAnswer(False, str(error))
+    return ProofAnswer(True, "; ".join(f"{kind}: {plan}" for kind, plan in plans.items()), dict(plans))
 
 
-def _loads(bench: Bench) -> Answer:
+def _loads(bench: Bench) -> ProofAnswer:
     """Load the same table in each way; what a way of the server's or driver's refuses is said."""
     texts, found, wrong = list[str](), dict[str, float | str](), list[str]()
     for number, (way, obfuscate) in enumerate(EVERY_WAY, 3):
@@ -144,17 +144,17 @@ def _loads(bench: Bench) -> Answer:
         wrong += [f"{name}: {', '.join(bad)}"] if bad else []
         texts.append(f"{name}: {seconds:.1f} s")
     seen = "; ".join([*texts, *(f"NOT {each}" for each in wrong)])
-    return Answer(not wrong, seen, found)
+    return ProofAnswer(not wrong, seen, found)
 
 
-def _direct(bench: Bench) -> Answer:
+def _direct(bench: Bench) -> ProofAnswer:
     bench.schema(0)
     table = bench.table(0).relation
     with bench.connection() as connection:
         try:
             query(connection, statement("prove", "direct"))
         except oracledb.DatabaseError as error:
-            return Answer(False, explain_error(error))
+            return ProofAnswer(False, explain_error(error))
         keys = ", ".join(str(1 + 37 * step % BLOCKS) for step in range(_LOOKED_AT))
         places = [str(row["place"]) for row in query(connection, statement("prove", "places", table=table, keys=keys))]
         text = statement("prove", "one_block", table=table)
@@ -168,10 +168,10 @@ def _direct(bench: Bench) -> Answer:
     direct = figures["physical reads direct"]
     cached = figures["physical reads cache"]
     seen = f"{len(places)} blocks by ROWID: {direct:,} read directly, {cached:,} through the cache"
-    return Answer(direct >= 0.9 * len(places), seen, dict(figures))
+    return ProofAnswer(direct >= 0.9 * len(places), seen, dict(figures))
 
 
-def _sampling(bench: Bench) -> Answer:
+def _sampling(bench: Bench) -> ProofAnswer:
     with bench.connection() as connection:
         counters = OracleCounters(connection)
         counters.read()
@@ -187,7 +187,7 @@ def _sampling(bench: Bench) -> Answer:
     if cpu is not None and used is not None:
         figures["cpu_ms"] = (used - cpu) / 1000 / 20
         text += f", of it {figures['cpu_ms']:.1f} ms of CPU"
-    return Answer(each_ms < 50, text, figures)
+    return ProofAnswer(each_ms < 50, text, figures)
 
 
 def _cpu_us(connection: Connection) -> int | None:

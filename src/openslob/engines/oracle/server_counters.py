@@ -16,7 +16,7 @@ _ENDED = ("sysstat.user commits", "sysstat.user rollbacks")
 _READS, _WRITES = "io.reads.", "io.writes."
 
 
-class ServerCounters(OracleCounters):
+class OracleServerCounters(OracleCounters):
     """Reads what is counted of all sessions."""
 
     _parts = tuple(name for name in VIEWS if name not in ("sql", "sessions", "objects"))

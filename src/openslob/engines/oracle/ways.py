@@ -25,7 +25,7 @@ from openslob.engines.oracle.errors import explain_error, is_final
 from openslob.engines.oracle.names import staging
 from openslob.engines.oracle.page_layout import TEXT_COLUMNS, value_bytes_of
 from openslob.engines.oracle.tablespace import Tablespace
-from openslob.engines.tables import Table
+from openslob.engines.tables import DataTable
 
 TEXTS = tuple(f"c{number}" for number in range(2, TEXT_COLUMNS + 2))
 # Each batch is a transaction of its own: large enough to make commits cheap, small enough to be cancelled soon.
@@ -38,7 +38,7 @@ _PRINTABLE = bytes(32 + value % 95 for value in range(256))
 class Destination:
     """A table that is filled: where it lies, and whether its text is incompressible."""
 
-    table: Table
+    table: DataTable
     place: Tablespace
     obfuscate: bool
 
@@ -153,7 +153,7 @@ def _append_rows(connection: Connection, destination: Destination, wrote_blocks:
 
 def _append(
     connection: Connection,
-    table: Table,
+    table: DataTable,
     columns: Sequence[str],
     batches: Iterator[list[tuple[Any, ...]]],
     wrote_blocks: Wrote,
