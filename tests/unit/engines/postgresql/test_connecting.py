@@ -44,7 +44,7 @@ def opened(monkeypatch):
             options_given.append(options)
             return connect(options)
 
-        monkeypatch.setattr(adapter, "PatientConnection", SimpleNamespace(connect=connect_to_it))
+        monkeypatch.setattr(adapter, "PatientPsycopg", SimpleNamespace(connect=connect_to_it))
         return adapter.PostgresEngine("postgresql:///slob?host=/tmp")
 
     return SimpleNamespace(server=server, options=options_given)
