@@ -11,7 +11,7 @@ import oracledb
 from openslob.core.errors import SlobError, UsageError
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.errors import explain_error
-from openslob.engines.oracle.survey import Survey
+from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_known, not_taken
 
 _YES = "TRUE"
@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?|TRUE|FALSE", re.IGNORECASE)
 _NAME = re.compile(r"[a-z_][a-z0-9_$#]*")
 
 
-class OracleSessionSettings:
+class SessionParameters:
     """The parameters that sessions may change. Implements `openslob.engines.settings.KnownSettings`."""
 
     def __init__(self, connection: Connection) -> None:

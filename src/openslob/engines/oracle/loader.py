@@ -9,12 +9,12 @@ from openslob.core.workload import DataSpec
 from openslob.engines.facts import LoadResult, ProgressSink
 from openslob.engines.load import load_tables, require_a_block
 from openslob.engines.oracle import manifest, tablespace
-from openslob.engines.oracle.connection import Connection, ConnectionParams, query, statement
+from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.errors import reported
-from openslob.engines.oracle.survey import Survey
-from openslob.engines.oracle.tables import Filling, checks_of, fill, tables_of
+from openslob.engines.oracle.server_facts import Survey
+from openslob.engines.oracle.tables import Filling, Ways, checks_of, fill, tables_of
 from openslob.engines.oracle.tablespace import Tablespace
-from openslob.engines.oracle.ways import Ways
+from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.tables import Check, DataTable
 
 _FAILED = "the load failed"
@@ -22,7 +22,7 @@ _FAILED = "the load failed"
 
 def load(
     open_connection: Callable[[], Connection],
-    params: ConnectionParams,
+    params: ConnectParams,
     spec: DataSpec,
     degree: int,
     progress: ProgressSink,

@@ -14,14 +14,14 @@ from openslob.core.units import NANOS
 from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle import names, tablespace
-from openslob.engines.oracle.connection import Connection, ConnectionParams, Row, query, statement
+from openslob.engines.oracle.connection import Connection, Row, query, statement
 from openslob.engines.oracle.errors import is_gone, is_missing, reported
 from openslob.engines.oracle.page_layout import value_bytes_of
+from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import compose_slice
-from openslob.engines.oracle.survey import Survey
-from openslob.engines.oracle.tables import Filling, fill
-from openslob.engines.oracle.ways import Ways
+from openslob.engines.oracle.tables import Filling, Ways, fill
+from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.proofs import NotAskedError
 from openslob.engines.slice_io import NO_LIMIT
 from openslob.engines.tables import DataTable, table_cf1, table_cf2
@@ -38,7 +38,7 @@ _OWN = "needs SELECT on V_$MYSTAT and V_$STATNAME"
 class Bench:
     """Makes tables and procedures, and drops what it made. ``connect`` opens a connection with a purpose."""
 
-    def __init__(self, connect: Callable[[str], Connection], params: ConnectionParams) -> None:
+    def __init__(self, connect: Callable[[str], Connection], params: ConnectParams) -> None:
         self._connect = connect
         with self.connection() as connection, reported("the server can't be asked"):
             self.version = connection.version

@@ -11,8 +11,7 @@ from openslob.core.workload import DataSpec
 from openslob.engines.oracle.names import grant_select, identifier, quoted
 from openslob.engines.oracle.page_layout import index_bytes
 from openslob.engines.oracle.rights import sysdba
-from openslob.engines.oracle.server_facts import no_tablespace
-from openslob.engines.oracle.survey import Survey, has_right
+from openslob.engines.oracle.server_facts import Survey, has_right, no_tablespace
 from openslob.engines.tables import DataTable
 
 # Space bitmaps and segment headers beside the rows.
