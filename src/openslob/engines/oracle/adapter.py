@@ -9,7 +9,7 @@ from dataclasses import replace
 from openslob.core.errors import SlobError
 from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, Scope, SessionPlan
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
 from openslob.engines.oracle import checks, loader, manifest, quiesce, run_table, snapshots, waits
@@ -164,13 +164,13 @@ class OracleEngine:
             self._landing.require_one()
         return OracleSession(connection, plan)
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> OracleCounters:
+    def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> OracleCounters:
         """Connect the counter sampler; the whole of a pluggable database is what its views show."""
-        sampler = DatabaseCounters if scope is Scope.SERVER else OracleCounters
+        sampler = DatabaseCounters if scope is SamplingScope.SERVER else OracleCounters
         return sampler(self.open("counters"))
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> OracleWaits:
-        return OracleWaits(self.open("waits"), scope is Scope.SERVER)
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> OracleWaits:
+        return OracleWaits(self.open("waits"), scope is SamplingScope.SERVER)
 
     def open_snapshots(
         self, kind: StatisticsType, consented: frozenset[str]

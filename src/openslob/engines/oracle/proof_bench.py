@@ -24,7 +24,7 @@ from openslob.engines.oracle.tables import Filling, Ways, fill
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.proofs import NotAskedError
 from openslob.engines.slice_io import NO_LIMIT
-from openslob.engines.tables import Table, table_cf1, table_cf2
+from openslob.engines.tables import DataTable, table_cf1, table_cf2
 
 # Beyond the schemas of any load (`Workload.schemas`), so that loaded data are not touched.
 FIRST_SCHEMA = 9001
@@ -78,7 +78,7 @@ class Bench:
         return schema
 
     @staticmethod
-    def table(number: int, blocks: int = BLOCKS) -> Table:
+    def table(number: int, blocks: int = BLOCKS) -> DataTable:
         """Return the table of one row a block of a schema."""
         schema = FIRST_SCHEMA + number
         return table_cf1(names.cf1(schema), schema, blocks)

@@ -34,7 +34,7 @@ from openslob.engines.oracle.slice_procedure import single_hint
 from openslob.engines.oracle.tables import EVERY_WAY, Ways, checks_of
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, sleep_procedure
-from openslob.engines.proofs import Answer, NotAskedError, Proving, Question
+from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer, Proving
 
 _WHERE = "docs/oracle.md says where"
 # Values of settings that name nothing: numbers with units, and the words that settings are made of.
@@ -117,9 +117,9 @@ def _collect_names(connection: Connection, params: ConnectParams) -> list[str]:
     return [name for name in dict.fromkeys([*found, params.tablespace or ""]) if name]
 
 
-def list_questions(bench: Bench) -> list[Question]:
+def list_questions(bench: Bench) -> list[Inquiry]:
     """Return the questions about the work loop and its clock, and those about tables, reads and counters."""
-    questions: list[tuple[str, str, Callable[[Bench], Answer]]] = [
+    questions: list[tuple[str, str, Callable[[Bench], ProofAnswer]]] = [
         ("compile", "Does the work loop compile, without errors?", _ask_compile),
         ("clock", "Does the server's clock have µs, and what does reading it cost?", _ask_clock),
         ("sleep", "How long is a sleep of 10 ms?", _ask_sleep),
@@ -136,10 +136,10 @@ def list_questions(bench: Bench) -> list[Question]:
         ("killed", "Is a session gone with its slice when its driver is killed?", _ask_killed),
         ("sampling", "What does reading the counters cost?", _ask_sampling),
     ]
-    return [Question(number, name, text, partial(ask, bench)) for number, (name, text, ask) in enumerate(questions, 1)]
+    return [Inquiry(number, name, text, partial(ask, bench)) for number, (name, text, ask) in enumerate(questions, 1)]
 
 
-def _ask_compile(bench: Bench) -> Answer:
+def _ask_compile(bench: Bench) -> ProofAnswer:
     schema, errors, warnings = bench.schema(0), list[str](), set[str]()
     with bench.connection() as connection:
         query(connection, statement("prove", "warnings"))
@@ -157,19 +157,19 @@ def _ask_compile(bench: Bench) -> Answer:
     }
     warned = f"; warnings {', '.join(sorted(warnings))}" if warnings else "; no warnings"
     if errors:
-        return Answer(False, "; ".join(errors), figures)
-    return Answer(True, f"{len(_VARIANTS)} variants compile{warned}", figures)
+        return ProofAnswer(False, "; ".join(errors), figures)
+    return ProofAnswer(True, f"{len(_VARIANTS)} variants compile{warned}", figures)
 
 
-def _ask_clock(bench: Bench) -> Answer:
+def _ask_clock(bench: Bench) -> ProofAnswer:
     with bench.connection() as connection:
         found = {name: float(value) for name, value in clock(connection).items()}
     step, cost = found["clock_step_us"], found["clock_cost_us"]
     holds = 0 < step <= 1.5 and cost <= 5
-    return Answer(holds, f"steps of {step:g} µs; reading it takes {cost:g} µs", found)
+    return ProofAnswer(holds, f"steps of {step:g} µs; reading it takes {cost:g} µs", found)
 
 
-def _ask_sleep(bench: Bench) -> Answer:
+def _ask_sleep(bench: Bench) -> ProofAnswer:
     sleep = sleep_procedure(bench.version)
     with bench.connection() as connection:
         kinds = dict.fromkeys(("least_ms", "mean_ms", "most_ms"), float)
@@ -179,10 +179,10 @@ def _ask_sleep(bench: Bench) -> Answer:
         }
     seen = f"{found['least_ms']:.1f} to {found['most_ms']:.1f} ms, {found['mean_ms']:.1f} ms on average"
     # Whole hundredths of a second, and a wake-up that is late by less than one.
-    return Answer(5 <= found["mean_ms"] <= 25, seen, found)
+    return ProofAnswer(5 <= found["mean_ms"] <= 25, seen, found)
 
 
-def _ask_commits(bench: Bench) -> Answer:
+def _ask_commits(bench: Bench) -> ProofAnswer:
     schema, waits = bench.schema(0), dict[str, float]()
     for mode in CommitMode:
         workload = Workload(schemas=1, update_pct=100, work_unit=1, commit_mode=mode)
@@ -192,10 +192,10 @@ def _ask_commits(bench: Bench) -> Answer:
             waits[mode.value] = gained(before, own_figures(session.connection))["redo synch writes"]
     holds = waits["wait"] >= _COMMITS and waits["nowait"] < _COMMITS / 10
     seen = f"commits that waited, of {_COMMITS:,}: " + ", ".join(f"{mode} {n:,.0f}" for mode, n in waits.items())
-    return Answer(holds, seen, dict(waits))
+    return ProofAnswer(holds, seen, dict(waits))
 
 
-def _ask_tables(bench: Bench) -> Answer:
+def _ask_tables(bench: Bench) -> ProofAnswer:
     with bench.connection() as connection:
         found = {
             name: int(outputs(connection, statement("prove", name), {"found": int})["found"])
@@ -206,10 +206,10 @@ def _ask_tables(bench: Bench) -> Answer:
         f"tables of tables {found['elements']} of {_ALL_HOLD}, product {found['wraps']:,} of {_WRAPPED:,}, "
         f"moment {found['moments']:,} µs of {_MOMENT:,}"
     )
-    return Answer(found == wanted, seen, dict(found))
+    return ProofAnswer(found == wanted, seen, dict(found))
 
 
-def _ask_speed(bench: Bench) -> Answer:
+def _ask_speed(bench: Bench) -> ProofAnswer:
     schema, found = bench.schema(0), dict[str, float | str]()
     with bench.connection() as connection:
         numbers = outputs(connection, statement("prove", "numbers"), {"own_us": float, "server_us": float})
@@ -225,7 +225,7 @@ def _ask_speed(bench: Bench) -> Answer:
         f"at WORK_UNIT 1: {found['native_ops_per_s_1']:,.0f} native, {found['interpreted_ops_per_s_1']:,.0f} "
         f"interpreted; at 64: {found['native_ops_per_s_64']:,.0f} and {found['interpreted_ops_per_s_64']:,.0f}"
     )
-    return Answer(numbers["own_us"] < numbers["server_us"], seen, found)
+    return ProofAnswer(numbers["own_us"] < numbers["server_us"], seen, found)
 
 
 def _find_code_type(bench: Bench, schema: int) -> str:
@@ -234,7 +234,7 @@ def _find_code_type(bench: Bench, schema: int) -> str:
     return str(rows[0]["plsql_code_type"]) if rows else "unknown"
 
 
-def _ask_cancel(bench: Bench) -> Answer:
+def _ask_cancel(bench: Bench) -> ProofAnswer:
     with bench.session(bench.schema(0), _TWO_UPDATES) as session:
         if not session.connection.takes_cancel:
             raise SlobError("with TLS, sessions are cut off instead of cancelled", "ask over a connection without TLS")
@@ -248,7 +248,7 @@ def _ask_cancel(bench: Bench) -> Answer:
     holds = took and again and "ORA-01013" in how and ended_s < 2
     after = "the session went on" if again else "the session was lost"
     seen = f"the slice ended {ended_s:.2f} s after the cancel ({how}); {after}"
-    return Answer(holds, seen, {"ended_s": ended_s, "went_on": str(again)})
+    return ProofAnswer(holds, seen, {"ended_s": ended_s, "went_on": str(again)})
 
 
 def _goes_on(session: BenchSession) -> bool:
@@ -258,7 +258,7 @@ def _goes_on(session: BenchSession) -> bool:
         return False
 
 
-def _ask_killed(bench: Bench) -> Answer:
+def _ask_killed(bench: Bench) -> ProofAnswer:
     """Break a connection off in the middle of a slice, as the system does when the driver is killed."""
     with bench.session(bench.schema(0), _READS) as session, bench.connection() as other:
         if session.connection.own_socket is None:
@@ -274,7 +274,7 @@ def _ask_killed(bench: Bench) -> Answer:
             gone_s = time.monotonic() - began
     limit = _SLICE_S + 1
     gone = f"gone after {gone_s:.1f} s" if gone_s < _LONG_S else f"still there after {gone_s:.0f} s"
-    return Answer(gone_s < limit, f"{gone}; its slice was {_SLICE_S:g} s", {"gone_s": gone_s, "slice_s": _SLICE_S})
+    return ProofAnswer(gone_s < limit, f"{gone}; its slice was {_SLICE_S:g} s", {"gone_s": gone_s, "slice_s": _SLICE_S})
 
 
 def _find_status(connection: Connection, who: dict[str, int]) -> str:
@@ -282,7 +282,7 @@ def _find_status(connection: Connection, who: dict[str, int]) -> str:
     return str(rows[0]["status"]) if rows else ""
 
 
-def _ask_when_counted(bench: Bench) -> Answer:
+def _ask_when_counted(bench: Bench) -> ProofAnswer:
     with bench.session(bench.schema(0), Workload(schemas=1, work_unit=_UNIT)) as session, bench.connection() as other:
         sid = session.connection.session_id
         before = others_reads(other, sid)[0]
@@ -300,10 +300,10 @@ def _ask_when_counted(bench: Bench) -> Answer:
     visits = result.counts.rows_read
     holds = at_end - before >= visits
     seen = f"it moved {moved} times within a call of 2 s; at its end it had {at_end - before:,} for {visits:,} visits"
-    return Answer(holds, seen, {"moves": moved, "counted": at_end - before, "visits": visits})
+    return ProofAnswer(holds, seen, {"moves": moved, "counted": at_end - before, "visits": visits})
 
 
-def _ask_rows(bench: Bench) -> Answer:
+def _ask_rows(bench: Bench) -> ProofAnswer:
     found = dict[str, float | str]()
     for name, percent in (("selects", 0), ("updates", 100)):
         with bench.session(bench.schema(0), Workload(schemas=1, work_unit=_UNIT, update_pct=percent)) as session:
@@ -314,10 +314,10 @@ def _ask_rows(bench: Bench) -> Answer:
     visits = _OPERATIONS * _UNIT
     found["visits"] = visits
     seen = f"{_OPERATIONS} SELECTs of {_UNIT} rows: {found['selects']:,}; as many UPDATEs: {found['updates']:,}"
-    return Answer(visits <= float(found["selects"]) <= 1.01 * visits, seen, found)
+    return ProofAnswer(visits <= float(found["selects"]) <= 1.01 * visits, seen, found)
 
 
-def _ask_single_blocks(bench: Bench) -> Answer:
+def _ask_single_blocks(bench: Bench) -> ProofAnswer:
     with_hint = ["", single_hint(bench.version)] if bench.version >= SINGLE_ROWID_HINT else [""]
     found = dict[str, float | str]()
     for number, hint in enumerate(with_hint, 1):
@@ -331,7 +331,7 @@ def _ask_single_blocks(bench: Bench) -> Answer:
     seen = f"read ahead of {_COLD:,} blocks: " + ", ".join(
         f"{100 * float(part):.1f} % {name}" for name, part in found.items()
     )
-    return Answer(float(last) <= _MOST_AHEAD, seen, found)
+    return ProofAnswer(float(last) <= _MOST_AHEAD, seen, found)
 
 
 def _read_cold(bench: Bench, number: int, hint: str) -> Mapping[str, int]:
@@ -349,16 +349,16 @@ def _read_cold(bench: Bench, number: int, hint: str) -> Mapping[str, int]:
     return found
 
 
-def _ask_plans(bench: Bench) -> Answer:
+def _ask_plans(bench: Bench) -> ProofAnswer:
     with bench.session(bench.schema(0), Workload(schemas=1, update_pct=50)) as session:
         try:
             plans = session.loop.plans()
         except SlobError as error:
-            return Answer(False, str(error))
-    return Answer(True, "; ".join(f"{kind}: {plan}" for kind, plan in plans.items()), dict(plans))
+            return ProofAnswer(False, str(error))
+    return ProofAnswer(True, "; ".join(f"{kind}: {plan}" for kind, plan in plans.items()), dict(plans))
 
 
-def _ask_loads(bench: Bench) -> Answer:
+def _ask_loads(bench: Bench) -> ProofAnswer:
     """Load the same table in each way; what a way of the server's or driver's refuses is said."""
     texts, found, wrong = list[str](), dict[str, float | str](), list[str]()
     for number, (way, obfuscate) in enumerate(EVERY_WAY, 3):
@@ -378,17 +378,17 @@ def _ask_loads(bench: Bench) -> Answer:
         wrong += [f"{name}: {', '.join(bad)}"] if bad else []
         texts.append(f"{name}: {seconds:.1f} s")
     seen = "; ".join([*texts, *(f"NOT {each}" for each in wrong)])
-    return Answer(not wrong, seen, found)
+    return ProofAnswer(not wrong, seen, found)
 
 
-def _ask_direct_reads(bench: Bench) -> Answer:
+def _ask_direct_reads(bench: Bench) -> ProofAnswer:
     bench.schema(0)
     table = bench.table(0).relation
     with bench.connection() as connection:
         try:
             query(connection, statement("prove", "direct"))
         except oracledb.DatabaseError as error:
-            return Answer(False, explain_error(error))
+            return ProofAnswer(False, explain_error(error))
         keys = ", ".join(str(1 + 37 * step % BLOCKS) for step in range(_LOOKED_AT))
         places = [str(row["place"]) for row in query(connection, statement("prove", "places", table=table, keys=keys))]
         text = statement("prove", "one_block", table=table)
@@ -402,10 +402,10 @@ def _ask_direct_reads(bench: Bench) -> Answer:
     direct = figures["physical reads direct"]
     cached = figures["physical reads cache"]
     seen = f"{len(places)} blocks by ROWID: {direct:,} read directly, {cached:,} through the cache"
-    return Answer(direct >= 0.9 * len(places), seen, dict(figures))
+    return ProofAnswer(direct >= 0.9 * len(places), seen, dict(figures))
 
 
-def _ask_sampling(bench: Bench) -> Answer:
+def _ask_sampling(bench: Bench) -> ProofAnswer:
     with bench.connection() as connection:
         counters = OracleCounters(connection)
         counters.read()
@@ -421,7 +421,7 @@ def _ask_sampling(bench: Bench) -> Answer:
     if cpu is not None and used is not None:
         figures["cpu_ms"] = (used - cpu) / 1000 / 20
         text += f", of it {figures['cpu_ms']:.1f} ms of CPU"
-    return Answer(each_ms < 50, text, figures)
+    return ProofAnswer(each_ms < 50, text, figures)
 
 
 def _read_cpu_us(connection: Connection) -> int | None:

@@ -31,7 +31,7 @@ from openslob.engines.oracle.errors import explain_error, is_final, is_missing
 from openslob.engines.oracle.names import cf1, cf2, index, staging
 from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
 from openslob.engines.oracle.tablespace import Tablespace
-from openslob.engines.tables import Check, Table, check, key_checks, missing_table, placement_check, stretches
+from openslob.engines.tables import Check, DataTable, check, key_checks, missing_table, placement_check, stretches
 
 TEXTS = tuple(f"c{number}" for number in range(2, TEXT_COLUMNS + 2))
 # Each batch is a transaction of its own: large enough to make commits cheap, small enough to be cancelled soon.
@@ -58,7 +58,7 @@ _FILE, _BLOCK, _ROW = slice(6, 9), slice(9, 15), slice(15, 18)
 class Destination:
     """A table that is filled: where it lies, and whether its text is incompressible."""
 
-    table: Table
+    table: DataTable
     place: Tablespace
     obfuscate: bool
 
@@ -173,7 +173,7 @@ def _append_rows(connection: Connection, destination: Destination, wrote_blocks:
 
 def _append(
     connection: Connection,
-    table: Table,
+    table: DataTable,
     columns: Sequence[str],
     batches: Iterator[list[tuple[Any, ...]]],
     wrote_blocks: Wrote,
@@ -239,7 +239,7 @@ def _texts(random: np.random.Generator, rows: int, width: int) -> list[list[str]
     return text.astype(str).reshape(rows, TEXT_COLUMNS).tolist()
 
 
-def tables_of(spec: DataSpec) -> list[Table]:
+def tables_of(spec: DataSpec) -> list[DataTable]:
     """Return all tables of a specification, the largest first."""
     return tables.tables_of(spec, cf1, cf2)
 
@@ -258,7 +258,7 @@ class Filling:
     notes: dict[str, str]
 
 
-def fill(connection: Connection, table: Table, how: Filling, wrote_blocks: Wrote) -> None:
+def fill(connection: Connection, table: DataTable, how: Filling, wrote_blocks: Wrote) -> None:
     """Create, fill, index and analyse a table.
 
     ``wrote_blocks`` is called after every batch of rows; an exception in it ends the load of the table.
@@ -282,7 +282,7 @@ def _each_column(form: str, **values: object) -> str:
     return ", ".join(form.format(name=name, **values) for name in TEXTS)
 
 
-def _create(connection: Connection, table: Table, how: Filling) -> None:
+def _create(connection: Connection, table: DataTable, how: Filling) -> None:
     width = value_bytes_of(how.place.block_size)
     default = "" if how.obfuscate else f" DEFAULT '{constant_text(how.place.block_size)}'"
     columns = _each_column("{name} VARCHAR2({width} BYTE){default}", width=width, default=default)
@@ -290,7 +290,7 @@ def _create(connection: Connection, table: Table, how: Filling) -> None:
     _run(connection, "schema", "create_table", table=relation, columns=columns, initrans=INITRANS, in_tablespace=place)
 
 
-def _limit_rows_per_block(connection: Connection, table: Table, how: Filling) -> None:
+def _limit_rows_per_block(connection: Connection, table: DataTable, how: Filling) -> None:
     """Make one row a block a property of the table. PCTFREE alone has the same effect, so it may be refused."""
     try:
         for name in ("first_row", "minimize", "empty"):
@@ -304,7 +304,7 @@ def _limit_rows_per_block(connection: Connection, table: Table, how: Filling) ->
         _run(connection, "schema", "empty", table=table.relation)
 
 
-def _index(connection: Connection, table: Table, how: Filling) -> None:
+def _index(connection: Connection, table: DataTable, how: Filling) -> None:
     parts = {"index": index(table.relation), "table": table.relation, "in_tablespace": how.place.clause}
     if how.parallel <= 1 or not _index_in_parallel(connection, parts, how):
         _run(connection, "schema", "create_index", parallel="NOPARALLEL", **parts)
@@ -324,7 +324,7 @@ def _index_in_parallel(connection: Connection, parts: Mapping[str, str], how: Fi
     return True
 
 
-def _analyze(connection: Connection, table: Table) -> None:
+def _analyze(connection: Connection, table: DataTable) -> None:
     """Gather statistics, of large tables from a share of their blocks, and lock them."""
     percent = max(1, 100 * _SAMPLED_BLOCKS // table.blocks) if table.blocks > _SAMPLED_BLOCKS else 100
     values = {"table_name": table.relation}
@@ -332,7 +332,7 @@ def _analyze(connection: Connection, table: Table) -> None:
     query(connection, statement("schema", "lock_statistics"), values)
 
 
-def checks_of(connection: Connection, table: Table, place: Tablespace) -> list[Check]:
+def checks_of(connection: Connection, table: DataTable, place: Tablespace) -> list[Check]:
     """Return every check of one table, passed or not. SlobError if the table does not exist."""
     relation = _figures(connection, table, "relation", {"table_name": table.relation})
     keys = _figures(connection, table, "keys", {})
@@ -386,7 +386,7 @@ def _parse_digits(digits: str) -> int:
     return reduce(lambda number, digit: number * len(_DIGITS) + _DIGIT_VALUES[digit], digits, 0)
 
 
-def _looked_at(connection: Connection, table: Table) -> Iterator[Row]:
+def _looked_at(connection: Connection, table: DataTable) -> Iterator[Row]:
     """Yield the rows whose places are looked at: all of a small table, of a large one those of stretches of blocks."""
     parts = list(stretches(table.blocks))
     if len(parts) == 1:
@@ -398,11 +398,11 @@ def _looked_at(connection: Connection, table: Table) -> Iterator[Row]:
         yield from _rows(connection, table, f"WHERE t.custid IN ({listed})")
 
 
-def _rows(connection: Connection, table: Table, stretch: str) -> list[Row]:
+def _rows(connection: Connection, table: DataTable, stretch: str) -> list[Row]:
     return list(query(connection, statement("verify", "rows", table=table.relation, stretch=stretch)))
 
 
-def _figures(connection: Connection, table: Table, name: str, values: Mapping[str, object]) -> Row:
+def _figures(connection: Connection, table: DataTable, name: str, values: Mapping[str, object]) -> Row:
     try:
         rows = query(connection, statement("verify", name, table=table.relation), values)
     except oracledb.DatabaseError as error:
