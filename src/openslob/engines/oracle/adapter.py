@@ -21,7 +21,7 @@ from openslob.engines.oracle.location import locate
 from openslob.engines.oracle.proving import open_questions
 from openslob.engines.oracle.run_table import STOP, OracleStop
 from openslob.engines.oracle.server_facts import read_facts
-from openslob.engines.oracle.session import OracleSession, clock
+from openslob.engines.oracle.session import OracleSession, measure_clock
 from openslob.engines.oracle.slice_procedure import install, require_shared
 from openslob.engines.oracle.target import parse
 from openslob.engines.oracle.waits import OracleWaits
@@ -88,7 +88,7 @@ class OracleEngine:
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
                 reported(f"{self.target} does not answer"),
             ):
-                return waits.obstacle(connection)
+                return waits.find_obstacle(connection)
 
         return ask_probe(self.target, ask, is_full)
 
@@ -105,7 +105,7 @@ class OracleEngine:
         """Return version, sizes, settings and free connections, and what reading the server's clock costs."""
         with self.querying(f"{self.target} does not answer") as connection:
             facts = read_facts(connection, self.params)
-            return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **clock(connection)})
+            return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **measure_clock(connection)})
 
     def location(self) -> ServerLocation:
         with self.querying(f"{self.target} does not answer") as connection:
@@ -143,7 +143,7 @@ class OracleEngine:
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the target's lock on a connection of its own; the server releases it when this process ends."""
-        with self.open("lock") as connection, run_table.held(connection, self.target, purpose) as hold:
+        with self.open("lock") as connection, run_table.hold_lock(connection, self.target, purpose) as hold:
             yield hold
 
     def install(self, workload: Workload) -> None:
@@ -182,11 +182,11 @@ class OracleEngine:
 
     def sessions_left(self) -> int:
         with self.querying("the sessions can't be counted") as connection:
-            return run_table.count(connection)
+            return run_table.count_sessions(connection)
 
     def release_sessions(self) -> int:
         with self.querying("sessions of an earlier run can't be ended") as connection:
-            return run_table.release(connection, self.target)
+            return run_table.end_sessions(connection, self.target)
 
 
 class OracleData:
@@ -209,7 +209,7 @@ class OracleData:
 
     def table_blocks(self) -> int:
         with self._engine.querying("the tables can't be measured") as connection:
-            return manifest.table_blocks(connection)
+            return sum(manifest.count_blocks(connection).values())
 
 
 class Landing:
