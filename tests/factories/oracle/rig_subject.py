@@ -21,7 +21,7 @@ from factories.subject_mariadb import MariaSubject
 from factories.subjects import SPEC
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
-from openslob.engines.base import Activity, Hold, Scope, SessionPlan
+from openslob.engines.base import Activity, Hold, SamplingScope, SessionPlan
 from openslob.engines.facts import ServerFacts
 from openslob.engines.oracle.connection import Connection
 from openslob.engines.oracle.run_table import OracleStop, held
@@ -61,7 +61,7 @@ class RigEngine:
     def open_stop(self) -> OracleStop:
         return OracleStop(self.open())
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> RigWaits:
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> RigWaits:
         return RigWaits(self._subject)
 
     @contextmanager

@@ -6,25 +6,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
+from openslob.core.errors import SlobError
 from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, Scope, SessionPlan
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
-from openslob.engines.oracle import checks, loader, manifest, obstacle, quiesce, run_table, sessions_left, snapshots
-from openslob.engines.oracle.connection import Connection, open_connection, parse
-from openslob.engines.oracle.counters import OracleCounters
+from openslob.engines.oracle import checks, loader, manifest, quiesce, run_table, snapshots, waits
+from openslob.engines.oracle.connection import Connection, open_connection
+from openslob.engines.oracle.counters import DatabaseCounters, OracleCounters
 from openslob.engines.oracle.errors import is_full, reported
-from openslob.engines.oracle.known_settings import SessionSettings
-from openslob.engines.oracle.landing import Landing
-from openslob.engines.oracle.local_path import require_shared
+from openslob.engines.oracle.known_settings import SessionParameters
 from openslob.engines.oracle.location import locate
-from openslob.engines.oracle.proving import proving
+from openslob.engines.oracle.proving import open_questions
 from openslob.engines.oracle.run_table import STOP, OracleStop
-from openslob.engines.oracle.server_counters import ServerCounters
 from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.session import OracleSession, clock
-from openslob.engines.oracle.slice_procedure import install
+from openslob.engines.oracle.slice_procedure import install, require_shared
+from openslob.engines.oracle.target import parse
 from openslob.engines.oracle.waits import OracleWaits
 from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
 from openslob.engines.peer_process import found_or_named
@@ -91,7 +90,7 @@ class OracleEngine:
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
                 reported(f"{self.target} does not answer"),
             ):
-                return obstacle.obstacle(connection)
+                return waits.obstacle(connection)
 
         return ask_probe(self.target, ask, is_full)
 
@@ -137,16 +136,16 @@ class OracleEngine:
 
     def proving(self) -> AbstractContextManager[Proving] | None:
         """Return the questions that no stand-in can answer; they make small tables of their own."""
-        return proving(self.open, self.params)
+        return open_questions(self.open, self.params)
 
     def ledger(self) -> None:
         """Return None: no server of this product was crashed for a test yet."""
 
     @contextmanager
-    def known_settings(self) -> Iterator[SessionSettings]:
+    def known_settings(self) -> Iterator[SessionParameters]:
         """Give the parameters that a session can change."""
         with self.querying(f"{self.target} can't be asked for its parameters") as connection:
-            yield SessionSettings(connection)
+            yield SessionParameters(connection)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
@@ -175,14 +174,14 @@ class OracleEngine:
             self._landing.require_one()
         return OracleSession(connection, plan)
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> OracleCounters:
+    def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> OracleCounters:
         """Connect the counter sampler; the whole of a pluggable database is what its views show."""
-        sampler = ServerCounters if scope is Scope.SERVER else OracleCounters
+        sampler = DatabaseCounters if scope is SamplingScope.SERVER else OracleCounters
         return sampler(self.open("counters"))
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> OracleWaits:
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> OracleWaits:
         """Connect the wait sampler."""
-        return OracleWaits(self.open("waits"), scope is Scope.SERVER)
+        return OracleWaits(self.open("waits"), scope is SamplingScope.SERVER)
 
     def open_snapshots(
         self, kind: StatisticsType, consented: frozenset[str]
@@ -197,12 +196,12 @@ class OracleEngine:
     def sessions_left(self) -> int:
         """Return the number of the work loop's sessions that the server still has."""
         with self.querying("the sessions can't be counted") as connection:
-            return sessions_left.count(connection)
+            return run_table.count(connection)
 
     def release_sessions(self) -> int:
         """End sessions of the work loop that a killed driver left; return their number."""
         with self.querying("sessions of an earlier run can't be ended") as connection:
-            return sessions_left.release(connection, self.target)
+            return run_table.release(connection, self.target)
 
 
 class OracleData:
@@ -230,3 +229,40 @@ class OracleData:
         """Return the number of blocks of all test tables."""
         with self._engine.querying("the tables can't be measured") as connection:
             return manifest.table_blocks(connection)
+
+
+class Landing:
+    """Which instances of a cluster (RAC) the connections of one target land on: a service or SCAN may spread them.
+
+    Counters are those of one instance, so sessions on another one would work uncounted.
+    """
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._instances: set[str] = set()
+
+    def note(self, connection: Connection) -> Connection:
+        """Remember where a connection landed, which its log-on said, and return it."""
+        if connection.instance:
+            self._instances.add(connection.instance)
+        return connection
+
+    def require_one(self) -> None:
+        """Raise SlobError once connections have landed on several instances."""
+        if len(self._instances) > 1:
+            raise SlobError(self._why, self._remedy)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a blocking finding once connections have landed on several instances."""
+        if len(self._instances) > 1:
+            yield Finding("spread", self._why, self._remedy, True)
+
+    @property
+    def _why(self) -> str:
+        found = " and ".join(sorted(self._instances))
+        return f"{self._target} spreads connections over {found}, and counters are those of one instance"
+
+    @property
+    def _remedy(self) -> str:
+        named = ",".join(f"oracle://…?instance_name={instance}" for instance in sorted(self._instances))
+        return f"name each instance by a URL of its own: {named}"

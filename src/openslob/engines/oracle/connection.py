@@ -1,4 +1,4 @@
-"""Connections to a server: the parameters in a target URL, connecting, and statements of our .sql files."""
+"""Connections to a server: logging on, waiting for answers, and statements of our .sql files."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ from concurrent import futures
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Self, TypeVar
 
 import oracledb
 
 from openslob.core.errors import SlobError
-from openslob.engines.oracle.client_library import require_mode
-from openslob.engines.oracle.errors import explain_error, reported
-from openslob.engines.oracle.remedies import remedy_of
-from openslob.engines.oracle.target import APPLICATION, ConnectionParams, parse
+from openslob.engines.oracle.errors import explain_error, remedy_of, reported
+from openslob.engines.oracle.target import APPLICATION, ConnectParams
 from openslob.engines.patience import AT_ONCE_S, POLL_S, NoAnswerError, Patience, Watch
 from openslob.engines.sql import read_statements
 
-__all__ = ["APPLICATION", "ConnectionParams", "parse"]
 PACKAGE = "openslob.engines.oracle"
 # How long a log-on may take: with hundreds of sessions the server makes as many processes at once.
 LOG_ON_S = 30.0
@@ -33,6 +30,8 @@ _CLOSE_MS = 1000
 # Most results have fewer rows.
 _ROWS = 500
 _MOST_OBJECTS = 2000
+# Oracle's client libraries are loaded once a process.
+_loading = Lock()
 Row = Mapping[str, Any]
 _Found = TypeVar("_Found")
 
@@ -207,11 +206,23 @@ def _socket_of(raw: oracledb.Connection) -> socket.socket | None:
     return None
 
 
-def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None = None) -> Connection:
+def _require_mode(params: ConnectParams) -> None:
+    """Load the client libraries if the target asks for them. oracledb.Error when that fails.
+
+    There is no way back: from then on, every connection of this process uses them.
+    """
+    if not params.thick:
+        return
+    with _loading:
+        if oracledb.is_thin_mode():
+            oracledb.init_oracle_client(lib_dir=params.lib_dir, config_dir=params.arguments.get("config_dir"))
+
+
+def open_connection(params: ConnectParams, purpose: str, watch: Watch | None = None) -> Connection:
     """Open a connection in autocommit mode that names its purpose. Without a watch a statement may take any time."""
     failure = f"can't connect to {params.shown}"
     with reported(failure), _local_errors(failure):
-        require_mode(params)
+        _require_mode(params)
         raw = _logged_on(params)
         raw.autocommit = True
         # Both go with the next statement.
@@ -219,7 +230,7 @@ def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None 
         return Connection(raw, watch)
 
 
-def _logged_on(params: ConnectionParams) -> oracledb.Connection:
+def _logged_on(params: ConnectParams) -> oracledb.Connection:
     """Connect, and wait no longer than `LOG_ON_S` for the log-on: the library does not limit it."""
     patience = Patience()
     patience.allow(max(LOG_ON_S, params.arguments["tcp_connect_timeout"]))

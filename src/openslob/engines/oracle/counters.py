@@ -10,9 +10,9 @@ import oracledb
 from openslob.engines.base import CounterReading
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, query, statement
-from openslob.engines.oracle.delta import Values, reset, to_delta
+from openslob.engines.oracle.delta import Values, reset, server_delta, to_delta
 from openslob.engines.oracle.errors import CONNECTION_LOST, codes_of, explain_error, is_missing, reported
-from openslob.engines.oracle.survey import Survey, is_pluggable
+from openslob.engines.oracle.server_facts import Survey, is_pluggable
 from openslob.metrics.measurement import EngineDelta
 
 # The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock.
@@ -157,6 +157,19 @@ class OracleCounters:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+class DatabaseCounters(OracleCounters):
+    """Reads what is counted of all sessions of the database, or of the pluggable one that the connection is to."""
+
+    _parts = tuple(name for name in VIEWS if name not in ("sql", "sessions", "objects"))
+
+    def _search(self) -> Sequence[str]:
+        """Return no statements: the work loop's are of no interest."""
+        return ()
+
+    def _delta(self, change: Values) -> EngineDelta:
+        return server_delta(change, self._missing, self._pluggable)
 
 
 def grant(connection: Connection, view: str) -> str:

@@ -10,10 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from openslob.engines.oracle.timed_waits import timed_waits
-from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo
-
-Values = Mapping[str, float]
+from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
 
 _CENTISECOND_US = 10_000.0
 # Statistics of V$SYSSTAT and of single sessions, by field. Data blocks alone: the "total" ones have the log, control
@@ -53,7 +50,35 @@ _LOG_IS_FULL = (
 _THROTTLED = "Scheduler:resmgr:"
 # What is counted of the whole server only.
 OF_SERVER = frozenset({"transactions"})
-_WAITS, _US = "event.waits.", "event.us."
+_WAITS, _US, _HISTOGRAM = "event.waits.", "event.us.", "histogram."
+# The server's classes of waits. What is left out (Network, Administrative …) is of no resource that a verdict knows.
+CLASSES: Mapping[str, WaitClass] = {
+    "User I/O": WaitClass.DATA_IO,
+    "System I/O": WaitClass.DATA_IO,
+    "Commit": WaitClass.LOG,
+    "Concurrency": WaitClass.LOCK,
+    "Application": WaitClass.LOCK,
+    "Scheduler": WaitClass.CPU,
+    "Cluster": WaitClass.CLUSTER,
+}
+# Waits of a class that has several resources in it, by the beginning of their names. A session that finds no free
+# buffer waits for the database writer, so for storage.
+_BY_NAME: Mapping[str, WaitClass] = {
+    "log ": WaitClass.LOG,
+    "LGWR": WaitClass.LOG,
+    "LNS": WaitClass.LOG,
+    "free buffer waits": WaitClass.DATA_IO,
+    "write complete waits": WaitClass.DATA_IO,
+    "enq: ": WaitClass.LOCK,
+    "latch": WaitClass.LOCK,
+    "buffer busy": WaitClass.LOCK,
+}
+_NAMED_IN = ("System I/O", "Configuration", "Other")
+_ROWS = ("rows_read", "rows_updated", "rows_updated_in_place")
+_OF_TABLES = "the whole server is observed: only the work loop's own tables tell it"
+_UNCOUNTED = "this version of the server does not count them"
+_ENDED = ("sysstat.user commits", "sysstat.user rollbacks")
+_READS, _WRITES = "io.reads.", "io.writes."
 
 
 def reset(why: str) -> EngineDelta:
@@ -90,6 +115,25 @@ def to_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable
         },
         server_wide=frozenset({*(counted - tests_own), "log", *(wait.event for wait in waits)}),
         others=_others(change) if own else {},
+    )
+
+
+def server_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable: bool = False) -> EngineDelta:
+    """Return the changes of an interval as `EngineDelta` of the whole server; ``missing`` as in `to_delta`.
+
+    Our samplers only query, which ends no transaction.
+    """
+    delta = to_delta(change, missing, pluggable)
+    ended = [change[name] for name in _ENDED if name in change]
+    known = len(ended) == len(_ENDED)
+    unknown = {**delta.unknown, **dict.fromkeys(_ROWS, _OF_TABLES)}
+    return replace(
+        delta,
+        transactions=sum(ended) if known else None,
+        by_object={**delta.by_object, **_sum_by_function(change)},
+        unknown=unknown if known else {**unknown, "transactions": unknown.get("commits", _UNCOUNTED)},
+        server_wide=frozenset(),
+        others={},
     )
 
 
@@ -173,6 +217,53 @@ def _by_object(change: Values, pluggable: bool) -> dict[str, ObjectIo]:
     }
     writes = None if pluggable else change.get("sysstat.redo writes")
     return {**kinds, "log": ObjectIo(None, None, None, writes, None)}
+
+
+def class_of(event: str) -> WaitClass:
+    """Return the kind of resource of an event named ``Class:event``."""
+    group, _, name = event.partition(":")
+    if group in _NAMED_IN:
+        found = next((kind for beginning, kind in _BY_NAME.items() if name.startswith(beginning)), None)
+        if found:
+            return found
+    return CLASSES.get(group, WaitClass.OTHER)
+
+
+def timed_waits(change: Mapping[str, float]) -> tuple[TimedWait, ...]:
+    """Return the events that sessions waited for in an interval."""
+    durations = _durations(change)
+    found = []
+    for key, count in change.items():
+        if not key.startswith(_WAITS) or count <= 0:
+            continue
+        event = key.removeprefix(_WAITS)
+        time_us = change.get(f"{_US}{event}", 0.0)
+        found.append(TimedWait(event, class_of(event), count, time_us, durations.get(event.partition(":")[2])))
+    return tuple(found)
+
+
+def _durations(change: Mapping[str, float]) -> dict[str, dict[tuple[int, int], int]]:
+    """Return the waits by event and duration. A bucket of the server's has those from half its limit to just below it.
+
+    Background processes' waits are among them.
+    """
+    found: dict[str, dict[tuple[int, int], int]] = {}
+    for key, count in change.items():
+        if key.startswith(_HISTOGRAM) and count > 0:
+            event, _, limit = key.removeprefix(_HISTOGRAM).rpartition(".")
+            found.setdefault(event, {})[(int(limit) // 2, int(limit))] = int(count)
+    return found
+
+
+Values = Mapping[str, float]
+
+
+def _sum_by_function(change: Values) -> dict[str, ObjectIo]:
+    """Return the requests by what the server did them for; it shows their bytes in whole MB, which is too coarse."""
+    names = [name.removeprefix(_READS) for name in change if name.startswith(_READS)]
+    return {
+        name: ObjectIo(None, change[f"{_READS}{name}"], None, change.get(f"{_WRITES}{name}"), None) for name in names
+    }
 
 
 def _sum(change: Values, prefix: str) -> float | None:

@@ -9,8 +9,7 @@ from pathlib import Path
 from openslob.core.process_selector import ProcessSet
 from openslob.engines.facts import ServerLocation
 from openslob.engines.oracle.connection import Connection
-from openslob.engines.oracle.server_facts import ASM, file_names
-from openslob.engines.oracle.survey import Survey
+from openslob.engines.oracle.server_facts import ASM, Survey, file_names
 from openslob.engines.peer_process import UnprovedError, holder, serves
 
 # `oracleSID (LOCAL=NO)` serves a connection, `ora_lgwr_SID` is of the instance itself. All are children of init.

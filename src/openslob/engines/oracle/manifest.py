@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import oracledb
 
 from openslob.core.workload import DataSpec
-from openslob.engines.manifest import Manifest, manifest_row, require_all_tables
+from openslob.engines.manifest import LoadManifest, manifest_row, require_all_tables
 from openslob.engines.oracle.connection import Connection, Row, change, query, statement
 from openslob.engines.oracle.errors import NO_COLUMN, NO_TABLE, codes_of, is_gone
 from openslob.engines.oracle.names import MANIFEST, TABLES, is_made_by_load, is_table
@@ -22,7 +22,7 @@ _COLUMNS = TEXT_COLUMNS + 1
 _NOT_OURS = (NO_TABLE, NO_COLUMN)
 
 
-def read(connection: Connection) -> Manifest | None:
+def read(connection: Connection) -> LoadManifest | None:
     """Return the manifest, or None when nothing was loaded."""
     try:
         rows = _query(connection, "read")
@@ -35,7 +35,7 @@ def read(connection: Connection) -> Manifest | None:
     if spec is None:
         return None
     row, now = rows[0], blocks_now(connection)
-    return Manifest(
+    return LoadManifest(
         spec,
         verified=row["verified_at"] is not None,
         loaded_at=row["verified_at"] or row["started_at"],

@@ -14,17 +14,17 @@ from openslob.core.units import NANOS
 from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle import names, tablespace
-from openslob.engines.oracle.connection import Connection, ConnectionParams, Row, query, statement
+from openslob.engines.oracle.connection import Connection, Row, query, statement
 from openslob.engines.oracle.errors import is_gone, is_missing, reported
 from openslob.engines.oracle.page_layout import value_bytes_of
+from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import compose_slice
-from openslob.engines.oracle.survey import Survey
-from openslob.engines.oracle.tables import Filling, fill
-from openslob.engines.oracle.ways import Ways
+from openslob.engines.oracle.tables import Filling, Ways, fill
+from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.proofs import NotAskedError
 from openslob.engines.slice_io import NO_LIMIT
-from openslob.engines.tables import Table, table_cf1, table_cf2
+from openslob.engines.tables import DataTable, table_cf1, table_cf2
 
 # Beyond the schemas of any load (`Workload.schemas`), so that loaded data are not touched.
 FIRST_SCHEMA = 9001
@@ -38,7 +38,7 @@ _OWN = "needs SELECT on V_$MYSTAT and V_$STATNAME"
 class Bench:
     """Makes tables and procedures, and drops what it made. ``connect`` opens a connection with a purpose."""
 
-    def __init__(self, connect: Callable[[str], Connection], params: ConnectionParams) -> None:
+    def __init__(self, connect: Callable[[str], Connection], params: ConnectParams) -> None:
         self._connect = connect
         with self.connection() as connection, reported("the server can't be asked"):
             self.version = connection.version
@@ -78,7 +78,7 @@ class Bench:
         return schema
 
     @staticmethod
-    def table(number: int, blocks: int = BLOCKS) -> Table:
+    def table(number: int, blocks: int = BLOCKS) -> DataTable:
         """Return the table of one row a block of a schema."""
         schema = FIRST_SCHEMA + number
         return table_cf1(names.cf1(schema), schema, blocks)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from openslob.engines.facts import RIGHTS, Finding
 from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.names import grant_select, identifier
-from openslob.engines.oracle.survey import Survey, has_right, is_pluggable
+from openslob.engines.oracle.server_facts import Survey, has_right, is_pluggable
 from openslob.engines.oracle.versions import EVENT_HISTOGRAM, SLEEP_FOR_ALL
 from openslob.engines.sql import read_statements
 

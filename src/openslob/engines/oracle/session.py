@@ -14,7 +14,6 @@ from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle.connection import PACKAGE, Connection, outputs, query
 from openslob.engines.oracle.errors import reported
 from openslob.engines.oracle.known_settings import set_in_session, shown
-from openslob.engines.oracle.local_path import require_shared
 from openslob.engines.oracle.slice_procedure import (
     KEPT,
     RESULTS,
@@ -22,6 +21,7 @@ from openslob.engines.oracle.slice_procedure import (
     call_text,
     explain,
     first_state,
+    require_shared,
     slice_parameters,
     to_result,
 )

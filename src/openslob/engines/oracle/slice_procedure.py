@@ -11,11 +11,12 @@ from typing import Any
 
 import oracledb
 
-from openslob.core.errors import SlobError
+from openslob.core.errors import SlobError, UsageError
 from openslob.core.histogram import BUCKETS, LINEAR_US, STEEPNESS, Histogram
 from openslob.core.method import OpKind
-from openslob.core.workload import CommitMode, Workload
+from openslob.core.workload import BlockPath, CommitMode, Workload
 from openslob.engines.base import SessionPlan, SliceResult
+from openslob.engines.facts import Finding
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import PACKAGE, Connection, Row, change, query, statement
 from openslob.engines.oracle.errors import is_missing
@@ -61,6 +62,14 @@ _TOP = {"SELECT STATEMENT", "SORT AGGREGATE", "UPDATE STATEMENT", "UPDATE", "FIL
 _BY_INDEX, _BY_ROWID = "INDEX RANGE SCAN", "TABLE ACCESS BY INDEX ROWID"
 # V$SQL.COMMAND_TYPE.
 _UPDATE_COMMAND = 6
+# The path of blocks that this engine does not have.
+_NO_LOCAL_PATH = Finding(
+    "block path",
+    "BLOCK_PATH=local: Oracle reads single blocks through the cache that all sessions share, and only"
+    " whole tables into private memory",
+    "set BLOCK_PATH=shared",
+    blocking=True,
+)
 
 
 def compose_slice(
@@ -111,6 +120,18 @@ def _in_loop(kind: OpKind, schema: int, parts: Mapping[str, str]) -> str:
 def _statement(kind: OpKind, schema: int, **parts: str) -> str:
     table = names.cf2(schema) if kind is OpKind.SCAN else names.cf1(schema)
     return " ".join(statement("slice", kind.value, table=table, index=names.index(table), **parts).split())
+
+
+def refused_path(workload: Workload) -> Iterator[Finding]:
+    """Yield the finding about a path of blocks that this engine does not have."""
+    if workload.block_path is BlockPath.LOCAL:
+        yield _NO_LOCAL_PATH
+
+
+def require_shared(workload: Workload) -> None:
+    """Raise UsageError for a path of blocks that this engine does not have."""
+    for finding in refused_path(workload):
+        raise UsageError(finding.why, finding.remedy)
 
 
 def install(connection: Connection, workload: Workload, block_size: int) -> None:

@@ -20,7 +20,7 @@ from openslob.engines.oracle import rights
 from openslob.engines.oracle.connection import Connection, outputs, query, statement
 from openslob.engines.oracle.errors import explain_error, is_missing, reported
 from openslob.engines.oracle.names import grant_select
-from openslob.engines.oracle.survey import Survey, is_pluggable
+from openslob.engines.oracle.server_facts import Survey, is_pluggable
 from openslob.engines.oracle.versions import PDB_SNAPSHOTS
 
 LICENCE = "Oracle Diagnostics Pack"

@@ -11,9 +11,8 @@ from openslob.core.workload import DataSpec
 from openslob.engines.oracle.names import grant_select, identifier, quoted
 from openslob.engines.oracle.page_layout import index_bytes
 from openslob.engines.oracle.rights import sysdba
-from openslob.engines.oracle.server_facts import no_tablespace
-from openslob.engines.oracle.survey import Survey, has_right
-from openslob.engines.tables import Table
+from openslob.engines.oracle.server_facts import Survey, has_right, no_tablespace
+from openslob.engines.tables import DataTable
 
 # Space bitmaps and segment headers beside the rows.
 _OVERHEAD = 0.03
@@ -86,7 +85,7 @@ def of_data(survey: Survey, name: str | None, spec: DataSpec) -> Tablespace:
     return found
 
 
-def needed_bytes(tables: Sequence[Table], block_size: int) -> int:
+def needed_bytes(tables: Sequence[DataTable], block_size: int) -> int:
     """Return the bytes that tables and their indexes take from a tablespace."""
     sizes = [table.blocks * block_size * (1 + _OVERHEAD) for table in tables]
     sizes += [index_bytes(table.blocks) for table in tables if table.indexed]

@@ -27,7 +27,7 @@ _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True)
-class ConnectionParams:
+class ConnectParams:
     """Parameters of a connection.
 
     ``arguments`` are those of `oracledb.connect`, with the password, so they are never shown; ``shown`` is the target's
@@ -110,7 +110,7 @@ _REFUSED: Mapping[str, str] = {
 }
 
 
-def parse(url: str) -> ConnectionParams:
+def parse(url: str) -> ConnectParams:
     """Return the parameters in an ``oracle://`` or ``oracles://`` URL. UsageError for a part that is not known."""
     require_target(url)
     try:
@@ -135,7 +135,7 @@ def parse(url: str) -> ConnectionParams:
     # The test tables are in the user's schema.
     owner = f"{arguments['user']}@" if "user" in arguments else ""
     tablespace = str(given["tablespace"]) if "tablespace" in given else None
-    return ConnectionParams(
+    return ConnectParams(
         owner + shown + (f"?tablespace={tablespace}" if tablespace else ""),
         arguments,
         tablespace,

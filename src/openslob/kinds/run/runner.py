@@ -22,7 +22,7 @@ from openslob.core.workload import Mode, Workload
 from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.engines.patience import ANSWER_S, Patience
-from openslob.engines.settings import Change
+from openslob.engines.settings import SettingChange
 from openslob.host.environment import environment
 from openslob.kinds.run import aftermath
 from openslob.kinds.run.course import Course
@@ -69,7 +69,7 @@ class RunRequest:
     held: Hold | None = None
     goes_on: bool = False
     hire: Hire = local_crew
-    settings: Sequence[Change] = ()
+    settings: Sequence[SettingChange] = ()
 
 
 @dataclass(frozen=True)

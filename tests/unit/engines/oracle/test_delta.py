@@ -12,8 +12,7 @@ from openslob.core.histogram import bucket_of
 from openslob.engines.cluster.sampling import added
 from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.counters import VIEWS
-from openslob.engines.oracle.delta import OF_SERVER, reset, to_delta
-from openslob.engines.oracle.timed_waits import class_of
+from openslob.engines.oracle.delta import OF_SERVER, class_of, reset, to_delta
 from openslob.engines.sql import read_statements
 from openslob.metrics.measurement import ONLY_SOME_HAVE, EngineDelta, WaitClass
 from openslob.metrics.waits import histogram_of

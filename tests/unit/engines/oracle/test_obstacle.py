@@ -4,7 +4,7 @@ import pytest
 
 from factories.oracle.double import Answers, connected, rows
 from factories.oracle.wire import OracleError
-from openslob.engines.oracle.obstacle import describe, obstacle
+from openslob.engines.oracle.waits import describe, obstacle
 
 WAITS = {
     "sid": 21, "serial": 3, "action": "load", "event": "enq: TM - contention", "b_sid": 44, "b_serial": 5,

@@ -9,7 +9,7 @@ import pytest
 from factories.oracle.standin_sql import database, translated
 from factories.tables import table
 from openslob.engines.oracle.connection import statement
-from openslob.engines.oracle.server_counters import ServerCounters, server_delta
+from openslob.engines.oracle.counters import DatabaseCounters, server_delta
 from openslob.metrics.measurement import ObjectIo
 
 CHANGE = {
@@ -54,7 +54,7 @@ def test_transactions_that_are_not_counted_are_unknown(missing, why):
 
 
 def test_no_part_that_needs_our_tables_is_read():
-    assert not {"sql", "sessions", "objects"} & set(ServerCounters._parts)
+    assert not {"sql", "sessions", "objects"} & set(DatabaseCounters._parts)
 
 
 WAITING, RUNNING = ("ACTIVE", "WAITING"), ("ACTIVE", "WAITED SHORT TIME")

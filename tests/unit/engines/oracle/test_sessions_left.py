@@ -6,8 +6,8 @@ from factories.oracle.double import Answers, connected, rows, statements_of
 from factories.oracle.wire import OracleError
 from openslob.core.errors import SlobError
 from openslob.engines import common_checks
-from openslob.engines.oracle import sessions_left
-from openslob.engines.oracle.sessions_left import count, release
+from openslob.engines.oracle import run_table
+from openslob.engines.oracle.run_table import count, release
 
 UNSEEN = OracleError(942, "table or view does not exist")
 
@@ -15,8 +15,8 @@ UNSEEN = OracleError(942, "table or view does not exist")
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     for name in ("_SLICE_END_S", "_END_PATIENCE_S"):
-        monkeypatch.setattr(sessions_left, name, 0.03)
-    monkeypatch.setattr(sessions_left, "_POLL_S", 0.01)
+        monkeypatch.setattr(run_table, name, 0.03)
+    monkeypatch.setattr(run_table, "_POLL_S", 0.01)
     monkeypatch.setattr(common_checks, "LOCK_PATIENCE_S", 0.03)
 
 

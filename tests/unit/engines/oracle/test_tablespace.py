@@ -8,7 +8,7 @@ from openslob.core.errors import SlobError
 from openslob.core.units import GIB, MIB
 from openslob.core.workload import DataSpec
 from openslob.engines.oracle import tablespace
-from openslob.engines.oracle.survey import Survey
+from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.tables import table_cf1, table_cf2
 
 ONE_GB = (("/a", GIB, GIB),)

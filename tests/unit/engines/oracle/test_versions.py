@@ -14,12 +14,13 @@ from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
 from openslob.engines.oracle.checks import findings
-from openslob.engines.oracle.connection import PACKAGE, ConnectionParams
+from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.rights import GRANT, grants, sections
 from openslob.engines.oracle.server_facts import read_facts
+from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.sql import read_sql, read_statements
 
-PARAMS = ConnectionParams("oracle://db/slob", {})
+PARAMS = ConnectParams("oracle://db/slob", {})
 PDB = (3, "SALES")
 ROOT = Path(__file__).parents[4]
 SQL = ROOT / "src" / "openslob" / "engines" / "oracle" / "sql"
