@@ -10,7 +10,6 @@ from pathlib import Path
 
 from openslob.api.asking import Folder, environment_of, several_texts, values_of
 from openslob.api.progress import Display, load_sink, run_sink
-from openslob.api.records import load as read_folder
 from openslob.api.results import Results
 from openslob.api.stopping import interruptible
 from openslob.config.layers import Layer
@@ -22,6 +21,7 @@ from openslob.core.units import parse_duration
 from openslob.engines import registry
 from openslob.engines.facts import LoadProgress
 from openslob.fleet import hired
+from openslob.kinds import runs
 from openslob.kinds.run.crew import local_crew
 from openslob.kinds.run.loading import loaded
 from openslob.kinds.run.progress import ProgressSink
@@ -106,7 +106,7 @@ def executed(
             folder, target.reveal(), interrupt, view, render, server_pid=pid, consented=consented, hire=hire
         ).execute()
     _judge(folder)
-    return read_folder(folder.path)
+    return Results.of(runs.load(folder.path))
 
 
 def _new(options: SweepOptions, parameters: Mapping[str, object], target: Target, config: Folder) -> SweepRecord:

@@ -17,7 +17,6 @@ from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.loading import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.api.progress import ProgressOption, Shown, display_for
-from openslob.api.records import run_of
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.stopping import interruptible
@@ -43,6 +42,7 @@ from openslob.kinds.run import execute as run
 from openslob.kinds.run import loading
 from openslob.kinds.run.execute import AskedRun
 from openslob.kinds.run.preflight import preflight
+from openslob.kinds.runs import run_of
 from openslob.record import finding
 from openslob.record.finding import AnyKind
 from openslob.record.model import Status

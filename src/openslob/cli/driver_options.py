@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from openslob.core.errors import UsageError
-from openslob.fleet.naming import local_count
+from openslob.fleet import local_count
 
 _PANEL = "Drivers"
 

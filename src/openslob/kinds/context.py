@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from openslob.core.interrupt import Interrupt
+from openslob.core.references import StorageAlone
 from openslob.core.secrets import Target
 from openslob.core.workload import Workload
 from openslob.engines import registry
@@ -20,12 +21,11 @@ from openslob.engines.patience import Patience
 from openslob.kinds.run import loading
 from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.progress import ProgressSink
-from openslob.record.storage import StorageRecord
 
 if TYPE_CHECKING:
     from openslob.kinds.run.runner import FinishedRun, RunRequest
 
-Ceiling = Callable[[Engine], StorageRecord | None]
+Ceiling = Callable[[Engine], StorageAlone | None]
 
 
 class Display(Protocol):

@@ -17,7 +17,7 @@ from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.settings import Change, Effect, Setting
+from openslob.engines.settings import Effect, ServerSetting, SettingChange
 from openslob.engines.writes import require_primary
 from openslob.record.varied import Value
 
@@ -38,9 +38,9 @@ class SettingsGrid:
     parameters: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[SettingChange, ...]:
         """The settings with their first values."""
-        return tuple(Change(name, str(values[0]), self.effects[name]) for name, values in self.values.items())
+        return tuple(SettingChange(name, str(values[0]), self.effects[name]) for name, values in self.values.items())
 
 
 NO_SETTINGS = SettingsGrid()
@@ -54,7 +54,7 @@ def ask_settings(target: str, texts: Texts, servers: Mapping[str, Sequence[Value
     """
     if not texts:
         return NO_SETTINGS
-    found: dict[str, Setting] = {}
+    found: dict[str, ServerSetting] = {}
     values = assume_settings(texts).values
     for made_with in _programs(servers):
         with registry.known_settings(target, made_with) as known:
@@ -105,7 +105,7 @@ def _programs(servers: Mapping[str, Sequence[Value]]) -> Iterator[Mapping[str, V
         yield dict(zip(varied, combination, strict=True))
 
 
-def _require_own_names(found: Mapping[str, Setting]) -> None:
+def _require_own_names(found: Mapping[str, ServerSetting]) -> None:
     """Refuse settings with the name of a parameter: records and reports could not tell them apart."""
     ours = {*parameters(), *Workload.model_fields, *(each.name for each in fields(ServerSpec)), "product", "host"}
     if taken := next((each.name for each in found.values() if each.name in ours), None):
@@ -137,7 +137,7 @@ def give_way(
 
 
 @contextmanager
-def provide_target(target: str, changes: Sequence[Change], notify: Callable[[str], None]) -> Iterator[Engine]:
+def provide_target(target: str, changes: Sequence[SettingChange], notify: Callable[[str], None]) -> Iterator[Engine]:
     """Give the engine of a target for a run with these settings.
 
     A managed server is restarted with those that need it, and is as it was at the end of the block; if this process is
