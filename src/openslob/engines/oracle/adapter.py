@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
-from openslob.core.errors import SlobError
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
+from openslob.engines.common_checks import require_none
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.manifest import LoadManifest
 from openslob.engines.oracle import checks, manifest, quiesce, run_table, snapshots
@@ -138,7 +138,7 @@ class OracleEngine(ServerEngine[Connection]):
         self.patience.require()
         connection = self.connect(f"run/{plan.tag}")
         with closed_on_failure(connection):
-            self._landing.require_one()
+            require_none(self._landing.findings())
         return OracleSession(connection, plan)
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> OracleCounters:
@@ -203,22 +203,10 @@ class Landing:
             self._instances.add(connection.instance)
         return connection
 
-    def require_one(self) -> None:
-        """Raise SlobError once connections have landed on several instances."""
-        if len(self._instances) > 1:
-            raise SlobError(self._why, self._remedy)
-
     def findings(self) -> Iterator[Finding]:
         """Yield a blocking finding once connections have landed on several instances."""
-        if len(self._instances) > 1:
-            yield Finding("spread", self._why, self._remedy, True)
-
-    @property
-    def _why(self) -> str:
-        found = " and ".join(sorted(self._instances))
-        return f"{self._target} spreads connections over {found}, and counters are those of one instance"
-
-    @property
-    def _remedy(self) -> str:
-        named = ",".join(f"oracle://…?instance_name={instance}" for instance in sorted(self._instances))
-        return f"name each instance by a URL of its own: {named}"
+        instances = sorted(self._instances)
+        if len(instances) > 1:
+            why = f"{self._target} spreads connections over {' and '.join(instances)}, and counters are those of one"
+            named = ",".join(f"oracle://…?instance_name={instance}" for instance in instances)
+            yield Finding("spread", f"{why} instance", f"name each instance by a URL of its own: {named}", True)
