@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openslob.analyze.tables import Grid, Intervals
+from openslob.analyze.tables import Grid, Intervals, Seconds
 
 
 def put(found: Intervals, *intervals: tuple[float, float, float], name: str = "reads", older: bool = False) -> None:

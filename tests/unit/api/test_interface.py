@@ -20,10 +20,10 @@ from openslob.api import asking, functions, progress, stopping, targets
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.cli import server as server_command
 from openslob.config.parameters import parameters
+from openslob.config.server_parameters import SERVER_PARAMETERS
 from openslob.core.errors import SlobError, UsageError
 from openslob.engines.facts import LoadProgress
 from openslob.kinds.run import progress as run_progress
-from openslob.kinds.sweep.servers import SERVER_PARAMETERS
 
 # What a program that only reads records must not wait for.
 HEAVY = ("altair", "vl_convert", "psycopg", "pymysql", "openslob.engines", "pandas", "polars", "IPython", "typer")
@@ -52,7 +52,7 @@ def test_importing_the_package_imports_nothing_else():
 
 
 def test_objects_of_records_need_neither_engines_nor_pictures():
-    code = f"import sys, openslob.api.records; print([name for name in {HEAVY} if name in sys.modules])"
+    code = f"import sys, openslob.api.results; print([name for name in {HEAVY} if name in sys.modules])"
     assert python(code).strip() == "[]"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 import pymysql
@@ -10,12 +9,11 @@ import pymysql
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.core.workload import DataSpec
-from openslob.engines.facts import LoadResult, ProgressSink
-from openslob.engines.load import check_space, load_tables, require_a_block
+from openslob.engines.load import check_space
 from openslob.engines.mysql import manifest
 from openslob.engines.mysql.connection import (
     Connection,
-    ConnectionParams,
+    MysqlParams,
     kill,
     query,
     statement,
@@ -23,10 +21,10 @@ from openslob.engines.mysql.connection import (
 )
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.location import locate
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.tables import checks_of, fill, tables_of
-from openslob.engines.tables import Check, Table
+from openslob.engines.tables import Check, DataTable
 
 # An index entry: 9 bytes of key, 8 of primary key, 5 of header; filler rows have one too; pages are filled to 15/16.
 _INDEX_ENTRY_BYTES = 24
@@ -36,39 +34,14 @@ _TABLE_BYTES = 4 * MIB
 _PACKET_BYTES = 4 * MIB
 
 
-def load(
-    connect: Callable[[], Connection],
-    params: ConnectionParams,
-    names: Names,
-    spec: DataSpec,
-    degree: int,
-    progress: ProgressSink,
-    cancelled: Callable[[], bool],
-) -> LoadResult:
-    """Load and verify, ``degree`` tables at a time; do nothing if exactly these data are there and verified.
-
-    Whatever was loaded before is removed. SlobError when the load fails or ``cancelled`` returns true: then nothing is
-    left of it. ``connect`` opens a connection of a load.
-    """
-    began_s = time.monotonic()
-    require_a_block(spec)
-    with connect() as connection, reported("the load failed"):
-        loader = _MysqlLoader(connect, params, names, spec, connection)
-        loaded = manifest.read(connection, names)
-        if loaded and loaded.is_whole and loaded.spec == spec:
-            return loaded.reused(time.monotonic() - began_s, loader.block_size)
-        space = loader.check_space(connection)
-    return load_tables(loader, spec, degree, progress, cancelled, {"disk space": space})
-
-
-class _MysqlLoader:
+class MysqlLoader:
     """Implements `openslob.engines.load.Loader`."""
 
     def __init__(
         self,
         connect: Callable[[], Connection],
-        params: ConnectionParams,
-        names: Names,
+        params: MysqlParams,
+        names: MysqlNames,
         spec: DataSpec,
         connection: Connection,
     ) -> None:
@@ -80,15 +53,14 @@ class _MysqlLoader:
         if server["packet_bytes"] < _PACKET_BYTES:
             raise SlobError(f"max_allowed_packet is {server['packet_bytes']:,}", f"set it to {_PACKET_BYTES:,} or more")
         self._layout = layout_of(self.block_size)
-        self.tables: Sequence[Table] = tables_of(spec, names)
+        self.tables: Sequence[DataTable] = tables_of(spec, names)
 
-    def check_space(self, connection: Connection) -> str:
-        """Raise SlobError when the data do not fit; what is loaded now counts as free. Return what was found."""
+    def survey(self, connection: Connection) -> dict[str, str]:
         held = query(connection, statement("load", "held"), {"database": self._names.database})[0]["held_bytes"]
         blocks = sum(table.blocks for table in self.tables)
         index = blocks * self._layout.rows_per_page * _INDEX_ENTRY_BYTES
         needed = blocks * self.block_size + index + len(self.tables) * _TABLE_BYTES
-        return check_space(needed, held, self._directory, "the server's disk can't be seen from here")
+        return {"disk space": check_space(needed, held, self._directory, "the server's disk can't be seen from here")}
 
     def connect(self) -> Connection:
         return self._connect()
@@ -105,11 +77,11 @@ class _MysqlLoader:
             manifest.remove(connection, self._names)
             manifest.begin(connection, self._names, self._spec)
 
-    def fill(self, connection: Connection, table: Table, wrote_blocks: Callable[[int], None]) -> None:
+    def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
         with reported(f"the load of {table.name} failed"):
             fill(connection, table, self._layout, self._spec.obfuscate, wrote_blocks)
 
-    def checks(self, connection: Connection, table: Table) -> list[Check]:
+    def checks(self, connection: Connection, table: DataTable) -> list[Check]:
         with reported(f"{table.name} can't be verified"):
             blocks = manifest.blocks_now(connection, self._names)
             return checks_of(connection, self._names.database, table, self._layout, blocks)

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
-from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, Scope, SessionPlan
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
-from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
-from openslob.engines.oracle import checks, loader, manifest, obstacle, quiesce, run_table, sessions_left, snapshots
-from openslob.engines.oracle.connection import Connection, open_connection, parse
-from openslob.engines.oracle.counters import OracleCounters
+from openslob.engines.common_checks import require_none
+from openslob.engines.facts import Finding, ServerFacts, ServerLocation
+from openslob.engines.manifest import LoadManifest
+from openslob.engines.oracle import checks, manifest, quiesce, run_table, snapshots
+from openslob.engines.oracle.connection import Connection, open_connection
+from openslob.engines.oracle.counters import DatabaseCounters, OracleCounters
 from openslob.engines.oracle.errors import is_full, reported
-from openslob.engines.oracle.known_settings import SessionSettings
-from openslob.engines.oracle.landing import Landing
-from openslob.engines.oracle.local_path import require_shared
+from openslob.engines.oracle.known_settings import SessionParameters
+from openslob.engines.oracle.loader import OracleLoader
 from openslob.engines.oracle.location import locate
-from openslob.engines.oracle.proving import proving
+from openslob.engines.oracle.proving import open_questions
 from openslob.engines.oracle.run_table import STOP, OracleStop
-from openslob.engines.oracle.server_counters import ServerCounters
 from openslob.engines.oracle.server_facts import read_facts
-from openslob.engines.oracle.session import OracleSession, clock
-from openslob.engines.oracle.slice_procedure import install
-from openslob.engines.oracle.waits import OracleWaits
-from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
+from openslob.engines.oracle.session import OracleSession, measure_clock
+from openslob.engines.oracle.slice_procedure import install, require_shared
+from openslob.engines.oracle.target import parse
+from openslob.engines.oracle.waits import OracleWaits, find_obstacle
+from openslob.engines.patience import Watch, Work, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.proofs import Proving
+from openslob.engines.server_engine import ServerData, ServerEngine
 
 # Until a database has passed tests/contract.
 _EXPERIMENTAL = "no Oracle database has passed the tests of this engine yet; docs/oracle.md says what is not proved"
@@ -50,54 +51,34 @@ def connect(url: str) -> Engine:
     return OracleEngine(url)
 
 
-class OracleEngine:
+class OracleEngine(ServerEngine[Connection]):
     """One user's schema in a database as a target. Implements `openslob.engines.base.Engine`."""
 
     name = "oracle"
+    work = _WORK
 
     def __init__(self, url: str) -> None:
         self.params = parse(url)
-        self.address = Target.parse(url)
-        self.target = self.params.shown
-        self.patience = Patience()
-        self.server_pid: int | None = None
+        super().__init__(url, self.params.shown)
         self._landing = Landing(self.target)
 
-    def open(self, purpose: str) -> Connection:
-        """Open a connection in autocommit mode."""
-        return self._open(purpose, self.patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
+    def connect(self, purpose: str, watch: Watch | None = None) -> Connection:
+        return self._landing.note(open_connection(self.params, purpose, watch))
 
-    def _open(self, purpose: str, patience: Patience, work: Work, obstacle: Callable[[], str]) -> Connection:
-        watch = Watch(patience, work, obstacle)
-        opened = patience.connect(lambda: open_connection(self.params, purpose, watch), lambda late: late.close())
-        return self._landing.note(opened)
+    def reported(self, failure: str) -> AbstractContextManager[None]:
+        return reported(failure)
 
-    @contextmanager
-    def querying(self, failure: str, purpose: str = "query") -> Iterator[Connection]:
-        """Open a connection for a few queries; errors begin with ``failure``."""
-        with self.open(purpose) as connection, reported(failure):
-            yield connection
+    def is_full(self, error: BaseException | None) -> bool:
+        return is_full(error)
 
-    def follow(self, patience: Patience) -> None:
-        """Let connections that are opened from now on wait as ``patience`` says."""
-        self.patience = patience
+    def find_obstacle(self, connection: Connection) -> str:
+        return find_obstacle(connection)
 
-    def obstacle(self) -> str:
-        """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
-        patience = self.patience.of_probe()
-
-        def ask() -> str:
-            with (
-                self._open("probe", patience, Work.SAMPLE, str) as connection,
-                reported(f"{self.target} does not answer"),
-            ):
-                return obstacle.obstacle(connection)
-
-        return ask_probe(self.target, ask, is_full)
+    def list_settings(self, connection: Connection) -> SessionParameters:
+        return SessionParameters(connection)
 
     @property
     def data(self) -> OracleData:
-        """The test data of this schema."""
         return OracleData(self)
 
     @property
@@ -107,17 +88,15 @@ class OracleEngine:
 
     def facts(self) -> ServerFacts:
         """Return version, sizes, settings and free connections, and what reading the server's clock costs."""
-        with self.querying(f"{self.target} does not answer") as connection:
+        with self.querying() as connection:
             facts = read_facts(connection, self.params)
-            return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **clock(connection)})
+            return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **measure_clock(connection)})
 
     def location(self) -> ServerLocation:
-        """Return the instance's processes and data directories, if it is proved that they are on this host."""
-        with self.querying(f"{self.target} does not answer") as connection:
+        with self.querying() as connection:
             return found_or_named(locate(connection, self.params.tablespace), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked") as connection:
             yield from checks.findings(connection, self.params, workload, self.facts(), self.data.state)
             if connection.warning:
@@ -130,103 +109,104 @@ class OracleEngine:
         yield from ()
 
     def capabilities(self) -> list[Capability]:
-        """Return what the server and this user's rights allow to be measured."""
         facts = self.facts()
         with self.querying(f"{self.target} can't be checked") as connection:
             return checks.capabilities(connection, facts)
 
     def proving(self) -> AbstractContextManager[Proving] | None:
         """Return the questions that no stand-in can answer; they make small tables of their own."""
-        return proving(self.open, self.params)
-
-    def ledger(self) -> None:
-        """Return None: no server of this product was crashed for a test yet."""
-
-    @contextmanager
-    def known_settings(self) -> Iterator[SessionSettings]:
-        """Give the parameters that a session can change."""
-        with self.querying(f"{self.target} can't be asked for its parameters") as connection:
-            yield SessionSettings(connection)
+        return open_questions(self.open, self.params)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the target's lock on a connection of its own; the server releases it when this process ends."""
-        with self.open("lock") as connection, run_table.held(connection, self.target, purpose) as hold:
+        with self.open("lock") as connection, run_table.hold_lock(connection, self.target, purpose) as hold:
             yield hold
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on."""
         require_shared(workload)
-        with self.open("install") as connection, reported("can't install the work loop"):
+        with self.querying("can't install the work loop", "install") as connection:
             install(connection, workload, read_facts(connection, self.params).block_size)
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
-        """Fill the cache if the run needs it, and write dirty blocks, if the user may."""
         with self.querying("the server can't be prepared for the window", "quiesce") as connection:
             block_size = read_facts(connection, self.params).block_size
             return quiesce.quiesce(connection, workload, warm_cache, block_size)
 
     def open_session(self, plan: SessionPlan) -> OracleSession:
-        """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
-        connection = self._landing.note(open_connection(self.params, f"run/{plan.tag}"))
+        connection = self.connect(f"run/{plan.tag}")
         with closed_on_failure(connection):
-            self._landing.require_one()
+            require_none(self._landing.findings())
         return OracleSession(connection, plan)
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> OracleCounters:
+    def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> OracleCounters:
         """Connect the counter sampler; the whole of a pluggable database is what its views show."""
-        sampler = ServerCounters if scope is Scope.SERVER else OracleCounters
+        sampler = DatabaseCounters if scope is SamplingScope.SERVER else OracleCounters
         return sampler(self.open("counters"))
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> OracleWaits:
-        """Connect the wait sampler."""
-        return OracleWaits(self.open("waits"), scope is Scope.SERVER)
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> OracleWaits:
+        return OracleWaits(self.open("waits"), scope is SamplingScope.SERVER)
 
     def open_snapshots(
         self, kind: StatisticsType, consented: frozenset[str]
     ) -> snapshots.AwrSnapshots | snapshots.StatspackSnapshots | None:
-        """Connect what takes AWR's or Statspack's snapshots."""
         return snapshots.open_snapshots(lambda: self.open("snapshots"), consented, kind)
 
     def open_stop(self) -> OracleStop:
-        """Connect the stop signal."""
         return OracleStop(self.open(STOP))
 
     def sessions_left(self) -> int:
-        """Return the number of the work loop's sessions that the server still has."""
         with self.querying("the sessions can't be counted") as connection:
-            return sessions_left.count(connection)
+            return run_table.count_sessions(connection)
 
     def release_sessions(self) -> int:
-        """End sessions of the work loop that a killed driver left; return their number."""
         with self.querying("sessions of an earlier run can't be ended") as connection:
-            return sessions_left.release(connection, self.target)
+            return run_table.end_sessions(connection, self.target)
 
 
-class OracleData:
-    """The test tables in one user's schema. Implements `openslob.engines.base.DataStore`."""
+class OracleData(ServerData[Connection]):
+    """The test tables in one user's schema."""
 
     def __init__(self, engine: OracleEngine) -> None:
+        super().__init__(engine)
         self._engine = engine
 
-    def state(self) -> DataState | None:
-        """Return what is loaded."""
-        with self._engine.querying(f"{self._engine.target} can't be checked") as connection:
-            loaded = manifest.read(connection)
-            return loaded.data_state() if loaded else None
+    def read_manifest(self, connection: Connection) -> LoadManifest | None:
+        return manifest.read(connection)
 
-    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        """Load and verify."""
-        return loader.load(lambda: self._engine.open("load"), self._engine.params, spec, degree, progress, cancelled)
+    def prepare(self, connection: Connection, spec: DataSpec, degree: int) -> OracleLoader:
+        return OracleLoader(lambda: self._engine.open("load"), self._engine.params, spec, degree, connection)
 
-    def drop(self) -> list[str]:
-        """Remove everything a load made."""
-        with self._engine.querying(f"can't drop the data of {self._engine.target}", "drop") as connection:
-            return manifest.remove(connection)
+    def remove(self, connection: Connection) -> list[str]:
+        return manifest.remove(connection)
 
     def table_blocks(self) -> int:
-        """Return the number of blocks of all test tables."""
         with self._engine.querying("the tables can't be measured") as connection:
-            return manifest.table_blocks(connection)
+            return sum(manifest.count_blocks(connection).values())
+
+
+class Landing:
+    """Which instances of a cluster (RAC) the connections of one target land on: a service or SCAN may spread them.
+
+    Counters are those of one instance, so sessions on another one would work uncounted.
+    """
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._instances: set[str] = set()
+
+    def note(self, connection: Connection) -> Connection:
+        """Remember where a connection landed, which its log-on said, and return it."""
+        if connection.instance:
+            self._instances.add(connection.instance)
+        return connection
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a blocking finding once connections have landed on several instances."""
+        instances = sorted(self._instances)
+        if len(instances) > 1:
+            why = f"{self._target} spreads connections over {' and '.join(instances)}, and counters are those of one"
+            named = ",".join(f"oracle://…?instance_name={instance}" for instance in instances)
+            yield Finding("spread", f"{why} instance", f"name each instance by a URL of its own: {named}", True)

@@ -10,7 +10,7 @@ from openslob.core.method import phases_of
 from openslob.core.units import MIB, NANOS
 from openslob.core.workload import Pacing, Workload, slice_seconds
 from openslob.engines.base import SessionPlan
-from openslob.engines.settings import Change
+from openslob.engines.settings import SettingChange
 
 # A remainder shorter than this is added to the slice before it.
 SHORTEST_SLICE = 0.3
@@ -24,7 +24,7 @@ def lead_seconds(sessions: int) -> float:
 
 
 def session_plans(
-    workload: Workload, block_size: int, run_tag: str, settings: Sequence[Change] = ()
+    workload: Workload, block_size: int, run_tag: str, settings: Sequence[SettingChange] = ()
 ) -> list[SessionPlan]:
     """Return the plan of each session; sessions go round-robin over the schemas.
 

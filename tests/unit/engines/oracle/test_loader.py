@@ -12,24 +12,30 @@ from factories.oracle.wire import OracleError
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.core.workload import DataSpec
-from openslob.engines.oracle import manifest, ways
-from openslob.engines.oracle.connection import ConnectionParams
-from openslob.engines.oracle.loader import load
-from openslob.engines.oracle.tables import tables_of
+from openslob.engines.oracle import manifest, tables
+from openslob.engines.oracle.adapter import OracleEngine
+from openslob.engines.oracle.tables import Destination, Way, Ways, tables_of
 from openslob.engines.tables import table_cf1
 
-PARAMS = ConnectionParams("db", {})
 SPEC = DataSpec(schemas=2, scale_blocks=300, scan_blocks=20, obfuscate=False)
 RANDOM = DataSpec(schemas=1, scale_blocks=40, scan_blocks=4, obfuscate=True)
 REFUSED = OracleError(600, "internal error code")
 FULL = OracleError(1653, "unable to extend table")
 
 
-def loaded(database, spec=SPEC, *, thin=True, degree=2, progress=lambda _: None, cancelled=lambda: False):
-    def opened():
-        return connected(database.client(), thin=thin)
+class Doubled(OracleEngine):
+    """One whose connections are those that ``make`` makes."""
 
-    return load(opened, PARAMS, spec, degree, progress, cancelled)
+    def __init__(self, make):
+        super().__init__("oracle://slob:secret@db/FREEPDB1")
+        self.make = make
+
+    def connect(self, _purpose, _watch=None):
+        return self.make()
+
+
+def loaded(database, spec=SPEC, *, thin=True, degree=2, progress=lambda _: None, cancelled=lambda: False):
+    return Doubled(lambda: connected(database.client(), thin=thin)).data.load(spec, degree, progress, cancelled)
 
 
 def state(database):
@@ -111,13 +117,13 @@ def test_what_a_refused_way_has_written_counts_no_more():
         wrote_blocks(5)
         raise oracledb.DatabaseError("ORA-00600: internal error code")
 
-    all_ways = ways.Ways(obfuscate=False)
+    all_ways = Ways(obfuscate=False)
     all_ways._ways = (
-        ways.Way("first", lambda _: "", breaks_off),
-        ways.Way("second", lambda _: "", lambda _connection, _destination, wrote_blocks: wrote_blocks(8)),
+        Way("first", lambda _: "", breaks_off),
+        Way("second", lambda _: "", lambda _connection, _destination, wrote_blocks: wrote_blocks(8)),
     )
     connection, seen = connected(Answers()), []
-    all_ways.fill(connection, ways.Destination(table_cf1("CF1_1", 1, 8), None, False), seen.append)
+    all_ways.fill(connection, Destination(table_cf1("CF1_1", 1, 8), None, False), seen.append)
     assert seen == [5, -5, 8]
     assert statements_of(connection) == ["TRUNCATE TABLE CF1_1 REUSE STORAGE"]
     assert all_ways.text == "second; not first: ORA-00600: internal error code"
@@ -301,7 +307,7 @@ def test_what_somebody_else_drops_first_is_no_error():
 def test_the_blocks_of_all_tables():
     database = Database()
     loaded(database)
-    assert manifest.table_blocks(connected(database.client())) == 2 * (300 + 20) + 4 * 8
+    assert sum(manifest.count_blocks(connected(database.client())).values()) == 2 * (300 + 20) + 4 * 8
 
 
 def test_too_little_room_is_found_before_anything_is_removed():
@@ -316,7 +322,7 @@ def test_too_little_room_is_found_before_anything_is_removed():
 
 
 def test_a_large_table_is_looked_at_in_stretches(monkeypatch):
-    monkeypatch.setattr(ways, "_BATCH_BYTES", 256 * MIB)
+    monkeypatch.setattr(tables, "_BATCH_BYTES", 256 * MIB)
     database = Database()
     loaded(database, DataSpec(1, 5000, 20, obfuscate=False))
     looks = [code for code in database.log if code.startswith("SELECT t.custid") and "FROM CF1_1 t WHERE" in code]
@@ -355,6 +361,6 @@ def test_the_connections_of_a_load_commit_by_themselves_afterwards():
         opened.append(connected(database.client()))
         return opened[-1]
 
-    load(one_more, PARAMS, SPEC, 1, lambda _: None, lambda: False)
+    Doubled(one_more).data.load(SPEC, 1, lambda _: None, lambda: False)
     assert all(raw_of(connection).autocommit for connection in opened)
     assert not any(raw_of(connection).is_open for connection in opened)

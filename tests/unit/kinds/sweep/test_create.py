@@ -12,20 +12,20 @@ from typer.testing import CliRunner
 from factories import sweeps
 from factories.paths import ROOT
 from factories.tables import table
-from openslob import api
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import Run
 from openslob.cli import app
 from openslob.config.grid import Grid, SweepFile, read_sweep_file, resolve_grid
+from openslob.config.server_parameters import server_grid
 from openslob.core.errors import UsageError
 from openslob.core.units import MIB
 from openslob.core.workload import BlockPath, Workload
+from openslob.kinds.runs import Runs
 from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.kinds.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SweepFolder
 from openslob.kinds.sweep.report import render_sweep
-from openslob.kinds.sweep.servers import server_grid
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
 from openslob.report.comparison import side_by_side_lines
@@ -218,8 +218,8 @@ def test_the_report_of_such_a_sweep_holds_them_against_each_other(tmp_path):
     with SweepFolder.begin(tmp_path, asked("block_path")) as folder:
         pass
     assert folder.record.values_against == ("shared", "local")
-    found = api.Results("s", tuple(runs()), (folder.path,) * 6, against=ComparedValues("block_path", "shared", "local"))
-    page = page_for([("s", found.runs)], found.runs, found.folders, (), api.joined([found]).against)
+    found = Runs("s", tuple(runs()), (folder.path,) * 6, against=ComparedValues("block_path", "shared", "local"))
+    page = page_for([("s", found.runs)], found.runs, found.folders, (), found.against)
     assert page.answers[0].startswith("B against A: better in")
     assert page.pictures[0].name == "changes"
     (both,) = [section for section in page.sections if section.title == "Both sides"]
