@@ -15,6 +15,7 @@ from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.kinds.runs import Runs
 from openslob.record.model import RunRecord
 from openslob.report.notebook import known_columns, lines_html
+from openslob.report.several_runs import runs_document
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,6 +120,7 @@ class Results(Runs, Drawn, Sequence[RunResult]):
 
     def _page(self) -> Page:
         # Pictures take a moment to import, and only some want them.
-        from openslob.report.html.pages import page_for  # noqa: PLC0415
+        from openslob.report.html.page import page_of  # noqa: PLC0415
 
-        return page_for([(self.name, self.runs)], self.runs, self.folders, self.problems, self.against)
+        sides = [(self.name, self.runs)]
+        return page_of(runs_document(sides, self.runs, self.folders, self.problems, self.against))

@@ -33,19 +33,18 @@ from openslob.analyze.history import History
 from openslob.analyze.history import histories as histories_of
 from openslob.config.grid import Grid
 from openslob.core.workload import Workload
-from openslob.kinds.storage.page import storage_set_page
+from openslob.kinds.storage.page import storage_set_document
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
-from openslob.kinds.sweep.report import render_sweep, sweep_answer, sweep_document
+from openslob.kinds.sweep.report import sweep_document
 from openslob.record.model import Figure, RunRecord, Status
-from openslob.report.comparison import render_comparison, side_by_side_lines
+from openslob.report.comparison import comparison_document, render_comparison, show_side_by_side
 from openslob.report.document import Document
-from openslob.report.history import render_histories
+from openslob.report.history import history_document
 from openslob.report.html.page import Page, page_of, render_page
-from openslob.report.html.pages import page_for
-from openslob.report.html.set_page import set_page
-from openslob.report.terminal import render_answer, render_text
+from openslob.report.several_runs import runs_document, set_document
+from openslob.report.terminal import render_answer, render_blocks, render_text
 
 PLACE = GOLDEN / "documents"
 DIGESTS = (
@@ -97,12 +96,28 @@ def test_the_pages_of_several_are_the_reviewed_ones(tmp_path: Path) -> None:
     sides = [("before", runs[:4]), ("after", runs[4:8])]
     several = [MADE[f"storage-{name}"](tmp_path).record for name in ("calibrate", "dd")]
     pages = {
-        "a sweep": set_page("a sweep", runs, ("a problem",)),
-        "two sides": page_for(sides, runs[:8], [tmp_path] * 8, ()),
-        "storage": storage_set_page(several),
+        "a sweep": page_of(set_document("a sweep", runs, ("a problem",))),
+        "two sides": page_of(runs_document(sides, runs[:8], [tmp_path] * 8, ())),
+        "storage": page_of(storage_set_document(several)),
     }
+    pages["histories"] = page_of(history_document(a_few_histories()))
     found = "".join(f"== {name}\n{outline(render_page(page))}\n" for name, page in pages.items())
     assert found == reviewed("pages-of-several.txt", found)
+
+
+def test_the_pages_of_several_say_all_that_their_texts_say() -> None:
+    runs = of_a_sweep()
+    found = compare(runs[:12], [*map(changed, runs[:10])], "a", "b")
+    several = (
+        sweep_document(a_sweep(), runs),
+        comparison_document(found, [check(parse_condition("ops_per_s < -5%"), found)]),
+        history_document(a_few_histories()),
+    )
+    for document in several:
+        page = render_page(page_of(document)).replace("&gt;", ">")
+        # Only plots and plans of statements are preformatted.
+        assert "<pre" not in page
+        assert words(render_text(document)) - words(page) == set()
 
 
 def test_the_texts_of_several_are_the_reviewed_ones() -> None:
@@ -114,17 +129,17 @@ def test_the_texts_of_several_are_the_reviewed_ones() -> None:
     texts: dict[str, Callable[[int | None], str]] = {
         "a pair": partial(render_comparison, pair, [check(parse_condition(each), pair) for each in checks]),
         "several pairs": partial(render_comparison, several, ()),
-        "side by side": lambda columns: "\n".join(side_by_side_lines(several, ("redo_mb_per_s",), columns)),
-        "a sweep": partial(render_sweep, a_sweep(), runs),
-        "a sweep in short": lambda _: sweep_answer(a_sweep(), runs),
-        "a search": partial(render_sweep, a_search(), [changed(run) for run in runs]),
-        "a search in short": lambda _: sweep_answer(a_search(), runs),
-        "no run": partial(render_sweep, a_sweep(), ()),
-        "histories": partial(render_histories, histories),
-        "whole histories": lambda columns: render_histories(histories[:3], columns, whole=True),
+        "side by side": lambda columns: render_blocks(show_side_by_side(several, ("redo_mb_per_s",)), columns),
+        "a sweep": partial(render_text, sweep_document(a_sweep(), runs)),
+        "a sweep in short": lambda _: render_answer(sweep_document(a_sweep(), runs)),
+        "a search": partial(render_text, sweep_document(a_search(), [changed(run) for run in runs])),
+        "a search in short": lambda _: render_answer(sweep_document(a_search(), runs)),
+        "no run": partial(render_text, sweep_document(a_sweep(), ())),
+        "histories": partial(render_text, history_document(histories)),
+        "whole histories": partial(render_text, history_document(histories[:3], whole=True)),
     }
     found = "".join(
-        f"== {name}, {columns} columns\n{show(columns)}\n"
+        f"== {name}, {columns} columns\n{show(columns).rstrip()}\n\n"
         for name, show in texts.items()
         for columns in (None, 80, 120)
     )
@@ -209,7 +224,7 @@ def answer_of(made: Made) -> str:
 
 def drawn(made: Made) -> Page:
     if made.kind is SWEEP:
-        return page_for([(made.record.name, made.runs)], made.runs, [made.folder] * len(made.runs), ())
+        return page_of(runs_document([(made.record.name, made.runs)], made.runs, [made.folder] * len(made.runs), ()))
     return page_of(document_of(made, made.folder))
 
 

@@ -15,7 +15,8 @@ from openslob.record.model import RunRecord
 from openslob.report.charts.comparing import changes
 from openslob.report.ci_formats import markdown
 from openslob.report.comparison import change_cells, render_comparison
-from openslob.report.html.pages import page_for
+from openslob.report.html.page import page_of
+from openslob.report.several_runs import runs_document
 
 WRITES = "pio_write_per_s"
 
@@ -40,7 +41,7 @@ def test_a_large_change_is_a_multiple_in_every_format() -> None:
     found = compare(a, b)
     assert "× 203,280" in render_comparison(found)
     assert "| 0.0333/s | 6,776/s | × 203,280 | no data |" in markdown(found)
-    page = page_for([("a", a), ("b", b)], [*a, *b], [], ())
+    page = page_of(runs_document([("a", a), ("b", b)], [*a, *b], [], ()))
     assert not any("%" in cell and "20,3" in cell for section in page.sections for row in rows(section) for cell in row)
 
 

@@ -1,36 +1,52 @@
-"""The page of several raw measurements."""
+"""The report of several raw measurements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from openslob.kinds.storage.charts.several import pictures_of_storage
-from openslob.kinds.storage.report import storage_document
+from openslob.kinds.storage.report import storage_document, storage_title
 from openslob.record.storage import StorageRecord
-from openslob.report.document import Document, Paragraph, Section
-from openslob.report.html.page import Page, in_short, verdicts_of_all
+from openslob.report.document import (
+    Answer,
+    Document,
+    MadePictures,
+    Paragraph,
+    Section,
+    TitleOfSeveral,
+    VerdictsOfSeveral,
+    shorten_names,
+)
 
 
-def storage_set_page(records: Sequence[StorageRecord]) -> Page:
-    """Return the page of several raw measurements: the headline, verdicts, pictures and sections of each."""
-    documents = [storage_document(record) for record in records]
-    times = sorted(each.title.started for each in documents)
-    return Page(
-        title=f"{in_short([record.id for record in records])}: storage without a database",
-        about=f"{len(records)} measurements from {times[0].removesuffix(' UTC')} to {times[-1]}.",
-        banners=tuple(f"{each.title.id}: {each.title.banner}" for each in documents if each.title.banner),
-        answers=tuple(f"{each.title.id}: {each.headline}" for each in documents),
-        verdicts=verdicts_of_all([(record.id, record.verdicts) for record in records]),
-        judged_each="measurement",
-        pictures=pictures_of_storage(records),
-        sections=tuple(section for each in documents for section in _sections_of(each)),
+def storage_set_document(records: Sequence[StorageRecord]) -> Document:
+    """Return the report of several raw measurements: the headline, verdicts, pictures and sections of each."""
+    titles = [storage_title(record) for record in records]
+    times = sorted(title.started for title in titles)
+    return Document(
+        TitleOfSeveral(
+            f"{shorten_names([record.id for record in records])}: storage without a database",
+            f"{len(records)} measurements from {times[0].removesuffix(' UTC')} to {times[-1]}.",
+            tuple(f"{title.id}: {title.banner}" for title in titles if title.banner),
+        ),
+        (
+            Answer(tuple(f"{record.id}: {storage_document(record).headline}" for record in records)),
+            VerdictsOfSeveral(tuple((record.id, record.verdicts) for record in records), "measurement"),
+            *(section for record in records for section in _sections_of(record)),
+        ),
+        pictures=lambda: _draw(records),
     )
 
 
-def _sections_of(document: Document) -> Iterator[Section]:
+def _draw(records: Sequence[StorageRecord]) -> MadePictures:
+    from openslob.kinds.storage.charts.several import pictures_of_storage  # noqa: PLC0415 - takes a second to import
+
+    return pictures_of_storage(records), ""
+
+
+def _sections_of(record: StorageRecord) -> Iterator[Section]:
     """Yield the sections of one of several reports: what it is on, and its sections under its name."""
-    title = document.title
+    title = storage_title(record)
     yield Section(title.id, (Paragraph(f"{title.about}, openslob {title.version}, started {title.started}"),))
-    for section in document.sections:
+    for section in storage_document(record).sections:
         yield replace(section, title=f"{title.id}: {section.title}" if section.title else "")

@@ -17,6 +17,7 @@ from openslob.report.document import (
     MadePictures,
     Section,
     TextTable,
+    Title,
     Verdicts,
     notes,
     title_of,
@@ -38,10 +39,8 @@ _STEP_COLUMNS: tuple[_Column, ...] = (
 
 def storage_document(record: StorageRecord, folder: Path | None = None) -> Document:
     """Return the report; if ``folder`` is given, its last line names the record's file."""
-    host = record.environment.get("host")
-    what = what_it_is(record)
     return Document(
-        title_of(record, "measurement", what, f"{what}{f', on {host}' if host else ''}", "; ".join(record.errors)),
+        storage_title(record),
         (
             Answer((storage_headline(record),)),
             Verdicts(record.verdicts),
@@ -53,6 +52,13 @@ def storage_document(record: StorageRecord, folder: Path | None = None) -> Docum
         (f"record: {folder / STORAGE_FILE}",) if folder else (),
         lambda: _pictures(record),
     )
+
+
+def storage_title(record: StorageRecord) -> Title:
+    """Return the title of the report: what was measured, and where."""
+    host = record.environment.get("host")
+    what = what_it_is(record)
+    return title_of(record, "measurement", what, f"{what}{f', on {host}' if host else ''}", "; ".join(record.errors))
 
 
 def _pictures(record: StorageRecord) -> MadePictures:

@@ -23,7 +23,8 @@ from openslob.record import finding, storage
 from openslob.record.model import Figure, Holds, Status, Verdict
 from openslob.record.storage import StorageFolder, StorageLoad, StorageRecord, StorageStep
 from openslob.report.charts.petals import petals
-from openslob.report.html.set_page import set_page
+from openslob.report.html.page import page_of
+from openslob.report.several_runs import set_document
 from openslob.report.terminal import render_text
 
 
@@ -129,7 +130,10 @@ def test_the_page_says_when_storage_alone_is_other_storage():
     host = runs[0].record.environment["host"]
     here = {"local": True, "host": host}
     runs = [Run.of(run.record.model_copy(update={"environment": here})) for run in runs]
-    told = [set_page("x", runs, (), ceilings=[record(environment={"host": each})]).banners for each in (host, "other")]
+    told = [
+        page_of(set_document("x", runs, (), ceilings=[record(environment={"host": each})])).banners
+        for each in (host, "other")
+    ]
     assert told[0] == ()
     assert len(told[1]) == 1
     assert told[1][0].startswith("The raw measurement is not of the runs' storage")

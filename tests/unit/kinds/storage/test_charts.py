@@ -14,7 +14,7 @@ from openslob.kinds.storage.charts.bars import EXAMINED, ONLY_READ, way_rows
 from openslob.kinds.storage.charts.calibration import calibrations, curve_rows
 from openslob.kinds.storage.charts.one import storage_pictures
 from openslob.kinds.storage.dd import LOOKED, NOWHERE
-from openslob.kinds.storage.page import storage_set_page
+from openslob.kinds.storage.page import storage_set_document
 from openslob.kinds.storage.report import storage_document
 from openslob.record.model import Status
 from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
@@ -88,7 +88,7 @@ def test_unknown_figures_are_left_out_of_orion_s_pictures() -> None:
 
 def test_several_measurements_share_a_page_and_calibrations_a_picture() -> None:
     other = CALIBRATED.model_copy(update={"id": "y", "status": Status.INTERRUPTED, "errors": ("stopped",)})
-    page = storage_set_page([CALIBRATED, other, WAYS.model_copy(update={"id": "z"})])
+    page = page_of(storage_set_document([CALIBRATED, other, WAYS.model_copy(update={"id": "z"})]))
     assert [picture.name for picture in page.pictures] == ["calibrations", "calibration-1", "calibration-2", "dd-3"]
     rows = page.pictures[0].table
     assert rows is not None

@@ -12,7 +12,8 @@ from openslob.core.workload import Workload
 from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepPoint
 from openslob.kinds.sweep.report import render_sweep
-from openslob.report.html.set_page import set_page
+from openslob.report.html.page import page_of
+from openslob.report.several_runs import set_document
 
 
 def record(**overrides):
@@ -42,7 +43,7 @@ def test_a_line_whose_runs_were_not_alike_says_so():
     told = " ".join(render_sweep(record(), runs).split())
     assert "! The runs with 0 % updates were not all made under the same conditions: engine.settings.fsync is" in told
     assert "! The runs with 20 % updates were" not in told
-    assert any("engine.settings.fsync" in banner for banner in set_page("petals", runs, ()).banners)
+    assert any("engine.settings.fsync" in banner for banner in page_of(set_document("petals", runs, ())).banners)
     assert "same conditions" not in render_sweep(record(), [Run.of(each) for each in records])
 
 
