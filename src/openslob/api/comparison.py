@@ -14,16 +14,17 @@ from openslob.api.table import Cell, Table
 from openslob.core.errors import SlobError, UsageError
 from openslob.report.comparison import (
     change_cells,
+    comparison_document,
     comparison_json,
     figure_label,
     is_listed,
     main_differences,
     reads_reached_device,
-    render_comparison,
     summary,
     value_cells,
 )
 from openslob.report.notebook import lines_html
+from openslob.report.terminal import render_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,7 @@ class ComparisonResult:
 
     def text(self) -> str:
         """Return the comparison for a terminal, as `slob compare` prints it."""
-        return render_comparison(self.comparison)
+        return render_text(comparison_document(self.comparison))
 
     def __repr__(self) -> str:
         """Return the result in one or two sentences."""

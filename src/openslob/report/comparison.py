@@ -32,7 +32,6 @@ from openslob.report.format import MISSING, number, quantity, shortened
 from openslob.report.gate_text import gate_sentence
 from openslob.report.record_view import REACHED_DEVICE
 from openslob.report.runs_needed import footnote, runs_needed, way_out
-from openslob.report.terminal import render_text
 
 _MOST_POINTS_NAMED = 8
 _WIDEST_VALUE = 60
@@ -86,11 +85,6 @@ def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()
         ),
         titled=False,
     )
-
-
-def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), columns: int | None = None) -> str:
-    """Return the comparison as text, with tables at most ``columns`` wide, or as wide as they need to be."""
-    return render_text(comparison_document(comparison, checks), columns)
 
 
 def comparison_json(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> dict[str, Any]:

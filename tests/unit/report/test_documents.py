@@ -39,7 +39,7 @@ from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
 from openslob.kinds.sweep.report import sweep_document
 from openslob.record.model import Figure, RunRecord, Status
-from openslob.report.comparison import comparison_document, render_comparison, show_side_by_side
+from openslob.report.comparison import comparison_document, show_side_by_side
 from openslob.report.document import Document
 from openslob.report.history import history_document
 from openslob.report.html.page import Page, page_of, render_page
@@ -123,12 +123,15 @@ def test_the_pages_of_several_say_all_that_their_texts_say() -> None:
 def test_the_texts_of_several_are_the_reviewed_ones() -> None:
     runs = of_a_sweep()
     one, other = runs[:2], [changed(run) for run in runs[:2]]
-    checks = ["ops_per_s < -5%", "lio_per_s > 3%", "commits_per_s < -1%"]
     pair, several = compare(one, other, "before", "after"), compare(runs[:12], [*map(changed, runs[:10])], "a", "b")
+    conditions = map(parse_condition, ("ops_per_s < -5%", "lio_per_s > 3%", "commits_per_s < -1%"))
+    judged = comparison_document(pair, [check(each, pair) for each in conditions])
     histories = a_few_histories()
     texts: dict[str, Callable[[int | None], str]] = {
-        "a pair": partial(render_comparison, pair, [check(parse_condition(each), pair) for each in checks]),
-        "several pairs": partial(render_comparison, several, ()),
+        "a pair": partial(
+            render_text, comparison_document(pair, [check(parse_condition(each), pair) for each in checks])
+        ),
+        "several pairs": partial(render_text, comparison_document(several)),
         "side by side": lambda columns: render_blocks(show_side_by_side(several, ("redo_mb_per_s",)), columns),
         "a sweep": partial(render_text, sweep_document(a_sweep(), runs)),
         "a sweep in short": lambda _: render_answer(sweep_document(a_sweep(), runs)),

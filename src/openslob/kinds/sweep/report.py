@@ -31,7 +31,6 @@ from openslob.report.folding import NO_BREAK
 from openslob.report.format import MISSING, micros, number, percent, size
 from openslob.report.set_summary import cost_at, figure_with_interval, limited_by, mismatch_text
 from openslob.report.slowest import of_single_blocks, slowest_section
-from openslob.report.terminal import render_text
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
 _COLUMNS = (
@@ -78,11 +77,6 @@ def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None
         (f"records: {folder}", *([f"slob report {folder} draws them"] if runs else [])) if folder else (),
         titled=False,
     )
-
-
-def render_sweep(record: SweepRecord, runs: Sequence[Run], columns: int | None = None) -> str:
-    """Return the report as text. Tables are at most ``columns`` wide, or as wide as they need to be."""
-    return render_text(sweep_document(record, runs), columns)
 
 
 def _search_result(record: SweepRecord, runs: Sequence[Run]) -> tuple[Paragraph, ...]:

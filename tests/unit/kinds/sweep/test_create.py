@@ -24,14 +24,14 @@ from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.kinds.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SweepFolder
-from openslob.kinds.sweep.report import render_sweep
+from openslob.kinds.sweep.report import sweep_document
 from openslob.kinds.sweep.servers import server_grid
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
 from openslob.report.comparison import show_side_by_side
 from openslob.report.html.page import page_of
 from openslob.report.several_runs import runs_document
-from openslob.report.terminal import render_blocks
+from openslob.report.terminal import render_blocks, render_text
 
 # Reads per second of three repeats on each path, and the CPU they took: known means, known differences.
 SHARED, LOCAL = (19_900.0, 20_000.0, 20_100.0), (23_900.0, 24_000.0, 24_100.0)
@@ -206,17 +206,17 @@ def test_the_tape_shows_both_sides_and_the_difference_with_its_interval():
 
 
 def test_a_sweep_s_text_has_its_figures_and_its_comparison():
-    text = render_sweep(asked("block_path", ("redo_mb_per_s",)), runs())
+    text = render_text(sweep_document(asked("block_path", ("redo_mb_per_s",)), runs()))
     assert "Redo, MB/s" in text
     assert "Block path local against block path shared" in text
     assert "+20.0 ± 1.3 %  better" in text
-    without = render_sweep(asked(), runs())
+    without = render_text(sweep_document(asked(), runs()))
     assert "against" not in without
     assert "Redo" not in without
 
 
 def test_a_sweep_that_has_only_one_side_yet_says_so():
-    text = render_sweep(asked("block_path"), runs()[:3])
+    text = render_text(sweep_document(asked("block_path"), runs()[:3]))
     assert "! The two values are not compared: there is no run with block path local" in text
 
 
