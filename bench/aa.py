@@ -33,7 +33,6 @@ from scipy.stats import binomtest
 
 from common import Bar, Bench, bench, notify, parse, parser, print_heading, start
 from limits import disk, group, move, require_groups
-from openslob import api
 from openslob.analyze.ci_gate import GateResult, check, parse_condition
 from openslob.analyze.compare import Comparison, compare
 from openslob.analyze.curves.points import Run, points
@@ -42,6 +41,7 @@ from openslob.analyze.intervals import nested_ratio, spread, starts_needed
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
+from openslob.kinds.runs import load
 from openslob.record.model import RunRecord
 
 FIGURE = "ops_per_s"
@@ -245,7 +245,7 @@ def _drive(target: Bench, task: Task, folder: Path, args: argparse.Namespace) ->
 
 def _row(task: Task, folder: Path, said: str) -> Row:
     try:
-        run = api.load(folder).runs[0]
+        run = load(folder).runs[0]
     except SlobError as error:
         raise SlobError(f"{error}: {said.strip()[-300:]}") from error
     measured = points([run])[0].figure(FIGURE)

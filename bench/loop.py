@@ -23,7 +23,7 @@ from common import Bar, Bench, Pair, bench, figure, notify, parse, parser, print
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
 from openslob.engines.base import Session, SliceRequest
-from openslob.engines.postgresql.adapter import PatientConnection
+from openslob.engines.postgresql.adapter import PatientPsycopg
 from openslob.engines.postgresql.session import PostgresSession
 from openslob.kinds.run.plan import session_plans
 from peers import dynamic_loop, pgbench
@@ -100,7 +100,7 @@ def _both_loops(target: Bench, workload: Workload) -> Iterator[tuple[list[Sessio
     plans = session_plans(workload, BLOCK, "timing")
     timed: list[Session] = [target.engine.open_session(plan) for plan in plans]
     untimed: list[Session] = [
-        PostgresSession(PatientConnection.connect(target.url, autocommit=True), names, plan) for plan in plans
+        PostgresSession(PatientPsycopg.connect(target.url, autocommit=True), names, plan) for plan in plans
     ]
     try:
         for session in (*timed, *untimed):

@@ -28,9 +28,9 @@ from openslob.core.units import MIB
 from openslob.core.workload import Workload
 from openslob.engines.base import SliceRequest
 from openslob.engines.oracle.connection import open_connection
-from openslob.engines.oracle.connection import parse as parse_url
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import KEPT, RESULTS, TEXTS
+from openslob.engines.oracle.target import parse as parse_url
 from openslob.kinds.run.plan import session_plans
 
 SERVE = "--serve"

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from openslob.core.histogram import bucket_expression
 from openslob.core.workload import Workload
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.slice_procedure import compose_slice
 
 # Pieces of the loop and their number of occurrences: in select, update and scan, and at the end of a think time.
@@ -38,7 +38,7 @@ class DriftError(Exception):
 
 
 @dataclass(frozen=True)
-class UntimedNames(Names):
+class UntimedNames(PostgresNames):
     """The same tables, with another name for the procedure."""
 
     def procedure(self, number: int) -> sql.Identifier:

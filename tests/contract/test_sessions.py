@@ -11,7 +11,7 @@ from factories.subjects import NEVER_NS, SCALE, SCHEMAS, SPEC
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.workload import DataSpec, StatisticsType
 from openslob.engines.capabilities import require
-from openslob.engines.settings import Change, Effect
+from openslob.engines.settings import Effect, SettingChange
 from openslob.metrics.measurement import ONLY_SOME_HAVE
 
 pytestmark = pytest.mark.server
@@ -253,7 +253,7 @@ def test_a_session_has_the_settings_that_it_is_to_have(subject):
                 known.require(known.find(name), value)
                 found[name] = value
     plan = subject.plan(subject.workload())
-    asked = [Change(name, value, Effect.SESSION) for name, value in found.items()]
+    asked = [SettingChange(name, value, Effect.SESSION) for name, value in found.items()]
     subject.engine.install(subject.workload())
     session = subject.engine.open_session(replace(plan, settings=asked))
     try:

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from factories.running import eventually
-from openslob.engines.base import Scope
+from openslob.engines.base import SamplingScope
 from openslob.metrics.measurement import ONLY_SOME_HAVE
 
 pytestmark = pytest.mark.server
@@ -18,13 +18,13 @@ FEW = 5
 
 @pytest.fixture
 def counters(subject):
-    with closing(subject.open_counters(Scope.SERVER)) as opened:
+    with closing(subject.open_counters(SamplingScope.SERVER)) as opened:
         yield opened
 
 
 @pytest.fixture
 def waits(subject):
-    with closing(subject.engine.open_waits(Scope.SERVER)) as opened:
+    with closing(subject.engine.open_waits(SamplingScope.SERVER)) as opened:
         yield opened
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pymysql
 
 from factories.foreign_postgresql import PASSWORD, free_port
-from openslob.engines.managed.account import Account, current_user, server_account
+from openslob.engines.managed.account import ServerAccount, current_user, server_account
 from openslob.engines.mysql.binaries import find_installation
 
 PATIENCE_S = 120.0
@@ -45,7 +45,7 @@ class Programs:
         """Return the name that they know a path by."""
         return Path("/") / path.relative_to(self.root)
 
-    def run_by(self, account: Account, *command: object) -> tuple[list[str], dict[str, object]]:
+    def run_by(self, account: ServerAccount, *command: object) -> tuple[list[str], dict[str, object]]:
         """Return a command that runs one of them as the account, and what `subprocess` needs for it."""
         words = [str(word) for word in command]
         environment: dict[str, object] = {"env": {**os.environ, **self.environment}, "cwd": "/"}

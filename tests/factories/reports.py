@@ -15,7 +15,6 @@ from factories.endured import endured
 from factories.paths import FIXTURES
 from factories.repeats import repeated_record
 from factories.sweeps import sweep
-from openslob import api
 from openslob.analyze.curves.points import Run
 from openslob.kinds.contract import Kind, kind_of
 from openslob.kinds.crash import KIND as CRASH
@@ -30,11 +29,12 @@ from openslob.kinds.lab.plan import with_nothing_changed
 from openslob.kinds.lab.record import LabRecord
 from openslob.kinds.repeated import KIND as REPEATED
 from openslob.kinds.run import KIND as RUN
+from openslob.kinds.runs import load as load_runs
 from openslob.kinds.storage import KIND as STORAGE
+from openslob.kinds.storage.record import StorageRecord
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.record.finding import at
 from openslob.record.model import RunRecord, Status
-from openslob.record.storage import StorageRecord
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def stored(name: str, folder: Path) -> Made:
     assert found
     kind = kind_of(found)
     record = kind.read(found.path)
-    runs = tuple(api.load(found.path).runs) if found.kind is SWEEP else ()
+    runs = tuple(load_runs(found.path).runs) if found.kind is SWEEP else ()
     return Made(kind, record, found.path, runs)
 
 

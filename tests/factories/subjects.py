@@ -17,7 +17,7 @@ import pytest
 from factories.promised import PROMISED
 from factories.strangers import Stranger
 from openslob.core.workload import BlockPath, DataSpec, Workload
-from openslob.engines.base import Counters, Engine, Scope, Session, SessionPlan, SliceRequest, SliceResult
+from openslob.engines.base import Counters, Engine, SamplingScope, Session, SessionPlan, SliceRequest, SliceResult
 from openslob.engines.facts import LoadResult
 from openslob.kinds.run.plan import session_plans
 from openslob.metrics.measurement import EngineDelta
@@ -104,7 +104,7 @@ class Subject(ABC):
         finally:
             session.close()
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> Counters:
+    def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> Counters:
         """The engine's counters; skips the test where those of a short time are unknown."""
         if least_s := self.engine.facts().least_window_s:
             pytest.skip(f"this server shows its counts late: they are unknown of less than {least_s:g} s")

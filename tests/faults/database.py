@@ -16,7 +16,7 @@ from factories.running import eventually
 from faults.fault import MARIADB, POSTGRESQL
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.mysql.connection import parse
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 
 USER = "ordinary"
 SECRET = "not-a-secret"
@@ -228,7 +228,7 @@ class MariaDb(Database):
             self.ask(f"KILL CONNECTION {number}", "mysql")
 
     def end_lock(self) -> None:
-        ((holder,),) = self.ask(f"SELECT IS_USED_LOCK('{Names().lock('use')}')")
+        ((holder,),) = self.ask(f"SELECT IS_USED_LOCK('{MysqlNames().lock('use')}')")
         self.end(holder)
 
     @contextmanager

@@ -10,7 +10,7 @@ from factories.tables import table
 from openslob.analyze.load_kinds import load_kind
 from openslob.core.workload import Workload
 from openslob.engines.postgresql import slice_procedure
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.trial import try_statements
 from openslob.engines.registry import engine_for
 from openslob.engines.sql import read_sql
@@ -77,9 +77,9 @@ def test_it_does_not_touch_what_is_loaded_and_works_beside_another_check(foreign
     before = foreign.ask(CATALOG, "bench")
     (plan, *_) = session_plans(workload, 8192, "check")
     with engine.open("check") as one, engine.open("check") as other, one.transaction():
-        assert list(try_statements(one, Names(), plan)) == []
+        assert list(try_statements(one, PostgresNames(), plan)) == []
         # A savepoint was rolled back; its transaction is open, as that of another check at the same moment may be.
-        assert list(try_statements(other, Names(), plan)) == []
+        assert list(try_statements(other, PostgresNames(), plan)) == []
     assert foreign.ask(CATALOG, "bench") == before
     assert engine.data.state().verified
     engine.data.drop()

@@ -12,7 +12,7 @@ from openslob.core.errors import SlobError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines import registry
 from openslob.engines.postgresql import loader, tables
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.tables import fill, tables_of
 from openslob.engines.tables import stretches
 from openslob.kinds.run import loading
@@ -29,7 +29,7 @@ def target(pg_buffered):
 
 def failed(target, number=1):
     """Names of the checks that a cf1 table does not pass."""
-    table = next(table for table in tables_of(SPEC, Names()) if table.name == f"cf1_{number}")
+    table = next(table for table in tables_of(SPEC, PostgresNames()) if table.name == f"cf1_{number}")
     with target.connect() as connection:
         return {check.name for check in tables.checks_of(connection, table) if not check.holds}
 

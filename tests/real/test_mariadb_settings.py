@@ -19,9 +19,9 @@ from openslob.engines.mysql import global_settings
 from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import parse
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.quiesce import SETTING
-from openslob.engines.settings import Change, Effect
+from openslob.engines.settings import Effect, SettingChange
 
 # MariaDB 11 shows it as a word.
 ON, OFF = (1, "ON"), (0, "OFF")
@@ -182,7 +182,7 @@ def test_no_other_run_on_the_server_may_change_or_rely_on_settings_meanwhile(tar
     ask(target, "CREATE DATABASE IF NOT EXISTS other")
     try:
         engine: Any = connect(target.url)
-        other = GlobalSettingsOverride(lambda: engine.open("other"), Names("other"))
+        other = GlobalSettingsOverride(lambda: engine.open("other"), MysqlNames("other"))
         with borrower(target.url, SETTING):
             for value in (0, 1):
                 with pytest.raises(SlobError, match="another run has changed settings of the whole server"):
@@ -205,7 +205,7 @@ def test_a_run_that_has_just_ended_does_not_keep_the_next_one_from_changing_sett
     ended = engine.open("ended")
     with ended.cursor() as cursor:
         cursor.execute("SELECT GET_LOCK('openslob/settings', 60)")
-    own = GlobalSettingsOverride(lambda: engine.open("settings"), Names("other"))
+    own = GlobalSettingsOverride(lambda: engine.open("settings"), MysqlNames("other"))
     with ThreadPoolExecutor(1) as pool:
         changed = pool.submit(own.change, SETTING, setting(target))
         waits = "SELECT count(*) FROM information_schema.processlist WHERE state = 'User lock'"
@@ -228,7 +228,7 @@ def test_a_run_is_made_with_settings_and_the_server_is_as_it_was_afterwards(targ
     assert server.layout.config.read_text() == before
     assert setting(target, "innodb_doublewrite") in ON
     # Killed in such a run, it would be as it was with its next start.
-    changed = registry.managed(server.spec.with_settings([Change("innodb_doublewrite", "OFF", Effect.RESTART)]))
+    changed = registry.managed(server.spec.with_settings([SettingChange("innodb_doublewrite", "OFF", Effect.RESTART)]))
     changed.start(for_now=True)
     assert setting(target, "innodb_doublewrite") in OFF
     assert registry.find(server.name).status().spec == server.spec

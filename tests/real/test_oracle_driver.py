@@ -14,8 +14,9 @@ from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.oracle import connection as connections
-from openslob.engines.oracle.connection import change, open_connection, parse, query, require_alive
+from openslob.engines.oracle.connection import change, open_connection, query, require_alive
 from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.target import parse
 from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
 from openslob.kinds.run import loading
 

@@ -23,7 +23,7 @@ from factories.running import (
     verdicts_of,
 )
 from openslob.core.units import MIB
-from openslob.engines.base import Scope
+from openslob.engines.base import SamplingScope
 from openslob.engines.postgresql.adapter import PostgresEngine
 from openslob.kinds.run.samplers import CLOCK_QUERIES
 from openslob.metrics import METRICS, OBSERVED, PACED
@@ -241,7 +241,7 @@ class LateCounters:
 class LateEngine(PostgresEngine):
     quick = 0
 
-    def open_counters(self, scope=Scope.TEST):
+    def open_counters(self, scope=SamplingScope.TEST):
         return LateCounters(super().open_counters(scope), self.quick)
 
 

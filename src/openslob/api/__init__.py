@@ -1,9 +1,4 @@
-"""The Python interface for notebooks and scripts: `records` reads, and the other modules measure.
+"""What notebooks and programs use: `openslob` has its public names, each imported on first use.
 
-Whatever reads records must not wait for engines to be imported, so this package imports `records` alone.
+Whatever reads records must not wait for engines to be imported: only `functions` and `targets` import them.
 """
-
-from openslob.api.records import find, histories, joined, load
-from openslob.api.results import Results
-
-__all__ = ["Results", "find", "histories", "joined", "load"]

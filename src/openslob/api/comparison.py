@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from openslob.analyze.compare import Comparison, Mismatch, Pair, compare
-from openslob.analyze.curves.points import Run
+from openslob.analyze.compare import Comparison, Mismatch, Pair
 from openslob.analyze.differences import Difference
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.table import Cell, Table
-from openslob.core.errors import SlobError, UsageError
+from openslob.core.errors import SlobError
+from openslob.kinds import runs
+from openslob.kinds.runs import Runs
 from openslob.report.comparison import (
     change_cells,
     comparison_document,
@@ -92,7 +93,7 @@ class ComparisonResult:
         return lines_html(title, [self.answer, *differing], head, rows)
 
 
-def compared(
+def compare_sides(
     a: Results | RunResult, b: Results | RunResult, anyway: bool, like: Results | RunResult | None, see_pct: float
 ) -> ComparisonResult:
     """Return the comparison of two sides.
@@ -102,11 +103,7 @@ def compared(
         SlobError: The conditions differ, unless ``anyway``.
 
     """
-    shared = _folders(a) & _folders(b)
-    if shared:
-        raise UsageError(f"the run {min(shared)} is on both sides", "name it on one side only")
-    equal, named = (_runs(like), like.name) if like else ((), "")
-    comparison = compare(_runs(a), _runs(b), a.name, b.name, like=equal, name_like=named, see_pct=see_pct)
+    comparison = runs.compare(_as_runs(a), _as_runs(b), _as_runs(like) if like else None, see_pct)
     if comparison.mismatches and not anyway:
         differing = ", ".join(each.name for each in comparison.mismatches)
         raise SlobError(
@@ -116,13 +113,8 @@ def compared(
     return ComparisonResult(comparison)
 
 
-def _runs(side: Results | RunResult) -> Sequence[Run]:
-    return side.runs if isinstance(side, Results) else (side.analysed,)
-
-
-def _folders(side: Results | RunResult) -> set[str]:
-    folders = side.folders if isinstance(side, Results) else (side.folder,)
-    return {str(folder.resolve()) for folder in folders}
+def _as_runs(side: Results | RunResult) -> Runs:
+    return side if isinstance(side, Results) else Runs(side.name, (side.analysed,), (side.folder,))
 
 
 def _of(pair: Pair) -> list[Difference]:

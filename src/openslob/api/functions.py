@@ -14,7 +14,6 @@ from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.loading import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.api.progress import ProgressOption, display_for
-from openslob.api.records import load as read_folder
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.targets import Server, Target, changed, with_parameters
@@ -22,6 +21,7 @@ from openslob.core import rehearsal
 from openslob.core.disk import is_there
 from openslob.core.errors import UsageError
 from openslob.engines import registry
+from openslob.kinds import runs
 from openslob.kinds.lab.loads import DEFAULT_CACHE
 from openslob.kinds.lab.request import (
     DEFAULT_FOR_S,
@@ -155,7 +155,7 @@ def load(
     warnings.warn(
         f"openslob.load loads data now: openslob.read({str(path)!r}) reads records", DeprecationWarning, stacklevel=2
     )
-    return read_folder(Path(path))
+    return Results.of(runs.load(Path(path)))
 
 
 @with_parameters(Parameters)

@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from openslob.api import records
 from openslob.api.reported import Reported
 from openslob.api.results import Results
 from openslob.api.run_result import FigureValue
 from openslob.api.table import Cell, Named, Table, as_row
+from openslob.kinds import runs
 from openslob.kinds.endurance.record import EnduranceRecord
 from openslob.kinds.endurance.report import endurance_document, endurance_headline
 from openslob.kinds.repeated.record import RepeatedRecord
@@ -38,7 +38,7 @@ class LastingResult(Reported):
     @cached_property
     def runs(self) -> Results:
         """The runs that it consists of, as `openslob.read` returns them. UsageError if there is none yet."""
-        return records.load(self.folder)
+        return Results.of(runs.load(self.folder))
 
     def __repr__(self) -> str:
         """Return the id and the result in a few sentences."""

@@ -7,15 +7,14 @@ from pathlib import Path
 
 from openslob.analyze.history import History
 from openslob.api.asking import Folder, results_folder
-from openslob.api.comparison import ComparisonResult, compared
+from openslob.api.comparison import ComparisonResult, compare_sides
 from openslob.api.lab_result import LabResult
 from openslob.api.lasting_result import EnduranceResult, RepeatedResult
-from openslob.api.records import find, histories, joined
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.storage_result import StorageResult
-from openslob.core.disk import is_there, scratch_folder
-from openslob.core.errors import SlobError
+from openslob.core.disk import is_there
+from openslob.kinds import runs
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.endurance import record as endurance
 from openslob.kinds.endurance.segments import with_figures
@@ -24,10 +23,11 @@ from openslob.kinds.lab import record as lab
 from openslob.kinds.repeated import KIND as REPEATED
 from openslob.kinds.repeated import record as repeated
 from openslob.kinds.storage import KIND as STORAGE
-from openslob.kinds.verification import Verification
-from openslob.kinds.verification import verify as verified
+from openslob.kinds.storage import record as storage
+from openslob.kinds.verification import Verification, open_record
+from openslob.kinds.verification import verify as verify_record
 from openslob.record import bundle as bundles
-from openslob.record import finding, storage
+from openslob.record import finding
 from openslob.record.kinds import AnyKind
 
 Side = str | Results | RunResult
@@ -48,7 +48,7 @@ def read(record: Folder = "latest", *, results: Folder = None) -> Results:
     """
     folder = results_folder(results)
     text = str(record)
-    return joined([find(name, folder) for name in ([text] if is_there(text) else text.split(","))])
+    return Results.of(runs.find([text] if is_there(text) else text.split(","), folder))
 
 
 def _one(record: Folder, results: Folder, kind: AnyKind) -> finding.Found:
@@ -140,7 +140,7 @@ def compare(
     """
     given = (a, b) if spread is None else (a, b, spread)
     sides = [read(side, results=results) if isinstance(side, str) else side for side in given]
-    return compared(sides[0], sides[1], anyway, sides[2] if len(sides) > 2 else None, see)
+    return compare_sides(sides[0], sides[1], anyway, sides[2] if len(sides) > 2 else None, see)
 
 
 def history(target: str | None = None, figures: Sequence[str] = (), *, results: Folder = None) -> list[History]:
@@ -155,7 +155,7 @@ def history(target: str | None = None, figures: Sequence[str] = (), *, results: 
         UsageError: There is no run of such a server, or a figure is unknown.
 
     """
-    return histories(target, figures, results_folder(results))
+    return runs.histories(target, figures, results_folder(results))
 
 
 def bundle(record: Folder = "latest", file: str | Path = "", *, results: Folder = None) -> str:
@@ -186,15 +186,10 @@ def verify(record: Folder = "latest", *, results: Folder = None) -> Verification
         results: The folder of the records; by default that of the command line.
 
     Raises:
-        SlobError: The record or the bundle can't be read.
+        SlobError: The record can't be read.
+        VerdictError: The bundle has no record that can be read.
         UsageError: There is no such record.
 
     """
-    path = Path(finding.nameable(str(record)))
-    if not bundles.is_bundle(path):
-        return verified(finding.one(str(record), results_folder(results)))
-    with scratch_folder("verify") as unpacked:
-        opened = bundles.unpack(path, unpacked)
-        if opened.record is None:
-            raise SlobError(f"{path} has no record that can be read", "; ".join(opened.changed))
-        return verified(opened.record, opened)
+    with open_record(str(record), results_folder(results)) as (found, opened):
+        return verify_record(found, opened)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, overload
 
-from openslob.analyze.curves.series import PointSet, point_set
 from openslob.api.drawing import Drawn
 from openslob.api.run_result import RunResult
 from openslob.api.table import Table
 from openslob.core.errors import UsageError
 from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.kinds.runs import Runs
-from openslob.record.model import RunRecord
 from openslob.report.notebook import known_columns, lines_html
-from openslob.report.several_runs import runs_document
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +39,11 @@ class Results(Runs, Drawn, Sequence[RunResult]):
 
     """
 
+    @classmethod
+    def of(cls, found: Runs) -> Results:
+        """Return runs as this object."""
+        return cls(**{each.name: getattr(found, each.name) for each in fields(Runs)})
+
     def __len__(self) -> int:
         return len(self.runs)
 
@@ -66,18 +68,9 @@ class Results(Runs, Drawn, Sequence[RunResult]):
         return self[0]
 
     @property
-    def records(self) -> tuple[RunRecord, ...]:
-        """The records of the runs."""
-        return tuple(run.record for run in self.runs)
-
-    @property
     def answers(self) -> tuple[str, ...]:
         """The result in sentences, which claim no more than the verdicts support."""
         return self._report.answers
-
-    def points(self) -> PointSet:
-        """Return the runs as points (repeats with 95 % intervals) in series with knee, peak and limiting resource."""
-        return point_set(self.runs)
 
     def rows(self) -> list[Row]:
         """Return a tidy table, one row for each run: parameters and figures by name, the unit at the end of a name."""
@@ -119,8 +112,4 @@ class Results(Runs, Drawn, Sequence[RunResult]):
         return f"{self.name}: {len(self)} run{'' if len(self) == 1 else 's'}"
 
     def _page(self) -> Page:
-        # Pictures take a moment to import, and only some want them.
-        from openslob.report.html.page import page_of  # noqa: PLC0415
-
-        sides = [(self.name, self.runs)]
-        return page_of(runs_document(sides, self.runs, self.folders, self.problems, self.against))
+        return self.page()

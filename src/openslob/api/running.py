@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from openslob.api.asking import Folder, consent, resolution, results_folder, values_of
 from openslob.api.progress import Display, run_sink
-from openslob.api.records import run_of
 from openslob.api.run_result import RunResult
 from openslob.api.stopping import interruptible
 from openslob.config.grid import Grid
@@ -16,6 +15,7 @@ from openslob.core.errors import SlobError
 from openslob.core.secrets import Target
 from openslob.fleet import hired
 from openslob.kinds.run import runner
+from openslob.kinds.runs import run_of
 from openslob.kinds.sweep.servers import target_with
 from openslob.kinds.sweep.settings import for_run, giving_way
 from openslob.record.model import Status

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from openslob.api.asking import Folder, environment_of, loaded_layer_of, several_texts, values_of
 from openslob.api.progress import Display, load_sink, run_sink
-from openslob.api.records import load as read_folder
 from openslob.api.results import Results
 from openslob.api.stopping import interruptible
 from openslob.config.layers import Layer
@@ -21,6 +20,7 @@ from openslob.core.units import parse_duration
 from openslob.engines import registry
 from openslob.engines.facts import LoadProgress
 from openslob.fleet import hired
+from openslob.kinds import runs
 from openslob.kinds.run.crew import local_crew
 from openslob.kinds.run.progress import ProgressSink
 from openslob.kinds.sweep import KIND as SWEEP
@@ -104,7 +104,7 @@ def executed(
             folder, target.reveal(), interrupt, view, render, server_pid=pid, consented=consented, hire=hire
         ).execute()
     _judge(folder)
-    return read_folder(folder.path)
+    return Results.of(runs.load(folder.path))
 
 
 def _new(options: SweepOptions, parameters: Mapping[str, object], target: Target, config: Folder) -> SweepRecord:

@@ -13,12 +13,9 @@ from typing import Annotated
 
 import typer
 
-from openslob import api
 from openslob.analyze import ci_gate
 from openslob.analyze.ci_gate import GateCheck, GateResult, Thresholds
 from openslob.analyze.compare import Comparison
-from openslob.analyze.compare import compare as compared
-from openslob.analyze.curves.points import Run
 from openslob.analyze.differences import DETECT_PCT
 from openslob.analyze.may_differ import not_allowed
 from openslob.cli import completion
@@ -27,6 +24,8 @@ from openslob.cli.common_options import RESULTS, parse_percent
 from openslob.cli.console import columns, notify, remark, write, write_report
 from openslob.core.errors import SlobError, UsageError, VerdictError
 from openslob.kinds import baseline as baselines
+from openslob.kinds import runs
+from openslob.kinds.runs import Runs
 from openslob.report import ci_formats
 from openslob.report.comparison import comparison_document, comparison_json
 from openslob.report.gate_text import gate_sentence
@@ -117,11 +116,10 @@ def compare(
     given = _thresholds(thresholds)
     conditions = [*(ci_gate.parse_condition(text) for text in fail_if or ()), *given.conditions]
     names = _names(a, b, baseline)
-    first = api.load(baselines.get(directory, baseline).path) if baseline else _side(names[0], results)
+    first = _stored(baseline, directory) if baseline else _side(names[0], results)
     sides = _at_prices([first, _side(names[1], results)], prices or ())
-    _require_disjoint(*sides, baseline)
-    like = _equal_runs(spread, directory, results) if spread else ()
-    comparison = compared(sides[0].runs, sides[1].runs, *names, like=like, name_like=spread or "", see_pct=see)
+    like = _equal_runs(spread, directory, results) if spread else None
+    comparison = runs.compare(*sides, like, see, baseline or "")
     allowed = [*given.may_differ, *(name for word in may_differ or () for name in re.split(r"[,\s]+", word) if name)]
     refused = not_allowed(comparison.mismatches, [*sides[0].runs, *sides[1].runs], allowed)
     if refused and not anyway:
@@ -152,14 +150,18 @@ def _thresholds(file: Path | None) -> Thresholds:
     return ci_gate.parse_thresholds(text, str(file))
 
 
-def _side(names: str, results: Path) -> api.Results:
-    side = api.joined([api.find(name, results) for name in names.split(",")])
+def _side(names: str, results: Path) -> Runs:
+    side = runs.find(names.split(","), results)
     for problem in side.problems:
         notify(problem)
-    return side
+    return replace(side, name=names)
 
 
-def _at_prices(sides: Sequence[api.Results], prices: Sequence[str]) -> tuple[api.Results, api.Results]:
+def _stored(baseline: str, directory: Path) -> Runs:
+    return replace(runs.load(baselines.get(directory, baseline).path), name=baseline)
+
+
+def _at_prices(sides: Sequence[Runs], prices: Sequence[str]) -> tuple[Runs, Runs]:
     """Return A and B at these prices: one for both, or one for each; without any, at those of their runs."""
     if len(prices) > 2:
         raise UsageError("--price is given more than twice", "give one for A and one for B, or one for both")
@@ -169,23 +171,11 @@ def _at_prices(sides: Sequence[api.Results], prices: Sequence[str]) -> tuple[api
     return a, b
 
 
-def _equal_runs(name: str, directory: Path, results: Path) -> Sequence[Run]:
+def _equal_runs(name: str, directory: Path, results: Path) -> Runs:
     """Return the runs that show how much starts differ: those of a baseline of this name, or of records."""
     if any(each.name == name for each in baselines.find(directory)):
-        return api.load(baselines.get(directory, name).path).runs
-    return _side(name, results).runs
-
-
-def _require_disjoint(a: api.Results, b: api.Results, baseline: str | None) -> None:
-    """Raise UsageError for a run on both sides: it would make them look more alike than they are.
-
-    A baseline has copies of runs.
-    """
-    in_a = {record.id: record for record in a.records}
-    shared = [record.id for record in b.records if in_a.get(record.id) == record]
-    if shared:
-        remedy = f"the baseline {baseline} was stored from it" if baseline else "name it on one side only"
-        raise UsageError(f"the run {min(shared)} is on both sides", remedy)
+        return _stored(name, directory)
+    return _side(name, results)
 
 
 def _refuse(refusal: Refusal, form: CompareFormat) -> None:

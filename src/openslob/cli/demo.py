@@ -14,10 +14,9 @@ from typing import Annotated
 import psutil
 import typer
 
-from openslob import api
 from openslob.analyze.curves.series import point_set
 from openslob.cli.common_options import RECORD_JSON, RESULTS
-from openslob.cli.console import columns, default_interrupt, notify, stoppable, write, write_report
+from openslob.cli.console import columns, default_interrupt, notify, stoppable, write, write_file, write_report
 from openslob.cli.progress import LiveLine, LoadView, working
 from openslob.cli.screen import LIVE_OR_NOT, viewing
 from openslob.core import rehearsal
@@ -29,7 +28,9 @@ from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.patience import Patience
+from openslob.kinds import runs
 from openslob.kinds.run import loading, runner
+from openslob.kinds.runs import Runs
 from openslob.kinds.sweep import demo as plan
 from openslob.kinds.sweep.time_left import TimeLeft
 from openslob.record.model import RunRecord
@@ -73,8 +74,8 @@ def demo(
         with demo_server(engine, size, keep) as (target, server):
             load(target, server, size, interrupt)
             with viewing(live, results):
-                records = list(measured(target, plan.runs(size, os.cpu_count() or 1), results, interrupt))
-    made = api.joined([api.find(record.id, results) for record in records])
+                records = list(make_runs(target, plan.runs(size, os.cpu_count() or 1), results, interrupt))
+    made = runs.find([record.id for record in records], results)
     address = write_page(made, results)
     if json:
         write(demo_json(records), end="", kept=results)
@@ -109,13 +110,15 @@ def load(engine: Engine, server: ManagedServer, size: plan.Sizes, interrupt: Int
     notify(f"loaded and verified {result.bytes / 2**30:.1f} GB of blocks in {result.seconds:.0f} s")
 
 
-def measured(engine: Engine, runs: Sequence[plan.DemoRun], results: Path, interrupt: Interrupt) -> Iterator[RunRecord]:
+def make_runs(
+    engine: Engine, demo_runs: Sequence[plan.DemoRun], results: Path, interrupt: Interrupt
+) -> Iterator[RunRecord]:
     """Make the runs, and show how long all of them still take."""
     time_left = TimeLeft()
-    planned = [plan.estimate(run) for run in runs]
-    for at, run in enumerate(runs):
+    planned = [plan.estimate(run) for run in demo_runs]
+    for at, run in enumerate(demo_runs):
         time_left.begin()
-        live = LiveLine(f"[{at + 1} of {len(runs)}] {run.name}", time_left.of(planned[at:]))
+        live = LiveLine(f"[{at + 1} of {len(demo_runs)}] {run.name}", time_left.of(planned[at:]))
         yield measure(engine, run, live, results, interrupt)
         time_left.done(planned[at])
 
@@ -130,18 +133,22 @@ def measure(engine: Engine, run: plan.DemoRun, live: LiveLine, results: Path, in
         live.clear()
 
 
-def write_page(made: api.Results, results: Path) -> str:
+def write_page(made: Runs, results: Path) -> str:
     """Write the HTML report of the runs beside their records, and return its address; empty if it can't be written."""
     first = made.records[0]
+    file = results / f"{first.id.removesuffix(first.name)}demo.html"
     with default_interrupt():
+        from openslob.report.html.page import render_page  # noqa: PLC0415 - takes a moment to import
+
         try:
-            return made.report(results / f"{first.id.removesuffix(first.name)}demo.html").absolute().as_uri()
+            write_file(file, render_page(made.page()))
         except SlobError as error:
             notify(f"there is no HTML report: {error}")
             return ""
+    return file.absolute().as_uri()
 
 
-def petals(made: api.Results, width: int) -> str:
+def petals(made: Runs, width: int) -> str:
     """Return latency over reads per second of the physical runs, drawn in characters."""
     from openslob.report.record_view import FigureNames  # noqa: PLC0415 - takes a moment to import
 

@@ -13,7 +13,7 @@ from openslob.analyze.outcome import counted
 from openslob.cli.console import notify
 from openslob.core.errors import UsageError
 from openslob.fleet import hired as hired_fleet
-from openslob.fleet.naming import local_count
+from openslob.fleet import local_count
 from openslob.kinds.run.crew import Hire, local_crew
 
 _PANEL = "Drivers"

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from openslob import api
 from openslob.cli import completion
 from openslob.cli.common_options import PRICE, RESULTS
 from openslob.cli.console import notify, write_file
@@ -22,7 +21,9 @@ from openslob.core.units import NANOS, format_bytes
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
 from openslob.export.openmetrics import openmetrics
+from openslob.kinds import runs
 from openslob.kinds.contract import Wanted, kind_of, with_ratios
+from openslob.kinds.runs import Runs
 from openslob.record import bundle as bundles
 from openslob.record import finding
 from openslob.report.format import without_controls
@@ -101,7 +102,7 @@ def export(
         return
     # A log is of the files themselves: it needs no interval.
     figures = () if chosen is ExportFormat.HDR else None
-    found = api.joined([api.find(name, results, figures) for name in records])
+    found = runs.find(records, results, figures)
     for problem in found.problems:
         notify(problem)
     found = found.at_price(price) if price else found
@@ -146,18 +147,20 @@ def _by_ending(output: Path | None) -> ExportFormat:
     return _ENDINGS[ending]
 
 
-def _rendered(found: api.Results, form: ExportFormat, per: Per) -> str | bytes:
+def _rendered(found: Runs, form: ExportFormat, per: Per) -> str | bytes:
     match form:
         case ExportFormat.XLSX:
             # Takes a moment to import, and only this format needs it.
             from openslob.export.xlsx import workbook  # noqa: PLC0415
 
-            return workbook(found.points(), found.point_rows(), found.rows())
+            points = found.points()
+            return workbook(points, tidy.point_rows(points.points), tidy.run_rows(found.runs))
         case ExportFormat.OPENMETRICS:
             return openmetrics(found.runs)
         case ExportFormat.HDR:
             return hdr_log(_hdr_runs(found))
-    return _table(found.rows() if per is Per.RUN else found.point_rows(), form)
+    rows = tidy.run_rows(found.runs) if per is Per.RUN else tidy.point_rows(found.points().points)
+    return _table(rows, form)
 
 
 def _table(rows: Sequence[Mapping[str, Any]], form: ExportFormat) -> str | bytes:
@@ -174,7 +177,7 @@ def _table(rows: Sequence[Mapping[str, Any]], form: ExportFormat) -> str | bytes
     raise UsageError(f"{form.value} has figures of runs, and no ratios", "add --per run, or choose csv, json, xlsx")
 
 
-def _hdr_runs(found: api.Results) -> list[HdrRun]:
+def _hdr_runs(found: Runs) -> list[HdrRun]:
     return [
         HdrRun(
             record.id,

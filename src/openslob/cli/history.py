@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from openslob import api
 from openslob.analyze.change_points import LEAST_PART
 from openslob.analyze.history import LEAST_RUNS, History
 from openslob.cli.common_options import RESULTS
@@ -18,6 +17,7 @@ from openslob.cli.console import columns, default_interrupt, notify, write, writ
 from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.core.errors import UsageError, VerdictError
 from openslob.export import tidy
+from openslob.kinds import runs
 from openslob.report.history import change_sentence, history_document, history_json, history_rows
 from openslob.report.terminal import render_text
 
@@ -78,7 +78,7 @@ def history(
 
     Example: slob history big --fail-if-worse-within 5
     """
-    found = api.histories(target, figure or (), results, notify, load)
+    found = runs.histories(target, figure or (), results, notify, load)
     match HistoryFormat.JSON if as_json else form:
         case HistoryFormat.JSON:
             write(json.dumps([history_json(each) for each in found], indent=1, ensure_ascii=False))

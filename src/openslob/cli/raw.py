@@ -29,8 +29,7 @@ from openslob.core.units import MIB, format_bytes
 from openslob.engines.managed.resources import usable_cpus
 from openslob.kinds.storage import calibrate as calibration
 from openslob.kinds.storage import dd as demonstration
-from openslob.kinds.storage.fio import Fio
-from openslob.kinds.storage.job import VERIFY_INTERVAL, IoEngine
+from openslob.kinds.storage.fio import VERIFY_INTERVAL, Fio, IoEngine
 from openslob.kinds.storage.session import StorageRequest, StorageTarget, session
 
 NO_LIMIT = "none"

@@ -27,14 +27,12 @@ from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.engines import registry
 from openslob.engines.managed.resources import usable_cpus
-from openslob.kinds.storage.comparison.execute import ComparisonProgress, ComparisonRequest
+from openslob.kinds.storage.comparison.execute import ComparisonProgress, ComparisonRequest, available
 from openslob.kinds.storage.comparison.execute import compare as measure
 from openslob.kinds.storage.comparison.plan import ComparisonPlan
-from openslob.kinds.storage.comparison.servers import available
-from openslob.kinds.storage.fio import Fio
-from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.fio import Fio, IoEngine
+from openslob.kinds.storage.record import StorageRecord
 from openslob.kinds.storage.report import storage_document
-from openslob.record.storage import StorageRecord
 from openslob.report.text import render
 
 IN_FLIGHT = Annotated[

@@ -16,12 +16,11 @@ from openslob.cli.tree import Command
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.units import KIB, MIB, parse_bytes
-from openslob.kinds.storage.fio import Fio
-from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.fio import Fio, IoEngine
 from openslob.kinds.storage.orion import execute
 from openslob.kinds.storage.orion.options import DURATION_S, LargeType, MatrixKind, Options, OrionRun, SimulatedArray
+from openslob.kinds.storage.record import StorageRecord
 from openslob.kinds.storage.report import storage_document
-from openslob.record.storage import StorageRecord
 from openslob.record.store import save_text
 
 # Options in Orion's spelling: one dash, underscores, capitals; also the long dash of a web page.

@@ -14,7 +14,6 @@ from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import with_target
 from openslob.cli.progress import LiveLine
-from openslob.core.disk import scratch_folder
 from openslob.core.errors import UsageError, VerdictError
 from openslob.core.secrets import Target
 from openslob.core.workload import Workload
@@ -24,13 +23,14 @@ from openslob.kinds.run import KIND as RUN
 from openslob.kinds.run import runner
 from openslob.kinds.verification import (
     Verification,
+    open_record,
     order_of,
     render_verification,
     verification_json,
     verified,
     verify,
 )
-from openslob.record import bundle, finding, store
+from openslob.record import finding, store
 from openslob.record.finding import Found
 from openslob.record.model import RecordKind, RunRecord
 from openslob.report.text import render
@@ -62,12 +62,7 @@ def verify_command(
 
     Example: slob verify petals.slob.zip
     """
-    path = Path(record)
-    with scratch_folder("verify") as unpacked:
-        opened = bundle.unpack(path, unpacked) if bundle.is_bundle(path) else None
-        if opened and opened.record is None:
-            _refuse(path, opened)
-        found = opened.record if opened and opened.record else finding.one(record, results, notify)
+    with open_record(record, results, notify) as (found, opened):
         checked = verify(found, opened)
         replayed = _replayed(found, target, results) if replay else None
     _print(checked, replayed, as_json)
@@ -75,10 +70,6 @@ def verify_command(
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise VerdictError(f"{checked.id} is not what it says: {faults[0]}{more}")
-
-
-def _refuse(path: Path, opened: bundle.Opened) -> None:
-    raise VerdictError(f"{path} has no record that can be read: {'; '.join(opened.changed) or 'its folder is empty'}")
 
 
 def _print(checked: Verification, replayed: dict[str, Any] | None, as_json: bool) -> None:

@@ -23,14 +23,14 @@ from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink,
 from openslob.engines.ledger import LedgerTables
 from openslob.engines.patience import Patience
 from openslob.engines.proofs import Proving
-from openslob.engines.settings import Change, KnownSettings
+from openslob.engines.settings import KnownSettings, SettingChange
 from openslob.metrics.measurement import EngineDelta
 
 # How long the server may take to accept the request to cancel a slice, in s.
 CANCEL_S = 2.0
 
 
-class Scope(StrEnum):
+class SamplingScope(StrEnum):
     """Whose work a sampler reports: the test's sessions, with others apart, or everything that the server does."""
 
     TEST = "test"
@@ -56,7 +56,7 @@ class SessionPlan:
     hotspot: tuple[int, int] | None
     tag: str
     interval_us: float | None = None
-    settings: Sequence[Change] = ()
+    settings: Sequence[SettingChange] = ()
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class Activity:
     by_instance: Sequence[Activity] = ()
 
 
-class Waits(Protocol):
+class WaitSampler(Protocol):
     """Samples what the server's sessions are doing at this moment, over one connection kept open."""
 
     def sample(self) -> Activity:
@@ -345,22 +345,22 @@ class Engine(Protocol):
     def open_session(self, plan: SessionPlan) -> Session:
         """Connect one session."""
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> Counters:
+    def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> Counters:
         """Connect the counter sampler.
 
-        With `Scope.SERVER` every figure is of the whole server, of all its databases and clients, as far as it counts
-        them; what only the work loop's own tables and sessions tell is unknown, with the reason. No test data and no
-        schema of ours are needed then. Transactions are the clients' alone; all other figures have the samplers' own
-        work in them, too, and that of the server's background processes.
+        With `SamplingScope.SERVER` every figure is of the whole server, of all its databases and clients, as far as it
+        counts them; what only the work loop's own tables and sessions tell is unknown, with the reason. No test data
+        and no schema of ours are needed then. Transactions are the clients' alone; all other figures have the samplers'
+        own work in them, too, and that of the server's background processes.
         """
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> Waits:
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> WaitSampler:
         """Connect the wait sampler.
 
-        With `Scope.SERVER` the events are those of the sessions of all clients in all databases, parallel workers of
-        their statements included, and there are no others: the server's own maintenance is in neither. What is no
-        session of the work loop but has this product's name is left out. Others are None then where this user may not
-        see what some sessions do.
+        With `SamplingScope.SERVER` the events are those of the sessions of all clients in all databases, parallel
+        workers of their statements included, and there are no others: the server's own maintenance is in neither. What
+        is no session of the work loop but has this product's name is left out. Others are None then where this user may
+        not see what some sessions do.
         """
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:

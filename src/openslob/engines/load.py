@@ -22,7 +22,7 @@ from openslob.core.units import format_bytes
 from openslob.core.workload import DataSpec
 from openslob.engines.facts import LoadProgress, LoadResult, ProgressSink
 from openslob.engines.patience import StoppedError
-from openslob.engines.tables import Check, Table, require, summary
+from openslob.engines.tables import Check, DataTable, require, summary
 
 Connection = TypeVar("Connection", bound=AbstractContextManager[Any])
 Item = TypeVar("Item")
@@ -115,7 +115,7 @@ class Loader(Protocol[Connection]):
     """What an engine does at each step of a load. Errors are SlobErrors."""
 
     block_size: int
-    tables: Sequence[Table]
+    tables: Sequence[DataTable]
 
     def connect(self) -> Connection:
         """Open one more connection that loads tables."""
@@ -129,10 +129,10 @@ class Loader(Protocol[Connection]):
     def begin(self) -> None:
         """Remove what was loaded before and write the manifest of this load."""
 
-    def fill(self, connection: Connection, table: Table, wrote_blocks: Callable[[int], None]) -> None:
+    def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
         """Create, fill, index and analyse a table; ``wrote_blocks`` may raise to end it."""
 
-    def checks(self, connection: Connection, table: Table) -> list[Check]:
+    def checks(self, connection: Connection, table: DataTable) -> list[Check]:
         """Return every check of a table, passed or not."""
 
     def finish(self) -> Mapping[str, int]:
@@ -203,7 +203,7 @@ class _Load:
         every_check = {**checks, **summary([check for table in by_table for check in table])}
         return LoadResult(self._spec, seconds, blocks, size, every_check, reused=False)
 
-    def _one_table(self, connection: object, table: Table) -> list[Check]:
+    def _one_table(self, connection: object, table: DataTable) -> list[Check]:
         def wrote_blocks(count: int) -> None:
             self._pool.check()
             with self._counting:

@@ -14,11 +14,11 @@ from openslob.core.errors import SlobError
 from openslob.core.method import BLOCK_TOLERANCE
 from openslob.core.workload import DataSpec
 from openslob.engines.facts import DataState, LoadResult
-from openslob.engines.tables import PLACEMENT_KEY, Table
+from openslob.engines.tables import PLACEMENT_KEY, DataTable
 
 
 @dataclass(frozen=True)
-class Manifest:
+class LoadManifest:
     """The manifest's row, and the tables as they are now.
 
     ``blocks`` are those of each table by name when it was verified, ``blocks_now`` at present. A table may be
@@ -101,7 +101,7 @@ def manifest_row(spec: DataSpec) -> dict[str, Any]:
     }
 
 
-def require_all_tables(blocks: Mapping[str, int], tables: Iterable[Table]) -> None:
+def require_all_tables(blocks: Mapping[str, int], tables: Iterable[DataTable]) -> None:
     """Raise SlobError unless ``blocks``, by table name, has exactly ``tables``."""
     expected = {table.name for table in tables}
     if set(blocks) != expected:

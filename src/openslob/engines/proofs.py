@@ -9,7 +9,7 @@ Figures = Mapping[str, float | str]
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProofAnswer:
     """An answer: whether what the engine relies on ``holds``, and what was ``seen``, with its figures by name.
 
     ``holds`` is None for a question that could not be asked; ``seen`` is the reason then.
@@ -25,13 +25,13 @@ class NotAskedError(Exception):
 
 
 @dataclass(frozen=True)
-class Question:
+class Inquiry:
     """One thing that the engine relies on. ``ask`` finds out; it raises NotAskedError when that can't be done here."""
 
     number: int
     name: str
     text: str
-    ask: Callable[[], Answer]
+    ask: Callable[[], ProofAnswer]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Proving:
     names nothing of the kind, and is shown. ``where`` says where such a file is welcome.
     """
 
-    questions: Sequence[Question]
+    questions: Sequence[Inquiry]
     about: Mapping[str, str]
     names: Sequence[str]
     is_plain: Callable[[str], bool]

@@ -28,7 +28,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True)
-class Setting:
+class ServerSetting:
     """A setting as a server knows it. ``choices``: all values of a switch or an enumeration; empty for others.
 
     ``value`` is the value without a change. ``parameter`` is the parameter of a workload that sets it, too, and must
@@ -45,18 +45,18 @@ class Setting:
 class KnownSettings(Protocol):
     """The settings that can be changed on one server. Nothing is changed on the server itself."""
 
-    def find(self, name: str) -> Setting:
+    def find(self, name: str) -> ServerSetting:
         """Return a setting, with its name as the server writes it.
 
         UsageError, in one line, for one that this server does not have, or that can't be changed on it.
         """
 
-    def require(self, setting: Setting, value: str) -> None:
+    def require(self, setting: ServerSetting, value: str) -> None:
         """Try a value. UsageError, in one line, if the server refuses it or makes another one of it."""
 
 
 @dataclass(frozen=True)
-class Change:
+class SettingChange:
     """A setting and the value that it is to have in a run."""
 
     name: str
@@ -64,12 +64,12 @@ class Change:
     effect: Effect
 
 
-def of_sessions(changes: Iterable[Change]) -> list[Change]:
+def of_sessions(changes: Iterable[SettingChange]) -> list[SettingChange]:
     """Return the settings that each session sets for itself."""
     return [each for each in changes if each.effect is Effect.SESSION]
 
 
-def not_taken(change: Change, shown: str | None) -> SlobError:
+def not_taken(change: SettingChange, shown: str | None) -> SlobError:
     """Return the error of a setting that a session finds with another value than the one asked for."""
     if change.effect is Effect.SESSION:
         why = "slob sets it itself for the work loop, or a parameter such as COMMIT_MODE does"

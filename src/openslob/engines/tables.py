@@ -23,7 +23,7 @@ _STRETCHES, _STRETCH_BLOCKS = 16, 256
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """One table to load.
 
     ``relation`` is its quoted name with the schema or database; ``keys`` are the keys of its visited rows in the order
@@ -46,17 +46,17 @@ class Table:
         return "".join(letter for letter in self.relation if letter not in _QUOTES)
 
 
-def table_cf1(relation: str, number: int, blocks: int) -> Table:
+def table_cf1(relation: str, number: int, blocks: int) -> DataTable:
     """Return the table of one row a block of schema ``number``."""
-    return Table(f"cf1_{number}", relation, Permutation(blocks, PLACEMENT_KEY + 2 * number), indexed=True)
+    return DataTable(f"cf1_{number}", relation, Permutation(blocks, PLACEMENT_KEY + 2 * number), indexed=True)
 
 
-def table_cf2(relation: str, number: int, blocks: int) -> Table:
+def table_cf2(relation: str, number: int, blocks: int) -> DataTable:
     """Return the short-scan table of schema ``number``."""
-    return Table(f"cf2_{number}", relation, Permutation(blocks, PLACEMENT_KEY + 2 * number + 1), indexed=False)
+    return DataTable(f"cf2_{number}", relation, Permutation(blocks, PLACEMENT_KEY + 2 * number + 1), indexed=False)
 
 
-def tables_of(spec: DataSpec, cf1: Callable[[int], str], cf2: Callable[[int], str]) -> list[Table]:
+def tables_of(spec: DataSpec, cf1: Callable[[int], str], cf2: Callable[[int], str]) -> list[DataTable]:
     """Return all tables of a specification, the largest first, so that no large one is loaded alone at the end.
 
     ``cf1`` and ``cf2`` return the quoted name of the table of a schema.
@@ -83,12 +83,12 @@ class Check:
         return self.low <= self.figure <= self.high
 
 
-def check(table: Table, name: str, figure: float, low: float, high: float | None = None) -> Check:
+def check(table: DataTable, name: str, figure: float, low: float, high: float | None = None) -> Check:
     """Return a check of a table; without ``high`` the figure must be exactly ``low``."""
     return Check(name, table.label, figure, low, low if high is None else high)
 
 
-def key_checks(table: Table, rows: float, lowest: float, highest: float) -> list[Check]:
+def key_checks(table: DataTable, rows: float, lowest: float, highest: float) -> list[Check]:
     """Return the checks that the keys are 1 to the number of blocks; rows that have no key are not in ``rows``."""
     return [
         check(table, "rows", rows, table.blocks),
@@ -97,13 +97,13 @@ def key_checks(table: Table, rows: float, lowest: float, highest: float) -> list
     ]
 
 
-def placement_check(table: Table, placement: Mapping[str, float]) -> Check:
+def placement_check(table: DataTable, placement: Mapping[str, float]) -> Check:
     """Return the check that keys are scattered: of ``pairs`` of neighbouring blocks few have ``adjacent`` keys."""
     limit = adjacent_limit(placement["pairs"])
     return check(table, "neighbouring keys in neighbouring blocks", placement["adjacent"], 0, limit)
 
 
-def missing_table(table: Table) -> SlobError:
+def missing_table(table: DataTable) -> SlobError:
     """Return the error for a table that does not exist."""
     return SlobError(f"verification failed: the table {table.label} is not there")
 

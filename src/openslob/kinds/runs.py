@@ -1,4 +1,4 @@
-"""Finding and reading records: the runs of a folder, of a sweep, or of a name."""
+"""Finding, reading and comparing records of runs: those of a folder, of a sweep, or of a name."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from openslob.analyze import timeline
-from openslob.analyze.compare import ComparedValues
+from openslob.analyze.compare import ComparedValues, Comparison
+from openslob.analyze.compare import compare as compare_runs
 from openslob.analyze.curves.points import ParameterValue, Run
+from openslob.analyze.curves.series import PointSet, point_set
 from openslob.analyze.history import History, server_of
 from openslob.analyze.history import histories as of_records
 from openslob.analyze.latencies import means_us
@@ -25,7 +27,11 @@ from openslob.metrics import priced
 from openslob.metrics.cost import price_in
 from openslob.record import finding, store
 from openslob.record.model import RunRecord, Status, value_of
+from openslob.report.several_runs import runs_document
 from openslob.report.tables import counted, engine_course, tables_of
+
+if TYPE_CHECKING:
+    from openslob.report.html.page import Page
 
 # The files that time lines are made of.
 TIMED = ("slices.csv", "engine.csv", "latency.csv", "response.csv")
@@ -47,6 +53,23 @@ class Runs:
     problems: tuple[str, ...] = ()
     against: ComparedValues | None = None
     sweep: SweepRecord | None = None
+
+    @property
+    def records(self) -> tuple[RunRecord, ...]:
+        """The records of the runs."""
+        return tuple(run.record for run in self.runs)
+
+    def points(self) -> PointSet:
+        """Return the runs as points (repeats with 95 % intervals) in series with knee, peak and limiting resource."""
+        return point_set(self.runs)
+
+    def page(self) -> Page:
+        """Return the page of the report."""
+        # Pictures take a moment to import, and only some want them.
+        from openslob.report.html.page import page_of  # noqa: PLC0415
+
+        sides = [(self.name, self.runs)]
+        return page_of(runs_document(sides, self.runs, self.folders, self.problems, self.against))
 
     def at_price(self, price: str) -> Self:
         """Return the same runs with what they cost at a price of the server, such as ``"123.45 EUR/month"``.
@@ -107,11 +130,35 @@ def load(path: str | Path, figures: Collection[str] | None = None) -> Runs:
     return _load_folder(folder, figures)
 
 
-def find(wanted: str, results: Path, figures: Collection[str] | None = None) -> Runs:
-    """Read the runs that a command's argument names: a path, an id, a name, the beginning of either, or ``latest``.
+def find(names: Sequence[str], results: Path, figures: Collection[str] | None = None) -> Runs:
+    """Read the runs that a command's arguments name: a path, an id, a name, the beginning of either, or ``latest``.
 
     A name means all runs with that name: runs with the same name are repeats. ``figures`` are as in `load`.
     """
+    return join([_find(name, results, figures) for name in names])
+
+
+def compare(a: Runs, b: Runs, like: Runs | None, see_pct: float, stored: str = "") -> Comparison:
+    """Return how B differs from A; both and ``like`` have the names that the comparison gives them.
+
+    ``like`` are equal runs, which show how much starts of a server differ. The number of runs is given that show a
+    change of ``see_pct`` %. ``stored`` is the baseline that A was stored as; else it is empty.
+
+    Raises:
+        UsageError: A run is on both sides, which would make them look more alike than they are; or no point is.
+
+    """
+    # By the records, and not by the folders: a baseline has copies of runs.
+    in_a = {record.id: record for record in a.records}
+    shared = [record.id for record in b.records if in_a.get(record.id) == record]
+    if shared:
+        remedy = f"the baseline {stored} was stored from it" if stored else "name it on one side only"
+        raise UsageError(f"the run {min(shared)} is on both sides", remedy)
+    equal, name_like = (like.runs, like.name) if like else ((), "")
+    return compare_runs(a.runs, b.runs, a.name, b.name, like=equal, name_like=name_like, see_pct=see_pct)
+
+
+def _find(wanted: str, results: Path, figures: Collection[str] | None) -> Runs:
     path = Path(finding.nameable(wanted))
     if path.is_dir() and not finding.at(path) and ("/" in wanted or finding.has_records(path)):
         return _load_folder(path, figures)
@@ -120,11 +167,11 @@ def find(wanted: str, results: Path, figures: Collection[str] | None = None) -> 
     if len(folders) == 1:
         found = _load_folder(folders[0], figures)
     else:
-        found = replace(joined([_load_folder(folder, figures) for folder in folders]), name=wanted)
+        found = replace(join([_load_folder(folder, figures) for folder in folders]), name=wanted)
     return replace(found, problems=(*problems, *found.problems))
 
 
-def joined(several: Sequence[Runs]) -> Runs:
+def join(several: Sequence[Runs]) -> Runs:
     """Return several results as one; a run that is in two of them counts once."""
     every = ((run, folder) for part in several for run, folder in zip(part.runs, part.folders, strict=True))
     runs = {folder.resolve(): (run, folder) for run, folder in every}

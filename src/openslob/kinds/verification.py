@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 from openslob.analyze.derive import Derived, derived
 from openslob.analyze.measure import totals_in
 from openslob.analyze.operation_order import OperationOrder
-from openslob.core.errors import SlobError
+from openslob.core.disk import scratch_folder
+from openslob.core.errors import SlobError, VerdictError
 from openslob.kinds.contract import kind_of
-from openslob.record import store
+from openslob.record import bundle as bundles
+from openslob.record import finding, store
 from openslob.record.arrays import read_whole
 from openslob.record.bundle import Opened
 from openslob.record.cells import Cells
@@ -94,6 +97,29 @@ class Verification:
 def _in_words(run: str, number: Derived) -> str:
     of = f"{run}: " if run else ""
     return f"{of}{number.name} is {number.recorded!r}, and the raw files say {number.value!r}"
+
+
+@contextmanager
+def open_record(
+    record: str, results: Path, tell: Callable[[str], None] = store.say_nothing
+) -> Iterator[tuple[Found, Opened | None]]:
+    """Find what ``record`` names: a record, or a bundle, which is unpacked for the block.
+
+    Raises:
+        UsageError: There is no such record.
+        VerdictError: The bundle has no record that can be read.
+
+    """
+    path = Path(finding.nameable(record))
+    if not bundles.is_bundle(path):
+        yield finding.one(record, results, tell), None
+        return
+    with scratch_folder("verify") as unpacked:
+        opened = bundles.unpack(path, unpacked)
+        if opened.record is None:
+            why = "; ".join(opened.changed) or "its folder is empty"
+            raise VerdictError(f"{path} has no record that can be read: {why}")
+        yield opened.record, opened
 
 
 def verify(found: Found, bundle: Opened | None = None) -> Verification:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import NANOS, format_duration
-from openslob.engines.base import Activity, Engine, Scope
+from openslob.engines.base import Activity, Engine, SamplingScope
 from openslob.engines.patience import Patience, StoppedError
 from openslob.host.model import OsReading
 from openslob.host.sampler import next_tick
@@ -213,7 +213,7 @@ class Watcher:
 
     @contextmanager
     def _connected(self) -> Iterator[Iterator[Step]]:
-        samplers = Samplers(self._engine, 0, lambda _: None, Scope.SERVER, cpu_alone=True)
+        samplers = Samplers(self._engine, 0, lambda _: None, SamplingScope.SERVER, cpu_alone=True)
         with closing(samplers):
             yield self._steps(samplers)
 

@@ -11,7 +11,7 @@ from factories.oracle.double import rows
 from factories.oracle.rowid_text import text_of
 from factories.oracle.wire_executor import Executor, OracleError, Rows
 from openslob.core.units import GIB
-from openslob.engines.oracle.rowids import Place
+from openslob.engines.oracle.tables import Rowid
 
 MISSING = OracleError(942, "table or view does not exist")
 TABLESPACE = {"tablespace_name": "USERS", "block_size": 8192, "force_logging": "NO", "bigfile": "NO"}
@@ -185,9 +185,9 @@ class _Client(Executor):
 
     # --- views
 
-    def _places(self, table: Stored) -> list[Place]:
+    def _places(self, table: Stored) -> list[Rowid]:
         size = self._database.rows_a_block
-        return [Place(1, 100 + at // size, at % size) for at in range(len(table.rows))]
+        return [Rowid(1, 100 + at // size, at % size) for at in range(len(table.rows))]
 
     def _keys(self, found: re.Match[str], _: object) -> Rows:
         table = self._table(found[1])

@@ -21,10 +21,10 @@ from factories.subject_mariadb import MariaSubject
 from factories.subjects import SPEC
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
-from openslob.engines.base import Activity, Hold, Scope, SessionPlan
+from openslob.engines.base import Activity, Hold, SamplingScope, SessionPlan
 from openslob.engines.facts import ServerFacts
 from openslob.engines.oracle.connection import Connection
-from openslob.engines.oracle.run_table import OracleStop, held
+from openslob.engines.oracle.run_table import OracleStop, hold_lock
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import install
 
@@ -61,12 +61,12 @@ class RigEngine:
     def open_stop(self) -> OracleStop:
         return OracleStop(self.open())
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> RigWaits:
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> RigWaits:
         return RigWaits(self._subject)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
-        with self.open() as connection, held(connection, "the rig", purpose) as hold:
+        with self.open() as connection, hold_lock(connection, "the rig", purpose) as hold:
             yield hold
 
     def sessions_left(self) -> int:

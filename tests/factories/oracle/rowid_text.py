@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from openslob.engines.oracle.rowids import Place
+from openslob.engines.oracle.tables import Rowid
 
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
-def text_of(place: Place, data_object: int = 1) -> str:
+def text_of(place: Rowid, data_object: int = 1) -> str:
     """Return a place as an extended ROWID."""
     return _text(data_object, 6) + _text(place.file, 3) + _text(place.block, 6) + _text(place.row, 3)
 

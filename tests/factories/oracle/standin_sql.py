@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from factories.oracle.rowid_text import text_of
-from openslob.engines.oracle.rowids import Place, place_of
+from openslob.engines.oracle.tables import Rowid, parse_rowid
 
 # What stands for # in a name, which SQLite does not take.
 SHARP = "__number"
@@ -100,7 +100,7 @@ def _regexp_substr(value: str | None, pattern: str, *rest: Any) -> str | None:
 
 def _rowid(rowid: int) -> str:
     """Return a row's address: one row a block, so that its number is its block's."""
-    return text_of(Place(file=1, block=rowid, row=0))
+    return text_of(Rowid(file=1, block=rowid, row=0))
 
 
 def _padded(value: Any, size: int, fill: str = " ") -> str:
@@ -123,7 +123,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rpad": _padded,
     "regexp_substr": _regexp_substr,
     "rowidtochar": _rowid,
-    "chartorowid": lambda text: place_of(text).block,
+    "chartorowid": lambda text: parse_rowid(text).block,
     "lengthb": lambda value: None if value is None else len(str(value).encode()),
     "sys_extract_utc": lambda value: value,
     "dbms_random_string": lambda _kind, length: "x" * int(length),

@@ -52,7 +52,7 @@ def test_importing_the_package_imports_nothing_else():
 
 
 def test_objects_of_records_need_neither_engines_nor_pictures():
-    code = f"import sys, openslob.api.records; print([name for name in {HEAVY} if name in sys.modules])"
+    code = f"import sys, openslob.api.results; print([name for name in {HEAVY} if name in sys.modules])"
     assert python(code).strip() == "[]"
 
 

@@ -15,7 +15,7 @@ from factories import running
 from factories.paths import ROOT
 from openslob.core.disk import refuse_foreign, refuse_planted, remove_tree, scratch_folder, write_atomically
 from openslob.core.errors import SlobError
-from openslob.engines.managed.account import Account
+from openslob.engines.managed.account import ServerAccount
 from openslob.engines.managed.state import claim
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make devices and files of others")
@@ -178,7 +178,7 @@ def test_a_directory_of_others_is_no_home(public: Path, monkeypatch: pytest.Monk
 
 @as_root
 def test_root_gives_nothing_away_through_a_link(tmp_path: Path):
-    account = Account("nobody", OTHER_USER, OTHER_USER, switched=True)
+    account = ServerAccount("nobody", OTHER_USER, OTHER_USER, switched=True)
     victim, link = tmp_path / "victim", tmp_path / "link"
     victim.mkdir(mode=0o755)
     link.symlink_to(victim)

@@ -6,14 +6,16 @@ from factories.tables import table
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines.common_checks import data
 from openslob.engines.facts import ServerFacts
-from openslob.engines.manifest import Manifest
+from openslob.engines.manifest import LoadManifest
 
 SPEC = DataSpec(schemas=1, scale_blocks=1000, scan_blocks=100, obfuscate=False)
 LOADED = {"cf1_1": 1000, "cf2_1": 100}
 
 
 def manifest(now, **overrides):
-    return Manifest(SPEC, **{"verified": True, "loaded_at": "then", "blocks": LOADED, "blocks_now": now, **overrides})
+    return LoadManifest(
+        SPEC, **{"verified": True, "loaded_at": "then", "blocks": LOADED, "blocks_now": now, **overrides}
+    )
 
 
 @table(

@@ -22,7 +22,6 @@ from factories.records import Made, cached, failed, physical, remote
 from factories.sweeps import sweep
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import point_set
-from openslob.api import find
 from openslob.cli import app
 from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError
@@ -33,6 +32,7 @@ from openslob.export.hdr import HdrRun, encoded, hdr_log
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import as_csv, as_json, as_parquet, point_rows, run_rows, series_rows
 from openslob.export.xlsx import workbook
+from openslob.kinds.runs import find
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
@@ -270,11 +270,11 @@ def test_load_reads_a_run_and_a_folder_of_runs(tmp_path: Path) -> None:
 def test_runs_are_found_by_name_id_and_path(tmp_path: Path) -> None:
     for at in range(2):
         save(tmp_path, physical(name="before", record_id=f"20260301-12000{at}-before"))
-    assert len(find("before", tmp_path).runs) == 2
-    assert find("20260301-120001", tmp_path).records[0].id == "20260301-120001-before"
-    assert len(find(str(tmp_path), Path("elsewhere")).runs) == 2
+    assert len(find(["before"], tmp_path).runs) == 2
+    assert find(["20260301-120001"], tmp_path).records[0].id == "20260301-120001-before"
+    assert len(find([str(tmp_path)], Path("elsewhere")).runs) == 2
     with pytest.raises(SlobError):
-        find("after", tmp_path)
+        find(["after"], tmp_path)
 
 
 def test_a_single_run_has_intervals_from_its_own_seconds(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from factories.paths import ROOT
 from factories.tables import table
 from openslob.core.workload import Workload
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.slice_procedure import compose_slice
 
 BENCH = ROOT / "bench"
@@ -22,7 +22,7 @@ from untimed import TIMING, DriftError, UntimedNames, untimed_slice, without_tim
 
 @pytest.fixture(scope="module")
 def real() -> str:
-    return compose_slice(Names(), 1, Workload()).as_string()
+    return compose_slice(PostgresNames(), 1, Workload()).as_string()
 
 
 def test_the_untimed_loop_is_the_real_one_less_its_timing(real: str) -> None:

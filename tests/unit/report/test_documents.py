@@ -33,7 +33,7 @@ from openslob.analyze.history import History
 from openslob.analyze.history import histories as histories_of
 from openslob.config.grid import Grid
 from openslob.core.workload import Workload
-from openslob.kinds.storage.page import storage_set_document
+from openslob.kinds.storage.report import storage_set_document
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
@@ -128,9 +128,7 @@ def test_the_texts_of_several_are_the_reviewed_ones() -> None:
     judged = comparison_document(pair, [check(each, pair) for each in conditions])
     histories = a_few_histories()
     texts: dict[str, Callable[[int | None], str]] = {
-        "a pair": partial(
-            render_text, comparison_document(pair, [check(parse_condition(each), pair) for each in checks])
-        ),
+        "a pair": partial(render_text, judged),
         "several pairs": partial(render_text, comparison_document(several)),
         "side by side": lambda columns: render_blocks(show_side_by_side(several, ("redo_mb_per_s",)), columns),
         "a sweep": partial(render_text, sweep_document(a_sweep(), runs)),

@@ -15,7 +15,7 @@ from typing import TypeVar
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, Scope, SessionPlan, Snapshotter
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, common
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, Team
@@ -262,12 +262,12 @@ class ClusterEngine:
         with named(instance.target):
             return ClusterSession(instance.open_session(plan), number, instance.target, self._clocks)
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> ClusterCounters:
+    def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> ClusterCounters:
         """Connect the counter samplers and compare the instances' clocks."""
         counters = self._open(lambda instance: instance.open_counters(scope), lambda each: each.close())
         return ClusterCounters(counters, self._targets, self._clocks)
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> ClusterWaits:
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> ClusterWaits:
         """Connect the wait samplers."""
         return ClusterWaits(self._open(lambda instance: instance.open_waits(scope), lambda each: each.close()))
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from openslob.engines.base import Activity, CounterReading, Counters, Waits
+from openslob.engines.base import Activity, CounterReading, Counters, WaitSampler
 from openslob.engines.cluster.clocks import Clocks
 from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait
 
@@ -102,7 +102,7 @@ class ClusterCounters:
 class ClusterWaits:
     """Samples the sessions of every instance over a connection of its own."""
 
-    def __init__(self, waits: Sequence[Waits]) -> None:
+    def __init__(self, waits: Sequence[WaitSampler]) -> None:
         self._waits = waits
         self._team = Team(len(waits))
 

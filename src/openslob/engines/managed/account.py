@@ -21,7 +21,7 @@ SYSTEM_USER = "openslob"
 
 
 @dataclass(frozen=True)
-class Account:
+class ServerAccount:
     """The user that runs the servers. ``switched``: it is another user than this process's."""
 
     name: str
@@ -121,14 +121,14 @@ def current_user() -> str:
         raise SlobError(why, "add it to /etc/passwd: servers require it") from error
 
 
-def server_account() -> Account:
+def server_account() -> ServerAccount:
     """Return the account for servers; root makes it when it is missing. SlobError when that fails."""
     if os.geteuid() != 0:
-        return Account(current_user(), os.geteuid(), os.getegid(), switched=False)
+        return ServerAccount(current_user(), os.geteuid(), os.getegid(), switched=False)
     entry = _entry() or _create()
     if entry.pw_uid == 0:
         raise SlobError(f"the system user {SYSTEM_USER} has user id 0", "give it another one or remove it")
-    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid, switched=True)
+    return ServerAccount(entry.pw_name, entry.pw_uid, entry.pw_gid, switched=True)
 
 
 def _entry() -> pwd.struct_passwd | None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from openslob.engines.settings import Change, Effect, KnownSettings, lines
+from openslob.engines.settings import Effect, KnownSettings, SettingChange, lines
 
 # State of a server that takes connections, or soon will.
 RUNNING = "running"
@@ -54,7 +54,7 @@ class ServerSpec:
         """Return the specification of plain values."""
         return cls(**{**values, **{name: Path(values[name]) for name in ("bin_dir", "data_dir") if values.get(name)}})
 
-    def with_settings(self, changes: Collection[Change]) -> ServerSpec:
+    def with_settings(self, changes: Collection[SettingChange]) -> ServerSpec:
         """Return the specification with these settings after its own; those of sessions are not the server's."""
         of = {effect: {each.name: each.value for each in changes if each.effect is effect} for effect in Effect}
         settings, made = (

@@ -29,7 +29,7 @@ from openslob.core.disk import (
 from openslob.core.errors import SlobError, UsageError
 from openslob.engines.managed import resources
 from openslob.engines.managed import state as server_state
-from openslob.engines.managed.account import Account, server_account
+from openslob.engines.managed.account import ServerAccount, server_account
 from openslob.engines.managed.base import RUNNING, ServerSpec, ServerStatus
 from openslob.engines.managed.layout import DATA, ServerFiles, check_socket_path
 from openslob.engines.managed.processes import ServerProcesses
@@ -84,7 +84,7 @@ class LocalServer(ABC, Generic[P]):
         """Return whether it runs and accepts connections."""
 
     @abstractmethod
-    def find_programs(self, account: Account) -> P:
+    def find_programs(self, account: ServerAccount) -> P:
         """Return the specified programs, where the account can run them. SlobError when there are none."""
 
     @abstractmethod
@@ -92,7 +92,7 @@ class LocalServer(ABC, Generic[P]):
         """Return the bytes that its data take before anything is loaded, log included."""
 
     @abstractmethod
-    def initialise(self, data: Path, programs: P, account: Account) -> None:
+    def initialise(self, data: Path, programs: P, account: ServerAccount) -> None:
         """Make an empty database in an empty directory that the account owns."""
 
     @abstractmethod
@@ -100,15 +100,15 @@ class LocalServer(ABC, Generic[P]):
         """Return the whole configuration file, with everything that decides how the server runs."""
 
     @abstractmethod
-    def other_files(self, account: Account) -> Mapping[Path, str]:
+    def other_files(self, account: ServerAccount) -> Mapping[Path, str]:
         """Return the files beside the configuration, with their text."""
 
     @abstractmethod
-    def launch(self, programs: P, account: Account) -> str | None:
+    def launch(self, programs: P, account: ServerAccount) -> str | None:
         """Start the stopped server and wait until it is ready; return why it is not, for a log that does not say so."""
 
     @abstractmethod
-    def huge_pages_needed(self, programs: P, account: Account) -> int:
+    def huge_pages_needed(self, programs: P, account: ServerAccount) -> int:
         """Return how many huge pages it will request."""
 
     @abstractmethod
@@ -239,7 +239,7 @@ class LocalServer(ABC, Generic[P]):
         state = self._home.read() if self._for_now else None
         return server_state.spec_from(state) if state else self.spec
 
-    def _restart(self, config: str, programs: P, account: Account) -> None:
+    def _restart(self, config: str, programs: P, account: ServerAccount) -> None:
         """Stop it if it runs, and start it with this configuration."""
         self._halt()
         # A stopped server has no dirty pages, so its files can leave the page cache, which would otherwise serve
@@ -250,7 +250,7 @@ class LocalServer(ABC, Generic[P]):
             self._launch(programs, account)
         forgotten.result()
 
-    def _programs(self, account: Account) -> P:
+    def _programs(self, account: ServerAccount) -> P:
         """Find the programs once: checking what the account may run starts processes."""
         if self._found is None:
             self._found = self.find_programs(account)
@@ -292,7 +292,7 @@ class LocalServer(ABC, Generic[P]):
     def _place_of(self, spec: ServerSpec) -> Path:
         return spec.data_dir.absolute() if spec.data_dir else self._home.path
 
-    def _make(self, programs: P, account: Account) -> None:
+    def _make(self, programs: P, account: ServerAccount) -> None:
         """Make the data under a temporary name, so that a data directory that exists is always whole."""
         self._home.write(self.spec)
         try:
@@ -305,7 +305,7 @@ class LocalServer(ABC, Generic[P]):
             self._remove()
             raise
 
-    def _prepare_place(self, account: Account) -> None:
+    def _prepare_place(self, account: ServerAccount) -> None:
         """Check account, space and direct I/O before anything is written."""
         place = self.layout.place
         account.share(self.layout.base, 0o750)
@@ -327,14 +327,14 @@ class LocalServer(ABC, Generic[P]):
         except FileNotFoundError:
             return None
 
-    def _write_config(self, text: str, account: Account) -> None:
+    def _write_config(self, text: str, account: ServerAccount) -> None:
         for path, content in {self.layout.config: text, **self.other_files(account)}.items():
             write_atomically(path, content, mode=0o640)
             account.share(path, 0o640)
         account.make_private(self.layout.run)
         account.make_private(self.layout.log.parent)
 
-    def _launch(self, programs: P, account: Account) -> None:
+    def _launch(self, programs: P, account: ServerAccount) -> None:
         log = self.layout.log
         logged = log.stat().st_size if log.exists() else 0
         if self.spec.huge_pages:
@@ -353,7 +353,7 @@ class LocalServer(ABC, Generic[P]):
         self.processes.clear_remains(self.remains)
         self._return_huge_pages()
 
-    def _take_huge_pages(self, programs: P, account: Account) -> None:
+    def _take_huge_pages(self, programs: P, account: ServerAccount) -> None:
         needed = self.huge_pages_needed(programs, account)
         added = {"added": resources.reserve(needed), "boot": resources.boot_id()}
         self._home.write(self._lasting_spec, huge_pages=added)

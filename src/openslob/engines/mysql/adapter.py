@@ -14,7 +14,7 @@ import pymysql
 from openslob.core.errors import SlobError
 from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, Scope, SessionPlan
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import (
     LOCK_PATIENCE_S,
@@ -42,18 +42,18 @@ from openslob.engines.mysql.connection import (
 from openslob.engines.mysql.counters import MysqlCounters
 from openslob.engines.mysql.errors import is_full, reported
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
-from openslob.engines.mysql.known_settings import SessionSettings
+from openslob.engines.mysql.known_settings import MysqlSessionSettings
 from openslob.engines.mysql.ledger import MysqlLedger
 from openslob.engines.mysql.location import PROXY, locate, require_direct, transport
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.obstacle import obstacle
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
 from openslob.engines.mysql.replication import MysqlReplication
-from openslob.engines.mysql.server_counters import ServerCounters
+from openslob.engines.mysql.server_counters import MysqlServerCounters
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
-from openslob.engines.mysql.waits import MysqlWaits, ServerWaits
+from openslob.engines.mysql.waits import MysqlServerWaits, MysqlWaits
 from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.slice_io import schemas_at_work
@@ -89,7 +89,7 @@ class MysqlEngine:
     def __init__(self, url: str) -> None:
         self.params = parse(url)
         self.address = Target.parse(url)
-        self.names = Names(self.params.database)
+        self.names = MysqlNames(self.params.database)
         self.target = self.params.shown
         self.patience = Patience()
         self.server_pid: int | None = None
@@ -221,10 +221,10 @@ class MysqlEngine:
         return MysqlLedger(self.params, self.names, self.open)
 
     @contextmanager
-    def known_settings(self) -> Iterator[SessionSettings]:
+    def known_settings(self) -> Iterator[MysqlSessionSettings]:
         """Give the settings that a session can change."""
         with self.querying(f"{self.target} can't be asked for its settings") as connection:
-            yield SessionSettings(connection)
+            yield MysqlSessionSettings(connection)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
@@ -294,16 +294,16 @@ class MysqlEngine:
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
         return MysqlSession(connection, self.params, self.names, plan)
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> MysqlCounters:
+    def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlCounters:
         """Connect the counter sampler."""
-        if scope is Scope.SERVER:
-            return ServerCounters(self._open_observer("counters"), self.names)
+        if scope is SamplingScope.SERVER:
+            return MysqlServerCounters(self._open_observer("counters"), self.names)
         return MysqlCounters(self._open_known("counters"), self.names)
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> MysqlWaits:
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlWaits:
         """Connect the wait sampler."""
-        if scope is Scope.SERVER:
-            return ServerWaits(self._open_observer("waits"), self.names, SESSIONS, self._opened)
+        if scope is SamplingScope.SERVER:
+            return MysqlServerWaits(self._open_observer("waits"), self.names, SESSIONS, self._opened)
         return MysqlWaits(self._open_known("waits"), self.names, SESSIONS)
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.engines.managed.account import Account
+from openslob.engines.managed.account import ServerAccount
 from openslob.engines.managed.base import ServerSpec
 
 _SERVERS = ("mariadbd", "mysqld")
@@ -23,7 +23,7 @@ _OLDEST = (10, 6)
 
 
 @dataclass(frozen=True)
-class Installation:
+class MariaPrograms:
     """MariaDB on disk: ``root`` is what it calls its base directory."""
 
     root: Path
@@ -56,7 +56,7 @@ def series(said: str, server: Path) -> str:
     return f"{match[1]}.{match[2]}"
 
 
-def find_installation(bin_dir: Path | None) -> Installation:
+def find_installation(bin_dir: Path | None) -> MariaPrograms:
     """Return the programs in this directory, or those of the host. UsageError or SlobError when there are none."""
     server = _server_in(bin_dir) if bin_dir else _installed_server()
     root = server.parent.parent
@@ -65,7 +65,7 @@ def find_installation(bin_dir: Path | None) -> Installation:
         raise SlobError(
             f"there is no mariadb-install-db in {root}", "name the --bin-dir of a whole MariaDB; MySQL is used by URL"
         )
-    return Installation(root, server, installer)
+    return MariaPrograms(root, server, installer)
 
 
 def _server_in(directory: Path) -> Path:
@@ -88,7 +88,7 @@ def _server_among(directories: list[Path]) -> Path | None:
     return next((Path(found).resolve() for found in candidates if found), None)
 
 
-def usable_installation(spec: ServerSpec, account: Account) -> Installation:
+def usable_installation(spec: ServerSpec, account: ServerAccount) -> MariaPrograms:
     """Return the programs for a server. SlobError unless they have its version and the account can run them."""
     found = find_installation(spec.bin_dir)
     version = found.version()

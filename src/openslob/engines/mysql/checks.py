@@ -17,7 +17,7 @@ from openslob.engines.mysql import connection_registry, global_settings
 from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.errors import NOT_ANSWERED, code_of
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
-from openslob.engines.mysql.names import Names, account
+from openslob.engines.mysql.names import MysqlNames, account
 from openslob.engines.mysql.quiesce import SETTING, required_setting
 from openslob.engines.mysql.waits import are_observed
 
@@ -115,7 +115,7 @@ def require_stored_name(connection: Connection, database: str) -> None:
 
 def findings(
     connection: Connection,
-    names: Names,
+    names: MysqlNames,
     workload: Workload,
     facts: ServerFacts,
     data_state: Callable[[], DataState | None],
@@ -290,18 +290,18 @@ def _set_metric(name: str) -> str:
     return f"SET GLOBAL innodb_monitor_enable = '{name}' -- and {name} in innodb_monitor_enable of my.cnf, for restarts"
 
 
-def _left_behind(connection: Connection, names: Names) -> Iterator[Finding]:
+def _left_behind(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
     for leftover in global_settings.left_behind(connection, names):
         why = f"{leftover.description}; the next run, load or drop restores it"
         yield Finding("left behind", why, leftover.remedy, False)
 
 
-def _neighbours(connection: Connection, names: Names) -> Iterator[Finding]:
+def _neighbours(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
     """Yield a finding for each other load or run on this server: the lock keeps apart those on one database only."""
     for row in query(connection, statement("facts", "neighbours"), {"database": names.database}):
         who = f"connection {row['connection']}"
         with connection_registry.if_there_is_one():
-            purpose = connection_registry.purpose_of(connection, Names(row["name"]), row["connection"])
+            purpose = connection_registry.purpose_of(connection, MysqlNames(row["name"]), row["connection"])
             who = f"{purpose} ({who})" if purpose else who
         why = f"database {row['name']} of this server is in use: {who}; the two disturb each other"
         yield Finding("other load", why, "run them one after the other", False, spoils=True)
@@ -347,7 +347,7 @@ def may_set(grants: Iterable[str]) -> bool:
 
 
 def _rights(
-    connection: Connection, names: Names, facts: ServerFacts, user: str, grants: list[str]
+    connection: Connection, names: MysqlNames, facts: ServerFacts, user: str, grants: list[str]
 ) -> Iterator[Finding]:
     """Yield the missing privileges: those that a run needs, and those that would make more figures known."""
     grantee = account(user)

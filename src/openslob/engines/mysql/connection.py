@@ -70,7 +70,7 @@ _PARAMETERS: Mapping[str, Callable[[str], object]] = {
 
 
 @dataclass(frozen=True)
-class ConnectionParams:
+class MysqlParams:
     """Parameters of a connection.
 
     ``arguments`` are those of PyMySQL, with the password, so they are never shown; ``shown`` is the target's name for
@@ -91,7 +91,7 @@ def _option_file() -> Path | None:
     return file if file.is_file() else None
 
 
-def parse(url: str) -> ConnectionParams:
+def parse(url: str) -> MysqlParams:
     """Return the parameters in a ``mysql://`` or ``mariadb://`` URL. UsageError for a part that is not known."""
     require_target(url)
     try:
@@ -113,7 +113,7 @@ def parse(url: str) -> ConnectionParams:
             f"the database {database} has a % in its name, which the client library misreads", "use another"
         )
     shown = f"{socket or f'{host}:{port}'}/{database}"
-    return ConnectionParams(shown, database, {k: v for k, v in arguments.items() if v})
+    return MysqlParams(shown, database, {k: v for k, v in arguments.items() if v})
 
 
 def _parameter(name: str, text: str) -> tuple[str, object]:
@@ -202,13 +202,13 @@ class DirectConnection(_Base):
         return own
 
 
-class PatientConnection(DirectConnection):
+class PatientPyMySQL(DirectConnection):
     """A connection whose waits end when its watch says so: with SlobError, and then it is closed.
 
     PyMySQL itself waits in a way that no signal ends, or up to a fixed time limit.
     """
 
-    def __init__(self, watch: Watch, params: ConnectionParams, **arguments: Any) -> None:  # noqa: ANN401 - PyMySQL's
+    def __init__(self, watch: Watch, params: MysqlParams, **arguments: Any) -> None:  # noqa: ANN401 - PyMySQL's
         self._watch = watch
         self._params = params
         self._source: socket.socket | None = None
@@ -258,7 +258,7 @@ class PatientConnection(DirectConnection):
             raise
 
 
-def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None = None) -> Connection:
+def open_connection(params: MysqlParams, purpose: str, watch: Watch | None = None) -> Connection:
     """Open a connection in autocommit mode that names its purpose, where the server keeps such names.
 
     Without a watch a statement may take any time.
@@ -274,7 +274,7 @@ def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None 
             "program_name": f"{APPLICATION}/{purpose}",
         }
         if watch:
-            return PatientConnection(watch, params, **arguments)
+            return PatientPyMySQL(watch, params, **arguments)
         connection: Connection = DirectConnection(**arguments, read_timeout=CONNECT_TIMEOUT_S)
         connection._read_timeout = None  # type: ignore[attr-defined]
         return connection
@@ -340,7 +340,7 @@ def is_on(connection: Connection, variable: str) -> bool:
         return False
 
 
-def kill(params: ConnectionParams, connection_id: int, seconds: float = CANCEL_S) -> None:
+def kill(params: MysqlParams, connection_id: int, seconds: float = CANCEL_S) -> None:
     """End another connection and what it does. pymysql.Error when the server does not answer in time.
 
     KILL QUERY would keep the connection, but has no effect on a procedure between two of its statements.
@@ -349,7 +349,7 @@ def kill(params: ConnectionParams, connection_id: int, seconds: float = CANCEL_S
         other.cursor().execute("KILL CONNECTION %s", (connection_id,))
 
 
-def limited(params: ConnectionParams, seconds: float) -> Connection:
+def limited(params: MysqlParams, seconds: float) -> Connection:
     """Open a connection that waits for no answer longer than this. pymysql.Error when the server does not answer."""
     limits = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
     return DirectConnection(**{**params.arguments, **limits}, cursorclass=DictCursor, autocommit=True)

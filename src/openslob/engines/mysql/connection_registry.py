@@ -10,13 +10,13 @@ from pymysql.constants import ER
 
 from openslob.engines.mysql.connection import Connection, Row, is_on, query, statement
 from openslob.engines.mysql.errors import code_of
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 
 _MISSING = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR)
 _DENIED = (ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR)
 
 
-def make(connection: Connection, names: Names) -> None:
+def make(connection: Connection, names: MysqlNames) -> None:
     """Create the table if it does not exist, and delete connections that have ended.
 
     A server that takes no writes gets it from its primary.
@@ -27,7 +27,7 @@ def make(connection: Connection, names: Names) -> None:
         _query(connection, names, "forget")
 
 
-def enter(connection: Connection, names: Names, purpose: str) -> None:
+def enter(connection: Connection, names: MysqlNames, purpose: str) -> None:
     """Record the purpose of a connection."""
     with _on_this_server(connection):
         _query(connection, names, "enter", purpose=purpose)
@@ -62,7 +62,7 @@ def if_there_is_one() -> Iterator[None]:
             raise
 
 
-def sessions(connection: Connection, names: Names, pattern: str) -> Sequence[int]:
+def sessions(connection: Connection, names: MysqlNames, pattern: str) -> Sequence[int]:
     """Return the numbers of open connections whose purpose matches the LIKE pattern ``pattern``."""
     try:
         rows = _query(connection, names, "sessions", purpose=pattern)
@@ -74,7 +74,7 @@ def sessions(connection: Connection, names: Names, pattern: str) -> Sequence[int
     return [row["connection"] for row in rows]
 
 
-def purposes(connection: Connection, names: Names) -> Mapping[int, str]:
+def purposes(connection: Connection, names: MysqlNames) -> Mapping[int, str]:
     """Return the purpose of every open connection of ours, by its number: those of other drivers of a run as well.
 
     Nothing while somebody keeps the table locked: who asks this must not wait for it.
@@ -92,7 +92,7 @@ def _in_words(purpose: str) -> str:
     return f"session {purpose.rpartition('.')[2]}" if purpose.startswith("run/") else purpose
 
 
-def purpose_of(connection: Connection, names: Names, number: int) -> str | None:
+def purpose_of(connection: Connection, names: MysqlNames, number: int) -> str | None:
     """Return the purpose of another connection; None when it is not ours, or nothing was loaded yet."""
     try:
         rows = _query(connection, names, "purpose", connection=number)
@@ -103,5 +103,5 @@ def purpose_of(connection: Connection, names: Names, number: int) -> str | None:
     return rows[0]["purpose"] if rows else None
 
 
-def _query(connection: Connection, names: Names, name: str, /, **values: object) -> Sequence[Row]:
+def _query(connection: Connection, names: MysqlNames, name: str, /, **values: object) -> Sequence[Row]:
     return query(connection, statement("connection_registry", name, roster=names.roster()), values)

@@ -11,7 +11,7 @@ import pymysql
 from openslob.engines.base import CounterReading
 from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, statement, thread_id
 from openslob.engines.mysql.errors import reported
-from openslob.engines.mysql.names import TABLES, Names
+from openslob.engines.mysql.names import TABLES, MysqlNames
 from openslob.engines.mysql.sharing import APART, DATA_FILE, FILES, OF_OTHERS, LastingSums, attributed
 from openslob.engines.sql import read_statements
 from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
@@ -37,7 +37,7 @@ _STATUS_PARTS = {
 class MysqlCounters:
     """Reads all sources that this server has and this user may see in one statement, so that all are of one moment."""
 
-    def __init__(self, connection: Connection, names: Names) -> None:
+    def __init__(self, connection: Connection, names: MysqlNames) -> None:
         self._connection = connection
         self._names = names
         self._values = {"database": names.database, "tables": TABLES}

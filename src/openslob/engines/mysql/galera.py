@@ -16,10 +16,10 @@ from pathlib import Path
 
 from openslob.core.errors import SlobError
 from openslob.engines.managed import state as server_state
-from openslob.engines.managed.account import Account, server_account
+from openslob.engines.managed.account import ServerAccount, server_account
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.processes import wait
-from openslob.engines.mysql.binaries import Installation
+from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import query, statement
 from openslob.engines.mysql.server import MariaServer, managed
 from openslob.engines.mysql.standby import connected
@@ -48,7 +48,7 @@ class GaleraNode(MariaServer):
 
     source: Path | None = None
 
-    def initialise(self, data: Path, programs: Installation, account: Account) -> None:
+    def initialise(self, data: Path, programs: MariaPrograms, account: ServerAccount) -> None:
         """Create the first node, with the key that its cluster's members have, or copy one."""
         if self.source is None:
             super().initialise(data, programs, account)
@@ -71,7 +71,7 @@ class GaleraNode(MariaServer):
         text = "\n".join([*lines, *(f"member: {each} 0" for each in members), "#vwend", ""])
         self._run(server_account(), "writing its view", ["sh", "-c", 'cat >"$0"', self.layout.data / _VIEW], text)
 
-    def _run(self, account: Account, what: str, command: Sequence[str | Path], text: str = "") -> None:
+    def _run(self, account: ServerAccount, what: str, command: Sequence[str | Path], text: str = "") -> None:
         self.check_done(account.run(command, text), f"{what} of the server {self.name}")
 
     def members(self) -> int:

@@ -18,7 +18,7 @@ from openslob.core.errors import SlobError
 from openslob.engines.common_checks import LOCK_PATIENCE_S
 from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 
 # One lock for the whole server, whichever database a run uses.
 _LOCK = "openslob/settings"
@@ -47,7 +47,7 @@ class LeftoverSetting:
 class GlobalSettingsOverride:
     """The settings that one engine object has changed. While there are any, its own connection holds their lock."""
 
-    def __init__(self, connect: Callable[[], Connection], names: Names) -> None:
+    def __init__(self, connect: Callable[[], Connection], names: MysqlNames) -> None:
         self._connect = connect
         self._names = names
         self._connection: Connection | None = None
@@ -84,14 +84,14 @@ class GlobalSettingsOverride:
         self._connection = None
 
 
-def left_behind(connection: Connection, names: Names) -> Sequence[LeftoverSetting]:
+def left_behind(connection: Connection, names: MysqlNames) -> Sequence[LeftoverSetting]:
     """Return the settings that a killed driver left changed; none while a run has settings changed."""
     if _holders(connection)["holder"]:
         return []
     return [each for each in _recorded(connection, names) if _value(connection, each.setting) == each.ours]
 
 
-def restore_leftovers(connection: Connection, names: Names) -> Sequence[str]:
+def restore_leftovers(connection: Connection, names: MysqlNames) -> Sequence[str]:
     """Restore the settings that a killed driver left changed; return a line for each. Requires the target's lock.
 
     While a run in another database has settings changed, nothing is done: a later command restores them.
@@ -105,7 +105,7 @@ def restore_leftovers(connection: Connection, names: Names) -> Sequence[str]:
         query(connection, statement("facts", "unlock"), {"lock": _LOCK})
 
 
-def _restore_leftover(connection: Connection, names: Names, leftover: LeftoverSetting) -> str:
+def _restore_leftover(connection: Connection, names: MysqlNames, leftover: LeftoverSetting) -> str:
     try:
         was_restored = _restore(connection, names, leftover)
     except pymysql.Error as error:
@@ -113,7 +113,7 @@ def _restore_leftover(connection: Connection, names: Names, leftover: LeftoverSe
     return f"{leftover.description}; it was restored to {leftover.own:g}" if was_restored else ""
 
 
-def _restore(connection: Connection, names: Names, leftover: LeftoverSetting) -> bool:
+def _restore(connection: Connection, names: MysqlNames, leftover: LeftoverSetting) -> bool:
     """Restore a setting unless somebody has changed it since; return whether it was restored."""
     is_ours = _value(connection, leftover.setting) == leftover.ours
     if is_ours:
@@ -122,7 +122,7 @@ def _restore(connection: Connection, names: Names, leftover: LeftoverSetting) ->
     return is_ours
 
 
-def _record_and_change(connection: Connection, names: Names, setting: str, own: float, ours: float) -> None:
+def _record_and_change(connection: Connection, names: MysqlNames, setting: str, own: float, ours: float) -> None:
     """Record a change, then make it: a driver killed in between leaves the record of a change that was not made."""
     values = {"setting": setting, "own": own, "ours": ours}
     query(connection, statement("global_settings", "create", borrowed=names.borrowed()))
@@ -147,7 +147,7 @@ def _holders(connection: Connection) -> Row:
     return query(connection, statement("global_settings", "holder"), {"lock": _LOCK})[0]
 
 
-def _recorded(connection: Connection, names: Names) -> list[LeftoverSetting]:
+def _recorded(connection: Connection, names: MysqlNames) -> list[LeftoverSetting]:
     try:
         rows = query(connection, statement("global_settings", "recorded", borrowed=names.borrowed()))
     except pymysql.Error as error:
@@ -157,7 +157,7 @@ def _recorded(connection: Connection, names: Names) -> list[LeftoverSetting]:
     return [LeftoverSetting(row["setting"], row["own"], row["ours"]) for row in rows]
 
 
-def _forget(connection: Connection, names: Names, setting: str) -> None:
+def _forget(connection: Connection, names: MysqlNames, setting: str) -> None:
     query(connection, statement("global_settings", "forget", borrowed=names.borrowed()), {"setting": setting})
 
 

@@ -18,15 +18,15 @@ from pymysql.constants import ER
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import MIB
-from openslob.engines.managed.account import Account, server_account
+from openslob.engines.managed.account import ServerAccount, server_account
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ConfigLine
 from openslob.engines.mysql import server_config as config
-from openslob.engines.mysql.binaries import Installation, usable_installation
+from openslob.engines.mysql.binaries import MariaPrograms, usable_installation
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
 from openslob.engines.mysql.names import quoted
-from openslob.engines.settings import Change, Effect, Setting, not_known, not_taken
+from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_known, not_taken
 
 _SWITCH = ("ON", "OFF")
 _TRUE, _FALSE = frozenset({"ON", "TRUE", "1"}), frozenset({"OFF", "FALSE", "0"})
@@ -74,10 +74,10 @@ class Variable:
         """Whether a session can change it for itself."""
         return self.scope.startswith("SESSION") and not self.read_only
 
-    def setting(self, effect: Effect) -> Setting:
+    def setting(self, effect: Effect) -> ServerSetting:
         """Return it as a setting that takes effect so."""
         choices = _SWITCH if self.type == "BOOLEAN" else self.choices if self.type == "ENUM" else ()
-        return Setting(self.name, effect, choices, self.value, _PARAMETERS.get(self.name))
+        return ServerSetting(self.name, effect, choices, self.value, _PARAMETERS.get(self.name))
 
     def is_shown(self, asked: str, shown: str) -> bool:
         """Return whether the server has what was asked for, which it may write in another way."""
@@ -113,7 +113,7 @@ def _text(value: object) -> str:
     return "" if value is None or value == _NULL else str(value)
 
 
-class Catalogue:
+class MysqlCatalogue:
     """The variables of a server by name."""
 
     def __init__(self, product: str, variables: Sequence[Variable]) -> None:
@@ -129,18 +129,18 @@ class Catalogue:
 
 
 @contextmanager
-def of_managed(spec: ServerSpec, lines: Sequence[ConfigLine]) -> Iterator[ManagedSettings]:
+def of_managed(spec: ServerSpec, lines: Sequence[ConfigLine]) -> Iterator[ManagedMariaSettings]:
     """Make an empty server as a specification says, and give the settings of such servers; ``lines`` are slob's own."""
     account = server_account()
     programs = usable_installation(spec, account)
     with account.scratch("settings") as place:
-        yield ManagedSettings(programs, account, place, {each.name: each.value for each in lines})
+        yield ManagedMariaSettings(programs, account, place, {each.name: each.value for each in lines})
 
 
-class ManagedSettings:
+class ManagedMariaSettings:
     """The settings of a managed server. Implements `openslob.engines.settings.KnownSettings`."""
 
-    def __init__(self, programs: Installation, account: Account, place: Path, ours: Mapping[str, str]) -> None:
+    def __init__(self, programs: MariaPrograms, account: ServerAccount, place: Path, ours: Mapping[str, str]) -> None:
         self._programs, self._account, self._place = programs, account, place
         self._own = {name: value for name, value in ours.items() if name not in config.ACCESS} | _SMALL
         self._own["large_pages"] = "OFF"
@@ -148,9 +148,9 @@ class ManagedSettings:
         # What is so here only is shown as the server has it.
         meant = {**_DEFAULTS, **{name: value for name, value in ours.items() if name in {*_SMALL, *_DEFAULTS}}}
         found = [replace(each, value=meant.get(each.name, each.value)) for each in self._ask("data", {})]
-        self._catalogue = Catalogue(f"MariaDB {programs.version()}", found)
+        self._catalogue = MysqlCatalogue(f"MariaDB {programs.version()}", found)
 
-    def find(self, name: str) -> Setting:
+    def find(self, name: str) -> ServerSetting:
         """Return a setting. UsageError for one that this version does not have, or that slob sets itself."""
         found = self._catalogue.variable(name)
         if found.name in _OURS:
@@ -165,7 +165,7 @@ class ManagedSettings:
             raise UsageError(f"{found.name} of {self._catalogue.product} can't be changed", "leave it out")
         return found.setting(Effect.RESTART)
 
-    def require(self, setting: Setting, value: str) -> None:
+    def require(self, setting: ServerSetting, value: str) -> None:
         """Start the empty server with the value. UsageError if it refuses, or has another value then."""
         known = self._catalogue.variable(setting.name)
         if not known.is_option:
@@ -175,7 +175,7 @@ class ManagedSettings:
         place = f"data-{self._tried}" if setting.effect is Effect.NEW_SERVER else "data"
         refused = f"{self._catalogue.product} refuses {setting.name}={value}"
         try:
-            asked = Catalogue(self._catalogue.product, self._ask(place, {setting.name: value}))
+            asked = MysqlCatalogue(self._catalogue.product, self._ask(place, {setting.name: value}))
         except SlobError as error:
             raise UsageError(f"{refused}: {error.what}") from error
         found = asked.variable(setting.name).value
@@ -211,20 +211,20 @@ def _complaint(said: str, settings: Iterable[str]) -> str:
     return re.sub(r"^(\S*mariadbd|\S*mysqld): ", "", text)
 
 
-def _allowed(setting: Setting) -> str:
+def _allowed(setting: ServerSetting) -> str:
     return f"it takes {', '.join(setting.choices)}" if setting.choices else "give a value in its range"
 
 
-class SessionSettings:
+class MysqlSessionSettings:
     """The settings that sessions may change. Implements `openslob.engines.settings.KnownSettings`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         version = str(query(connection, "SELECT @@version AS version")[0]["version"])
         product = f"{'MariaDB' if 'MariaDB' in version else 'MySQL'} {version.partition('-')[0]}"
-        self._catalogue = Catalogue(product, _variables(connection))
+        self._catalogue = MysqlCatalogue(product, _variables(connection))
 
-    def find(self, name: str) -> Setting:
+    def find(self, name: str) -> ServerSetting:
         """Return a setting. UsageError for one that a session can't change."""
         found = self._catalogue.variable(name)
         if not (found.of_session and self._has_its_own(found.name)):
@@ -244,7 +244,7 @@ class SessionSettings:
             return False
         return True
 
-    def require(self, setting: Setting, value: str) -> None:
+    def require(self, setting: ServerSetting, value: str) -> None:
         """Set the value in this session. UsageError if the server refuses, or makes another one of it."""
         known, refused = self._catalogue.variable(setting.name), f"the server refuses {setting.name}={value}"
         try:
@@ -274,10 +274,10 @@ def set_in_session(connection: Connection, name: str, value: str) -> str:
     return _value(connection, "of_session", name) or ""
 
 
-def shown(connection: Connection, changes: Sequence[Change], values: Mapping[str, str]) -> dict[str, str]:
+def shown(connection: Connection, changes: Sequence[SettingChange], values: Mapping[str, str]) -> dict[str, str]:
     """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""
     of_server = any(each.effect is not Effect.SESSION for each in changes)
-    known = Catalogue("", _variables(connection)) if of_server else None
+    known = MysqlCatalogue("", _variables(connection)) if of_server else None
     found = {}
     for change in changes:
         value = _value(connection, "of_session" if change.effect is Effect.SESSION else "of_server", change.name)

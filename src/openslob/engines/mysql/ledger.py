@@ -14,7 +14,7 @@ from openslob.core.errors import SlobError
 from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
 from openslob.engines.mysql.connection import (
     Connection,
-    ConnectionParams,
+    MysqlParams,
     Row,
     cut_off,
     is_on,
@@ -24,7 +24,7 @@ from openslob.engines.mysql.connection import (
     statement,
 )
 from openslob.engines.mysql.errors import reported
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.patience import PROBE_S, closed_on_failure, cut_when_late
 
 # What the connections are for, as the server shows it.
@@ -39,7 +39,7 @@ _ROWS_OF_A_STATEMENT = 100
 class MysqlLedger:
     """The tables of the proof in one database. Implements `openslob.engines.ledger.LedgerTables`."""
 
-    def __init__(self, params: ConnectionParams, names: Names, open_watched: Callable[[str], Connection]) -> None:
+    def __init__(self, params: MysqlParams, names: MysqlNames, open_watched: Callable[[str], Connection]) -> None:
         self._open_connection = open_watched
         self._target = params.shown
         self._names = {part: names.ledger(part) for part in ("sessions", "rows", "heartbeat")}

@@ -15,7 +15,7 @@ from openslob.engines.load import check_space, load_tables, require_a_block
 from openslob.engines.mysql import manifest
 from openslob.engines.mysql.connection import (
     Connection,
-    ConnectionParams,
+    MysqlParams,
     kill,
     query,
     statement,
@@ -23,10 +23,10 @@ from openslob.engines.mysql.connection import (
 )
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.location import locate
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.tables import checks_of, fill, tables_of
-from openslob.engines.tables import Check, Table
+from openslob.engines.tables import Check, DataTable
 
 # An index entry: 9 bytes of key, 8 of primary key, 5 of header; filler rows have one too; pages are filled to 15/16.
 _INDEX_ENTRY_BYTES = 24
@@ -38,8 +38,8 @@ _PACKET_BYTES = 4 * MIB
 
 def load(
     connect: Callable[[], Connection],
-    params: ConnectionParams,
-    names: Names,
+    params: MysqlParams,
+    names: MysqlNames,
     spec: DataSpec,
     degree: int,
     progress: ProgressSink,
@@ -67,8 +67,8 @@ class _MysqlLoader:
     def __init__(
         self,
         connect: Callable[[], Connection],
-        params: ConnectionParams,
-        names: Names,
+        params: MysqlParams,
+        names: MysqlNames,
         spec: DataSpec,
         connection: Connection,
     ) -> None:
@@ -80,7 +80,7 @@ class _MysqlLoader:
         if server["packet_bytes"] < _PACKET_BYTES:
             raise SlobError(f"max_allowed_packet is {server['packet_bytes']:,}", f"set it to {_PACKET_BYTES:,} or more")
         self._layout = layout_of(self.block_size)
-        self.tables: Sequence[Table] = tables_of(spec, names)
+        self.tables: Sequence[DataTable] = tables_of(spec, names)
 
     def check_space(self, connection: Connection) -> str:
         """Raise SlobError when the data do not fit; what is loaded now counts as free. Return what was found."""
@@ -105,11 +105,11 @@ class _MysqlLoader:
             manifest.remove(connection, self._names)
             manifest.begin(connection, self._names, self._spec)
 
-    def fill(self, connection: Connection, table: Table, wrote_blocks: Callable[[int], None]) -> None:
+    def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
         with reported(f"the load of {table.name} failed"):
             fill(connection, table, self._layout, self._spec.obfuscate, wrote_blocks)
 
-    def checks(self, connection: Connection, table: Table) -> list[Check]:
+    def checks(self, connection: Connection, table: DataTable) -> list[Check]:
         with reported(f"{table.name} can't be verified"):
             blocks = manifest.blocks_now(connection, self._names)
             return checks_of(connection, self._names.database, table, self._layout, blocks)

@@ -10,10 +10,10 @@ import pymysql
 from pymysql.constants import ER
 
 from openslob.core.workload import DataSpec
-from openslob.engines.manifest import Manifest, blocks_of, manifest_row, require_all_tables
+from openslob.engines.manifest import LoadManifest, blocks_of, manifest_row, require_all_tables
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of
-from openslob.engines.mysql.names import TABLES, Names, quoted
+from openslob.engines.mysql.names import TABLES, MysqlNames, quoted
 from openslob.engines.mysql.tables import TableBlocks, tables_of
 
 # A manifest without one of the columns was made by an earlier version, or by another program. To a user who may read no
@@ -29,7 +29,7 @@ _SLACK_BLOCKS = 1
 _LEAVES, _ALLOCATED = "leaves", "allocated"
 
 
-def read(connection: Connection, names: Names) -> Manifest | None:
+def read(connection: Connection, names: MysqlNames) -> LoadManifest | None:
     """Return the manifest, or None when nothing was loaded."""
     try:
         rows = query(connection, statement("manifest", "read", manifest=names.manifest()))
@@ -47,7 +47,7 @@ def read(connection: Connection, names: Names) -> Manifest | None:
         scan_blocks=row["scan_blocks"],
         obfuscate=bool(row["obfuscate"]),
     )
-    return Manifest(
+    return LoadManifest(
         spec,
         verified=bool(row["verified"]),
         loaded_at=row["loaded_at"],
@@ -60,12 +60,12 @@ def read(connection: Connection, names: Names) -> Manifest | None:
     )
 
 
-def _altered(connection: Connection, names: Names) -> dict[str, str]:
+def _altered(connection: Connection, names: MysqlNames) -> dict[str, str]:
     rows = query(connection, statement("manifest", "altered"), {"database": names.database})
     return {row["name"]: row["missing"] for row in rows}
 
 
-def _comparable(text: str, connection: Connection, names: Names) -> tuple[dict[str, int], Mapping[str, int]]:
+def _comparable(text: str, connection: Connection, names: MysqlNames) -> tuple[dict[str, int], Mapping[str, int]]:
     """Return the blocks by table when the load was verified and now, both counted in the same way.
 
     The user who loaded and the one who asks may have different rights. Manifests of earlier versions do not say how
@@ -81,7 +81,7 @@ def _comparable(text: str, connection: Connection, names: Names) -> tuple[dict[s
     return blocks_of(text), now.by_table
 
 
-def blocks_now(connection: Connection, names: Names) -> TableBlocks:
+def blocks_now(connection: Connection, names: MysqlNames) -> TableBlocks:
     """Return the blocks of each of our tables by name, as last analysed."""
     try:
         leaves = _by_table(connection, names, "leaf_pages")
@@ -92,16 +92,16 @@ def blocks_now(connection: Connection, names: Names) -> TableBlocks:
     return TableBlocks(leaves, leaves_only=True)
 
 
-def _allocated(connection: Connection, names: Names) -> dict[str, int]:
+def _allocated(connection: Connection, names: MysqlNames) -> dict[str, int]:
     return _by_table(connection, names, "table_pages")
 
 
-def _by_table(connection: Connection, names: Names, count: str) -> dict[str, int]:
+def _by_table(connection: Connection, names: MysqlNames, count: str) -> dict[str, int]:
     rows = query(connection, statement("manifest", count), {"database": names.database})
     return {row["name"]: row["blocks"] for row in rows}
 
 
-def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
+def begin(connection: Connection, names: MysqlNames, spec: DataSpec) -> None:
     """Write the manifest of a load that begins; create the database if it does not exist."""
     exists = query(connection, statement("schema", "database_exists"), {"database": names.database})
     if not exists:
@@ -111,7 +111,7 @@ def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
     query(connection, statement("manifest", "begin", manifest=names.manifest()), values)
 
 
-def finish(connection: Connection, names: Names, spec: DataSpec) -> Mapping[str, int]:
+def finish(connection: Connection, names: MysqlNames, spec: DataSpec) -> Mapping[str, int]:
     """Mark the load as verified; return the blocks of each table."""
     now = blocks_now(connection, names)
     require_all_tables(now.by_table, tables_of(spec, names))
@@ -120,7 +120,7 @@ def finish(connection: Connection, names: Names, spec: DataSpec) -> Mapping[str,
     return now.by_table
 
 
-def require_entry(connection: Connection, names: Names) -> None:
+def require_entry(connection: Connection, names: MysqlNames) -> None:
     """Raise the driver's error when this user may not use the database at all; nothing when there is none."""
     try:
         query(connection, statement("schema", "use", database=names.schema()))
@@ -129,7 +129,7 @@ def require_entry(connection: Connection, names: Names) -> None:
             raise
 
 
-def remove(connection: Connection, names: Names) -> list[str]:
+def remove(connection: Connection, names: MysqlNames) -> list[str]:
     """Remove all that loads and runs made; return the names.
 
     The database is removed too if a load made it and nothing else is in it.

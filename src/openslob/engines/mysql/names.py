@@ -22,7 +22,7 @@ def account(user: str) -> str:
 
 
 @dataclass(frozen=True)
-class Names:
+class MysqlNames:
     """Quoted names of the objects in ``database``; numbers are SLOB's schema numbers, from 1."""
 
     database: str = DEFAULT_DATABASE

@@ -11,7 +11,7 @@ from openslob.core.errors import SlobError
 from openslob.core.workload import CommitMode, Workload
 from openslob.engines.mysql.connection import PACKAGE, Connection, query, statement
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
 from openslob.engines.sql import read_statements
@@ -38,7 +38,7 @@ def required_setting(workload: Workload) -> int | None:
 
 def quiesce(
     connection: Connection,
-    names: Names,
+    names: MysqlNames,
     override: GlobalSettingsOverride,
     workload: Workload,
     warm_cache: bool,
@@ -57,7 +57,7 @@ def quiesce(
     return [each for each in done if each]
 
 
-def _warm(connection: Connection, names: Names, workload: Workload, block_size: int) -> str:
+def _warm(connection: Connection, names: MysqlNames, workload: Workload, block_size: int) -> str:
     query(connection, read_statements(PACKAGE, "session")["plan"])
     scale, numbers = workload.scale.blocks(block_size), schemas_at_work(workload)
     for number in numbers:

@@ -14,7 +14,7 @@ from pymysql.constants import ER
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.engines.managed import state as server_state
-from openslob.engines.managed.account import Account, current_user
+from openslob.engines.managed.account import ServerAccount, current_user
 from openslob.engines.managed.base import Control, ReadySetting, ServerSpec
 from openslob.engines.managed.layout import more_settings
 from openslob.engines.managed.processes import ServerProcesses, why_not_ready
@@ -22,7 +22,7 @@ from openslob.engines.managed.resources import page_bytes
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.mysql import known_settings, standby
 from openslob.engines.mysql import server_config as config
-from openslob.engines.mysql.binaries import Installation, find_installation, usable_installation
+from openslob.engines.mysql.binaries import MariaPrograms, find_installation, usable_installation
 from openslob.engines.mysql.connection import DirectConnection
 from openslob.engines.mysql.ready_settings import READY_SETTINGS
 from openslob.engines.settings import KnownSettings
@@ -97,7 +97,7 @@ def _primary(spec: ServerSpec) -> MariaServer:
     return MariaServer(server_state.primary_of(spec))
 
 
-class MariaServer(LocalServer[Installation]):
+class MariaServer(LocalServer[MariaPrograms]):
     """One managed MariaDB server."""
 
     def __init__(self, spec: ServerSpec) -> None:
@@ -135,7 +135,7 @@ class MariaServer(LocalServer[Installation]):
             return bool(error.args[0] == ER.CON_COUNT_ERROR)
         return True
 
-    def find_programs(self, account: Account) -> Installation:
+    def find_programs(self, account: ServerAccount) -> MariaPrograms:
         """Return the programs of the host, or those of the bin directory."""
         return usable_installation(self.spec, account)
 
@@ -145,14 +145,14 @@ class MariaServer(LocalServer[Installation]):
             return _primary(self.spec).status().bytes_on_disk
         return _EMPTY_BYTES + self.spec.log_bytes
 
-    def initialise(self, data: Path, programs: Installation, account: Account) -> None:
+    def initialise(self, data: Path, programs: MariaPrograms, account: ServerAccount) -> None:
         """Create the system tables, which fixes the block size; or copy the files of a primary."""
         if self.spec.standby_of:
             self._copy_primary(data, account)
         else:
             self._make_system_tables(data, programs, account)
 
-    def _copy_primary(self, data: Path, account: Account) -> None:
+    def _copy_primary(self, data: Path, account: ServerAccount) -> None:
         """Copy the files of the primary, which is stopped meanwhile; afterwards it runs with a log for standbys."""
         primary = _primary(self.spec)
         primary.stop()
@@ -162,7 +162,7 @@ class MariaServer(LocalServer[Installation]):
             port = primary.spec.port or server_state.free_port()
             MariaServer(replace(primary.spec, port=port)).start()
 
-    def _make_system_tables(self, data: Path, programs: Installation, account: Account) -> None:
+    def _make_system_tables(self, data: Path, programs: MariaPrograms, account: ServerAccount) -> None:
         owner = f"--auth-root-socket-user={current_user()}"
         options = ["--skip-test-db", "--skip-name-resolve", "--auth-root-authentication-method=socket", owner]
         storage = [f"--innodb-page-size={self.spec.block_size}", f"--innodb-log-file-size={self.spec.log_bytes}"]
@@ -178,16 +178,16 @@ class MariaServer(LocalServer[Installation]):
         made = [f"--{each.name}={each.value}" for each in more_settings(self.spec.made_settings)]
         self.check_done(account.run([*command, *options, *storage, *made]), "mariadb-install-db")
 
-    def config_text(self, programs: Installation, bulk: bool) -> str:
+    def config_text(self, programs: MariaPrograms, bulk: bool) -> str:
         """Return the only option file that the server reads."""
         return config.config_text(self.spec, self.layout, programs.bin, bulk)
 
-    def other_files(self, account: Account) -> Mapping[Path, str]:
+    def other_files(self, account: ServerAccount) -> Mapping[Path, str]:
         """Return the files that say who may connect."""
         users, standby = {current_user(), account.name}, self.spec.standby_of is not None
         return {config.init_file(self.layout): config.init_text(users, standby)}
 
-    def launch(self, programs: Installation, account: Account) -> str | None:
+    def launch(self, programs: MariaPrograms, account: ServerAccount) -> str | None:
         """Start its program as an independent process and wait until it accepts connections."""
         pid = account.launch([programs.server, f"--defaults-file={self.layout.config}"], self.layout.log)
         if complaint := why_not_ready(self.is_ready, pid, _START_TIMEOUT_S):
@@ -230,7 +230,7 @@ class MariaServer(LocalServer[Installation]):
         """Configure the server for a load; not one with standbys, which would have to be copied again."""
         return nullcontext() if server_state.is_followed(self.name) else super().bulk_loading()
 
-    def huge_pages_needed(self, _programs: Installation, _account: Account) -> int:
+    def huge_pages_needed(self, _programs: MariaPrograms, _account: ServerAccount) -> int:
         """Return the number for the cache and what is allocated with it, which the server can't compute beforehand."""
         return -(-(self.spec.cache_bytes + _MORE_HUGE_BYTES) // page_bytes())
 

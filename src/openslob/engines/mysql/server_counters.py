@@ -41,7 +41,7 @@ _ROW_LOCK = "Lock:row"
 _MS = 1000.0
 
 
-class ServerCounters(MysqlCounters):
+class MysqlServerCounters(MysqlCounters):
     """Reads what the server counts of all its databases."""
 
     def _sources(self) -> Sequence[str]:

@@ -14,7 +14,7 @@ from openslob.engines.mysql.checks import require_shared
 from openslob.engines.mysql.connection import (
     PACKAGE,
     Connection,
-    ConnectionParams,
+    MysqlParams,
     Row,
     cut_off,
     kill,
@@ -23,7 +23,7 @@ from openslob.engines.mysql.connection import (
 )
 from openslob.engines.mysql.errors import code_of, reported
 from openslob.engines.mysql.known_settings import set_in_session, shown
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.slice_procedure import (
     CALL_PARAMETERS,
     SliceHistograms,
@@ -50,7 +50,7 @@ def seeds(session_seed: int) -> dict[str, int]:
 class MysqlSession:
     """A session of the work loop. Its connection is in autocommit mode: the procedure opens its transactions itself."""
 
-    def __init__(self, connection: Connection, params: ConnectionParams, names: Names, plan: SessionPlan) -> None:
+    def __init__(self, connection: Connection, params: MysqlParams, names: MysqlNames, plan: SessionPlan) -> None:
         self._connection = connection
         self._params = params
         self._names = names

@@ -20,7 +20,7 @@ from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.mysql.connection import PACKAGE, Connection, Row, query, statement
 from openslob.engines.mysql.errors import explain_error, reported
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.slice_io import (
     KINDS,
@@ -52,7 +52,7 @@ _REORDERED = ("MRR", "Rowid-ordered", "Key-ordered", "filesort")
 class MysqlStop:
     """Holds the lock from `request` until it is closed. A session that finds it held ends its slice."""
 
-    def __init__(self, connection: Connection, names: Names) -> None:
+    def __init__(self, connection: Connection, names: MysqlNames) -> None:
         self._connection = connection
         self._values = {"lock": names.lock(STOP), "patience": _PATIENCE_S}
 
@@ -70,7 +70,7 @@ class MysqlStop:
 _LOWER_EDGES_US = np.array([lower_edge_us(bucket) for bucket in range(BUCKETS)], dtype=np.int64)
 
 
-def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: int, resumable: bool = False) -> str:
+def compose_slice(names: MysqlNames, schema: int, workload: Workload, value_bytes: int, resumable: bool = False) -> str:
     """Return the statement that creates the slice procedure of one schema for this workload.
 
     ``resumable``: a CALL that the server aborts because of another node's change can be repeated (resume.sql).
@@ -89,7 +89,7 @@ def compose_slice(names: Names, schema: int, workload: Workload, value_bytes: in
     )
 
 
-def _in_loop(kind: OpKind, names: Names, schema: int, workload: Workload, value_bytes: int) -> str:
+def _in_loop(kind: OpKind, names: MysqlNames, schema: int, workload: Workload, value_bytes: int) -> str:
     """Return a statement of the loop with the procedure's variables in it."""
     variables = {"first_key": "first_key", "last_key": "last_key", "rows": "update_work_unit"}
     assignments = _assignments(workload, "fresh", value_bytes)
@@ -101,12 +101,14 @@ def _assignments(workload: Workload, values: str, value_bytes: int) -> str:
     return ", ".join(f"{name} = SUBSTR({values}, {1 + n * value_bytes}, {value_bytes})" for n, name in columns)
 
 
-def _statement(kind: OpKind, names: Names, schema: int, **parts: str) -> str:
+def _statement(kind: OpKind, names: MysqlNames, schema: int, **parts: str) -> str:
     table = names.cf2(schema) if kind is OpKind.SCAN else names.cf1(schema)
     return statement("slice", kind.value, table=table, **parts)
 
 
-def explain(connection: Connection, names: Names, schema: int, workload: Workload, value_bytes: int) -> dict[str, str]:
+def explain(
+    connection: Connection, names: MysqlNames, schema: int, workload: Workload, value_bytes: int
+) -> dict[str, str]:
     """Return the plan of each statement of the loop by kind, under the settings of ``connection``.
 
     SlobError when a statement does not read block by block through the index.
@@ -147,7 +149,7 @@ def _plan_text(row: Row) -> str:
     return " ".join(f"{name}={row[column]}" for name, column in parts.items() if row.get(column) is not None)
 
 
-def slice_parameters(plan: SessionPlan, names: Names) -> dict[str, Any]:
+def slice_parameters(plan: SessionPlan, names: MysqlNames) -> dict[str, Any]:
     """Return the arguments of the procedure that stay the same in every slice of a session, in its order."""
     value_bytes = layout_of(plan.block_size).value_bytes
     return {**loop_parameters(plan), "value_bytes": value_bytes, "stop_lock": names.lock(STOP)}

@@ -17,11 +17,11 @@ from openslob.core.method import BLOCK_TOLERANCE
 from openslob.core.workload import DataSpec
 from openslob.engines import tables
 from openslob.engines.mysql.connection import Connection, Row, query, statement
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import PageLayout
 from openslob.engines.tables import (
     Check,
-    Table,
+    DataTable,
     check,
     key_checks,
     missing_table,
@@ -44,13 +44,13 @@ _FREE_PAGES = 4 * 256
 _ESTIMATE_TOLERANCE = 0.1
 
 
-def tables_of(spec: DataSpec, names: Names) -> list[Table]:
+def tables_of(spec: DataSpec, names: MysqlNames) -> list[DataTable]:
     """Return all tables of a specification, the largest first."""
     return tables.tables_of(spec, names.cf1, names.cf2)
 
 
 def fill(
-    connection: Connection, table: Table, layout: PageLayout, obfuscate: bool, wrote_blocks: Callable[[int], None]
+    connection: Connection, table: DataTable, layout: PageLayout, obfuscate: bool, wrote_blocks: Callable[[int], None]
 ) -> None:
     """Create, fill, index and analyse a table.
 
@@ -119,7 +119,7 @@ class TableBlocks:
 
 
 def checks_of(
-    connection: Connection, database: str, table: Table, layout: PageLayout, blocks: TableBlocks
+    connection: Connection, database: str, table: DataTable, layout: PageLayout, blocks: TableBlocks
 ) -> list[Check]:
     """Return every check of one table, passed or not. SlobError if the table does not exist."""
     relation = _figures(connection, table, "relation", {"database": database, "name": table.name})
@@ -138,7 +138,7 @@ def checks_of(
     ]
 
 
-def _placement(connection: Connection, table: Table, layout: PageLayout) -> dict[str, float]:
+def _placement(connection: Connection, table: DataTable, layout: PageLayout) -> dict[str, float]:
     def figures(first: int, beyond: int) -> Row:
         stretch = {"first": first * layout.rows_per_page, "beyond": beyond * layout.rows_per_page}
         return _figures(connection, table, "placement", stretch)
@@ -146,7 +146,7 @@ def _placement(connection: Connection, table: Table, layout: PageLayout) -> dict
     return sum_over_stretches(table.blocks, figures)
 
 
-def _figures(connection: Connection, table: Table, name: str, values: Mapping[str, object]) -> Row:
+def _figures(connection: Connection, table: DataTable, name: str, values: Mapping[str, object]) -> Row:
     rows = query(connection, statement("verify", name, table=table.relation), values)
     if not rows:
         raise missing_table(table)

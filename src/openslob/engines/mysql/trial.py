@@ -16,7 +16,7 @@ from openslob.engines.base import SessionPlan
 from openslob.engines.facts import Finding
 from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, override_defaults, query
 from openslob.engines.mysql.errors import code_of, explain_error
-from openslob.engines.mysql.names import TABLES, Names
+from openslob.engines.mysql.names import TABLES, MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import SETTING
 from openslob.engines.mysql.slice_procedure import compose_slice
@@ -39,7 +39,7 @@ _UNDERSTOOD = frozenset({
 })  # fmt: skip
 
 
-def try_statements(connection: Connection, names: Names, plan: SessionPlan) -> Iterator[Finding]:
+def try_statements(connection: Connection, names: MysqlNames, plan: SessionPlan) -> Iterator[Finding]:
     """Yield a finding for the first statement that the server does not understand."""
     override_defaults(connection)
     in_cluster = is_on(connection, "wsrep_on")
@@ -58,7 +58,7 @@ def try_statements(connection: Connection, names: Names, plan: SessionPlan) -> I
             return
 
 
-def _statements(names: Names, plan: SessionPlan, value_bytes: int, in_cluster: bool) -> Iterator[tuple[str, str]]:
+def _statements(names: MysqlNames, plan: SessionPlan, value_bytes: int, in_cluster: bool) -> Iterator[tuple[str, str]]:
     """Yield where each statement is, and its text with names and some values in it."""
     identifiers = {
         "database": names.schema(),
@@ -83,7 +83,7 @@ def _statements(names: Names, plan: SessionPlan, value_bytes: int, in_cluster: b
                 yield f"{file}.sql, {name}", _bound(text.format_map({**identifiers, **texts.get(name, {})}), names)
 
 
-def _bound(text: str, names: Names) -> str:
+def _bound(text: str, names: MysqlNames) -> str:
     """Return a statement with a value for each parameter, as the driver would write it."""
     parameters = _PARAMETER.findall(text)
     if not parameters:

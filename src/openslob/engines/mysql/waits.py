@@ -10,7 +10,7 @@ import pymysql
 from openslob.engines.base import Activity
 from openslob.engines.mysql.connection import Connection, query, statement, thread_id
 from openslob.engines.mysql.errors import reported
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 
 # The event of a session that waits for nothing that is observed: it runs, or it may wait for a row.
 _RUNNING, _STAGE = "'CPU'", "CONCAT('Stage:', COALESCE(NULLIF(t.processlist_state, ''), 'executing'))"
@@ -30,7 +30,7 @@ class MysqlWaits:
     # The statements for servers that observe waits, and for others.
     _statements = ("instrumented", "states")
 
-    def __init__(self, connection: Connection, names: Names, sessions: str, own: Collection[int] = ()) -> None:
+    def __init__(self, connection: Connection, names: MysqlNames, sessions: str, own: Collection[int] = ()) -> None:
         self._connection = connection
         self._values = {"purpose": sessions}
         # The list of transactions needs the privilege that shows other users' connections, too.
@@ -76,7 +76,7 @@ class MysqlWaits:
             self._connection.close()
 
 
-class ServerWaits(MysqlWaits):
+class MysqlServerWaits(MysqlWaits):
     """Samples the sessions of all clients."""
 
     _statements = ("server_instrumented", "server_states")

@@ -6,25 +6,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
+from openslob.core.errors import SlobError
 from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, Scope, SessionPlan
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
-from openslob.engines.oracle import checks, loader, manifest, obstacle, quiesce, run_table, sessions_left, snapshots
-from openslob.engines.oracle.connection import Connection, open_connection, parse
-from openslob.engines.oracle.counters import OracleCounters
+from openslob.engines.oracle import checks, loader, manifest, quiesce, run_table, snapshots, waits
+from openslob.engines.oracle.connection import Connection, open_connection
+from openslob.engines.oracle.counters import DatabaseCounters, OracleCounters
 from openslob.engines.oracle.errors import is_full, reported
-from openslob.engines.oracle.known_settings import SessionSettings
-from openslob.engines.oracle.landing import Landing
-from openslob.engines.oracle.local_path import require_shared
+from openslob.engines.oracle.known_settings import SessionParameters
 from openslob.engines.oracle.location import locate
-from openslob.engines.oracle.proving import proving
+from openslob.engines.oracle.proving import open_questions
 from openslob.engines.oracle.run_table import STOP, OracleStop
-from openslob.engines.oracle.server_counters import ServerCounters
 from openslob.engines.oracle.server_facts import read_facts
-from openslob.engines.oracle.session import OracleSession, clock
-from openslob.engines.oracle.slice_procedure import install
+from openslob.engines.oracle.session import OracleSession, measure_clock
+from openslob.engines.oracle.slice_procedure import install, require_shared
+from openslob.engines.oracle.target import parse
 from openslob.engines.oracle.waits import OracleWaits
 from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
 from openslob.engines.peer_process import found_or_named
@@ -79,11 +78,9 @@ class OracleEngine:
             yield connection
 
     def follow(self, patience: Patience) -> None:
-        """Let connections that are opened from now on wait as ``patience`` says."""
         self.patience = patience
 
     def obstacle(self) -> str:
-        """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
         patience = self.patience.of_probe()
 
         def ask() -> str:
@@ -91,13 +88,12 @@ class OracleEngine:
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
                 reported(f"{self.target} does not answer"),
             ):
-                return obstacle.obstacle(connection)
+                return waits.find_obstacle(connection)
 
         return ask_probe(self.target, ask, is_full)
 
     @property
     def data(self) -> OracleData:
-        """The test data of this schema."""
         return OracleData(self)
 
     @property
@@ -109,15 +105,13 @@ class OracleEngine:
         """Return version, sizes, settings and free connections, and what reading the server's clock costs."""
         with self.querying(f"{self.target} does not answer") as connection:
             facts = read_facts(connection, self.params)
-            return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **clock(connection)})
+            return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **measure_clock(connection)})
 
     def location(self) -> ServerLocation:
-        """Return the instance's processes and data directories, if it is proved that they are on this host."""
         with self.querying(f"{self.target} does not answer") as connection:
             return found_or_named(locate(connection, self.params.tablespace), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked") as connection:
             yield from checks.findings(connection, self.params, workload, self.facts(), self.data.state)
             if connection.warning:
@@ -130,44 +124,39 @@ class OracleEngine:
         yield from ()
 
     def capabilities(self) -> list[Capability]:
-        """Return what the server and this user's rights allow to be measured."""
         facts = self.facts()
         with self.querying(f"{self.target} can't be checked") as connection:
             return checks.capabilities(connection, facts)
 
     def proving(self) -> AbstractContextManager[Proving] | None:
         """Return the questions that no stand-in can answer; they make small tables of their own."""
-        return proving(self.open, self.params)
+        return open_questions(self.open, self.params)
 
     def ledger(self) -> None:
         """Return None: no server of this product was crashed for a test yet."""
 
     @contextmanager
-    def known_settings(self) -> Iterator[SessionSettings]:
-        """Give the parameters that a session can change."""
+    def known_settings(self) -> Iterator[SessionParameters]:
         with self.querying(f"{self.target} can't be asked for its parameters") as connection:
-            yield SessionSettings(connection)
+            yield SessionParameters(connection)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the target's lock on a connection of its own; the server releases it when this process ends."""
-        with self.open("lock") as connection, run_table.held(connection, self.target, purpose) as hold:
+        with self.open("lock") as connection, run_table.hold_lock(connection, self.target, purpose) as hold:
             yield hold
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on."""
         require_shared(workload)
         with self.open("install") as connection, reported("can't install the work loop"):
             install(connection, workload, read_facts(connection, self.params).block_size)
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
-        """Fill the cache if the run needs it, and write dirty blocks, if the user may."""
         with self.querying("the server can't be prepared for the window", "quiesce") as connection:
             block_size = read_facts(connection, self.params).block_size
             return quiesce.quiesce(connection, workload, warm_cache, block_size)
 
     def open_session(self, plan: SessionPlan) -> OracleSession:
-        """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         connection = self._landing.note(open_connection(self.params, f"run/{plan.tag}"))
@@ -175,34 +164,29 @@ class OracleEngine:
             self._landing.require_one()
         return OracleSession(connection, plan)
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> OracleCounters:
+    def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> OracleCounters:
         """Connect the counter sampler; the whole of a pluggable database is what its views show."""
-        sampler = ServerCounters if scope is Scope.SERVER else OracleCounters
+        sampler = DatabaseCounters if scope is SamplingScope.SERVER else OracleCounters
         return sampler(self.open("counters"))
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> OracleWaits:
-        """Connect the wait sampler."""
-        return OracleWaits(self.open("waits"), scope is Scope.SERVER)
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> OracleWaits:
+        return OracleWaits(self.open("waits"), scope is SamplingScope.SERVER)
 
     def open_snapshots(
         self, kind: StatisticsType, consented: frozenset[str]
     ) -> snapshots.AwrSnapshots | snapshots.StatspackSnapshots | None:
-        """Connect what takes AWR's or Statspack's snapshots."""
         return snapshots.open_snapshots(lambda: self.open("snapshots"), consented, kind)
 
     def open_stop(self) -> OracleStop:
-        """Connect the stop signal."""
         return OracleStop(self.open(STOP))
 
     def sessions_left(self) -> int:
-        """Return the number of the work loop's sessions that the server still has."""
         with self.querying("the sessions can't be counted") as connection:
-            return sessions_left.count(connection)
+            return run_table.count_sessions(connection)
 
     def release_sessions(self) -> int:
-        """End sessions of the work loop that a killed driver left; return their number."""
         with self.querying("sessions of an earlier run can't be ended") as connection:
-            return sessions_left.release(connection, self.target)
+            return run_table.end_sessions(connection, self.target)
 
 
 class OracleData:
@@ -212,21 +196,54 @@ class OracleData:
         self._engine = engine
 
     def state(self) -> DataState | None:
-        """Return what is loaded."""
         with self._engine.querying(f"{self._engine.target} can't be checked") as connection:
             loaded = manifest.read(connection)
             return loaded.data_state() if loaded else None
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        """Load and verify."""
         return loader.load(lambda: self._engine.open("load"), self._engine.params, spec, degree, progress, cancelled)
 
     def drop(self) -> list[str]:
-        """Remove everything a load made."""
         with self._engine.querying(f"can't drop the data of {self._engine.target}", "drop") as connection:
             return manifest.remove(connection)
 
     def table_blocks(self) -> int:
-        """Return the number of blocks of all test tables."""
         with self._engine.querying("the tables can't be measured") as connection:
-            return manifest.table_blocks(connection)
+            return sum(manifest.count_blocks(connection).values())
+
+
+class Landing:
+    """Which instances of a cluster (RAC) the connections of one target land on: a service or SCAN may spread them.
+
+    Counters are those of one instance, so sessions on another one would work uncounted.
+    """
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._instances: set[str] = set()
+
+    def note(self, connection: Connection) -> Connection:
+        """Remember where a connection landed, which its log-on said, and return it."""
+        if connection.instance:
+            self._instances.add(connection.instance)
+        return connection
+
+    def require_one(self) -> None:
+        """Raise SlobError once connections have landed on several instances."""
+        if len(self._instances) > 1:
+            raise SlobError(self._why, self._remedy)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a blocking finding once connections have landed on several instances."""
+        if len(self._instances) > 1:
+            yield Finding("spread", self._why, self._remedy, True)
+
+    @property
+    def _why(self) -> str:
+        found = " and ".join(sorted(self._instances))
+        return f"{self._target} spreads connections over {found}, and counters are those of one instance"
+
+    @property
+    def _remedy(self) -> str:
+        named = ",".join(f"oracle://…?instance_name={instance}" for instance in sorted(self._instances))
+        return f"name each instance by a URL of its own: {named}"

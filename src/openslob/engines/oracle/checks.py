@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from openslob.core.workload import CommitMode, Workload
+from openslob.core.units import GIB, KIB, MIB, format_bytes
+from openslob.core.workload import CommitMode, Mode, RedoStress, Workload
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, lacking
-from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, ServerFacts
-from openslob.engines.oracle import rights, server_checks, snapshots, storage_checks
-from openslob.engines.oracle.connection import Connection, ConnectionParams
-from openslob.engines.oracle.local_path import refused_path
-from openslob.engines.oracle.server_facts import limit, setting
-from openslob.engines.oracle.survey import Survey
+from openslob.engines.common_checks import BadSetting, bad_settings
+from openslob.engines.facts import OTHER_INSTANCES, READ_ONLY_FINDING, DataState, Finding, ServerFacts
+from openslob.engines.oracle import rights, snapshots, tablespace
+from openslob.engines.oracle.connection import Connection
+from openslob.engines.oracle.names import identifier
+from openslob.engines.oracle.server_facts import (
+    ASM,
+    ROOT,
+    Survey,
+    container_number,
+    find_limit,
+    find_setting,
+    is_pluggable,
+    no_tablespace,
+)
+from openslob.engines.oracle.slice_procedure import check_path
+from openslob.engines.oracle.tables import tables_of
+from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.oracle.versions import OLDEST, OLDEST_THIN
 
 # The server sleeps in hundredths of a second.
@@ -24,32 +38,63 @@ _PER_CALL = ("CPU_PER_CALL", "LOGICAL_READS_PER_CALL")
 _PER_SESSION = ("CPU_PER_SESSION", "LOGICAL_READS_PER_SESSION")
 # In minutes. The connections that hold the lock and send the stop signal are idle for the whole run.
 _MINUTES = ("CONNECT_TIME", "IDLE_TIME")
+# A window that begins this soon after a run falls into it: preparing takes time, too.
+_MARGIN_S = 120
+_PREFETCH = ("_db_block_prefetch_limit", "_db_block_prefetch_quota", "_db_file_noncontig_mblock_read_count")
+# A log file should last this long, in s; and the rate of redo that storage of today takes, in bytes a second.
+_SWITCH_S, _LIKELY_REDO = 20, 50 * MIB
+# Redo of one row of an update, header and undo included: two columns, and all nineteen.
+_REDO_BYTES = {RedoStress.LITE: 1 * KIB, RedoStress.HEAVY: 6 * KIB}
+_SMALL_UNDO = 2 * GIB
+_PROTECTED = ("MAXIMUM PROTECTION", "MAXIMUM AVAILABILITY")
+
+
+def _compose_set(parameter: str, value: str) -> str:
+    return f"ALTER SYSTEM SET {parameter} = {value};"
+
+
+def _note(name: str, value: str, why: str, instead: str) -> BadSetting:
+    return BadSetting(name, value, why, _compose_set(name, instead), spoils=False)
+
+
+_CHECKING = "every change of a block is checked, which costs CPU"
+_LOST_WRITE = "reads of blocks are written to the redo log"
+_BAD_SETTINGS = (
+    _note("result_cache_mode", "FORCE", "results of other statements are cached; the work loop's are not", "MANUAL"),
+    *(_note("db_block_checking", value, _CHECKING, "FALSE") for value in ("FULL", "TRUE", "MEDIUM", "LOW")),
+    _note("db_block_checksum", "FULL", "checksums are compared at every visit, not only at reads", "TYPICAL"),
+    *(
+        _note("db_block_checksum", value, "blocks are not checked when they are read", "TYPICAL")
+        for value in ("OFF", "FALSE")
+    ),
+    *(_note("db_lost_write_protect", value, _LOST_WRITE, "NONE") for value in ("TYPICAL", "FULL")),
+)
 
 
 def findings(
     connection: Connection,
-    params: ConnectionParams,
+    params: ConnectParams,
     workload: Workload,
     facts: ServerFacts,
     state: Callable[[], DataState | None],
 ) -> Iterator[Finding]:
     """Yield all findings; ``state`` is called only after the checks of server and rights."""
     survey = Survey(connection)
-    yield from refused_path(workload)
-    yield from _server(survey, params, facts)
+    yield from check_path(workload)
+    yield from _check_server(survey, params, facts)
     yield from rights.findings(survey)
-    yield from _limits(survey, workload)
-    yield from _connections(survey, workload, facts)
+    yield from _check_profile(survey, workload)
+    yield from _check_connections(survey, workload, facts)
     loaded = state()
     yield from common_checks.data(workload, facts, loaded)
-    yield from _commits(survey, workload, facts)
-    yield from _pacing(workload, facts)
-    yield from storage_checks.findings(survey, workload, facts, loaded)
-    yield from server_checks.findings(survey, workload, facts)
-    yield from lacking(_by_settings(survey, facts))
+    yield from _check_commits(survey, workload, facts)
+    yield from _check_pacing(workload, facts)
+    yield from _check_storage(survey, workload, facts, loaded)
+    yield from _check_instance(survey, workload, facts)
+    yield from lacking(_list_by_settings(survey, facts))
 
 
-def _server(survey: Survey, params: ConnectionParams, facts: ServerFacts) -> Iterator[Finding]:
+def _check_server(survey: Survey, params: ConnectParams, facts: ServerFacts) -> Iterator[Finding]:
     version = survey.connection.version
     if version < OLDEST or (version < OLDEST_THIN and not params.thick):
         oldest = OLDEST if params.thick else OLDEST_THIN
@@ -69,47 +114,51 @@ def _server(survey: Survey, params: ConnectionParams, facts: ServerFacts) -> Ite
         yield Finding("restricted", why, "ALTER SYSTEM DISABLE RESTRICTED SESSION;", True, by=by)
 
 
-def _limits(survey: Survey, workload: Workload) -> Iterator[Finding]:
+def _check_profile(survey: Survey, workload: Workload) -> Iterator[Finding]:
     """Yield the limits of this user's profile that a run would reach."""
     seconds = workload.warmup + workload.run_time
-    reached = [name for name in _PER_CALL + _PER_SESSION if limit(survey, name) is not None]
-    reached += [name for name in _MINUTES if (minutes := limit(survey, name)) is not None and 60 * minutes <= seconds]
+    limits = {name: find_limit(survey, name) for name in (*_PER_CALL, *_PER_SESSION, *_MINUTES)}
+    reached = {
+        name: limit
+        for name, limit in limits.items()
+        if limit is not None and (name not in _MINUTES or 60 * limit <= seconds)
+    }
     if reached:
         user = rights.user_name(survey)
-        values = ", ".join(f"{name} {limit(survey, name):,}" for name in reached)
+        values = ", ".join(f"{name} {limit:,}" for name, limit in reached.items())
         # A slice is one call, and the connection that holds the lock is idle for the whole run.
         why = f"the profile of user {user} would end slices, or the connection that holds the lock: {values}"
         unlimited = " ".join(f"{name} UNLIMITED" for name in reached)
         remedy = f"CREATE PROFILE slob LIMIT {unlimited};\nALTER USER {user} PROFILE slob;"
         yield Finding("profile", why, remedy, True, by=rights.sysdba(survey))
-    idle = setting(survey, "max_idle_time")
+    idle = find_setting(survey, "max_idle_time")
     if idle.isdigit() and 0 < 60 * int(idle) <= seconds:
         why = f"max_idle_time is {idle} minutes: the connection that holds the lock is idle longer, and would be ended"
         yield Finding("idle time", why, "ALTER SYSTEM SET max_idle_time = 0;", True, by=rights.sysdba(survey))
 
 
-def _connections(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def _check_connections(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     def remedy(needed: int) -> str:
-        allowed = limit(survey, "SESSIONS_PER_USER")
+        allowed = find_limit(survey, "SESSIONS_PER_USER")
         if allowed is not None and allowed < needed:
             user = rights.user_name(survey)
             return f"CREATE PROFILE slob LIMIT SESSIONS_PER_USER {needed};\nALTER USER {user} PROFILE slob;"
         return (
-            f"ALTER SYSTEM SET processes = {_room(survey, needed)} SCOPE = SPFILE;\n"
+            f"ALTER SYSTEM SET processes = {_count_processes(survey, needed)} SCOPE = SPFILE;\n"
             "-- and restart the instance; or use fewer sessions"
         )
 
     yield from common_checks.connections(workload, facts.free_connections, remedy, rights.sysdba_of_root(survey))
 
 
-def _room(survey: Survey, needed: int) -> int:
+def _count_processes(survey: Survey, needed: int) -> int:
     """Return how many processes the server needs for so many connections beside those that it has."""
     rows = survey.rows("limits") or ()
     used = [int(row["current_utilization"]) for row in rows if row["resource_name"] == "processes"]
     return needed + max(used, default=0)
 
 
-def _commits(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def _check_commits(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield what the server's own settings of commits do to COMMIT_MODE."""
     if not workload.update_pct:
         return
@@ -127,13 +176,13 @@ def _commits(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator
                 yield Finding(name, why, "use COMMIT_MODE=wait or nowait to decide it for the run", False)
 
 
-def _pacing(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def _check_pacing(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a finding for a rate at which operations are due more often than a session can wake up."""
     wanted = workload.ops_per_s_wanted(facts.block_size)
     if wanted and wanted * _SLEEP_S > workload.total_sessions:
-        each = wanted / workload.total_sessions
+        rate = wanted / workload.total_sessions
         why = (
-            f"{each:,.0f} operations a second are due in each session, and Oracle sleeps in hundredths of a second: "
+            f"{rate:,.0f} operations a second are due in each session, and Oracle sleeps in hundredths of a second: "
             "they begin in batches, up to 10 ms late"
         )
         sessions = math.ceil(wanted * _SLEEP_S)
@@ -142,10 +191,10 @@ def _pacing(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
 
 def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
     """Return what the server's settings and this user's rights allow to be measured, and which reports it makes."""
-    return [*_by_settings(Survey(connection), facts), *snapshots.capabilities(connection)]
+    return [*_list_by_settings(Survey(connection), facts), *snapshots.capabilities(connection)]
 
 
-def _by_settings(survey: Survey, facts: ServerFacts) -> list[Capability]:
+def _list_by_settings(survey: Survey, facts: ServerFacts) -> list[Capability]:
     by = rights.sysdba_of_root(survey)
     settings = {name: value.upper() for name, value in facts.settings.items()}
     return [
@@ -166,3 +215,286 @@ def _by_settings(survey: Survey, facts: ServerFacts) -> list[Capability]:
             by=by,
         ),
     ]
+
+
+def _check_instance(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    """Yield what on the instance spoils a run: who else uses its CPU and cache, and what changes in mid-run."""
+    upper = replace(facts, settings={name: value.upper() for name, value in facts.settings.items()})
+    by = rights.sysdba_of_root(survey)
+    yield from _check_container(survey)
+    yield from _check_instances(survey, facts)
+    yield from _check_resources(survey, facts, by)
+    yield from _check_windows(survey, workload)
+    yield from _check_prefetch(survey, facts, by)
+    yield from _check_memory(survey, upper, by)
+    yield from bad_settings(_BAD_SETTINGS, upper, by)
+    yield from _check_neighbours(survey)
+
+
+def _check_container(survey: Survey) -> Iterator[Finding]:
+    """Yield whose counters they are: a pluggable database has its own, without those of the instance's processes."""
+    if container_number(survey) == ROOT:
+        why = "the target is the root container: the counters are those of all pluggable databases together"
+        yield Finding("container", why, "stop the others' work, or name the service of a pluggable database", False)
+    elif is_pluggable(survey):
+        why = (
+            f"the target is pluggable database {survey.row('container').get('con_name')}: writes of the log and of "
+            "blocks are counted for the whole instance only, and are not known here"
+        )
+        yield Finding("container", why, "to know them, run as a common user in the root container", False)
+
+
+def _check_instances(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+    if facts.settings.get("cluster") != "YES":
+        return
+    rows = survey.rows("instances")
+    names = [str(row["instance_name"]) for row in rows or ()]
+    if rows is None:
+        why = "the database is a cluster (RAC); whether other instances are open is not known"
+        yield Finding(OTHER_INSTANCES, why, "name a target for each, separated by commas", False)
+    elif len(names) > 1:
+        mine = survey.row("identity").get("instance_name")
+        why = f"the database is open on {len(names)} instances ({', '.join(names)}), and this target is {mine} alone"
+        yield Finding(OTHER_INSTANCES, why, "name a target for each, separated by commas", False)
+
+
+def _check_resources(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
+    """Yield a plan that throttles sessions, and fewer CPUs than the host has."""
+    plan = survey.row("resource_manager")
+    managed = plan.get("cpu_managed") == "ON"
+    cpus, allowed = survey.row("host").get("cpus"), facts.settings.get("cpu_count", "")
+    caged = cpus is not None and allowed.isdigit() and int(allowed) < int(cpus)
+    if managed:
+        cage = f" on {allowed} of the host's {int(cpus)} CPUs" if caged and cpus is not None else ""
+        why = f"the resource manager divides the CPU by plan {plan['name']}{cage}: sessions wait although CPU is left"
+        yield Finding("resource manager", why, _compose_set("resource_manager_plan", "''"), False, True, by)
+    elif caged and cpus is not None:
+        why = f"cpu_count is {allowed}, and the host has {int(cpus)} CPUs: the server sizes itself for fewer"
+        yield Finding("cpu_count", why, _compose_set("cpu_count", str(int(cpus))), False, by=by)
+
+
+def _check_windows(survey: Survey, workload: Workload) -> Iterator[Finding]:
+    """Yield each maintenance window that is open or begins while the run goes on."""
+    seconds = workload.warmup + workload.run_time + _MARGIN_S
+    tasks = survey.rows("autotasks")
+    for row in survey.rows("windows") or ():
+        is_open = str(row["active"]) == "TRUE"
+        until = row["seconds_until"]
+        if not is_open and (until is None or not 0 <= int(until) <= seconds):
+            continue
+        plan = f"; it switches resource plan {row['resource_plan']} on" if row["resource_plan"] else ""
+        if tasks is not None and not tasks and not plan:
+            continue
+        names = ", ".join(str(task["client_name"]) for task in tasks or ()) or "maintenance tasks"
+        when = "is open" if is_open else f"begins in {int(until):,} s"
+        why = f"maintenance window {row['window_name']} {when}: {names} may run beside the sessions{plan}"
+        remedy = f"EXEC DBMS_SCHEDULER.DISABLE('SYS.{row['window_name']}', force => TRUE)"
+        yield Finding("maintenance", why, remedy, False, True, rights.sysdba(survey))
+
+
+def _check_prefetch(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
+    """Yield a finding unless reading ahead is switched off; after a run the verdict says how much there was."""
+    unset = [name for name in _PREFETCH if facts.settings.get(name) != "0"]
+    if not survey.is_given("parameters") or not unset:
+        return
+    why = (
+        "the server may read several blocks at once where the work loop asks for one (in SLOB's sample of Oracle 12.2 "
+        "46 % of the blocks came so); the verdict on single blocks says what a run did"
+    )
+    statements = [f'ALTER SYSTEM SET "{name}" = 0 SCOPE = SPFILE;' for name in unset]
+    yield Finding("prefetch", why, "\n".join([*statements, "-- and restart the instance"]), False, by=by)
+
+
+def _check_memory(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
+    """Yield what may change the cache's size in mid-run."""
+    moved = next((name for name in ("memory_target", "sga_target") if facts.settings.get(name, "0") != "0"), None)
+    cache = next((row for row in survey.rows("sga") or () if row["component"] == "DEFAULT buffer cache"), None)
+    if not moved or (cache and _parse_bytes(facts.settings.get("db_cache_size", "")) >= int(cache["current_size"])):
+        return
+    times = f", and has done so {int(cache['oper_count'])} times" if cache and cache["oper_count"] else ""
+    why = f"{moved} is {facts.settings[moved]}: the server may change the size of the cache{times}"
+    floor = int(cache["current_size"]) if cache else facts.cache_bytes
+    remedy = _compose_set("db_cache_size", str(floor)) if floor else "set db_cache_size to the cache's size"
+    yield Finding("memory", f"{why}; db_cache_size sets its least size", remedy, False, by=by)
+
+
+def _parse_bytes(text: str) -> int:
+    """Return the bytes of a parameter's value as it is displayed, such as 12G; 0 when it has none."""
+    units = {"K": KIB, "M": MIB, "G": GIB, "T": GIB * KIB}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    return int(number) * unit if number.isdigit() else 0
+
+
+def _check_neighbours(survey: Survey) -> Iterator[Finding]:
+    for row in survey.rows("neighbours") or ():
+        who = f"{row['action']} of user {row['username']}"
+        why = f"this database is in use: {who} ({row['sessions']} sessions); the two disturb each other"
+        yield Finding("other load", why, "run them one after the other", False, spoils=True)
+
+
+def _check_storage(
+    survey: Survey, workload: Workload, facts: ServerFacts, loaded: DataState | None
+) -> Iterator[Finding]:
+    """Yield what about storage stops or spoils a run."""
+    yield from _check_tablespace(survey, facts)
+    yield from _check_cache(survey, facts)
+    if loaded is None:
+        yield from _check_space(survey, workload, facts)
+    yield from _check_files(survey, facts)
+    yield from _check_flash(survey, facts)
+    yield from _check_compression(survey, facts)
+    if workload.update_pct:
+        yield from _check_redo(survey, workload, facts)
+        yield from _check_undo(survey, workload, facts)
+    yield from _check_protection(facts)
+
+
+def _check_tablespace(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+    row = survey.row("tablespace", tablespace_name=facts.tablespace)
+    user, by = rights.user_name(survey), rights.sysdba(survey)
+    quota = f"ALTER USER {user} QUOTA UNLIMITED ON {identifier(str(facts.tablespace))};"
+    if not row:
+        yield Finding("tablespace", no_tablespace(user, str(facts.tablespace)).what, quota, True, by=by)
+    elif row["status"] != "ONLINE":
+        why = f"tablespace {facts.tablespace} is {row['status']}"
+        change = "ONLINE" if row["status"] == "OFFLINE" else "READ WRITE"
+        yield Finding("tablespace", why, f"ALTER TABLESPACE {identifier(str(facts.tablespace))} {change};", True, by=by)
+    default = str(survey.row("identity").get("default_tablespace"))
+    if default != facts.tablespace and not survey.row("tablespace", tablespace_name=default):
+        why = f"the lock and the list of loads are small tables in tablespace {default}, which user {user} may not use"
+        yield Finding("tablespace", why, f"ALTER USER {user} QUOTA 16M ON {identifier(default)};", True, by=by)
+
+
+def _check_cache(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+    """Yield a finding where no cache holds the tablespace's blocks."""
+    if facts.cache_bytes == 0:
+        size = facts.block_size // KIB
+        why = f"the server has no cache for the blocks of tablespace {facts.tablespace}, of {size} KB"
+        remedy = f"ALTER SYSTEM SET db_{size}k_cache_size = 1G;"
+        yield Finding("cache", why, remedy, True, by=rights.sysdba_of_root(survey))
+
+
+def _check_space(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    """Yield a finding where the data would not find room."""
+    if not survey.row("tablespace", tablespace_name=facts.tablespace):
+        return
+    tables = tables_of(workload.data(facts.block_size, facts.tablespace))
+    place = tablespace.find(survey, facts.tablespace)
+    if lack := tablespace.find_lack(place, tablespace.estimate_bytes(tables, facts.block_size)):
+        yield Finding("space", lack.why, lack.remedy, blocking=lack.sure, by=rights.sysdba(survey))
+
+
+def _check_files(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+    """Yield files that are not read as fast as they could be."""
+    files = survey.rows("files", tablespace_name=facts.tablespace)
+    modes = {int(row["file_no"]): str(row["asynch_io"]) for row in survey.rows("file_io") or ()}
+    slow = [row for row in files or () if modes.get(int(row["file_id"])) == "ASYNC_OFF"]
+    if slow and not all(str(row["file_name"]).startswith(ASM) for row in slow):
+        why = f"{len(slow)} files of tablespace {facts.tablespace} are open without asynchronous I/O"
+        remedy = "ALTER SYSTEM SET filesystemio_options = SETALL SCOPE = SPFILE;\n-- and restart the instance"
+        yield Finding("asynchronous I/O", why, remedy, False, True, rights.sysdba_of_root(survey))
+
+
+def _check_flash(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+    if file := facts.settings.get("db_flash_cache_file"):
+        why = f"blocks that leave the cache are kept in a flash cache ({file}) and read from there"
+        remedy = "ALTER SYSTEM SET db_flash_cache_size = 0;"
+        yield Finding("flash cache", why, remedy, False, True, rights.sysdba_of_root(survey))
+    if int(survey.row("smart_storage").get("hits") or 0):
+        why = "the storage has a flash cache of its own (Exadata): reads of blocks visited before may come from it"
+        yield Finding("smart storage", why, "take it into account, or load far more than the flash cache", False)
+
+
+def _check_compression(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+    row = survey.row("tablespace", tablespace_name=facts.tablespace)
+    if row.get("def_tab_compression") == "ENABLED":
+        kind = f" ({row['compress_for']})" if row.get("compress_for") else ""
+        why = f"tables in {facts.tablespace} are compressed by default{kind}; the test tables ask not to be"
+        remedy = f"ALTER TABLESPACE {identifier(str(facts.tablespace))} DEFAULT NOCOMPRESS;"
+        yield Finding("compression", why, remedy, False, by=rights.sysdba(survey))
+    if row.get("encrypted") == "YES":
+        why = f"tablespace {facts.tablespace} is encrypted: every read and write of a block costs CPU for it"
+        yield Finding("encryption", why, "take it into account, or name a tablespace that is not", False)
+    in_memory = survey.row("in_memory", tablespace_name=facts.tablespace).get("def_inmemory")
+    if in_memory == "ENABLED":
+        why = f"tables in {facts.tablespace} are copied into the In-Memory column store, which scans read"
+        remedy = f"ALTER TABLESPACE {identifier(str(facts.tablespace))} DEFAULT NO INMEMORY;"
+        yield Finding("in-memory", why, remedy, False, True, rights.sysdba(survey))
+
+
+def _check_redo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    """Yield log files that are full in less than 20 s at the likely rate of redo, and too few of them."""
+    logs = survey.rows("logs")
+    if not logs:
+        return
+    smallest = min(int(row["bytes"]) for row in logs)
+    given = estimate_redo_rate(workload, facts.block_size)
+    rate = given or _LIKELY_REDO
+    if smallest < rate * _SWITCH_S:
+        size = max(1, -(-int(rate) * _SWITCH_S // GIB))
+        measure = f"{format_bytes(rate)}/s of redo" + ("" if given else ", which storage of today takes,")
+        why = (
+            f"the redo log's files have {format_bytes(smallest)}: at {measure} they are full every "
+            f"{smallest / rate:.0f} s, and sessions may wait for the next one"
+        )
+        remedy = "\n".join(f"ALTER DATABASE ADD LOGFILE SIZE {size}G;" for _ in range(3))
+        yield Finding(
+            "redo log", why, remedy, False, bool(given) or workload.mode is Mode.REDO, rights.sysdba_of_root(survey)
+        )
+    groups = [sum(1 for row in logs if row["thread"] == thread) for thread in {row["thread"] for row in logs}]
+    if min(groups) < 3:
+        why = (
+            f"the redo log has {min(groups)} groups: the server soon waits for a checkpoint before it can use one again"
+        )
+        yield Finding(
+            "redo log",
+            why,
+            f"ALTER DATABASE ADD LOGFILE SIZE {-(-smallest // MIB)}M;",
+            False,
+            by=rights.sysdba_of_root(survey),
+        )
+
+
+def estimate_redo_rate(workload: Workload, block_size: int) -> float | None:
+    """Return the bytes of redo a second at a given rate, about; None for a run as fast as it can be."""
+    operations = workload.ops_per_s_wanted(block_size)
+    if operations is None:
+        return None
+    return operations * workload.update_pct / 100 * workload.rows_per_update * _REDO_BYTES[workload.redo_stress]
+
+
+def _check_undo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    """Yield a finding where undo is small for updates of all columns."""
+    name = facts.settings.get("undo_tablespace")
+    if workload.redo_stress is not RedoStress.HEAVY or not name:
+        return
+    files = survey.rows("files", tablespace_name=name.upper())
+    most = sum(int(row["most_bytes"]) for row in files or ())
+    if files and most < _SMALL_UNDO:
+        why = f"undo tablespace {name} can grow to {format_bytes(most)}: updates of all columns may fill it"
+        add = f"ALTER TABLESPACE {name} ADD DATAFILE SIZE 4G AUTOEXTEND ON;"
+        yield Finding("undo", why, add, False, by=rights.sysdba(survey))
+
+
+def _check_protection(facts: ServerFacts) -> Iterator[Finding]:
+    """Yield what the database writes beside the work loop's own changes."""
+    settings = facts.settings
+    texts = {
+        "archiving": (
+            settings.get("log_mode") == "ARCHIVELOG",
+            "the redo log is copied to the archive, by I/O of its own",
+        ),
+        "force logging": (settings.get("force_logging") == "YES", "a load is logged in full, so that it takes longer"),
+        "flashback": (
+            settings.get("flashback_on") == "YES",
+            "old versions of changed blocks are written to the flashback log",
+        ),
+        "supplemental logging": (
+            settings.get("supplemental_log_data_min", "NO") != "NO",
+            "updates write more redo than they need",
+        ),
+        "standby": (settings.get("protection_mode") in _PROTECTED, "commits wait for a standby database, too"),
+    }
+    for name, (holds, why) in texts.items():
+        if holds:
+            yield Finding(name, why, "take it into account when you compare servers", False)

@@ -1,4 +1,4 @@
-"""Connections to a server: the parameters in a target URL, connecting, and statements of our .sql files."""
+"""Connections to a server: logging on, waiting for answers, and statements of our .sql files."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ from concurrent import futures
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Self, TypeVar
 
 import oracledb
 
 from openslob.core.errors import SlobError
-from openslob.engines.oracle.client_library import require_mode
-from openslob.engines.oracle.errors import explain_error, reported
-from openslob.engines.oracle.remedies import remedy_of
-from openslob.engines.oracle.target import APPLICATION, ConnectionParams, parse
+from openslob.engines.oracle.errors import explain_error, find_remedy, reported
+from openslob.engines.oracle.target import APPLICATION, ConnectParams
 from openslob.engines.patience import AT_ONCE_S, POLL_S, NoAnswerError, Patience, Watch
 from openslob.engines.sql import read_statements
 
-__all__ = ["APPLICATION", "ConnectionParams", "parse"]
 PACKAGE = "openslob.engines.oracle"
 # How long a log-on may take: with hundreds of sessions the server makes as many processes at once.
 LOG_ON_S = 30.0
@@ -33,6 +30,8 @@ _CLOSE_MS = 1000
 # Most results have fewer rows.
 _ROWS = 500
 _MOST_OBJECTS = 2000
+# Oracle's client libraries are loaded once a process.
+_loading = Lock()
 Row = Mapping[str, Any]
 _Found = TypeVar("_Found")
 
@@ -46,7 +45,7 @@ class Connection:
     def __init__(self, raw: oracledb.Connection, watch: Watch | None = None) -> None:
         self.raw = raw
         self._watch = watch
-        self._socket = _socket_of(raw)
+        self._socket = _find_socket(raw)
         self._worker = _Worker() if watch else None
         self._ended_by: SlobError | None = None
 
@@ -189,7 +188,7 @@ class _Worker:
                 future.set_exception(error)
 
 
-def _socket_of(raw: oracledb.Connection) -> socket.socket | None:
+def _find_socket(raw: oracledb.Connection) -> socket.socket | None:
     """Return the socket of a connection, which the library does not expose; None in thick mode.
 
     It is among the few dozen objects that the connection refers to; `_MOST_OBJECTS` are looked at.
@@ -198,28 +197,40 @@ def _socket_of(raw: oracledb.Connection) -> socket.socket | None:
         return None
     waiting, seen = [getattr(raw, "_impl", None)], set[int]()
     while waiting and len(seen) < _MOST_OBJECTS:
-        each = waiting.pop(0)
-        if isinstance(each, socket.socket):
-            return each
-        if id(each) not in seen and not isinstance(each, type):
-            seen.add(id(each))
-            waiting.extend(gc.get_referents(each))
+        found = waiting.pop(0)
+        if isinstance(found, socket.socket):
+            return found
+        if id(found) not in seen and not isinstance(found, type):
+            seen.add(id(found))
+            waiting.extend(gc.get_referents(found))
     return None
 
 
-def open_connection(params: ConnectionParams, purpose: str, watch: Watch | None = None) -> Connection:
+def _require_mode(params: ConnectParams) -> None:
+    """Load the client libraries if the target asks for them. oracledb.Error when that fails.
+
+    There is no way back: from then on, every connection of this process uses them.
+    """
+    if not params.thick:
+        return
+    with _loading:
+        if oracledb.is_thin_mode():
+            oracledb.init_oracle_client(lib_dir=params.lib_dir, config_dir=params.arguments.get("config_dir"))
+
+
+def open_connection(params: ConnectParams, purpose: str, watch: Watch | None = None) -> Connection:
     """Open a connection in autocommit mode that names its purpose. Without a watch a statement may take any time."""
     failure = f"can't connect to {params.shown}"
-    with reported(failure), _local_errors(failure):
-        require_mode(params)
-        raw = _logged_on(params)
+    with reported(failure), _report_local_errors(failure):
+        _require_mode(params)
+        raw = _log_on(params)
         raw.autocommit = True
         # Both go with the next statement.
         raw.module, raw.action = APPLICATION, purpose
         return Connection(raw, watch)
 
 
-def _logged_on(params: ConnectionParams) -> oracledb.Connection:
+def _log_on(params: ConnectParams) -> oracledb.Connection:
     """Connect, and wait no longer than `LOG_ON_S` for the log-on: the library does not limit it."""
     patience = Patience()
     patience.allow(max(LOG_ON_S, params.arguments["tcp_connect_timeout"]))
@@ -231,13 +242,13 @@ def _logged_on(params: ConnectionParams) -> oracledb.Connection:
 
 
 @contextmanager
-def _local_errors(failure: str) -> Iterator[None]:
+def _report_local_errors(failure: str) -> Iterator[None]:
     """Turn errors of this host, which the library passes on as they are, into one line that begins with ``failure``."""
     try:
         yield
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SlobError(f"{failure}: {why}", remedy_of((), why)) from error
+        raise SlobError(f"{failure}: {why}", find_remedy((), why)) from error
 
 
 def require_alive(connection: Connection, what: str) -> None:
@@ -273,7 +284,7 @@ def change(connection: Connection, text: str, values: Mapping[str, object] | Non
     return connection.call(act)
 
 
-def outputs(
+def execute_block(
     connection: Connection, text: str, kinds: Mapping[str, Any], values: Mapping[str, object] | None = None
 ) -> Row:
     """Execute a PL/SQL block; return the values of its OUT binds. ``kinds`` are their types by name."""
@@ -282,7 +293,7 @@ def outputs(
         with connection.raw.cursor() as cursor:
             found = {name: cursor.var(kind) for name, kind in kinds.items()}
             cursor.execute(text, {**(values or {}), **found})
-            return {name: each.getvalue() for name, each in found.items()}
+            return {name: variable.getvalue() for name, variable in found.items()}
 
     return connection.call(act)
 

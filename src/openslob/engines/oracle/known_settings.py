@@ -11,8 +11,8 @@ import oracledb
 from openslob.core.errors import SlobError, UsageError
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.errors import explain_error
-from openslob.engines.oracle.survey import Survey
-from openslob.engines.settings import Change, Effect, Setting, not_known, not_taken
+from openslob.engines.oracle.server_facts import Survey
+from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_known, not_taken
 
 _YES = "TRUE"
 _PARAMETERS = {"commit_wait": ("commit_mode", "engine"), "commit_logging": ("commit_mode", "engine")}
@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?|TRUE|FALSE", re.IGNORECASE)
 _NAME = re.compile(r"[a-z_][a-z0-9_$#]*")
 
 
-class SessionSettings:
+class SessionParameters:
     """The parameters that sessions may change. Implements `openslob.engines.settings.KnownSettings`."""
 
     def __init__(self, connection: Connection) -> None:
@@ -33,7 +33,7 @@ class SessionSettings:
         self._rows = {str(row["name"]): row for row in rows}
         self._product = f"Oracle Database {'.'.join(map(str, connection.version))}"
 
-    def find(self, name: str) -> Setting:
+    def find(self, name: str) -> ServerSetting:
         """Return a parameter. UsageError for one that a session can't change."""
         row = self._rows.get(name.lower())
         if row is None:
@@ -44,10 +44,9 @@ class SessionSettings:
                 "slob changes what sessions can, on a server that it does not manage",
             )
         own = str(row["name"])
-        return Setting(own, Effect.SESSION, (), str(row["display_value"] or ""), _PARAMETERS.get(own))
+        return ServerSetting(own, Effect.SESSION, (), str(row["display_value"] or ""), _PARAMETERS.get(own))
 
-    def require(self, setting: Setting, value: str) -> None:
-        """Set the value in this session. UsageError if the server refuses."""
+    def require(self, setting: ServerSetting, value: str) -> None:
         try:
             set_in_session(self._connection, setting.name, value)
         except oracledb.Error as error:
@@ -60,19 +59,19 @@ def set_in_session(connection: Connection, name: str, value: str) -> str:
         raise UsageError(f"{name!r} is not the name of a parameter", "letters, digits, _, $ and #")
     literal = value if _PLAIN.fullmatch(value) else "'" + value.replace("'", "''") + "'"
     query(connection, statement("session", "set", parameter=name, value=literal))
-    return shown_in_session(connection, name)
+    return read_in_session(connection, name)
 
 
-def shown(connection: Connection, changes: Sequence[Change], values: Mapping[str, str]) -> dict[str, str]:
+def read_as_set(connection: Connection, changes: Sequence[SettingChange], values: Mapping[str, str]) -> dict[str, str]:
     """Return the values of parameters in this session; ``values`` are those that it set. SlobError for others."""
-    found = {each.name: shown_in_session(connection, each.name) for each in changes}
+    found = {change.name: read_in_session(connection, change.name) for change in changes}
     for change in changes:
         if found[change.name] != values.get(change.name):
             raise not_taken(change, found[change.name])
     return found
 
 
-def shown_in_session(connection: Connection, name: str) -> str:
+def read_in_session(connection: Connection, name: str) -> str:
     """Return the value of a parameter in this session, as the server writes it; empty if this user may not see it."""
     rows = query(connection, statement("session", "shown"), {"name": name.lower()})
     return str(rows[0]["display_value"] or "") if rows else ""

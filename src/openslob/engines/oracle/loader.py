@@ -9,20 +9,20 @@ from openslob.core.workload import DataSpec
 from openslob.engines.facts import LoadResult, ProgressSink
 from openslob.engines.load import load_tables, require_a_block
 from openslob.engines.oracle import manifest, tablespace
-from openslob.engines.oracle.connection import Connection, ConnectionParams, query, statement
+from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.errors import reported
-from openslob.engines.oracle.survey import Survey
-from openslob.engines.oracle.tables import Filling, checks_of, fill, tables_of
+from openslob.engines.oracle.server_facts import Survey
+from openslob.engines.oracle.tables import Filling, Ways, check_table, fill, tables_of
 from openslob.engines.oracle.tablespace import Tablespace
-from openslob.engines.oracle.ways import Ways
-from openslob.engines.tables import Check, Table
+from openslob.engines.oracle.target import ConnectParams
+from openslob.engines.tables import Check, DataTable
 
 _FAILED = "the load failed"
 
 
 def load(
     open_connection: Callable[[], Connection],
-    params: ConnectionParams,
+    params: ConnectParams,
     spec: DataSpec,
     degree: int,
     progress: ProgressSink,
@@ -37,14 +37,14 @@ def load(
     require_a_block(spec)
     with open_connection() as connection, reported(_FAILED):
         survey = Survey(connection)
-        place = tablespace.of_data(survey, params.tablespace, spec)
+        place = tablespace.find_for_data(survey, params.tablespace, spec)
         loaded = manifest.read(connection)
         if loaded and loaded.is_whole and loaded.spec == spec:
             return loaded.reused(time.monotonic() - began_s, place.block_size)
         tables = tables_of(spec)
         checks = {
-            "disk space": tablespace.check_space(survey, place, tablespace.needed_bytes(tables, place.block_size)),
-            "redo of the load": tablespace.redo_of_load(place),
+            "disk space": tablespace.check_space(survey, place, tablespace.estimate_bytes(tables, place.block_size)),
+            "redo of the load": tablespace.describe_redo(place),
         }
     loader = _OracleLoader(open_connection, spec, place, tables, degree, checks)
     return load_tables(loader, spec, degree, progress, cancelled, checks)
@@ -58,7 +58,7 @@ class _OracleLoader:
         open_connection: Callable[[], Connection],
         spec: DataSpec,
         place: Tablespace,
-        tables: Sequence[Table],
+        tables: Sequence[DataTable],
         degree: int,
         notes: dict[str, str],
     ) -> None:
@@ -84,13 +84,13 @@ class _OracleLoader:
             manifest.remove(connection)
             manifest.begin(connection, self._spec)
 
-    def fill(self, connection: Connection, table: Table, wrote_blocks: Callable[[int], None]) -> None:
+    def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
         with reported(f"the load of {table.label} failed"):
             fill(connection, table, self._filling, wrote_blocks)
 
-    def checks(self, connection: Connection, table: Table) -> list[Check]:
+    def checks(self, connection: Connection, table: DataTable) -> list[Check]:
         with reported(f"{table.label} can't be verified"):
-            return checks_of(connection, table, self._place)
+            return check_table(connection, table, self._place)
 
     def finish(self) -> Mapping[str, int]:
         self._notes["how rows came"] = self._ways.text

@@ -1,6 +1,10 @@
 """The run table: a row that whoever uses the target holds locked, and a row that tells the sessions to stop.
 
 A row's lock needs no right, holds on all instances of a cluster, and ends with the connection that holds it.
+
+Sessions of the work loop that a killed driver left end by themselves when their slices have ended and nobody takes the
+results. They are told to end at once, which needs no right and holds on all instances of a cluster; those that stay are
+ended, if this user may do that. An instance counts its own.
 """
 
 from __future__ import annotations
@@ -8,7 +12,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from threading import local
@@ -17,25 +21,32 @@ import oracledb
 
 from openslob.core.errors import SlobError
 from openslob.engines.base import Hold
-from openslob.engines.common_checks import LOCK_PATIENCE_S
-from openslob.engines.oracle.connection import Connection, change, query, require_alive, statement
-from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, codes_of, is_missing, reported
+from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver
+from openslob.engines.oracle.connection import Connection, Row, change, query, require_alive, statement
+from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, find_codes, is_missing, reported
 from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
 
 LOCK, STOP = "lock", "stop"
 _AGAIN_S = LOCK_PATIENCE_S / 20
 # Holders that this thread is. The instances of a cluster share one database, and one lock: who has it has it for all.
 _own = local()
+_OF_RUNS = "run/%"
+# Sessions that sleep look for the signal five times a second.
+_SLICE_END_S = 0.5
+_END_PATIENCE_S = 3.0
+_POLL_S = 0.05
+_IDLE = "INACTIVE"
+_GONE = ("ORA-00030", "ORA-00031", "ORA-00026")
 
 
 @contextmanager
-def held(connection: Connection, target: str, purpose: str) -> Iterator[Hold]:
+def hold_lock(connection: Connection, target: str, purpose: str) -> Iterator[Hold]:
     """Hold the lock of the target over a connection that is used for nothing else. SlobError names the holder."""
     who = f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"
     mine: list[str] = _own.__dict__.setdefault("holders", [])
     connection.raw.autocommit = False
     with reported(f"{target} can't be locked"):
-        is_first = _lock(connection, target, who if who in mine else None)
+        is_first = _take_lock(connection, target, who if who in mine else None)
         if is_first:
             _enter(connection, target, who)
     mine.append(who)
@@ -54,7 +65,7 @@ def _enter(connection: Connection, target: str, who: str) -> None:
     change(connection, _statement("reset"))
     connection.call(connection.raw.commit)
     # Others can read it now, and may have been faster.
-    _lock(connection, target, None)
+    _take_lock(connection, target, None)
 
 
 def _leave(connection: Connection) -> None:
@@ -65,7 +76,7 @@ def _leave(connection: Connection) -> None:
         connection.call(connection.raw.rollback)
 
 
-def _lock(connection: Connection, target: str, shared_with: str | None) -> bool:
+def _take_lock(connection: Connection, target: str, shared_with: str | None) -> bool:
     """Take the lock; wait a moment for a driver that has just ended. Return False if ``shared_with`` holds it."""
     deadline = time.monotonic() + LOCK_PATIENCE_S
     while not _is_taken(connection):
@@ -85,23 +96,23 @@ def _is_taken(connection: Connection) -> bool:
         if query(connection, _statement("lock")):
             return True
     except oracledb.DatabaseError as error:
-        if IS_LOCKED in codes_of(error):
+        if IS_LOCKED in find_codes(error):
             return False
         if not is_missing(error):
             raise
-        _ignoring(NAME_IN_USE, connection, "create")
+        _execute_unless(NAME_IN_USE, connection, "create")
     for name in (LOCK, STOP):
-        _ignoring(IS_THERE, connection, "row", id=name)
+        _execute_unless(IS_THERE, connection, "row", id=name)
     connection.call(connection.raw.commit)
     return _is_taken(connection)
 
 
-def _ignoring(code: str, connection: Connection, name: str, **values: object) -> None:
+def _execute_unless(code: str, connection: Connection, name: str, **values: object) -> None:
     """Execute a statement that another driver may have been faster with."""
     try:
         change(connection, _statement(name), values)
     except oracledb.DatabaseError as error:
-        if code not in codes_of(error):
+        if code not in find_codes(error):
             raise
 
 
@@ -131,7 +142,84 @@ class OracleStop:
             tell_to_stop(self._connection)
 
     def close(self) -> None:
-        """Withdraw the signal."""
         with suppress(oracledb.Error, SlobError):
             let_work(self._connection)
         self._connection.close()
+
+
+def count_sessions(connection: Connection) -> int:
+    """Return how many sessions of the work loop the server still has; 0 if this user may not see them."""
+    return len(_list_sessions(connection, _OF_RUNS) or ())
+
+
+def end_sessions(connection: Connection, target: str) -> int:
+    """End the sessions that a killed driver left; return how many there were. Requires the target's lock.
+
+    SlobError when they are those of a run that is still going on, or when they stay and this user may not end them.
+    Without the right to see sessions they are told to end, and a moment later they have.
+    """
+    found = _list_sessions(connection, _OF_RUNS)
+    if found == []:
+        return 0
+    if found:
+        require_no_driver(target, lambda: [_name_session(row) for row in _list_sessions(connection, STOP) or ()])
+    try:
+        tell_to_stop(connection)
+    except oracledb.DatabaseError as error:
+        # Nothing was ever loaded, so nothing was left.
+        if is_missing(error):
+            return 0
+        raise
+    try:
+        if found is None:
+            time.sleep(_SLICE_END_S)
+            return 0
+        _end(connection)
+    finally:
+        let_work(connection)
+    return len(found)
+
+
+def _end(connection: Connection) -> None:
+    """Wait until all have ended, and end those that have not done so in time."""
+    for act in (_wait, _kill, _wait):
+        act(connection)
+        if not count_sessions(connection):
+            return
+
+
+def _wait(connection: Connection) -> None:
+    deadline = time.monotonic() + _END_PATIENCE_S
+    while count_sessions(connection) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+
+
+def _kill(connection: Connection) -> None:
+    for row in _list_sessions(connection, _OF_RUNS) or ():
+        text = statement("stop", "kill", victim=_name_victim(row))
+        try:
+            query(connection, text)
+        except oracledb.DatabaseError as error:
+            # One whose driver's host is gone waits for it, and disturbs nobody.
+            if row["status"] == _IDLE or any(code in _GONE for code in find_codes(error)):
+                continue
+            why = f"sessions of an earlier run are still at work, and this user may not end them ({_name_session(row)})"
+            raise SlobError(why, f"as an administrator: {text}") from error
+
+
+def _list_sessions(connection: Connection, purpose: str) -> Sequence[Row] | None:
+    """Return our sessions with a purpose on this instance; None if this user may not see them."""
+    try:
+        return list(query(connection, statement("stop", "sessions"), {"purpose": purpose}))
+    except oracledb.DatabaseError as error:
+        if not is_missing(error):
+            raise
+        return None
+
+
+def _name_victim(row: Row) -> str:
+    return f"{row['sid']},{row['serial']}"
+
+
+def _name_session(row: Row) -> str:
+    return f"session {_name_victim(row)}"

@@ -1,28 +1,43 @@
 """The test tables: how one of them is created, filled and indexed, and what is checked of it afterwards.
 
+There are several ways to write the rows, the fastest first; not every server, driver and user allows all of them.
+Constant text is the default of the columns during the load, so that nothing but keys is sent. Incompressible text is
+made here and sent: the server would need milliseconds a row for it. All ways write whole blocks past the cache, and in
+all of them rows come in the order of the keys. A way that the server refuses is not tried again in the same load.
+
 Every loaded table must pass the checks at the end before anything is measured on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial, reduce
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 import oracledb
+from numpy.typing import NDArray
 
+from openslob.core.errors import SlobError
 from openslob.core.method import BLOCK_TOLERANCE
+from openslob.core.units import MIB
 from openslob.core.workload import DataSpec
 from openslob.engines import tables
-from openslob.engines.oracle.connection import Connection, Row, query, statement
+from openslob.engines.oracle.connection import Connection, Row, change, query, statement
 from openslob.engines.oracle.errors import explain_error, is_final, is_missing
-from openslob.engines.oracle.names import cf1, cf2, index
+from openslob.engines.oracle.names import cf1, cf2, index, staging
 from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
-from openslob.engines.oracle.rowids import place_of
 from openslob.engines.oracle.tablespace import Tablespace
-from openslob.engines.oracle.ways import TEXTS, Destination, Ways, Wrote
-from openslob.engines.tables import Check, Table, check, key_checks, missing_table, placement_check, stretches
+from openslob.engines.tables import Check, DataTable, check, key_checks, missing_table, placement_check, stretches
 
+TEXTS = tuple(f"c{number}" for number in range(2, TEXT_COLUMNS + 2))
+# Each batch is a transaction of its own: large enough to make commits cheap, small enough to be cancelled soon.
+_BATCH_BYTES = 16 * MIB
+# Random bytes become printable ASCII: about 6.55 bits of chance in each, so compression gains a fifth at most.
+_PRINTABLE = bytes(32 + value % 95 for value in range(256))
 _COLUMNS = TEXT_COLUMNS + 1
 # Beside the rows a segment has bitmaps of its space: one block in 16 of a small segment, fewer in larger ones, and a
 # few blocks at its begin.
@@ -32,9 +47,199 @@ _SAMPLED_BLOCKS = 50_000
 _ESTIMATE_TOLERANCE = 0.1
 # ORA-01795: no list of values is longer.
 _LONGEST_LIST = 1000
+# The digits of an extended ROWID: object, file, block, and number of the row in the block.
+_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_DIGIT_VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
+_ROWID_LENGTH = 18
+_FILE, _BLOCK, _ROW = slice(6, 9), slice(9, 15), slice(15, 18)
 
 
-def tables_of(spec: DataSpec) -> list[Table]:
+@dataclass(frozen=True)
+class Destination:
+    """A table that is filled: where it lies, and whether its text is incompressible."""
+
+    table: DataTable
+    place: Tablespace
+    obfuscate: bool
+
+    def batches(self) -> Iterator[list[int]]:
+        """Yield the keys in their order, a batch at a time."""
+        rows = max(1, _BATCH_BYTES // self.place.block_size)
+        return (chunk.tolist() for chunk in self.table.keys.chunks(rows))
+
+    def rows(self) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the same batches with the text of each row, which is the same in every load."""
+        random = np.random.Generator(np.random.SFC64(self.table.keys.key))
+        width = value_bytes_of(self.place.block_size)
+        for keys in self.batches():
+            yield [(key, *texts) for key, texts in zip(keys, _make_texts(random, len(keys), width), strict=True)]
+
+
+Wrote = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to fill a table: its name, why this connection does not have it (empty if it does), and what it does."""
+
+    name: str
+    lacking: Callable[[Connection], str]
+    fill: Callable[[Connection, Destination, Wrote], None]
+
+
+class Ways:
+    """The ways of one load, for all of its threads: which one was used, and why no faster one."""
+
+    def __init__(self, obfuscate: bool) -> None:
+        self._ways: Sequence[Way] = _INCOMPRESSIBLE if obfuscate else _CONSTANT
+        self._refused: dict[str, str] = {}
+        self._used: set[str] = set()
+        self._changing = Lock()
+
+    @classmethod
+    def only(cls, way: Way, obfuscate: bool) -> Ways:
+        """Return the ways of a load that knows no other."""
+        found = cls(obfuscate)
+        found._ways = (way,)
+        return found
+
+    def fill(self, connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
+        """Write all rows of an empty table, in the first way that works. SlobError if none does."""
+        for way in self._ways:
+            if way.name not in self._refused and self._fill(way, connection, destination, wrote_blocks):
+                return
+        why = "; ".join(f"{name}: {reason}" for name, reason in self._refused.items())
+        raise SlobError(f"no way to write rows works on this server: {why}")
+
+    def _fill(self, way: Way, connection: Connection, destination: Destination, wrote_blocks: Wrote) -> bool:
+        """Return whether it worked; if not, the table is empty again."""
+        written = 0
+
+        def wrote(blocks: int) -> None:
+            nonlocal written
+            written += blocks
+            wrote_blocks(blocks)
+
+        if reason := way.lacking(connection):
+            self._refuse(way, reason)
+            return False
+        try:
+            way.fill(connection, destination, wrote)
+        except oracledb.Error as error:
+            if is_final(error):
+                raise
+            self._refuse(way, explain_error(error))
+            query(connection, statement("schema", "empty", table=destination.table.relation))
+            wrote_blocks(-written)
+            return False
+        with self._changing:
+            self._used.add(way.name)
+        return True
+
+    def _refuse(self, way: Way, reason: str) -> None:
+        with self._changing:
+            self._refused.setdefault(way.name, reason)
+
+    @property
+    def text(self) -> str:
+        """Which way the rows came, and why not a faster one, for the load's checks."""
+        used = " and ".join(way.name for way in self._ways if way.name in self._used)
+        return used + "".join(f"; not {name}: {reason}" for name, reason in self._refused.items())
+
+
+def _lack_nothing(_connection: Connection) -> str:
+    return ""
+
+
+def _explain_lack(connection: Connection) -> str:
+    if not connection.raw.thin:
+        return "the driver has it in thin mode only"
+    return "" if hasattr(connection.raw, "direct_path_load") else "this version of python-oracledb does not have it"
+
+
+def _append_keys(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
+    _append(
+        connection,
+        destination.table,
+        ["custid"],
+        ([(key,) for key in keys] for keys in destination.batches()),
+        wrote_blocks,
+    )
+
+
+def _append_rows(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
+    _append(connection, destination.table, ["custid", *TEXTS], destination.rows(), wrote_blocks)
+
+
+def _append(
+    connection: Connection,
+    table: DataTable,
+    columns: Sequence[str],
+    batches: Iterator[list[tuple[Any, ...]]],
+    wrote_blocks: Wrote,
+) -> None:
+    values = ", ".join(f":{number}" for number in range(1, len(columns) + 1))
+    text = statement("load", "append", table=table.relation, columns=", ".join(columns), values=values)
+    with closing(connection.raw.cursor()) as cursor:
+        for rows in batches:
+            connection.call(partial(cursor.executemany, text, rows))
+            wrote_blocks(len(rows))
+
+
+def _load_direct_path(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
+    columns, relation = ["CUSTID", *(name.upper() for name in TEXTS)], destination.table.relation
+    for rows in destination.rows():
+        connection.call(partial(connection.raw.direct_path_load, destination.place.owner, relation, columns, rows))
+        wrote_blocks(len(rows))
+
+
+def _make_in_server(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
+    """Send nothing but keys, into a temporary table; its rows end with each transaction."""
+    relation, width = destination.table.relation, value_bytes_of(destination.place.block_size)
+    keys = staging(relation)
+    texts = TEXTS if destination.obfuscate else ()
+    columns = ", ".join(["custid", *texts])
+    values = ", ".join(["k.custid", *[f"DBMS_RANDOM.STRING('p', {width})" for _ in texts]])
+    make = statement("load", "make", table=relation, columns=columns, values=values, keys=keys)
+    stage = statement("load", "stage", keys=keys)
+    query(connection, statement("load", "create_keys", keys=keys))
+    connection.raw.autocommit = False
+    position = 0
+    try:
+        with closing(connection.raw.cursor()) as cursor:
+            for batch in destination.batches():
+                rows = list(enumerate(batch, start=position))
+                position += len(batch)
+                connection.call(partial(cursor.executemany, stage, rows))
+                change(connection, make)
+                connection.call(connection.raw.commit)
+                wrote_blocks(len(batch))
+    finally:
+        connection.raw.autocommit = True
+    query(connection, statement("schema", "drop_table", table=keys))
+
+
+_BY_KEYS = Way("keys sent, constant text as the columns' default (APPEND_VALUES)", _lack_nothing, _append_keys)
+_BY_ROWS = Way("rows sent (APPEND_VALUES)", _lack_nothing, _append_rows)
+_BY_DIRECT_PATH = Way("rows sent by the driver's direct path load", _explain_lack, _load_direct_path)
+_IN_SERVER = Way("rows made in the server from keys (APPEND)", _lack_nothing, _make_in_server)
+_CONSTANT = (_BY_KEYS, _IN_SERVER)
+_INCOMPRESSIBLE = (_BY_DIRECT_PATH, _BY_ROWS, _IN_SERVER)
+
+
+# Each way with each kind of text that it is for.
+EVERY_WAY = (*((way, False) for way in _CONSTANT), *((way, True) for way in _INCOMPRESSIBLE))
+
+
+def _make_texts(random: np.random.Generator, rows: int, width: int) -> list[list[str]]:
+    """Return the texts of some rows."""
+    text: NDArray[np.bytes_] = np.frombuffer(
+        random.bytes(rows * TEXT_COLUMNS * width).translate(_PRINTABLE), f"S{width}"
+    )
+    return text.astype(str).reshape(rows, TEXT_COLUMNS).tolist()
+
+
+def tables_of(spec: DataSpec) -> list[DataTable]:
     """Return all tables of a specification, the largest first."""
     return tables.tables_of(spec, cf1, cf2)
 
@@ -53,7 +258,7 @@ class Filling:
     notes: dict[str, str]
 
 
-def fill(connection: Connection, table: Table, how: Filling, wrote_blocks: Wrote) -> None:
+def fill(connection: Connection, table: DataTable, how: Filling, wrote_blocks: Wrote) -> None:
     """Create, fill, index and analyse a table.
 
     ``wrote_blocks`` is called after every batch of rows; an exception in it ends the load of the table.
@@ -62,7 +267,7 @@ def fill(connection: Connection, table: Table, how: Filling, wrote_blocks: Wrote
     _limit_rows_per_block(connection, table, how)
     how.ways.fill(connection, Destination(table, how.place, how.obfuscate), wrote_blocks)
     if not how.obfuscate:
-        _run(connection, "schema", "no_defaults", table=table.relation, columns=_each_column("{name} DEFAULT NULL"))
+        _run(connection, "schema", "no_defaults", table=table.relation, columns=_list_columns("{name} DEFAULT NULL"))
     if table.indexed:
         _index(connection, table, how)
     _run(connection, "schema", "logging", table=table.relation)
@@ -73,19 +278,19 @@ def _run(connection: Connection, file: str, name: str, /, **identifiers: object)
     query(connection, statement(file, name, **identifiers))
 
 
-def _each_column(form: str, **values: object) -> str:
+def _list_columns(form: str, **values: object) -> str:
     return ", ".join(form.format(name=name, **values) for name in TEXTS)
 
 
-def _create(connection: Connection, table: Table, how: Filling) -> None:
+def _create(connection: Connection, table: DataTable, how: Filling) -> None:
     width = value_bytes_of(how.place.block_size)
     default = "" if how.obfuscate else f" DEFAULT '{constant_text(how.place.block_size)}'"
-    columns = _each_column("{name} VARCHAR2({width} BYTE){default}", width=width, default=default)
+    columns = _list_columns("{name} VARCHAR2({width} BYTE){default}", width=width, default=default)
     place, relation = how.place.clause, table.relation
     _run(connection, "schema", "create_table", table=relation, columns=columns, initrans=INITRANS, in_tablespace=place)
 
 
-def _limit_rows_per_block(connection: Connection, table: Table, how: Filling) -> None:
+def _limit_rows_per_block(connection: Connection, table: DataTable, how: Filling) -> None:
     """Make one row a block a property of the table. PCTFREE alone has the same effect, so it may be refused."""
     try:
         for name in ("first_row", "minimize", "empty"):
@@ -99,7 +304,7 @@ def _limit_rows_per_block(connection: Connection, table: Table, how: Filling) ->
         _run(connection, "schema", "empty", table=table.relation)
 
 
-def _index(connection: Connection, table: Table, how: Filling) -> None:
+def _index(connection: Connection, table: DataTable, how: Filling) -> None:
     parts = {"index": index(table.relation), "table": table.relation, "in_tablespace": how.place.clause}
     if how.parallel <= 1 or not _index_in_parallel(connection, parts, how):
         _run(connection, "schema", "create_index", parallel="NOPARALLEL", **parts)
@@ -119,7 +324,7 @@ def _index_in_parallel(connection: Connection, parts: Mapping[str, str], how: Fi
     return True
 
 
-def _analyze(connection: Connection, table: Table) -> None:
+def _analyze(connection: Connection, table: DataTable) -> None:
     """Gather statistics, of large tables from a share of their blocks, and lock them."""
     percent = max(1, 100 * _SAMPLED_BLOCKS // table.blocks) if table.blocks > _SAMPLED_BLOCKS else 100
     values = {"table_name": table.relation}
@@ -127,11 +332,11 @@ def _analyze(connection: Connection, table: Table) -> None:
     query(connection, statement("schema", "lock_statistics"), values)
 
 
-def checks_of(connection: Connection, table: Table, place: Tablespace) -> list[Check]:
+def check_table(connection: Connection, table: DataTable, place: Tablespace) -> list[Check]:
     """Return every check of one table, passed or not. SlobError if the table does not exist."""
-    relation = _figures(connection, table, "relation", {"table_name": table.relation})
-    keys = _figures(connection, table, "keys", {})
-    rows = list(_looked_at(connection, table))
+    relation = _read_figures(connection, table, "relation", {"table_name": table.relation})
+    keys = _read_figures(connection, table, "keys", {})
+    rows = list(_sample_rows(connection, table))
     sizes = [row["value_bytes"] or 0 for row in rows] or [0]
     size = TEXT_COLUMNS * value_bytes_of(place.block_size) if table.blocks else 0
     around = (table.blocks * (1 - _ESTIMATE_TOLERANCE), table.blocks * (1 + _ESTIMATE_TOLERANCE))
@@ -141,7 +346,7 @@ def checks_of(connection: Connection, table: Table, place: Tablespace) -> list[C
         *key_checks(table, keys["rows_there"], keys["lowest"], keys["highest"]),
         check(table, "rows that are not the first of their block", keys["not_first"], 0),
         check(table, "valid unique indexes on custid", relation["unique_indexes"], int(table.indexed)),
-        placement_check(table, placement(rows)),
+        placement_check(table, count_adjacent(rows)),
         check(table, "bytes of the shortest row's text", min(sizes), size),
         check(table, "bytes of the longest row's text", max(sizes), size),
         check(table, "columns with statistics", relation["analyzed"], _COLUMNS if table.blocks else 0, _COLUMNS),
@@ -154,31 +359,50 @@ def checks_of(connection: Connection, table: Table, place: Tablespace) -> list[C
     return found
 
 
-def placement(rows: Iterable[Row]) -> dict[str, float]:
+def count_adjacent(rows: Iterable[Row]) -> dict[str, float]:
     """Return of how many ``pairs`` of neighbouring blocks the keys are ``adjacent``."""
-    by_place = sorted((place_of(row["place"]), int(row["custid"])) for row in rows)
+    by_place = sorted((parse_rowid(row["place"]), int(row["custid"])) for row in rows)
     keys = np.array([key for _, key in by_place], dtype=np.int64)
     steps = np.abs(np.diff(keys))
     return {"pairs": float(len(steps)), "adjacent": float(np.count_nonzero(steps == 1))}
 
 
-def _looked_at(connection: Connection, table: Table) -> Iterator[Row]:
+class Rowid(NamedTuple):
+    """Where a row lies; rows sort in the order of their blocks."""
+
+    file: int
+    block: int
+    row: int
+
+
+def parse_rowid(text: str) -> Rowid:
+    """Return where an extended ROWID (18 digits to the base of 64) says that a row lies."""
+    if len(text) != _ROWID_LENGTH or not set(text) <= set(_DIGIT_VALUES):
+        raise SlobError(f"the server shows where a row is in a form that slob does not know: {text}")
+    return Rowid(*(_parse_digits(text[part]) for part in (_FILE, _BLOCK, _ROW)))
+
+
+def _parse_digits(digits: str) -> int:
+    return reduce(lambda number, digit: number * len(_DIGITS) + _DIGIT_VALUES[digit], digits, 0)
+
+
+def _sample_rows(connection: Connection, table: DataTable) -> Iterator[Row]:
     """Yield the rows whose places are looked at: all of a small table, of a large one those of stretches of blocks."""
     parts = list(stretches(table.blocks))
     if len(parts) == 1:
-        yield from _rows(connection, table, "")
+        yield from _read_rows(connection, table, "")
         return
     keys = [key for first, beyond in parts for key in table.keys.chunk(first, beyond).tolist()]
     for begin in range(0, len(keys), _LONGEST_LIST):
         listed = ", ".join(map(str, keys[begin : begin + _LONGEST_LIST]))
-        yield from _rows(connection, table, f"WHERE t.custid IN ({listed})")
+        yield from _read_rows(connection, table, f"WHERE t.custid IN ({listed})")
 
 
-def _rows(connection: Connection, table: Table, stretch: str) -> list[Row]:
+def _read_rows(connection: Connection, table: DataTable, stretch: str) -> list[Row]:
     return list(query(connection, statement("verify", "rows", table=table.relation, stretch=stretch)))
 
 
-def _figures(connection: Connection, table: Table, name: str, values: Mapping[str, object]) -> Row:
+def _read_figures(connection: Connection, table: DataTable, name: str, values: Mapping[str, object]) -> Row:
     try:
         rows = query(connection, statement("verify", name, table=table.relation), values)
     except oracledb.DatabaseError as error:

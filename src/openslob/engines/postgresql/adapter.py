@@ -17,7 +17,7 @@ from psycopg import conninfo
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Target, redact_url
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, Scope, SessionPlan
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import (
     LOCK_PATIENCE_S,
@@ -34,7 +34,7 @@ from openslob.engines.postgresql import checks, loader, trial
 from openslob.engines.postgresql.connection import (
     PACKAGE,
     LockConnection,
-    PatientConnection,
+    PatientPsycopg,
     Pooling,
     detect,
     override_defaults,
@@ -47,13 +47,13 @@ from openslob.engines.postgresql.counters import PostgresCounters, least_window_
 from openslob.engines.postgresql.errors import is_full, reported
 from openslob.engines.postgresql.ledger import PostgresLedger
 from openslob.engines.postgresql.location import locate, with_tables_in
-from openslob.engines.postgresql.names import DEFAULT_SCHEMA, Names
+from openslob.engines.postgresql.names import DEFAULT_SCHEMA, PostgresNames
 from openslob.engines.postgresql.obstacle import obstacle
 from openslob.engines.postgresql.quiesce import quiesce
 from openslob.engines.postgresql.replication import PostgresReplication
-from openslob.engines.postgresql.server_scope import OwnWork, ServerCounters, ServerWaits
+from openslob.engines.postgresql.server_scope import OwnWork, PostgresServerCounters, PostgresServerWaits
 from openslob.engines.postgresql.session import PostgresSession
-from openslob.engines.postgresql.session_settings import SessionSettings
+from openslob.engines.postgresql.session_settings import PostgresSessionSettings
 from openslob.engines.postgresql.slice_procedure import PostgresStop, install
 from openslob.engines.postgresql.waits import PostgresWaits
 from openslob.engines.sql import read_statements
@@ -118,7 +118,7 @@ class PostgresEngine:
         self.target = f"{address}/{parameters.get('dbname', '')}"
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> PostgresNames:
         """Names in the usual schema, or in the role's own schema if the role may not use or create that one."""
         text = read_statements(PACKAGE, "facts")["home"]
         with self.open("query") as connection, reported(f"{self.target} does not answer"):
@@ -126,7 +126,7 @@ class PostgresEngine:
             schema = str(connection.execute(text, {"schema": DEFAULT_SCHEMA}).fetchall()[0][0])
         if "%" in schema:
             raise SlobError(f"the schema {schema} has a % in its name, which the client library misreads", _OTHER_ROLE)
-        return Names(schema)
+        return PostgresNames(schema)
 
     def open(self, purpose: str) -> psycopg.Connection[Any]:
         """Open a connection in autocommit mode that names its purpose to the server."""
@@ -153,13 +153,13 @@ class PostgresEngine:
             override_defaults(connection, always=purpose in _OURS)
         return connection
 
-    def _connect(self, purpose: str, options: Set[str], timeout_s: int | None = None) -> PatientConnection:
+    def _connect(self, purpose: str, options: Set[str], timeout_s: int | None = None) -> PatientPsycopg:
         given = conninfo.conninfo_to_dict(self.address.reveal())
         kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
         if options:
             kept["options"] = f"{given.get('options') or os.environ.get('PGOPTIONS', '')} {' '.join(sorted(options))}"
         with reported(f"can't connect to {self.target}"):
-            connection = PatientConnection.connect(
+            connection = PatientPsycopg.connect(
                 self.address.reveal(),
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",
@@ -271,10 +271,10 @@ class PostgresEngine:
         )
 
     @contextmanager
-    def known_settings(self) -> Iterator[SessionSettings]:
+    def known_settings(self) -> Iterator[PostgresSessionSettings]:
         """Give the settings that a session can change."""
         with self.open("query") as connection, reported(f"{self.target} can't be asked for its settings"):
-            yield SessionSettings(connection)
+            yield PostgresSessionSettings(connection)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
@@ -318,24 +318,24 @@ class PostgresEngine:
         self._patience.require()
         return self._lift_limits(lambda lifted: PostgresSession(self._connect_session(plan, lifted), self.names, plan))
 
-    def _connect_session(self, plan: SessionPlan, lifted: Set[str]) -> PatientConnection:
+    def _connect_session(self, plan: SessionPlan, lifted: Set[str]) -> PatientPsycopg:
         connection = self._connect(f"run/{plan.tag}", lifted)
         with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
             # It is idle until it gets ready, and a limit would end it then.
             override_defaults(connection)
         return connection
 
-    def open_counters(self, scope: Scope = Scope.TEST) -> PostgresCounters:
+    def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> PostgresCounters:
         """Connect the counter sampler."""
         block_size = self.query("identity")[0][2]
-        if scope is Scope.SERVER:
-            return ServerCounters(self.open("counters"), self._own_work, block_size)
+        if scope is SamplingScope.SERVER:
+            return PostgresServerCounters(self.open("counters"), self._own_work, block_size)
         return PostgresCounters(self.open("counters"), self.names.schema, block_size)
 
-    def open_waits(self, scope: Scope = Scope.TEST) -> PostgresWaits:
+    def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> PostgresWaits:
         """Connect the wait sampler."""
-        if scope is Scope.SERVER:
-            return ServerWaits(self.open("waits"), SESSIONS, self._own_work)
+        if scope is SamplingScope.SERVER:
+            return PostgresServerWaits(self.open("waits"), SESSIONS, self._own_work)
         return PostgresWaits(self.open("waits"), SESSIONS)
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> None:

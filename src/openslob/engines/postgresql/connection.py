@@ -34,7 +34,7 @@ _QUERIES = 4
 REMEDY = "connect to the server itself, or to a pool in session mode"
 
 
-class PatientConnection(psycopg.Connection[Any]):
+class PatientPsycopg(psycopg.Connection[Any]):
     """Waits for the server as its ``watch`` says.
 
     A session has none. It waits without waking up ten times a second, as psycopg does so that Ctrl-C raises at once:

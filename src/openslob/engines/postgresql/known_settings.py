@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.engines.managed.account import Account, server_account
+from openslob.engines.managed.account import ServerAccount, server_account
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ConfigLine
 from openslob.engines.postgresql import PACKAGE
 from openslob.engines.postgresql import server_config as config
-from openslob.engines.postgresql.binaries import Installation, find_installation, readable_installation
-from openslob.engines.settings import Effect, Setting, not_known
+from openslob.engines.postgresql.binaries import PostgresPrograms, find_installation, readable_installation
+from openslob.engines.settings import Effect, ServerSetting, not_known
 from openslob.engines.sql import read_statements
 
 PRODUCT = "PostgreSQL"
@@ -68,7 +68,7 @@ def made_options(name: str, value: str) -> list[str]:
     raise UsageError(f"{name} is fixed in the programs of {PRODUCT}", "leave it out")
 
 
-def initdb_options(programs: Installation, account: Account, made: Mapping[str, str]) -> list[str]:
+def initdb_options(programs: PostgresPrograms, account: ServerAccount, made: Mapping[str, str]) -> list[str]:
     """Return the options that make a cluster with these settings.
 
     Versions that make one without checksums unless asked have no option for that, and need none.
@@ -87,7 +87,7 @@ class _Row:
     value: str
 
 
-class Catalogue:
+class PostgresCatalogue:
     """The rows of pg_settings by name."""
 
     def __init__(self, product: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -105,30 +105,34 @@ class Catalogue:
             raise not_known(self.product, name, [self._rows[each].name for each in near])
         return found
 
-    def setting(self, row: _Row, effect: Effect) -> Setting:
+    def setting(self, row: _Row, effect: Effect) -> ServerSetting:
         """Return a row as a setting that takes effect so."""
         choices = _SWITCH if row.type == "bool" else row.choices
-        return Setting(row.name, effect, choices, row.value or "", _PARAMETERS.get(row.name))
+        return ServerSetting(row.name, effect, choices, row.value or "", _PARAMETERS.get(row.name))
 
 
 @contextmanager
-def of_managed(spec: ServerSpec, lines: Sequence[ConfigLine]) -> Iterator[ManagedSettings]:
+def of_managed(spec: ServerSpec, lines: Sequence[ConfigLine]) -> Iterator[ManagedPostgresSettings]:
     """Make an empty server as a specification says, and give the settings of such servers; ``lines`` are slob's own."""
     account = server_account()
     programs = readable_installation(find_installation(spec), account)
     with account.scratch("settings") as place:
-        yield ManagedSettings(programs, account, place, {each.name: each.value for each in lines})
+        yield ManagedPostgresSettings(programs, account, place, {each.name: each.value for each in lines})
 
 
-class ManagedSettings:
+class ManagedPostgresSettings:
     """The settings of a managed server. Implements `openslob.engines.settings.KnownSettings`."""
 
-    def __init__(self, programs: Installation, account: Account, place: Path, ours: Mapping[str, str]) -> None:
+    def __init__(
+        self, programs: PostgresPrograms, account: ServerAccount, place: Path, ours: Mapping[str, str]
+    ) -> None:
         self._programs, self._account, self._place = programs, account, place
         self._own = {name: value for name, value in ours.items() if name not in {*_OURS, *config.ACCESS}} | _SMALL
         self._product = f"{PRODUCT} {programs.version()}"
         self._data = self._initialised("data", {})
-        self._catalogue = Catalogue(self._product, self._values({name: ours[name] for name in _SIZES & ours.keys()}))
+        self._catalogue = PostgresCatalogue(
+            self._product, self._values({name: ours[name] for name in _SIZES & ours.keys()})
+        )
 
     def _values(self, sizes: Mapping[str, str]) -> list[list[str]]:
         """Return the catalogue of a server of these sizes; of a small one if there is no room."""
@@ -137,7 +141,7 @@ class ManagedSettings:
         except SlobError:
             return self._ask({})
 
-    def find(self, name: str) -> Setting:
+    def find(self, name: str) -> ServerSetting:
         """Return a setting. UsageError for one that this version does not have, or that slob sets itself."""
         row = self._catalogue.row(name)
         if row.name in _OURS:
@@ -149,7 +153,7 @@ class ManagedSettings:
             return self._catalogue.setting(row, Effect.NEW_SERVER)
         return self._catalogue.setting(row, EFFECTS[row.context])
 
-    def require(self, setting: Setting, value: str) -> None:
+    def require(self, setting: ServerSetting, value: str) -> None:
         """Start the empty server with the value. UsageError if it refuses."""
         try:
             if setting.effect is Effect.NEW_SERVER:

@@ -17,7 +17,7 @@ from openslob.engines.patience import cut_when_late
 from openslob.engines.postgresql.connection import Connection, cut_off, override_defaults, statement
 from openslob.engines.postgresql.errors import explain_error, reported
 from openslob.engines.postgresql.manifest import make_schema, remove_empty_schema
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 
 # What the connections are for, as the server shows it.
 PURPOSE, HEARTBEAT = "ledger", "heartbeat"
@@ -38,7 +38,7 @@ class PostgresLedger:
     def __init__(
         self,
         target: str,
-        names: Names,
+        names: PostgresNames,
         open_connection: Callable[[str], Connection],
         open_unwatched: Callable[[str], Connection],
     ) -> None:

@@ -25,25 +25,25 @@ from openslob.engines.postgresql.checks import ORPHANS, orphaned_files
 from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.location import is_local, is_visible
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.page_layout import index_bytes, row_bytes
 from openslob.engines.postgresql.tables import checks_of, fill, tables_of
-from openslob.engines.tables import Check, Table
+from openslob.engines.tables import Check, DataTable
 
 Connect = Callable[[], Connection]
 
 _FAILED = "the load failed"
 
 
-def data_state(connection: Connection, names: Names | None = None) -> DataState | None:
+def data_state(connection: Connection, names: PostgresNames | None = None) -> DataState | None:
     """Return what is loaded, or None; verified only if it was verified and is still complete."""
-    loaded = manifest.read(connection, names or Names())
+    loaded = manifest.read(connection, names or PostgresNames())
     return loaded.data_state() if loaded else None
 
 
-def drop(connection: Connection, names: Names | None = None) -> list[str]:
+def drop(connection: Connection, names: PostgresNames | None = None) -> list[str]:
     """Remove everything a load or run made; return the names of what was removed."""
-    return manifest.remove_with_schema(connection, names or Names())
+    return manifest.remove_with_schema(connection, names or PostgresNames())
 
 
 def load(
@@ -52,14 +52,14 @@ def load(
     degree: int,
     progress: ProgressSink,
     cancelled: Callable[[], bool],
-    names: Names | None = None,
+    names: PostgresNames | None = None,
 ) -> LoadResult:
     """Load and verify, ``degree`` tables at a time; do nothing if exactly these data are there and verified.
 
     ``connect`` opens a connection in autocommit mode. Whatever was loaded before is removed. SlobError when the load
     fails or ``cancelled`` returns true: then nothing is left of it.
     """
-    names = names or Names()
+    names = names or PostgresNames()
     began_s = time.monotonic()
     require_a_block(spec)
     with reported(_FAILED), connect() as connection:
@@ -74,7 +74,7 @@ def load(
     return load_tables(loader, spec, degree, progress, cancelled, checks)
 
 
-def _server(connection: Connection, names: Names) -> Mapping[str, Any]:
+def _server(connection: Connection, names: PostgresNames) -> Mapping[str, Any]:
     """Return the facts of the server that a load needs, by column of the statement."""
     with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(statement("load", "server"), {"schema": names.schema}).fetchone()
@@ -102,10 +102,10 @@ def _check_space(connection: Connection, server: Mapping[str, Any], spec: DataSp
 class _PostgresLoader:
     """Implements `openslob.engines.load.Loader`."""
 
-    def __init__(self, connect: Connect, names: Names, spec: DataSpec, block_size: int) -> None:
+    def __init__(self, connect: Connect, names: PostgresNames, spec: DataSpec, block_size: int) -> None:
         self._connect, self._names, self._spec = connect, names, spec
         self.block_size = block_size
-        self.tables: Sequence[Table] = tables_of(spec, names)
+        self.tables: Sequence[DataTable] = tables_of(spec, names)
 
     def connect(self) -> Connection:
         with reported(_FAILED):
@@ -126,11 +126,11 @@ class _PostgresLoader:
             manifest.remove(connection, self._names)
             manifest.begin(connection, self._names, self._spec)
 
-    def fill(self, connection: Connection, table: Table, wrote_blocks: Callable[[int], None]) -> None:
+    def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
         with reported(_FAILED):
             fill(connection, table, self.block_size, self._spec.obfuscate, wrote_blocks)
 
-    def checks(self, connection: Connection, table: Table) -> list[Check]:
+    def checks(self, connection: Connection, table: DataTable) -> list[Check]:
         with reported(_FAILED):
             return checks_of(connection, table)
 

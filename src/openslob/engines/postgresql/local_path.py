@@ -22,16 +22,16 @@ from openslob.engines.base import SessionPlan
 from openslob.engines.facts import RIGHTS, Finding
 from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.location import is_local, is_visible
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.page_layout import index_bytes
 from openslob.engines.postgresql.tables import checks_of, fill
 from openslob.engines.tables import require, table_cf1, table_cf2
 
 # The server's name for the schema of the session's own temporary tables.
-PRIVATE = Names("pg_temp")
+PRIVATE = PostgresNames("pg_temp")
 
 
-def tables_on_path(names: Names, workload: Workload) -> Names:
+def tables_on_path(names: PostgresNames, workload: Workload) -> PostgresNames:
     """Return the names of the tables that a session of this workload works on."""
     return PRIVATE if workload.block_path is BlockPath.LOCAL else names
 

@@ -7,9 +7,9 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from openslob.core.workload import DataSpec
-from openslob.engines.manifest import Manifest, blocks_of, manifest_row, require_all_tables
+from openslob.engines.manifest import LoadManifest, blocks_of, manifest_row, require_all_tables
 from openslob.engines.postgresql.connection import Connection, statement
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.tables import tables_of
 
 # The comment on a schema that a load created, unlike one that it found.
@@ -21,7 +21,7 @@ _MOVED_ROWS_FACTOR = 1.1
 LOADERS_LOCK = int.from_bytes(b"slobload", "big", signed=True)
 
 
-def read(connection: Connection, names: Names) -> Manifest | None:
+def read(connection: Connection, names: PostgresNames) -> LoadManifest | None:
     """Return the manifest, or None when nothing was loaded."""
     exists = connection.execute(statement("manifest", "exists"), {"manifest": names.manifest().as_string()}).fetchone()
     if not exists or not exists[0]:
@@ -37,19 +37,21 @@ def read(connection: Connection, names: Names) -> Manifest | None:
     spec = DataSpec(**{name: row[name] for name in DataSpec.__dataclass_fields__ if name in row})
     now, altered = blocks_now(connection, names), _altered(connection, names)
     loaded = blocks_of(row["blocks"])
-    return Manifest(spec, row["verified"], row["loaded_at"], loaded, now, growth=_MOVED_ROWS_FACTOR, altered=altered)
+    return LoadManifest(
+        spec, row["verified"], row["loaded_at"], loaded, now, growth=_MOVED_ROWS_FACTOR, altered=altered
+    )
 
 
-def _altered(connection: Connection, names: Names) -> dict[str, str]:
+def _altered(connection: Connection, names: PostgresNames) -> dict[str, str]:
     return dict(connection.execute(statement("manifest", "altered"), {"schema": names.schema}).fetchall())
 
 
-def blocks_now(connection: Connection, names: Names) -> dict[str, int]:
+def blocks_now(connection: Connection, names: PostgresNames) -> dict[str, int]:
     """Return the blocks of each of our tables by name."""
     return dict(connection.execute(statement("manifest", "blocks_now"), {"schema": names.schema}).fetchall())
 
 
-def make_schema(connection: Connection, names: Names) -> None:
+def make_schema(connection: Connection, names: PostgresNames) -> None:
     """Create the schema if it does not exist."""
     row = connection.execute(statement("schema", "schema_exists"), {"schema": names.schema}).fetchone()
     if not row or not row[0]:
@@ -57,7 +59,7 @@ def make_schema(connection: Connection, names: Names) -> None:
         connection.execute(statement("schema", "create_schema", schema=schema, mark=mark))
 
 
-def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
+def begin(connection: Connection, names: PostgresNames, spec: DataSpec) -> None:
     """Write the manifest of a load that begins; create the schema if it does not exist."""
     make_schema(connection, names)
     with connection.transaction():
@@ -65,7 +67,7 @@ def begin(connection: Connection, names: Names, spec: DataSpec) -> None:
         connection.execute(statement("manifest", "begin", manifest=names.manifest()), manifest_row(spec))
 
 
-def finish(connection: Connection, names: Names, spec: DataSpec) -> dict[str, int]:
+def finish(connection: Connection, names: PostgresNames, spec: DataSpec) -> dict[str, int]:
     """Mark the load as verified; return the blocks of each table."""
     blocks = blocks_now(connection, names)
     require_all_tables(blocks, tables_of(spec, names))
@@ -73,12 +75,12 @@ def finish(connection: Connection, names: Names, spec: DataSpec) -> dict[str, in
     return blocks
 
 
-def mark_verified(connection: Connection, names: Names, blocks: dict[str, int]) -> None:
+def mark_verified(connection: Connection, names: PostgresNames, blocks: dict[str, int]) -> None:
     """Write into the manifest that tables of so many blocks passed their checks."""
     connection.execute(statement("manifest", "verified", manifest=names.manifest()), {"blocks": Jsonb(blocks)})
 
 
-def remove(connection: Connection, names: Names) -> list[str]:
+def remove(connection: Connection, names: PostgresNames) -> list[str]:
     """Remove all that loads and runs made in the schema; return the names.
 
     Waits for sessions of killed loads that are still at work.
@@ -91,12 +93,12 @@ def remove(connection: Connection, names: Names) -> list[str]:
     return [f"{names.schema}.{name}" for name, _ in objects]
 
 
-def remove_with_schema(connection: Connection, names: Names) -> list[str]:
+def remove_with_schema(connection: Connection, names: PostgresNames) -> list[str]:
     """Do the same as `remove`; remove the schema too if a load created it and nothing else is in it."""
     return [*remove(connection, names), *remove_empty_schema(connection, names)]
 
 
-def remove_empty_schema(connection: Connection, names: Names) -> list[str]:
+def remove_empty_schema(connection: Connection, names: PostgresNames) -> list[str]:
     """Remove the schema if we created it and nothing is in it; return its name then."""
     values = {"schema": names.schema, "mark": SCHEMA_MARK}
     if not connection.execute(statement("schema", "empty_schema_of_ours"), values).fetchone():

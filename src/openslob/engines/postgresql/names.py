@@ -10,7 +10,7 @@ DEFAULT_SCHEMA = "slob"
 
 
 @dataclass(frozen=True)
-class Names:
+class PostgresNames:
     """Quoted identifiers of the objects in ``schema``; numbers are SLOB's schema numbers, from 1.
 
     Names with a ``prefix`` are not those of a load or run.

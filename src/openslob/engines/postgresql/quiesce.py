@@ -8,12 +8,12 @@ from openslob.core.units import format_bytes
 from openslob.core.workload import BlockPath, Workload
 from openslob.engines.postgresql.connection import PACKAGE, Connection
 from openslob.engines.postgresql.local_path import buffers
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
 from openslob.engines.sql import read_sql, read_statements
 
 
-def quiesce(connection: Connection, names: Names, workload: Workload, warm_cache: bool) -> list[str]:
+def quiesce(connection: Connection, names: PostgresNames, workload: Workload, warm_cache: bool) -> list[str]:
     """Read the active data once if asked to, then checkpoint if allowed; return what was done."""
     done = []
     if workload.block_path is BlockPath.LOCAL:
@@ -43,7 +43,7 @@ def _private_memory(connection: Connection, workload: Workload) -> str:
     return f"each session's own {blocks:,} blocks are read through {memory} of its own memory (temp_buffers)"
 
 
-def _warm(connection: Connection, names: Names, workload: Workload) -> str:
+def _warm(connection: Connection, names: PostgresNames, workload: Workload) -> str:
     """Visit every active block through the index, as the work loop does.
 
     A sequential scan of a big table would use a small ring of buffers and leave the cache cold.

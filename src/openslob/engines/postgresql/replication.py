@@ -11,7 +11,7 @@ import psycopg
 from openslob.core.errors import SlobError
 from openslob.engines.copies import CopyReading, LogPosition
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
-from openslob.engines.postgresql.connection import PACKAGE, Connection, PatientConnection
+from openslob.engines.postgresql.connection import PACKAGE, Connection, PatientPsycopg
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.sql import read_statements
 
@@ -67,7 +67,7 @@ def _at(offset: int | None) -> LogPosition | None:
 @contextmanager
 def _administrator(url: str, failure: str) -> Iterator[Connection]:
     """Open a connection for the block on which no statement is waited for without end: the server may hang."""
-    with reported(failure), PatientConnection.connect(url, autocommit=True, connect_timeout=PROBE_S) as connection:
+    with reported(failure), PatientPsycopg.connect(url, autocommit=True, connect_timeout=PROBE_S) as connection:
         connection.watch = Watch(Patience(), Work.SHORT, str)
         try:
             yield connection

@@ -11,14 +11,14 @@ from pathlib import Path
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import MIB
 from openslob.engines.managed import state as server_state
-from openslob.engines.managed.account import Account, current_user, server_account
+from openslob.engines.managed.account import ServerAccount, current_user, server_account
 from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, ServerStatus
 from openslob.engines.managed.layout import check_path, more_settings
 from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.postgresql import known_settings, server_config
 from openslob.engines.postgresql import server_config as config
-from openslob.engines.postgresql.binaries import Installation, find_installation, major, readable_installation
+from openslob.engines.postgresql.binaries import PostgresPrograms, find_installation, major, readable_installation
 from openslob.engines.postgresql.ready_settings import READY_SETTINGS
 from openslob.engines.settings import KnownSettings
 
@@ -86,7 +86,7 @@ def _primary(spec: ServerSpec) -> PostgresServer:
     return PostgresServer(server_state.primary_of(spec))
 
 
-class PostgresServer(LocalServer[Installation]):
+class PostgresServer(LocalServer[PostgresPrograms]):
     """One managed PostgreSQL server."""
 
     def __init__(self, spec: ServerSpec) -> None:
@@ -191,7 +191,7 @@ class PostgresServer(LocalServer[Installation]):
         said = len(lines) > _STATUS_LINE and lines[_STATUS_LINE].strip() == "ready"
         return said and self.processes.main_pid() is not None
 
-    def find_programs(self, account: Account) -> Installation:
+    def find_programs(self, account: ServerAccount) -> PostgresPrograms:
         """Return the bundled programs, or those of the bin directory, in a place where the account can run them."""
         programs = readable_installation(find_installation(self.spec), account)
         check_path(programs.bin, config.UNSAFE_IN_PROGRAMS)
@@ -201,7 +201,7 @@ class PostgresServer(LocalServer[Installation]):
         """Return the size of an empty cluster with all of its WAL."""
         return _EMPTY_BYTES + self.spec.log_bytes
 
-    def initialise(self, data: Path, programs: Installation, account: Account) -> None:
+    def initialise(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
         """Create a cluster with our database, or a copy of a primary that follows it."""
         if self.spec.standby_of:
             self._copy_primary(data, programs, account)
@@ -210,7 +210,7 @@ class PostgresServer(LocalServer[Installation]):
         self._check_block_size(data, programs, account)
         server_config.include(data / "postgresql.conf", self.layout.config)
 
-    def _make_cluster(self, data: Path, programs: Installation, account: Account) -> None:
+    def _make_cluster(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
         options = ["--username", config.ROLE, "--auth", "peer", "--encoding", "UTF8", "--locale", "C.UTF-8"]
         wanted = {each.name: each.value for each in more_settings(self.spec.made_settings)}
         made = known_settings.initdb_options(programs, account, wanted)
@@ -219,13 +219,13 @@ class PostgresServer(LocalServer[Installation]):
         make = account.run([*single, "-c", "exit_on_error=on", "postgres"], text=f"CREATE DATABASE {config.DATABASE}\n")
         self.check_done(make, "making the database")
 
-    def _copy_primary(self, data: Path, programs: Installation, account: Account) -> None:
+    def _copy_primary(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
         primary = _primary(self.spec)
         primary.forget(self.name)
         command = server_config.copy_command(programs.program("pg_basebackup"), primary.layout, data, self.name)
         self.check_done(account.run(command), f"copying {primary.name}")
 
-    def _check_block_size(self, data: Path, programs: Installation, account: Account) -> None:
+    def _check_block_size(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
         block_size = int(self._setting("block_size", data, programs, account))
         if self.spec.block_size not in (None, block_size):
             raise UsageError(
@@ -233,18 +233,18 @@ class PostgresServer(LocalServer[Installation]):
                 "name the --bin-dir of a PostgreSQL built for that size",
             )
 
-    def config_text(self, programs: Installation, bulk: bool) -> str:
+    def config_text(self, programs: PostgresPrograms, bulk: bool) -> str:
         """Return the configuration that postgresql.conf includes."""
         return config.config_text(self.spec, self.layout, programs.bin, bulk)
 
-    def other_files(self, account: Account) -> Mapping[Path, str]:
+    def other_files(self, account: ServerAccount) -> Mapping[Path, str]:
         """Return the files that say who may connect, and as which role."""
         return {
             config.hba(self.layout): config.HBA_TEXT,
             config.ident(self.layout): config.ident_text({current_user(), account.name}),
         }
 
-    def launch(self, programs: Installation, account: Account) -> str | None:
+    def launch(self, programs: PostgresPrograms, account: ServerAccount) -> str | None:
         """Start its program as an independent process and wait until it is ready.
 
         pg_ctl would put the directory's name into a shell command.
@@ -252,7 +252,7 @@ class PostgresServer(LocalServer[Installation]):
         pid = account.launch([programs.program("postgres"), "-D", self.layout.data], self.layout.log)
         return why_not_ready(self.is_ready, pid, _START_TIMEOUT_S)
 
-    def huge_pages_needed(self, programs: Installation, account: Account) -> int:
+    def huge_pages_needed(self, programs: PostgresPrograms, account: ServerAccount) -> int:
         """Return the number that the server program itself computes."""
         return int(self._setting("shared_memory_size_in_huge_pages", self.layout.data, programs, account))
 
@@ -260,7 +260,7 @@ class PostgresServer(LocalServer[Installation]):
         """Return the last line that reports a cause."""
         return config.last_complaint(said)
 
-    def _setting(self, setting: str, data: Path, programs: Installation, account: Account) -> str:
+    def _setting(self, setting: str, data: Path, programs: PostgresPrograms, account: ServerAccount) -> str:
         """Return the value that a setting would have, from the server program of a stopped server."""
         done = account.run([programs.program("postgres"), "-D", data, "-C", setting])
         self.check_done(done, f"asking for {setting}")

@@ -68,7 +68,7 @@ class OwnWork:
     transactions: int = 0
 
 
-class ServerCounters(PostgresCounters):
+class PostgresServerCounters(PostgresCounters):
     """Reads what the server counts of all its databases."""
 
     _not_read = frozenset({*TEST_ONLY, "session_io", "session_wal"})
@@ -104,7 +104,7 @@ class ServerCounters(PostgresCounters):
         return server_delta(subtract(before, after), self._block_size, *timed(before, after))
 
 
-class ServerWaits(PostgresWaits):
+class PostgresServerWaits(PostgresWaits):
     """Samples the sessions of all clients."""
 
     def __init__(self, connection: psycopg.Connection[Any], application: str, own: OwnWork) -> None:

@@ -15,7 +15,7 @@ from openslob.engines.postgresql.connection import backend_pid, cut_off, overrid
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.local_path import load_private_tables
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.session_settings import set_in_session, shown
 from openslob.engines.postgresql.slice_procedure import (
     PACKAGE,
@@ -37,7 +37,7 @@ _COMMIT_SETTING = {CommitMode.WAIT: "on", CommitMode.NOWAIT: "off"}
 class PostgresSession:
     """A session of the work loop. Its connection is in autocommit mode: the procedure commits by itself."""
 
-    def __init__(self, connection: psycopg.Connection[Any], names: Names, plan: SessionPlan) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], names: PostgresNames, plan: SessionPlan) -> None:
         self._connection = connection
         # Preparing the statement on the server after some executions would change it in mid-run.
         connection.prepare_threshold = None

@@ -11,8 +11,8 @@ from psycopg import sql
 from openslob.core.errors import UsageError
 from openslob.engines.postgresql import PACKAGE
 from openslob.engines.postgresql.errors import explain_error
-from openslob.engines.postgresql.known_settings import EFFECTS, PRODUCT, Catalogue
-from openslob.engines.settings import Change, Effect, Setting, not_taken
+from openslob.engines.postgresql.known_settings import EFFECTS, PRODUCT, PostgresCatalogue
+from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_taken
 from openslob.engines.sql import read_statements
 
 # What comes after the configuration file, by pg_settings.source, and the file of ALTER SYSTEM.
@@ -20,16 +20,16 @@ _AFTER_FILE = frozenset({"command line", "global", "database", "user", "database
 _BY_STATEMENT = "postgresql.auto.conf"
 
 
-class SessionSettings:
+class PostgresSessionSettings:
     """The settings that sessions may change. Implements `openslob.engines.settings.KnownSettings`."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
         version = connection.info.parameter_status("server_version") or ""
         rows = connection.execute(read_statements(PACKAGE, "catalogue")["settings"]).fetchall()
-        self._catalogue = Catalogue(f"{PRODUCT} {version.split()[0]}", rows)
+        self._catalogue = PostgresCatalogue(f"{PRODUCT} {version.split()[0]}", rows)
 
-    def find(self, name: str) -> Setting:
+    def find(self, name: str) -> ServerSetting:
         """Return a setting. UsageError for one that a session can't change."""
         row = self._catalogue.row(name)
         if EFFECTS.get(row.context) is not Effect.SESSION:
@@ -39,7 +39,7 @@ class SessionSettings:
             )
         return self._catalogue.setting(row, Effect.SESSION)
 
-    def require(self, setting: Setting, value: str) -> None:
+    def require(self, setting: ServerSetting, value: str) -> None:
         """Set the value in this session, and reset it. UsageError if the server refuses."""
         name = sql.Identifier(*setting.name.split("."))
         try:
@@ -57,7 +57,9 @@ def set_in_session(connection: psycopg.Connection[Any], name: str, value: str) -
     return str(rows[0][0])
 
 
-def shown(connection: psycopg.Connection[Any], changes: Sequence[Change], values: Mapping[str, str]) -> dict[str, str]:
+def shown(
+    connection: psycopg.Connection[Any], changes: Sequence[SettingChange], values: Mapping[str, str]
+) -> dict[str, str]:
     """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""
     text = read_statements(PACKAGE, "catalogue")["shown"]
     rows = {row[0]: row[1:] for row in connection.execute(text, {"names": [each.name for each in changes]})}

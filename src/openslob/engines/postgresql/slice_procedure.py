@@ -18,7 +18,7 @@ from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.local_path import tables_on_path
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.page_layout import column_bytes
 from openslob.engines.slice_io import (
     KINDS,
@@ -68,7 +68,7 @@ class PostgresStop:
 _NUMBERS = [name for name in CALL_RESULTS if name not in _ARRAYS]
 
 
-def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed:
+def compose_slice(names: PostgresNames, schema: int, workload: Workload) -> sql.Composed:
     """Return the statement that creates the slice procedure of one schema for this workload."""
     paced, together = workload.is_paced, begin_together(workload)
     return _part("slice", "procedure").format(
@@ -87,7 +87,7 @@ def compose_slice(names: Names, schema: int, workload: Workload) -> sql.Composed
     )
 
 
-def install(connection: psycopg.Connection[Any], names: Names, workload: Workload) -> None:
+def install(connection: psycopg.Connection[Any], names: PostgresNames, workload: Workload) -> None:
     """Create the slice procedure of each schema that sessions will work on, and the procedure that it calls."""
     routines = [
         (names.nap(), sql.SQL(read_sql(PACKAGE, "nap")).format(nap=names.nap())),
@@ -100,7 +100,7 @@ def install(connection: psycopg.Connection[Any], names: Names, workload: Workloa
             connection.execute(statement)
 
 
-def compose_call(names: Names, schema: int, parameters: Mapping[str, Any]) -> sql.Composed:
+def compose_call(names: PostgresNames, schema: int, parameters: Mapping[str, Any]) -> sql.Composed:
     """Return the CALL of one schema's procedure, with the parameters that stay the same written into its text.
 
     That saves the driver converting them in every slice.
@@ -116,18 +116,18 @@ def _part(file: str, name: str) -> sql.SQL:
     return sql.SQL(read_statements(PACKAGE, file)[name])
 
 
-def _paced(name: str, names: Names) -> sql.Composed:
+def _paced(name: str, names: PostgresNames) -> sql.Composed:
     return _part("paced", name).format(nap=names.nap(), bucket=_BUCKET)
 
 
-def _in_loop(kind: OpKind, names: Names, schema: int, workload: Workload) -> sql.Composed:
+def _in_loop(kind: OpKind, names: PostgresNames, schema: int, workload: Workload) -> sql.Composed:
     """Return a statement of the loop with the procedure's variables in it."""
     rows = "update_work_unit" if kind is OpKind.UPDATE else "work_unit"
     return _statement(kind, names, schema, workload, into="INTO found_rows", key="key", rows=rows, values="fresh")
 
 
 def _statement(
-    kind: OpKind, names: Names, schema: int, workload: Workload, *, into: str, key: str, rows: str, values: str
+    kind: OpKind, names: PostgresNames, schema: int, workload: Workload, *, into: str, key: str, rows: str, values: str
 ) -> sql.Composed:
     tables = tables_on_path(names, workload)
     assignments = [
@@ -143,7 +143,9 @@ def _statement(
     )
 
 
-def explain(connection: psycopg.Connection[Any], names: Names, schema: int, workload: Workload) -> dict[str, str]:
+def explain(
+    connection: psycopg.Connection[Any], names: PostgresNames, schema: int, workload: Workload
+) -> dict[str, str]:
     """Return the plan of each statement of the loop by kind, planned as the loop plans them.
 
     The plans are generic ones, made under the settings of ``connection``. SlobError when a statement does not read

@@ -27,11 +27,11 @@ from openslob.core.permutation import Permutation
 from openslob.core.workload import DataSpec
 from openslob.engines import tables
 from openslob.engines.postgresql.connection import Connection, statement
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.page_layout import TEXT_COLUMNS, column_bytes, constant_text
 from openslob.engines.tables import (
     Check,
-    Table,
+    DataTable,
     check,
     key_checks,
     missing_table,
@@ -49,13 +49,13 @@ _PRINTABLE = bytes(32 + value % 95 for value in range(256))
 _COLUMNS = 20
 
 
-def tables_of(spec: DataSpec, names: Names) -> list[Table]:
+def tables_of(spec: DataSpec, names: PostgresNames) -> list[DataTable]:
     """Return all tables of a specification, the largest first."""
     return tables.tables_of(spec, lambda n: names.cf1(n).as_string(), lambda n: names.cf2(n).as_string())
 
 
 def fill(
-    connection: Connection, table: Table, block_size: int, obfuscate: bool, wrote_blocks: Callable[[int], None]
+    connection: Connection, table: DataTable, block_size: int, obfuscate: bool, wrote_blocks: Callable[[int], None]
 ) -> None:
     """Create, fill, index, vacuum and analyse a table.
 
@@ -67,7 +67,7 @@ def fill(
 
 
 def create_filled(
-    connection: Connection, table: Table, block_size: int, obfuscate: bool, wrote_blocks: Callable[[int], None]
+    connection: Connection, table: DataTable, block_size: int, obfuscate: bool, wrote_blocks: Callable[[int], None]
 ) -> None:
     """Create, fill and index a table, in one transaction."""
     name = sql.SQL(table.relation)
@@ -117,7 +117,7 @@ def _random_text(random: np.random.Generator, rows: int, width: int) -> NDArray[
     return np.frombuffer(text, f"S{width}").reshape(rows, TEXT_COLUMNS)
 
 
-def checks_of(connection: Connection, table: Table) -> list[Check]:
+def checks_of(connection: Connection, table: DataTable) -> list[Check]:
     """Return every check of one table, passed or not. SlobError if the table does not exist."""
     relation = _figures(connection, table, "relation", {"relation": table.relation})
     keys = _figures(connection, table, "keys", {})
@@ -135,14 +135,14 @@ def checks_of(connection: Connection, table: Table) -> list[Check]:
     ]
 
 
-def _placement(connection: Connection, table: Table, blocks: int) -> dict[str, float]:
+def _placement(connection: Connection, table: DataTable, blocks: int) -> dict[str, float]:
     def figures(first: int, beyond: int) -> Mapping[str, float]:
         return _figures(connection, table, "placement", {"first": f"({first},0)", "beyond": f"({beyond},0)"})
 
     return sum_over_stretches(blocks, figures)
 
 
-def _figures(connection: Connection, table: Table, name: str, values: Mapping[str, object]) -> dict[str, float]:
+def _figures(connection: Connection, table: DataTable, name: str, values: Mapping[str, object]) -> dict[str, float]:
     with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(statement("verify", name, table=sql.SQL(table.relation)), values).fetchone()
     if row is None:

@@ -18,7 +18,7 @@ from openslob.engines.postgresql.connection import PACKAGE, Connection, backend_
 from openslob.engines.postgresql.errors import explain_error
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.local_path import tables_on_path
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.slice_procedure import (
     CALL_PARAMETERS,
     compose_call,
@@ -28,7 +28,7 @@ from openslob.engines.postgresql.slice_procedure import (
 )
 from openslob.engines.postgresql.tables import checks_of, create_filled
 from openslob.engines.sql import read_sql
-from openslob.engines.tables import Table, table_cf1, table_cf2
+from openslob.engines.tables import DataTable, table_cf1, table_cf2
 
 # Rows to load in each table.
 _BLOCKS = 3
@@ -36,7 +36,7 @@ _BLOCKS = 3
 _NO_TIME = (b"0",) * len(CALL_PARAMETERS)
 
 
-def try_statements(connection: Connection, names: Names, plan: SessionPlan) -> Iterator[Finding]:
+def try_statements(connection: Connection, names: PostgresNames, plan: SessionPlan) -> Iterator[Finding]:
     """Yield a finding for the first statement that the server refuses; names are such as nobody else uses."""
     try:
         with connection.transaction(force_rollback=True):
@@ -51,14 +51,14 @@ def try_statements(connection: Connection, names: Names, plan: SessionPlan) -> I
         yield Finding("statements", why, "the server's log has the statement; for a syntax error, report it", True)
 
 
-def _unused(connection: Connection, names: Names) -> Names:
+def _unused(connection: Connection, names: PostgresNames) -> PostgresNames:
     """Return names that no other session creates, in a schema of their own if there is none of this name."""
     prefix = f"try_{backend_pid(connection)}_"
     row = connection.execute(statement("schema", "schema_exists"), {"schema": names.schema}).fetchone()
-    return replace(names, prefix=prefix) if row and row[0] else Names(prefix + names.schema, prefix)
+    return replace(names, prefix=prefix) if row and row[0] else PostgresNames(prefix + names.schema, prefix)
 
 
-def _load(connection: Connection, names: Names, plan: SessionPlan) -> list[Table]:
+def _load(connection: Connection, names: PostgresNames, plan: SessionPlan) -> list[DataTable]:
     """Do what a load and its checks do; return the tables. What the checks find in so few blocks does not matter."""
     workload = plan.workload
     connection.execute(statement("load", "session"))
@@ -76,7 +76,7 @@ def _load(connection: Connection, names: Names, plan: SessionPlan) -> list[Table
     return tables
 
 
-def _run(connection: Connection, names: Names, plan: SessionPlan) -> None:
+def _run(connection: Connection, names: PostgresNames, plan: SessionPlan) -> None:
     """Do what a run does: install the work loop, plan its statements, and call it without time for an operation."""
     install(connection, names, plan.workload)
     connection.execute(read_sql(PACKAGE, "session"))
@@ -85,7 +85,7 @@ def _run(connection: Connection, names: Names, plan: SessionPlan) -> None:
     PlainStatement(connection, call.as_bytes(connection)).row(*_NO_TIME)
 
 
-def _drop(connection: Connection, names: Names, tables: list[Table]) -> None:
+def _drop(connection: Connection, names: PostgresNames, tables: list[DataTable]) -> None:
     connection.execute(statement("schema", "objects"), {"schema": names.schema})
     for name in [names.manifest(), *(sql.SQL(table.relation) for table in tables)]:
         connection.execute(sql.SQL("DROP TABLE {}").format(name))

@@ -15,7 +15,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.engines.settings import Change, Effect
+from openslob.engines.settings import Effect, SettingChange
 from openslob.kinds.lab.loads import reading_and_writing, writes
 from openslob.kinds.lab.record import LabArm
 
@@ -40,13 +40,13 @@ def template(target: str, cache_bytes: int) -> ServerSpec:
     )  # fmt: skip
 
 
-def changes_of(arm: LabArm) -> list[Change]:
+def changes_of(arm: LabArm) -> list[SettingChange]:
     """Return the settings of the server's own that an arm has.
 
     What a session could set is set for all of the server's: both sides then run the same statements.
     """
     effect = Effect.NEW_SERVER if arm.effect == Effect.NEW_SERVER else Effect.RESTART
-    return [Change(name, value, effect) for name, value in arm.settings.items()]
+    return [SettingChange(name, value, effect) for name, value in arm.settings.items()]
 
 
 def needs_new(of_setting: Iterable[LabArm]) -> bool:

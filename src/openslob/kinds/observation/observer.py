@@ -14,7 +14,7 @@ from openslob.core import rehearsal
 from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import NANOS, Anchor
-from openslob.engines.base import Activity, Engine, Scope
+from openslob.engines.base import Activity, Engine, SamplingScope
 from openslob.host.environment import environment
 from openslob.host.sampler import difference, next_tick
 from openslob.kinds.run.aftermath import set_host_facts
@@ -123,7 +123,7 @@ class Observer:
     def __enter__(self) -> Self:
         """Connect the samplers."""
         with ExitStack() as opened:
-            self.samplers = Samplers(self._engine, 0, _ignore, Scope.SERVER)
+            self.samplers = Samplers(self._engine, 0, _ignore, SamplingScope.SERVER)
             opened.callback(self.samplers.close)
             self._builder.environment = environment(self.samplers.data_directory)
             self._builder.environment["local"] = self.samplers.local

@@ -10,7 +10,7 @@ from openslob.core.method import phases_of
 from openslob.core.units import MIB, NANOS
 from openslob.core.workload import Pacing, Workload
 from openslob.engines.base import SessionPlan
-from openslob.engines.settings import Change
+from openslob.engines.settings import SettingChange
 
 SLICE_S = 1.0
 # The driver spends about half a millisecond of CPU on each slice. So many slices a second keep it below 1 % of a CPU.
@@ -30,7 +30,7 @@ def lead_seconds(sessions: int) -> float:
 
 
 def session_plans(
-    workload: Workload, block_size: int, run_tag: str, settings: Sequence[Change] = ()
+    workload: Workload, block_size: int, run_tag: str, settings: Sequence[SettingChange] = ()
 ) -> list[SessionPlan]:
     """Return the plan of each session; sessions go round-robin over the schemas.
 

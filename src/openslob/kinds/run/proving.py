@@ -17,7 +17,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
-from openslob.engines.proofs import Answer, NotAskedError, Proving, Question
+from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer, Proving
 from openslob.report.format import shortened
 
 # The version of the file's format.
@@ -34,8 +34,8 @@ _ADDRESS = r"(?<!\.)(?:\d{1,3}\.){3}\d{1,3}(?!\.\d)"
 class AskedQuestion:
     """A question with its answer, and how long that took; ``stopped``: it was not asked any more."""
 
-    question: Question
-    answer: Answer
+    question: Inquiry
+    answer: ProofAnswer
     seconds: float
     stopped: bool = False
 
@@ -57,19 +57,19 @@ def opened(engine: Engine) -> Iterator[Proving]:
         yield proving
 
 
-def ask(question: Question, interrupt: Interrupt) -> AskedQuestion:
+def ask(question: Inquiry, interrupt: Interrupt) -> AskedQuestion:
     """Ask a question; after a stop it is not asked any more. A failure keeps no other from being asked."""
     if interrupt.requested:
-        return AskedQuestion(question, Answer(None, _STOPPED), 0.0, stopped=True)
+        return AskedQuestion(question, ProofAnswer(None, _STOPPED), 0.0, stopped=True)
     began = time.monotonic()
     try:
         answer = question.ask()
     except NotAskedError as error:
-        answer = Answer(None, str(error))
+        answer = ProofAnswer(None, str(error))
     except SlobError as error:
-        answer = Answer(None, shortened(error.what, _LONGEST))
+        answer = ProofAnswer(None, shortened(error.what, _LONGEST))
     except Exception as error:  # the server said what nobody had thought of: that is an answer, too
-        answer = Answer(None, f"slob did not understand the server: {error!r}")
+        answer = ProofAnswer(None, f"slob did not understand the server: {error!r}")
     return AskedQuestion(question, answer, time.monotonic() - began)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
-from openslob.engines.base import Activity, CounterReading, Counters, Engine, Scope
+from openslob.engines.base import Activity, CounterReading, Counters, Engine, SamplingScope
 from openslob.engines.patience import StoppedError
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
@@ -45,7 +45,7 @@ class Samplers:
         engine: Engine,
         sessions: int,
         post: Callable[[SystemReading], None],
-        scope: Scope = Scope.TEST,
+        scope: SamplingScope = SamplingScope.TEST,
         interval_s: float = COUNTER_INTERVAL_S,
         cpu_alone: bool = False,
     ) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
+from openslob.kinds.storage.record import CEILING, StorageFolder, StorageRecord
 from openslob.record.kinds import Labels
-from openslob.record.storage import CEILING, StorageFolder, StorageRecord
 
 if TYPE_CHECKING:
     from openslob.report.document import Document
@@ -45,7 +45,7 @@ class StorageKind(DocumentKind[StorageRecord]):
 
     def document_of_several(self, records: Sequence[StorageRecord]) -> Document:
         """Return the report of all of them."""
-        from openslob.kinds.storage.page import storage_set_document
+        from openslob.kinds.storage.report import storage_set_document
 
         return storage_set_document(records)
 

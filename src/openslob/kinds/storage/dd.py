@@ -15,13 +15,13 @@ from statistics import median
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB, MICROS, format_bytes
 from openslob.kinds.storage import process
-from openslob.kinds.storage.job import IoEngine, Job
+from openslob.kinds.storage.fio import IoEngine, Job
 from openslob.kinds.storage.process import CompletedProgram
+from openslob.kinds.storage.record import StorageLoad, StorageRecord, StorageStep
 from openslob.kinds.storage.session import StepRunner
-from openslob.kinds.storage.testfile import TestFile
+from openslob.kinds.storage.target import TestFile
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status
-from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
 
 # dd's conversion to upper case: every byte is looked up in a table and written back to the buffer.
 LOOK = "conv=ucase"

@@ -23,7 +23,7 @@ from openslob.core.units import parse_bytes
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
-from openslob.engines.settings import Change, Effect
+from openslob.engines.settings import Effect, SettingChange
 from openslob.engines.writes import require_primary
 from openslob.kinds.sweep.plan import made_with
 from openslob.kinds.sweep.record import SweepRecord
@@ -108,13 +108,13 @@ def require_target(record: SweepRecord) -> None:
         require_primary(server)
 
 
-def changes_of(values: Values, effects: Mapping[str, str]) -> tuple[Change, ...]:
+def changes_of(values: Values, effects: Mapping[str, str]) -> tuple[SettingChange, ...]:
     """Return the settings of the server's own among a point's values, with how each takes effect."""
-    return tuple(Change(name, str(values[name]), Effect(effects[name])) for name in values if name in effects)
+    return tuple(SettingChange(name, str(values[name]), Effect(effects[name])) for name in values if name in effects)
 
 
 @contextmanager
-def target_with(target: str, changes: Sequence[Change], notify: Callable[[str], None]) -> Iterator[Engine]:
+def target_with(target: str, changes: Sequence[SettingChange], notify: Callable[[str], None]) -> Iterator[Engine]:
     """Give the engine of a target for a run with these settings.
 
     A managed server is restarted with those that need it, and is as it was at the end of the block; if this process is

@@ -14,7 +14,7 @@ from openslob.core.errors import UsageError
 from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.settings import Change, Effect, Setting
+from openslob.engines.settings import Effect, ServerSetting, SettingChange
 from openslob.record.varied import Value
 
 Texts = Mapping[str, Sequence[str]]
@@ -34,9 +34,9 @@ class SettingsGrid:
     parameters: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[SettingChange, ...]:
         """The settings with their first values."""
-        return tuple(Change(name, str(values[0]), self.effects[name]) for name, values in self.values.items())
+        return tuple(SettingChange(name, str(values[0]), self.effects[name]) for name, values in self.values.items())
 
 
 NO_SETTINGS = SettingsGrid()
@@ -50,7 +50,7 @@ def asked(target: str, texts: Texts, servers: Mapping[str, Sequence[Value]]) -> 
     """
     if not texts:
         return NO_SETTINGS
-    found: dict[str, Setting] = {}
+    found: dict[str, ServerSetting] = {}
     values = unasked(texts).values
     for made_with in _programs(servers):
         with registry.known_settings(target, made_with) as known:
@@ -101,7 +101,7 @@ def _programs(servers: Mapping[str, Sequence[Value]]) -> Iterator[Mapping[str, V
         yield dict(zip(varied, combination, strict=True))
 
 
-def _require_own_names(found: Mapping[str, Setting]) -> None:
+def _require_own_names(found: Mapping[str, ServerSetting]) -> None:
     """Refuse settings with the name of a parameter: records and reports could not tell them apart."""
     ours = {*parameters(), *Workload.model_fields, *(each.name for each in fields(ServerSpec)), "product", "host"}
     if taken := next((each.name for each in found.values() if each.name in ours), None):

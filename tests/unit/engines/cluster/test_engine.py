@@ -20,7 +20,7 @@ from openslob.core.secrets import Target
 from openslob.core.units import NANOS
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines import registry
-from openslob.engines.base import Activity, CounterReading, Hold, Scope, SliceRequest, SliceResult
+from openslob.engines.base import Activity, CounterReading, Hold, SamplingScope, SliceRequest, SliceResult
 from openslob.engines.capabilities import Capability
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
@@ -261,8 +261,8 @@ def test_waits_of_all_instances_together():
 @pytest.mark.parametrize("opened", ["open_counters", "open_waits"])
 def test_every_instance_is_sampled_in_the_same_scope(opened):
     instances = [Made("a"), Made("b")]
-    getattr(ClusterEngine(instances), opened)(Scope.SERVER).close()
-    assert [each.scope for each in instances] == [Scope.SERVER] * 2
+    getattr(ClusterEngine(instances), opened)(SamplingScope.SERVER).close()
+    assert [each.scope for each in instances] == [SamplingScope.SERVER] * 2
 
 
 def test_updates_need_every_instance_to_take_writes():

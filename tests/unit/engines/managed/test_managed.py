@@ -52,7 +52,7 @@ def spec() -> ServerSpec:
 
 
 def test_a_program_that_takes_too_long_is_ended_and_that_is_one_line():
-    us = account.Account(account.current_user(), os.geteuid(), os.getegid(), switched=False)
+    us = account.ServerAccount(account.current_user(), os.geteuid(), os.getegid(), switched=False)
     with pytest.raises(SlobError, match=r"^sleep did not end within 0 s$"):
         us.run(["/bin/sleep", "3600"], timeout=0.1)
 

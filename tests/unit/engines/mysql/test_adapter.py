@@ -17,7 +17,7 @@ from openslob.core.workload import Workload
 from openslob.engines.facts import ServerFacts
 from openslob.engines.mysql import checks, counters
 from openslob.engines.mysql.connection import DirectConnection, open_connection, parse
-from openslob.engines.mysql.names import Names, quoted
+from openslob.engines.mysql.names import MysqlNames, quoted
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import required_setting
 from openslob.engines.mysql.session import seeds
@@ -204,9 +204,9 @@ def test_commits_that_a_procedure_does_not_wait_for_are_told(product, workload, 
 
 def test_names_are_quoted_and_locks_are_short():
     assert quoted("a`b") == "`a``b`"
-    assert Names("odd`db").cf1(3) == "`odd``db`.`cf1_3`"
-    assert len(Names("d" * 64).lock("use")) <= 64
-    assert Names("one").lock("use") != Names("two").lock("use")
+    assert MysqlNames("odd`db").cf1(3) == "`odd``db`.`cf1_3`"
+    assert len(MysqlNames("d" * 64).lock("use")) <= 64
+    assert MysqlNames("one").lock("use") != MysqlNames("two").lock("use")
 
 
 def test_the_server_s_commits_are_set_only_for_a_run_that_commits_and_says_how():

@@ -14,7 +14,7 @@ from factories.tables import table
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import KIB, MIB
 from openslob.engines import registry
-from openslob.engines.managed.account import Account, current_user
+from openslob.engines.managed.account import ServerAccount, current_user
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ServerFiles
 from openslob.engines.managed.resources import parse_page_bytes
@@ -227,7 +227,7 @@ def test_the_size_of_huge_pages():
 
 
 def test_a_program_that_is_launched_outlives_us_apart_from_our_terminal(tmp_path: Path):
-    us = Account(current_user(), os.geteuid(), os.getegid(), switched=False)
+    us = ServerAccount(current_user(), os.geteuid(), os.getegid(), switched=False)
     log = tmp_path / "log"
     log.write_text("before\n")
     pid = us.launch(["sh", "-c", 'echo "$1"; exec sleep 600', "x", "it's said"], log)

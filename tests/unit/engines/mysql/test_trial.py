@@ -7,7 +7,7 @@ from pymysql.constants import ER
 from factories.tables import table
 from openslob.core.workload import Workload
 from openslob.engines.mysql import trial
-from openslob.engines.mysql.names import Names
+from openslob.engines.mysql.names import MysqlNames
 from openslob.kinds.run.plan import session_plans
 
 BLOCK = 16384
@@ -37,7 +37,7 @@ class Server:
 def tried(monkeypatch, server):
     for module in ("trial", "connection"):
         monkeypatch.setattr(f"openslob.engines.mysql.{module}.query", server.query)
-    return list(trial.try_statements(server, Names("my`db"), PLAN))
+    return list(trial.try_statements(server, MysqlNames("my`db"), PLAN))
 
 
 def test_every_statement_is_parsed_and_none_executed(monkeypatch):

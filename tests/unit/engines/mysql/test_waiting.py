@@ -12,7 +12,7 @@ from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt
 from openslob.engines.mysql import adapter, connection, connection_registry
-from openslob.engines.mysql.connection import PatientConnection, limited, open_connection, parse
+from openslob.engines.mysql.connection import PatientPyMySQL, limited, open_connection, parse
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.obstacle import describe
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError, Watch, Work
@@ -23,7 +23,7 @@ PARAMS = parse("mariadb://me@localhost/x?unix_socket=/nowhere")
 def silent(watch):
     """A connection to a server that has just said nothing, and the server's end."""
     ours, theirs = socket.socketpair()
-    made: Any = PatientConnection(watch, PARAMS, defer_connect=True)
+    made: Any = PatientPyMySQL(watch, PARAMS, defer_connect=True)
     made._sock = ours
     ours.settimeout(0.01)
     return made, theirs

@@ -11,10 +11,10 @@ from openslob.core.units import GIB, MIB
 from openslob.core.workload import Workload
 from openslob.engines.facts import DataState, Finding, ServerFacts
 from openslob.engines.oracle.checks import findings
-from openslob.engines.oracle.connection import ConnectionParams
 from openslob.engines.oracle.server_facts import read_facts
+from openslob.engines.oracle.target import ConnectParams
 
-PARAMS = ConnectionParams("oracle://db/slob", {})
+PARAMS = ConnectParams("oracle://db/slob", {})
 WORK = Workload(schemas=2, scale="1G")
 UPDATES = Workload(schemas=2, scale="1G", update_pct=50)
 NOWAIT = Workload(schemas=2, scale="1G", update_pct=50, commit_mode="nowait")

@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from factories.oracle.rowid_text import text_of
 from openslob.core.errors import SlobError
 from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
-from openslob.engines.oracle.rowids import Place, place_of
-from openslob.engines.oracle.tables import placement
+from openslob.engines.oracle.tables import Rowid, count_adjacent, parse_rowid
 
 BLOCK_SIZES = (2048, 4096, 8192, 16384, 32768)
-PLACES = st.builds(Place, file=st.integers(0, 1023), block=st.integers(0, 2**22 - 1), row=st.integers(0, 4095))
+ROWIDS = st.builds(Rowid, file=st.integers(0, 1023), block=st.integers(0, 2**22 - 1), row=st.integers(0, 4095))
 # Parts of a block (V$TYPE_SIZE): header, place of one transaction with its header, each further place, header of the
 # data, directories of tables and rows, what automatic segment space management adds, the tail.
 _HEADER, _FIRST_ITL, _FURTHER_ITL, _DATA_HEADER, _DIRECTORIES, _ASSM, _TAIL = 20, 48, 24, 14, 4 + 2, 8, 4
@@ -49,23 +48,23 @@ def test_a_row_of_usual_blocks_is_slobs():
     assert row_bytes(8192) == 3 + 1 + 6 + TEXT_COLUMNS * 129
 
 
-@given(place=PLACES)
+@given(place=ROWIDS)
 def test_an_address_is_read_as_it_was_written(place):
-    assert place_of(text_of(place)) == place
+    assert parse_rowid(text_of(place)) == place
 
 
 def test_the_digits_of_an_address():
-    assert place_of("AAAShYAAEAAAAFzAAB") == Place(file=4, block=371, row=1)
+    assert parse_rowid("AAAShYAAEAAAAFzAAB") == Rowid(file=4, block=371, row=1)
 
 
 @pytest.mark.parametrize("text", ["00000DD5.0000.0001", "*BAEAAAAFzAAB", ""])
 def test_an_address_of_another_kind_is_refused(text):
     with pytest.raises(SlobError, match="in a form that slob does not know"):
-        place_of(text)
+        parse_rowid(text)
 
 
 def test_neighbours_are_found_in_the_order_of_the_blocks():
     keys = {30: 7, 10: 5, 20: 6, 40: 1}
-    rows = [{"place": text_of(Place(1, block, 0)), "custid": key} for block, key in keys.items()]
-    assert placement(rows) == {"pairs": 3, "adjacent": 2}
-    assert placement([]) == {"pairs": 0, "adjacent": 0}
+    rows = [{"place": text_of(Rowid(1, block, 0)), "custid": key} for block, key in keys.items()]
+    assert count_adjacent(rows) == {"pairs": 3, "adjacent": 2}
+    assert count_adjacent([]) == {"pairs": 0, "adjacent": 0}

@@ -10,9 +10,9 @@ import pytest
 from factories.oracle.leftovers import SOCKETS_LEFT_OVER, collected
 from factories.oracle.wire import Executor, Identity, OracleError, Server
 from openslob.core.errors import SlobError
-from openslob.engines.oracle.connection import change, open_connection, parse
-from openslob.engines.oracle.errors import codes_of, is_full, is_missing, reported
-from openslob.engines.oracle.remedies import REMEDIES, VAGUE
+from openslob.engines.oracle.connection import change, open_connection
+from openslob.engines.oracle.errors import REMEDIES, VAGUE, find_codes, is_full, is_missing, reported
+from openslob.engines.oracle.target import parse
 
 CANARY = "Canary-7x!"
 # Number, the server's text, and what the line must advise.
@@ -262,7 +262,8 @@ def test_errors_of_this_host(url, advice, monkeypatch):
 def test_client_libraries_that_are_not_there(server):
     """In a process of its own: there is no way back from thick mode, nor from thin."""
     program = (
-        "from openslob.engines.oracle.connection import open_connection, parse\n"
+        "from openslob.engines.oracle.connection import open_connection\n"
+        "from openslob.engines.oracle.target import parse\n"
         "try: open_connection(parse('oracle://a:b@h/c?thick=yes&lib_dir=/nowhere'), 'query')\n"
         "except Exception as error: print(error)\n"
     )
@@ -299,7 +300,7 @@ def test_codes_are_found_behind_those_of_the_driver(server):
     with open_connection(params_of(server), "query") as connection:
         with pytest.raises(SlobError) as raised, reported("it failed"):
             change(connection, "28")
-        assert codes_of(raised.value.__cause__) == ("DPY-4011", "ORA-00028")
+        assert find_codes(raised.value.__cause__) == ("DPY-4011", "ORA-00028")
     with open_connection(params_of(server), "query") as connection:
         with pytest.raises(SlobError) as raised, reported("it failed"):
             change(connection, "942")

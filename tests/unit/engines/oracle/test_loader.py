@@ -12,13 +12,13 @@ from factories.oracle.wire import OracleError
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.core.workload import DataSpec
-from openslob.engines.oracle import manifest, ways
-from openslob.engines.oracle.connection import ConnectionParams
+from openslob.engines.oracle import manifest, tables
 from openslob.engines.oracle.loader import load
-from openslob.engines.oracle.tables import tables_of
+from openslob.engines.oracle.tables import Destination, Way, Ways, tables_of
+from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.tables import table_cf1
 
-PARAMS = ConnectionParams("db", {})
+PARAMS = ConnectParams("db", {})
 SPEC = DataSpec(schemas=2, scale_blocks=300, scan_blocks=20, obfuscate=False)
 RANDOM = DataSpec(schemas=1, scale_blocks=40, scan_blocks=4, obfuscate=True)
 REFUSED = OracleError(600, "internal error code")
@@ -111,13 +111,13 @@ def test_what_a_refused_way_has_written_counts_no_more():
         wrote_blocks(5)
         raise oracledb.DatabaseError("ORA-00600: internal error code")
 
-    all_ways = ways.Ways(obfuscate=False)
+    all_ways = Ways(obfuscate=False)
     all_ways._ways = (
-        ways.Way("first", lambda _: "", breaks_off),
-        ways.Way("second", lambda _: "", lambda _connection, _destination, wrote_blocks: wrote_blocks(8)),
+        Way("first", lambda _: "", breaks_off),
+        Way("second", lambda _: "", lambda _connection, _destination, wrote_blocks: wrote_blocks(8)),
     )
     connection, seen = connected(Answers()), []
-    all_ways.fill(connection, ways.Destination(table_cf1("CF1_1", 1, 8), None, False), seen.append)
+    all_ways.fill(connection, Destination(table_cf1("CF1_1", 1, 8), None, False), seen.append)
     assert seen == [5, -5, 8]
     assert statements_of(connection) == ["TRUNCATE TABLE CF1_1 REUSE STORAGE"]
     assert all_ways.text == "second; not first: ORA-00600: internal error code"
@@ -301,7 +301,7 @@ def test_what_somebody_else_drops_first_is_no_error():
 def test_the_blocks_of_all_tables():
     database = Database()
     loaded(database)
-    assert manifest.table_blocks(connected(database.client())) == 2 * (300 + 20) + 4 * 8
+    assert sum(manifest.count_blocks(connected(database.client())).values()) == 2 * (300 + 20) + 4 * 8
 
 
 def test_too_little_room_is_found_before_anything_is_removed():
@@ -316,7 +316,7 @@ def test_too_little_room_is_found_before_anything_is_removed():
 
 
 def test_a_large_table_is_looked_at_in_stretches(monkeypatch):
-    monkeypatch.setattr(ways, "_BATCH_BYTES", 256 * MIB)
+    monkeypatch.setattr(tables, "_BATCH_BYTES", 256 * MIB)
     database = Database()
     loaded(database, DataSpec(1, 5000, 20, obfuscate=False))
     looks = [code for code in database.log if code.startswith("SELECT t.custid") and "FROM CF1_1 t WHERE" in code]

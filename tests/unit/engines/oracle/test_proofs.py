@@ -10,11 +10,10 @@ from factories.oracle.double import connected, statements_of
 from factories.oracle.loading import Database
 from factories.oracle.wire_executor import Executor, OracleError, Rows
 from factories.tables import table
-from openslob.engines.oracle import proofs_of_loop, proofs_of_reads
-from openslob.engines.oracle.connection import ConnectionParams
-from openslob.engines.oracle.proof_bench import BLOCKS, gained
+from openslob.engines.oracle.proof_bench import BLOCKS, subtract
 from openslob.engines.oracle.proof_bench import Bench as ProofBench
-from openslob.engines.oracle.proving import is_plain
+from openslob.engines.oracle.proving import is_plain, list_questions
+from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.proofs import NotAskedError
 from openslob.engines.tables import table_cf1
 
@@ -57,14 +56,14 @@ class Bench:
         self.dropped, self.made = [], []
 
     @contextmanager
-    def connection(self):
+    def connect(self):
         yield connected(self.executor)
 
-    def schema(self, number, blocks=BLOCKS, **how):
+    def make_schema(self, number, blocks=BLOCKS, **how):
         self.made.append(how)
         return 9001 + number
 
-    def table(self, number, blocks=BLOCKS):
+    def describe_table(self, number, blocks=BLOCKS):
         return table_cf1(f"CF1_{9001 + number}", 9001 + number, blocks)
 
     def drop(self, number):
@@ -73,13 +72,12 @@ class Bench:
 
 def asked(number, executor, version=(19, 3)):
     bench = Bench(executor, version)
-    every = [*proofs_of_loop.questions(bench), *proofs_of_reads.questions(bench)]
-    return next(question for question in every if question.number == number).ask()
+    return next(question for question in list_questions(bench) if question.number == number).ask()
 
 
 def test_there_are_fifteen_questions():
     bench = Bench(Answering())
-    every = [*proofs_of_loop.questions(bench), *proofs_of_reads.questions(bench)]
+    every = list_questions(bench)
     assert sorted(question.number for question in every) == list(range(1, 16))
     assert all(question.text.endswith("?") for question in every)
     assert len({question.name for question in every}) == len(every)
@@ -141,7 +139,7 @@ def test_what_analyses_a_cold_table_reads_past_the_cache(cold):
         opened.append(connected(database.client()))
         return opened[-1]
 
-    ProofBench(connect, ConnectionParams("db", {})).schema(1, 64, cold=cold)
+    ProofBench(connect, ConnectParams("db", {})).make_schema(1, 64, cold=cold)
     sent = [text for connection in opened for text in statements_of(connection)]
     direct = [at for at, text in enumerate(sent) if "_serial_direct_read" in text]
     assert len(direct) == cold
@@ -150,7 +148,7 @@ def test_what_analyses_a_cold_table_reads_past_the_cache(cold):
 
 def test_cold_reads_are_of_such_a_table():
     bench = Bench(Answering(of_query={"physical reads cache": 64}))
-    next(each for each in proofs_of_reads.questions(bench) if each.number == 7).ask()
+    next(each for each in list_questions(bench) if each.number == 7).ask()
     assert bench.made == [{"cold": True}] * 2
 
 
@@ -192,4 +190,4 @@ def test_values_of_settings_that_name_nothing(value, plain):
 
 
 def test_what_counters_gained():
-    assert gained({"a": 1}, {"a": 5, "b": 2}) == {"a": 4, "b": 2}
+    assert subtract({"a": 1}, {"a": 5, "b": 2}) == {"a": 4, "b": 2}

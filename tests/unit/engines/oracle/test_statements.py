@@ -8,7 +8,7 @@ from factories.oracle.rowid_text import text_of
 from factories.oracle.standin_sql import database, translated
 from factories.tables import table
 from openslob.engines.oracle.connection import PACKAGE, statement
-from openslob.engines.oracle.rowids import Place
+from openslob.engines.oracle.tables import Rowid
 from openslob.engines.sql import read_statements
 
 # File, statement, words, and what would go wrong without them and no test of ours would see.
@@ -47,7 +47,7 @@ def test_words_that_only_a_real_oracle_obeys(file, name, words):
 
 def test_rows_that_are_not_the_first_of_their_block_are_counted(server):
     # Three rows in two blocks, of which two are second ones.
-    server.create_function("rowidtochar", 1, lambda number: text_of(Place(1, number // 2, number % 2)))
+    server.create_function("rowidtochar", 1, lambda number: text_of(Rowid(1, number // 2, number % 2)))
     server.execute("CREATE TABLE cf1_1 AS SELECT 5 AS custid UNION ALL SELECT 6 UNION ALL SELECT 7")
     assert server.execute(translated(statement("verify", "keys", table="cf1_1"))).fetchone() == (3, 5, 7, 2)
 

@@ -4,7 +4,7 @@ import pytest
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.engines.entry import EngineEntry
-from openslob.engines.oracle.connection import parse
+from openslob.engines.oracle.target import parse
 
 AT = "oracle://scott@db:1521/sales"
 

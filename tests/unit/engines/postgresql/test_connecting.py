@@ -10,7 +10,7 @@ import pytest
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
 from openslob.engines.postgresql import adapter
-from openslob.engines.postgresql.names import Names
+from openslob.engines.postgresql.names import PostgresNames
 from openslob.kinds.run.plan import session_plans
 
 ENDED = "terminating connection due to idle-session timeout"
@@ -44,7 +44,7 @@ def opened(monkeypatch):
             options_given.append(options)
             return connect(options)
 
-        monkeypatch.setattr(adapter, "PatientConnection", SimpleNamespace(connect=connect_to_it))
+        monkeypatch.setattr(adapter, "PatientPsycopg", SimpleNamespace(connect=connect_to_it))
         return adapter.PostgresEngine("postgresql:///slob?host=/tmp")
 
     return SimpleNamespace(server=server, options=options_given)
@@ -76,7 +76,7 @@ def test_a_session_of_the_work_loop_connects_whatever_ends_it_and_does_not_stay_
         return Connection(lambda: None, options)
 
     engine = opened.server(connect)
-    engine.names = Names("slob")
+    engine.names = PostgresNames("slob")
     engine.open_session(session_plans(Workload(schemas=1), 8192, "test")[0])
     idle, transaction = "-c idle_session_timeout=0", "-c transaction_timeout=0"
     assert [options.strip() for options in opened.options] == ["", transaction, f"{idle} {transaction}"]

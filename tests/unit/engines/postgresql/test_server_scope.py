@@ -7,7 +7,7 @@ import pytest
 from factories.tables import table
 from openslob.engines.base import CounterReading
 from openslob.engines.postgresql.counters import timed
-from openslob.engines.postgresql.server_scope import OwnWork, ServerCounters, server_delta
+from openslob.engines.postgresql.server_scope import OwnWork, PostgresServerCounters, server_delta
 from openslob.metrics.measurement import WaitClass
 
 BLOCK = 8192
@@ -116,7 +116,7 @@ def test_without_track_counts_transactions_are_unknown():
 
 
 def counters():
-    made = object.__new__(ServerCounters)
+    made = object.__new__(PostgresServerCounters)
     made.__dict__ |= {"_block_size": BLOCK, "_timing": True, "_log_timing": True, "_prompt": True, "_own": OwnWork()}
     return made
 

@@ -11,7 +11,7 @@ from openslob.core.errors import UsageError
 from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.settings import Effect, Setting
+from openslob.engines.settings import Effect, ServerSetting
 from openslob.kinds.lab.loads import ANY, NAMES, LoadSize, lab_load, require_known
 from openslob.kinds.lab.plan import (
     NOTHING,
@@ -28,10 +28,10 @@ from openslob.kinds.lab.servers import LabServers, template
 ENGINE = registry.default_engine()
 SPEC = registry.default_spec("lab", ENGINE)
 SETTINGS = {
-    "io_method": Setting("io_method", Effect.RESTART, ("sync", "worker", "io_uring"), "worker"),
-    "full_page_writes": Setting("full_page_writes", Effect.RESTART, ("on", "off"), "on"),
-    "data_checksums": Setting("data_checksums", Effect.NEW_SERVER, ("on", "off"), "on"),
-    "work_mem": Setting("work_mem", Effect.SESSION, (), "4MB"),
+    "io_method": ServerSetting("io_method", Effect.RESTART, ("sync", "worker", "io_uring"), "worker"),
+    "full_page_writes": ServerSetting("full_page_writes", Effect.RESTART, ("on", "off"), "on"),
+    "data_checksums": ServerSetting("data_checksums", Effect.NEW_SERVER, ("on", "off"), "on"),
+    "work_mem": ServerSetting("work_mem", Effect.SESSION, (), "4MB"),
 }
 
 

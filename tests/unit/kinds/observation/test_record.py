@@ -11,7 +11,6 @@ import openslob
 from factories import measurements
 from factories.paths import FIXTURES
 from factories.running import slob
-from openslob import api
 from openslob.analyze.build_record import build_observation
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
@@ -21,6 +20,7 @@ from openslob.analyze.verdicts import OF_ANY_LOAD
 from openslob.core.errors import UsageError
 from openslob.engines.base import Activity
 from openslob.kinds.observation.observer import SamplesOfAll
+from openslob.kinds.runs import load as load_runs
 from openslob.metrics import OF_OWN_LOAD
 from openslob.metrics.measurement import OtherSessions
 from openslob.metrics.quantity import HIDDEN
@@ -144,7 +144,7 @@ def test_a_run_and_an_observation_are_compared_by_the_figures_of_the_server():
 
 
 def test_a_run_and_an_observation_of_one_name_have_no_mean():
-    runs, observations = (api.load(RECORDS / each).runs for each in ("measured", "observed"))
+    runs, observations = (load_runs(RECORDS / each).runs for each in ("measured", "observed"))
     with pytest.raises(UsageError, match="several loads"):
         compare([*runs, *observations], observations)
     several = [*runs, *(replace(run, parameters={**run.parameters, "sessions": 64}) for run in runs)]

@@ -13,7 +13,7 @@ from openslob.cli.proofs import answer_text, prove
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.engines.facts import ServerFacts
-from openslob.engines.proofs import Answer, NotAskedError, Proving, Question
+from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer, Proving
 from openslob.kinds.run.proving import ask, document, opened
 
 SETTINGS = {
@@ -37,11 +37,11 @@ def is_odd():
 
 
 QUESTIONS = [
-    Question(1, "compile", "Does it compile?", lambda: Answer(True, "BEN.SLOB_SLICE_9001 is valid", {"errors": 0})),
-    Question(2, "clock", "Has it µs?", lambda: Answer(False, "steps of 1000 µs", {"step_us": 1000.0})),
-    Question(3, "commits", "Do they wait?", refuses),
-    Question(4, "cancel", "Does it end?", is_lost),
-    Question(5, "rows", "Are they counted?", is_odd),
+    Inquiry(1, "compile", "Does it compile?", lambda: ProofAnswer(True, "BEN.SLOB_SLICE_9001 is valid", {"errors": 0})),
+    Inquiry(2, "clock", "Has it µs?", lambda: ProofAnswer(False, "steps of 1000 µs", {"step_us": 1000.0})),
+    Inquiry(3, "commits", "Do they wait?", refuses),
+    Inquiry(4, "cancel", "Does it end?", is_lost),
+    Inquiry(5, "rows", "Are they counted?", is_odd),
 ]
 
 
@@ -129,7 +129,7 @@ def test_the_file_names_nobody():
 
 
 def test_the_same_name_has_the_same_replacement_in_one_file():
-    question = Question(1, "a", "b", lambda: Answer(True, "ben on SALES, then Ben again, 10.1.2.3"))
+    question = Inquiry(1, "a", "b", lambda: ProofAnswer(True, "ben on SALES, then Ben again, 10.1.2.3"))
     engine = Asked([question])
     with opened(engine) as proving:
         found = document(engine, engine.facts(), proving, [ask(question, Interrupt())], with_names=False)
@@ -177,9 +177,9 @@ def test_questions_that_a_stop_left_are_not_counted_as_ones_that_could_not_be_as
         def proving(self):
             def second():
                 self.patience.interrupt.request()
-                return Answer(False, "no")
+                return ProofAnswer(False, "no")
 
-            yes = Question(1, "a", "b", lambda: Answer(True, "yes"))
+            yes = Inquiry(1, "a", "b", lambda: ProofAnswer(True, "yes"))
             self._questions = [yes, replace(yes, number=2, ask=second), replace(yes, number=3), replace(yes, number=4)]
             return super().proving()
 
@@ -200,5 +200,5 @@ def test_nobody_is_asked_to_send_what_a_stand_in_answered(tmp_path, capsys):
 
 
 def test_an_answer_is_as_wide_as_a_terminal():
-    question = Question(7, "single blocks", "long " * 30, lambda: Answer(True, "seen " * 60))
+    question = Inquiry(7, "single blocks", "long " * 30, lambda: ProofAnswer(True, "seen " * 60))
     assert max(map(len, answer_text(ask(question, Interrupt())).splitlines())) <= 80

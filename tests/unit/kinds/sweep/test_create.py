@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from factories import sweeps
 from factories.paths import ROOT
 from factories.tables import table
-from openslob import api
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import Run
 from openslob.cli import app
@@ -20,6 +19,7 @@ from openslob.config.grid import Grid, SweepFile, read_sweep_file, resolve_grid
 from openslob.core.errors import UsageError
 from openslob.core.units import MIB
 from openslob.core.workload import BlockPath, Workload
+from openslob.kinds.runs import Runs
 from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.kinds.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of
 from openslob.kinds.sweep.ready_settings import ready_settings
@@ -224,8 +224,8 @@ def test_the_report_of_such_a_sweep_holds_them_against_each_other(tmp_path):
     with SweepFolder.begin(tmp_path, asked("block_path")) as folder:
         pass
     assert folder.record.values_against == ("shared", "local")
-    found = api.Results("s", tuple(runs()), (folder.path,) * 6, against=ComparedValues("block_path", "shared", "local"))
-    page = page_of(runs_document([("s", found.runs)], found.runs, found.folders, (), api.joined([found]).against))
+    found = Runs("s", tuple(runs()), (folder.path,) * 6, against=ComparedValues("block_path", "shared", "local"))
+    page = page_of(runs_document([("s", found.runs)], found.runs, found.folders, (), found.against))
     assert page.answers[0].startswith("B against A: better in")
     assert page.pictures[0].name == "changes"
     (both,) = [section for section in page.sections if section.title == "Both sides"]

@@ -12,7 +12,7 @@ from openslob.core.errors import UsageError
 from openslob.core.secrets import Target
 from openslob.core.units import MIB
 from openslob.engines.managed.base import ReadySetting
-from openslob.engines.settings import Effect, Setting
+from openslob.engines.settings import Effect, ServerSetting
 from openslob.kinds.sweep import ready_settings as ready
 from openslob.kinds.sweep.create import ready_names
 from openslob.kinds.sweep.request import SweepRequest, sweep_file
@@ -26,9 +26,9 @@ READY = (
     ReadySetting("block-size", "block_size", "blocks", ("physical",), why_not="it is in the programs"),
 )
 SETTINGS = {
-    "io_method": Setting("io_method", Effect.RESTART, ("sync", "worker"), "worker"),
-    "full_page_writes": Setting("full_page_writes", Effect.RESTART, ("on", "off"), "on"),
-    "sync": Setting("sync", Effect.RESTART, (), "fsync"),
+    "io_method": ServerSetting("io_method", Effect.RESTART, ("sync", "worker"), "worker"),
+    "full_page_writes": ServerSetting("full_page_writes", Effect.RESTART, ("on", "off"), "on"),
+    "sync": ServerSetting("sync", Effect.RESTART, (), "fsync"),
 }
 
 

@@ -12,7 +12,7 @@ from openslob.config.grid import Grid, read_sweep_file
 from openslob.core.errors import UsageError
 from openslob.core.secrets import Target
 from openslob.core.workload import CommitMode, Workload
-from openslob.engines.settings import Change, Effect, Setting
+from openslob.engines.settings import Effect, ServerSetting, SettingChange
 from openslob.kinds.sweep import plan
 from openslob.kinds.sweep import settings as asking
 from openslob.kinds.sweep.create import new_sweep
@@ -74,7 +74,7 @@ def test_a_server_gets_the_settings_that_it_is_started_and_made_with():
 
 def test_a_run_is_made_with_all_of_them():
     assert changes_of({"cache_bytes": 1, "io_method": "sync", "fsync": "off"}, {"io_method": "restart"}) == (
-        Change("io_method", "sync", Effect.RESTART),
+        SettingChange("io_method", "sync", Effect.RESTART),
     )
 
 
@@ -109,11 +109,11 @@ class Known:
 
     def find(self, name):
         if name.lower() == "io_method":
-            return Setting("io_method", Effect.RESTART, ("sync", "worker"), "worker")
+            return ServerSetting("io_method", Effect.RESTART, ("sync", "worker"), "worker")
         if name == "data_checksums":
-            return Setting(name, Effect.NEW_SERVER, ("on", "off"), "on")
+            return ServerSetting(name, Effect.NEW_SERVER, ("on", "off"), "on")
         if name == "sessions":
-            return Setting("sessions", Effect.SESSION, (), "1")
+            return ServerSetting("sessions", Effect.SESSION, (), "1")
         raise UsageError(f"PostgreSQL 18 has no setting {name}")
 
     def require(self, setting, value):
@@ -169,7 +169,7 @@ def test_a_run_has_one_value_that_needs_no_new_server(tried, monkeypatch, texts,
     with pytest.raises(UsageError, match=why):
         asking.for_run("embedded", texts)
     found = asking.for_run("embedded", {"io_method": ["sync"]})
-    assert found.changes == (Change("io_method", "sync", Effect.RESTART),)
+    assert found.changes == (SettingChange("io_method", "sync", Effect.RESTART),)
 
 
 def test_nothing_is_asked_without_settings(tried):
