@@ -191,8 +191,8 @@ def _side(name: str, points: Sequence[Point]) -> str:
 
 def _show_check(check: GateCheck) -> Paragraph:
     sign, result = _RESULTS[check.result]
-    told = f"{check.condition.text}: {result}: " if result else ""
-    return Paragraph(f"{told}{gate_sentence(check)}", f"{sign} ", plain=True)
+    asked = f"{check.condition.text}: {result}: " if result else ""
+    return Paragraph(f"{asked}{gate_sentence(check)}", f"{sign} ", plain=True)
 
 
 def _show_mismatches(mismatches: Sequence[Mismatch], heading: str) -> tuple[Part, ...]:
