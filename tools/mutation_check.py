@@ -122,7 +122,7 @@ FAULTS = (
     # --- adding up
     Fault("core/counts.py", "map(add, self.values(), other.values())", "map(add, self.values()[:-1], other.values())",
           "conflicts of all sessions but the last are lost", _unit("kinds/run/test_accumulator")),
-    Fault("kinds/run/accumulator.py", "idle_us += (result.start_ns", "idle_us += (result.end_ns",
+    Fault("kinds/run/recorder.py", "idle_us += (result.start_ns", "idle_us += (result.end_ns",
           "idle time of sessions includes the time in operations", _unit("kinds/run/test_accumulator")),
     Fault(_WINDOW, "late_s <= LATE_SHARE * load_ns / NANOS", "late_s <= load_ns / NANOS",
           "the host's CPU in the last moment of a run is given as that of its load", _unit("kinds/run/test_window")),
@@ -132,8 +132,8 @@ FAULTS = (
     Fault(_WINDOW, "before.counters.server_ns > load_begin_ns:", "before.counters.server_ns > load_begin_ns + NANOS:",
           "counters that miss the first second of the load give rates that are too low",
           _unit("kinds/run/test_window")),
-    Fault(_WINDOW, "drain()\n        if self.after is not None:\n            self.recorder.reading(self.after)",
-          "if self.after is not None:\n            self.recorder.reading(self.after)\n        drain()",
+    Fault(_WINDOW, "drain()\n        if self.after is not None:\n            self.recorder.add_reading(self.after)",
+          "if self.after is not None:\n            self.recorder.add_reading(self.after)\n        drain()",
           "the last tick takes the place of the window's closing edge", _unit("kinds/run/test_window")),
     # --- the server's counters
     Fault(_PG_DELTA, "cls(hits, requested - hits,", "cls(hits, requested,",

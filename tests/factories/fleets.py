@@ -21,9 +21,9 @@ from openslob.fleet.agent import DriverAgent
 from openslob.fleet.channel import Driver
 from openslob.fleet.crew import FleetCrew
 from openslob.fleet.messages import Who
-from openslob.kinds.run.accumulator import WindowAccumulator
 from openslob.kinds.run.plan import Phase, session_plans
 from openslob.kinds.run.progress import Connecting
+from openslob.kinds.run.recorder import WindowAccumulator
 from openslob.kinds.run.session_pool import SessionPool
 from openslob.kinds.run.worker import SliceDone
 

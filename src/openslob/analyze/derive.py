@@ -44,7 +44,9 @@ class Derived:
         return self.value is not None and math.isclose(self.recorded, self.value, rel_tol=_SAME, abs_tol=_SAME)
 
 
-def derived(record: RunRecord, tables: RunTables, totals: Mapping[str, float], thinned: bool = False) -> list[Derived]:
+def derive_numbers(
+    record: RunRecord, tables: RunTables, totals: Mapping[str, float], thinned: bool = False
+) -> list[Derived]:
     """Return every number that the record states and that follows from its raw files, in the order of the record.
 
     ``totals`` are those in its events; ``thinned`` says that rows of its files are about steps of several seconds.

@@ -27,7 +27,6 @@ from openslob.kinds.verification import (
     order_of,
     render_verification,
     verification_json,
-    verified,
     verify,
 )
 from openslob.record import finding, store
@@ -80,7 +79,7 @@ def _print(checked: Verification, replayed: dict[str, Any] | None, as_json: bool
     if replayed:
         lines += ["", "REPLAY", *(f"  {line}" for line in replayed["lines"])]
     good = not checked.faults and not (replayed and replayed["faults"])
-    write_report("\n".join([*lines, *(["", verified(checked)] if good else [])]))
+    write_report("\n".join([*lines, *(["", state_outcome(checked)] if good else [])]))
 
 
 def _replayed(found: Found, target: Target, results: Path) -> dict[str, Any]:

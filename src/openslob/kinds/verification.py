@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openslob.analyze.derive import Derived, derived
+from openslob.analyze.derive import Derived, derive_numbers
 from openslob.analyze.measure import totals_in
 from openslob.analyze.operation_order import OperationOrder
 from openslob.core.disk import scratch_folder
@@ -125,20 +125,20 @@ def open_record(
 def verify(found: Found, bundle: Opened | None = None) -> Verification:
     """Derive every figure of a record again, and of all its runs. SlobError if the record can't be read."""
     if found.kind is of_single_runs():
-        return Verification(found.kind, found.folder.name, (_checked(found.folder, found.path),), bundle=bundle)
+        return Verification(found.kind, found.folder.name, (_check(found.folder, found.path),), bundle=bundle)
     kind = kind_of(found)
-    runs = tuple(_checked(entry.path, entry.path) for entry in store.find(found.folder))
+    runs = tuple(_check(entry.path, entry.path) for entry in store.find(found.folder))
     return Verification(kind, found.folder.name, runs, tuple(kind.numbers(found.folder)), kind.why_not_derived, bundle)
 
 
-def _checked(folder: Path, path: Path) -> RunCheck:
+def _check(folder: Path, path: Path) -> RunCheck:
     try:
-        return _checked_run(folder, store.load(path))
+        return _check_run(folder, store.load(path))
     except SlobError as error:
         return RunCheck(folder.name, None, problem=str(error))
 
 
-def _checked_run(folder: Path, record: RunRecord) -> RunCheck:
+def _check_run(folder: Path, record: RunRecord) -> RunCheck:
     """Derive every figure of a run or an observation from the raw files in its folder."""
     needed = (*_RAW, *([_PACED] if record.response else []))
     missing = [name for name in needed if not (folder / name).is_file()]
@@ -154,7 +154,7 @@ def _checked_run(folder: Path, record: RunRecord) -> RunCheck:
         totals = totals_in(events)
     except ValueError as error:
         raise SlobError(f"{folder / 'events.csv'} is damaged: {error}", RESTORE) from error
-    numbers = tuple(derived(record, tables, totals, any(each.kind == Event.STEP_S for each in events)))
+    numbers = tuple(derive_numbers(record, tables, totals, any(each.kind == Event.STEP_S for each in events)))
     if record.kind is not RecordKind.RUN:
         return RunCheck(record.id, record.spec.get("seed"), numbers, slices=tables.sessions.slices)
     order = order_of(folder, record)
@@ -199,7 +199,7 @@ def render_verification(found: Verification, columns: int | None = None) -> str:
     return "\n".join([*lines, *_not_derived(found, columns)])
 
 
-def verified(found: Verification) -> str:
+def state_outcome(found: Verification) -> str:
     """Return what was verified of a record without a fault, in a line."""
     every, known = len(list(found.every)), sum(each.value is not None for _, each in found.every)
     if not known:

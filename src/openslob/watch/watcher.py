@@ -23,7 +23,7 @@ from openslob.host.model import OsReading
 from openslob.host.sampler import next_tick
 from openslob.kinds.observation.observer import PULSE_S, Observer
 from openslob.kinds.run.samplers import Samplers, SystemReading
-from openslob.kinds.run.window import counted_between
+from openslob.kinds.run.window import count_between
 from openslob.watch.interval import Interval, Samples, interval_between
 
 # A server that does not answer for so long is said to hang; one that is up answers in milliseconds.
@@ -188,7 +188,7 @@ class Watcher:
             self._patience.tell_once(f"the server is gone: {error.what}")
 
     def _interval(self, step: Step) -> Interval:
-        engine, _ = counted_between(step.samplers, step.before, step.after, step.before.counters.server_ns)
+        engine, _ = count_between(step.samplers, step.before, step.after, step.before.counters.server_ns)
         samples = _added(step.activities, self._instances)
         found = interval_between(step.before, step.after, engine, samples, step.samplers.local, self._instances)
         return replace(found, missed=max(0, round(found.seconds / self._interval_s) - 1))

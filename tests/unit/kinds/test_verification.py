@@ -20,7 +20,7 @@ from openslob.kinds.lab.record import LabRecord
 from openslob.kinds.repeated import figures as repeats
 from openslob.kinds.repeated import record as repeated
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepPoint, SweepRecord
-from openslob.kinds.verification import Verification, verified, verify
+from openslob.kinds.verification import Verification, state_outcome, verify
 from openslob.record import finding
 from openslob.record.model import DocumentModel, Figure, RunRecord
 
@@ -201,13 +201,13 @@ def test_a_latency_without_a_mean_has_none_to_compare(tmp_path: Path) -> None:
 
 
 def test_the_last_line_says_how_many_figures_follow() -> None:
-    assert verified(checked(MEASURED)) == "verified: the figures follow from the raw files"
+    assert state_outcome(checked(MEASURED)) == "verified: the figures follow from the raw files"
     paced = checked(FIXTURES / "records" / "v2" / "paced")
     known, every = sum(each.value is not None for _, each in paced.every), len(list(paced.every))
     assert known < every
-    assert verified(paced) == f"verified: {known} of {every} figures follow from the raw files"
+    assert state_outcome(paced) == f"verified: {known} of {every} figures follow from the raw files"
     for kind in ("lab-v1", "crash-v1"):
-        assert verified(checked(FIXTURES / "records" / kind / "measured")) == "nothing could be compared"
+        assert state_outcome(checked(FIXTURES / "records" / kind / "measured")) == "nothing could be compared"
 
 
 def test_energy_follows_from_the_readings_of_the_host(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import IO, Self
 from openslob.core.errors import SlobError
 from openslob.core.guard import guarded
 from openslob.core.interrupt import Interrupt
-from openslob.kinds.observation.observer import PULSE_S, Ending, Observer
+from openslob.kinds.observation.observer import PULSE_S, CommandEnding, Observer
 from openslob.record.model import RunRecord
 
 # Of each output stream, so much of its beginning and of its end is kept.
@@ -201,7 +201,7 @@ def observe_command(
     observer.attach("stderr.txt", command.errors.text())
     failed = [f"the command ended with {command.how_it_ended}"] if command.exit_code and not interrupt.requested else []
     facts = {"exit_code": command.exit_code, "elapsed_s": command.seconds, "cpu_s": command.cpu_s}
-    return observer.finish(Ending(command.cpu_s, failed, {"command": facts}))
+    return observer.finish(CommandEnding(command.cpu_s, failed, {"command": facts}))
 
 
 def _passed_on(command: ObservedCommand, interrupt: Interrupt, passed: str) -> str:

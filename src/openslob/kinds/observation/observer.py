@@ -18,12 +18,11 @@ from openslob.engines.base import Activity, Engine, SamplingScope
 from openslob.host.environment import environment
 from openslob.host.sampler import difference, next_tick
 from openslob.kinds.run.aftermath import set_host_facts
-from openslob.kinds.run.course import Course
-from openslob.kinds.run.progress import Progress
-from openslob.kinds.run.readings import ReadingsRecorder
+from openslob.kinds.run.progress import Progress, ProgressLog
 from openslob.kinds.run.record_builder import RecordBuilder
+from openslob.kinds.run.recorder import ReadingsRecorder
 from openslob.kinds.run.samplers import Samplers, SystemReading
-from openslob.kinds.run.window import WindowReadings, counted_between
+from openslob.kinds.run.window import WindowReadings, count_between
 from openslob.metrics import priced
 from openslob.metrics.cost import price_of
 from openslob.metrics.measurement import EVERY_FIGURE, Observed, OtherSessions
@@ -38,7 +37,7 @@ SETTLE_S = 1.0
 
 
 @dataclass(frozen=True)
-class Ending:
+class CommandEnding:
     """How an observed command ended.
 
     ``client_cpu_s`` is its CPU; None where there is no command. ``errors`` make the record one of a failed observation.
@@ -50,16 +49,16 @@ class Ending:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-NO_COMMAND = Ending()
+NO_COMMAND = CommandEnding()
 
 
 class SamplesOfAll(ReadingsRecorder):
     """Records the samples of waits that saw all sessions: the time of those that are seen is not that of all."""
 
-    def sampled(self, activity: Activity) -> None:
+    def add_sample(self, activity: Activity) -> None:
         """Record a sample; one in which sessions were hidden is shown only."""
         if activity.others is not None:
-            super().sampled(activity)
+            super().add_sample(activity)
             return
         self._hidden += 1
         if self._saw_sample:
@@ -107,7 +106,7 @@ class Observer:
         self._facts = engine.facts()
         self._builder = RecordBuilder(engine, self._facts, spec, name, kind=RecordKind.OBSERVATION)
         self._builder.notes.extend(rehearsal.notices())
-        self._course = Course(_ignore, self._builder.notes)
+        self._log = ProgressLog(_ignore, self._builder.notes)
         self._anchor = Anchor.now()
         self._offset_ns = self._tick = self._tick0_ns = 0
         # The last reading, by the server's clock, and a moment after it, by the monotonic clock.
@@ -142,15 +141,15 @@ class Observer:
     def begin(self) -> None:
         """Begin the record, and read the counters for the first time. SlobError when either can't be done."""
         self._folder = self._opened.enter_context(self._builder.begin(self._results))
-        self._course.begin(self._folder.raw)
-        self._course(Progress("connect"))
+        self._log.begin(self._folder.raw)
+        self._log(Progress("connect"))
         self._offset_ns = self.samplers.server_clock_offset_ns()
         self._builder.environment["server_clock_offset_s"] = self._offset_ns / NANOS
         self._readings = WindowReadings(SamplesOfAll(self._folder.raw, self.samplers.engine_delta, self._saw_sample))
         self.samplers.get_ready()
         self._before = self._readings.before = self.samplers.opening_reading()
         self._tick0_ns = time.monotonic_ns()
-        self._course.window(self._before.counters.server_ns, self._planned_s, self._offset_ns)
+        self._log.window(self._before.counters.server_ns, self._planned_s, self._offset_ns)
         self._read(self._before)
 
     def pulse(self) -> str:
@@ -163,12 +162,12 @@ class Observer:
                 self._read(self.samplers.read())
             except SlobError as error:
                 self._readings.lose(error)
-        self._course.write()
+        self._log.write()
         return problem or next(iter(self._readings.errors), "")
 
     def _read(self, reading: SystemReading) -> None:
         self._last_ns, self._read_ns = reading.counters.server_ns, time.monotonic_ns()
-        self._readings.recorder.reading(reading)
+        self._readings.recorder.add_reading(reading)
         self._saw(reading)
 
     def attach(self, name: str, content: str | bytes) -> None:
@@ -184,7 +183,7 @@ class Observer:
             self._readings.lose(error)
         self._has_ended = True
 
-    def finish(self, ending: Ending = NO_COMMAND) -> RunRecord:
+    def finish(self, ending: CommandEnding = NO_COMMAND) -> RunRecord:
         """Write the record, after `end`. UnsavedError when it can't be written."""
         if not self._has_ended:
             self.end()
@@ -193,7 +192,7 @@ class Observer:
             self._readings.errors.append(str(raw_error))
         self._builder.notes.extend(self._readings.notes)
         self._builder.environment |= ending.facts
-        self._course.write()
+        self._log.write()
         record = self._builder.with_figures(self._observed(ending))
         if price := price_of(record):
             record = priced(record, price)
@@ -230,10 +229,10 @@ class Observer:
     def _transactions_between(self, before: SystemReading, after: SystemReading) -> float | None:
         return self.samplers.engine_delta(before, after).transactions
 
-    def _observed(self, ending: Ending) -> Observed:
+    def _observed(self, ending: CommandEnding) -> Observed:
         readings, recorder, before, after = self._readings, self._readings.recorder, self._before, self._after
         measured = self._builder.measure()
-        counted, seconds = counted_between(self.samplers, before, after, measured.window.load_start_ns)
+        counted, seconds = count_between(self.samplers, before, after, measured.window.load_start_ns)
         if not seconds:
             self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
         host = difference(before.os, (after or readings.last(before)).os)

@@ -11,8 +11,8 @@ from openslob.core.errors import SlobError
 from openslob.engines.base import Engine
 from openslob.engines.facts import InstanceFacts
 from openslob.host.sampler import WHY_UNATTRIBUTED
-from openslob.kinds.run.readings import SeenLimits, sum_of
 from openslob.kinds.run.record_builder import RecordBuilder
+from openslob.kinds.run.recorder import SeenLimits, sum_of
 from openslob.kinds.run.samplers import Samplers
 from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance
 

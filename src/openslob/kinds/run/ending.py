@@ -42,7 +42,7 @@ def cut(members: Sequence[Member]) -> None:
         member.cut()
 
 
-class Ending:
+class SessionEnding:
     """The ending of the sessions that still run; ``ask`` sets the stop signal.
 
     ``cancelled`` is true from the second step on: sessions are then lost by our own doing. ``left`` is true at the end.

@@ -13,7 +13,7 @@ from openslob.engines.base import Engine, Hold
 from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.writes import require_writes
-from openslob.kinds.run.explained import explained
+from openslob.kinds.run.explain import explain_errors
 
 
 def loaded(engine: Engine) -> tuple[DataSpec, int] | None:
@@ -87,11 +87,11 @@ def _load(
         if not loaded:
             require_writes(engine, server)
         if loaded or server is None:
-            with explained(engine):
+            with explain_errors(engine):
                 return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)
     # The restart ends every connection, also the one that holds the lock, so the lock is taken again.
     notify(f"restarting {server.name} in its configuration for loads; afterwards it is restarted as it was")
-    with server.bulk_loading(), engine.exclusive("load"), explained(engine):
+    with server.bulk_loading(), engine.exclusive("load"), explain_errors(engine):
         return engine.data.load(spec, workload.load_parallel_degree, progress, cancelled)
 
 

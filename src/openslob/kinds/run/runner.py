@@ -26,19 +26,17 @@ from openslob.engines.patience import ANSWER_S, Patience
 from openslob.engines.settings import SettingChange
 from openslob.host.environment import environment
 from openslob.kinds.run import aftermath
-from openslob.kinds.run.accumulator import WindowAccumulator
-from openslob.kinds.run.course import Course
 from openslob.kinds.run.crew import Hire, local_crew
-from openslob.kinds.run.explained import explained
+from openslob.kinds.run.explain import explain_errors
 from openslob.kinds.run.plan import Phase, between_slices_s, lead_seconds, session_plans
 from openslob.kinds.run.preflight import active_bytes, findings, is_cacheable, server_reports
-from openslob.kinds.run.progress import Connecting, Progress, ProgressSink, each_second
+from openslob.kinds.run.progress import Connecting, Progress, ProgressLog, ProgressSink, each_second
 from openslob.kinds.run.record_builder import RecordBuilder
-from openslob.kinds.run.recorder import Recorder
+from openslob.kinds.run.recorder import Recorder, WindowAccumulator
 from openslob.kinds.run.samplers import Samplers
 from openslob.kinds.run.session_pool import SessionPool, ignore
 from openslob.kinds.run.warmup import WarmupMonitor
-from openslob.kinds.run.window import READ_EARLIER_S, WindowReadings, counted_between, read_ahead_s, read_opening
+from openslob.kinds.run.window import READ_EARLIER_S, WindowReadings, count_between, read_ahead_s, read_opening
 from openslob.metrics.measurement import EVERY_FIGURE, Measurement
 from openslob.record.model import SET, RunRecord, Status
 from openslob.record.store import RunFolder, UnsavedError
@@ -130,7 +128,7 @@ class _Run:
         )
         if request.settings:
             self._builder.engine[SET] = {each.name: each.value for each in request.settings}
-        self._show = Course(show, self._builder.notes)
+        self._show = ProgressLog(show, self._builder.notes)
         self._warmup_s = 0.0
         self._drivers: Sequence[DriverUse] = ()
         self._reports = server_reports(engine, request.workload, request.consented, request.sources)
@@ -148,7 +146,7 @@ class _Run:
 
     def _begin_and_measure(self, opened: ExitStack) -> tuple[RunFolder, Measurement]:
         """Check, begin the record, whose folder ``opened`` closes, and measure."""
-        folder, outer, log = None, self._request.held, explained(self._engine)
+        folder, outer, log = None, self._request.held, explain_errors(self._engine)
         try:
             with log as explain, outer.part() if outer else self._engine.exclusive("run") as held:
                 self._builder.notes.extend(held.restored)
@@ -311,7 +309,7 @@ class _Run:
             # The server's clock is known to half of what its reading takes.
             begins_ns = begin_ns - offset_ns - int(samplers.reading_s / 2 * NANOS)
             readings.before = read_opening(samplers, begins_ns, ahead_s)
-            recorder.reading(readings.before)
+            recorder.add_reading(readings.before)
             to_begin_s = (begin_ns - offset_ns - time.time_ns()) / NANOS
             samplers.start(to_begin_s - between_slices_s(len(plans)))
             self._show.window(begin_ns, load.run_time, offset_ns)
@@ -349,7 +347,7 @@ class _Run:
         if before is None or not measured.counts.ops:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
         window = measured.window
-        counted, counter_seconds = counted_between(
+        counted, counter_seconds = count_between(
             samplers, before, after, window.load_start_ns, accumulator.clock_set_back_s
         )
         if not counter_seconds:

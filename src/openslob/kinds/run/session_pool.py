@@ -19,7 +19,7 @@ from openslob.kinds.run.ending import (
     LEAVE_AFTER_S,
     PATIENCE_S,
     Deadline,
-    Ending,
+    SessionEnding,
     cancel,
     cut,
 )
@@ -63,7 +63,7 @@ class SessionPool:
         self._patience = patience
         self._interrupt = patience.interrupt
         self._ending = Event()
-        self._end = Ending(self._tell_to_stop)
+        self._end = SessionEnding(self._tell_to_stop)
         # Whether the sessions did not end in time, and how late the end of the phase was when it was given up.
         self.overdue = False
         self._late_s = 0.0

@@ -11,7 +11,7 @@ from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
 from openslob.engines.patience import StoppedError
 from openslob.host.sampler import difference
-from openslob.kinds.run.readings import ReadingsRecorder
+from openslob.kinds.run.recorder import ReadingsRecorder
 from openslob.kinds.run.samplers import Samplers, SystemReading
 from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, HostDelta
 
@@ -65,7 +65,7 @@ def read_opening(samplers: Samplers, begin_ns: int, ahead_s: float) -> SystemRea
     return kept
 
 
-def counted_between(
+def count_between(
     samplers: Samplers,
     before: SystemReading,
     after: SystemReading | None,
@@ -115,7 +115,7 @@ class WindowReadings(Generic[AnyRecorder]):
         """
         if not (self.notes or self.stopped):
             try:
-                self.recorder.sampled(samplers.sample())
+                self.recorder.add_sample(samplers.sample())
             except StoppedError as error:
                 self.lose(error)
             except SlobError as error:
@@ -136,7 +136,7 @@ class WindowReadings(Generic[AnyRecorder]):
             self.lose(error)
         drain()
         if self.after is not None:
-            self.recorder.reading(self.after)
+            self.recorder.add_reading(self.after)
 
     def lose(self, error: SlobError) -> None:
         """Note an error, once; a wait that the user stopped is none, and closed its connection."""

@@ -120,8 +120,8 @@ def test_db_time_is_unknown_where_this_user_may_not_see_all_sessions(tmp_path):
     shown_too = []
     with RawCsv(tmp_path) as raw:
         recorder = SamplesOfAll(raw, lambda *_: None, shown_too.append)
-        recorder.sampled(Activity({"CPU": 1}, {}))
-        recorder.sampled(Activity({}, None))
+        recorder.add_sample(Activity({"CPU": 1}, {}))
+        recorder.add_sample(Activity({}, None))
     assert (recorder.waits, recorder.wait_samples, recorder.others.hidden) == ({"CPU": 1}, 1, 1)
     assert len(shown_too) == 2
     made = record(waits={}, wait_samples=0, others=OtherSessions(hidden=1))

@@ -14,8 +14,8 @@ from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.core.workload import Workload
 from openslob.engines.base import SliceResult
-from openslob.kinds.run.accumulator import MOST_SLOW, WindowAccumulator
 from openslob.kinds.run.plan import session_plans
+from openslob.kinds.run.recorder import MOST_SLOW, WindowAccumulator
 
 BEGIN = 1_700_000_000 * NANOS
 MS = 1_000_000

@@ -8,7 +8,16 @@ import pytest
 
 from openslob.core.units import NANOS
 from openslob.kinds.run import ending
-from openslob.kinds.run.ending import ASK_S, CUT_AFTER_S, GRACE_S, LEAVE_AFTER_S, PATIENCE_S, Deadline, Ending, cancel
+from openslob.kinds.run.ending import (
+    ASK_S,
+    CUT_AFTER_S,
+    GRACE_S,
+    LEAVE_AFTER_S,
+    PATIENCE_S,
+    Deadline,
+    SessionEnding,
+    cancel,
+)
 from openslob.kinds.run.plan import Phase
 
 NEVER_S = 10**7
@@ -90,7 +99,7 @@ class Worker:
 
 def steps(clock, workers, patience_s, seconds, silent=False):
     asked = []
-    ends = Ending(lambda: asked.append(clock.now))
+    ends = SessionEnding(lambda: asked.append(clock.now))
     begun = clock.now
     while clock.now < begun + seconds and not ends.left:
         ends.go_on(workers, patience_s, lambda: silent)

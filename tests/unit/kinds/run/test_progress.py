@@ -1,9 +1,12 @@
-"""What is shown while sessions connect."""
+"""What is shown while sessions connect; events of a run: each is in the file at once, once, with its time."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from openslob.kinds.run import progress
-from openslob.kinds.run.progress import Connecting, Progress
+from openslob.kinds.run.progress import Connecting, Progress, ProgressLog
+from openslob.record.raw_csv import RawCsv, raw_table
 
 
 def test_sessions_that_are_connected_are_shown_once_a_second(monkeypatch):
@@ -29,3 +32,40 @@ def test_sessions_that_load_their_own_tables_show_the_blocks(monkeypatch):
         ("sessions load their own tables", 10, 30),
         ("sessions load their own tables", 30, 30),
     ]
+
+
+def _events(folder: Path) -> list[tuple[str, str]]:
+    return [(str(kind), str(text)) for _, kind, text in raw_table(folder, "events.csv")[1]]
+
+
+def test_phases_before_the_record_keep_their_time_and_every_event_is_on_disk_at_once(tmp_path: Path) -> None:
+    shown: list[str] = []
+    notes = ["settings differ"]
+    log = ProgressLog(lambda progress: shown.append(progress.phase), notes)
+    log(Progress("check"))
+    with RawCsv(tmp_path) as raw:
+        log.begin(raw)
+        assert _events(tmp_path) == [("phase", "check"), ("note", "settings differ")]
+        errors: list[str] = []
+        log.include(errors)
+        log(Progress("connect"))
+        log(Progress("connect", 1.0))
+        log.window(5_000, 60.0, 1_000)
+        notes.append("one more,\nwith a comma")
+        errors.insert(0, "a session was lost: postgres://me:secret@host/db")
+        log(Progress("window", 1.0))
+        log(Progress("read-out"))
+        log(Progress("window", 2.0))
+    rows = raw_table(tmp_path, "events.csv")[1]
+    assert _events(tmp_path)[2:] == [
+        ("phase", "connect"),
+        ("clock_offset_ns", "1000"),
+        ("planned_s", "60"),
+        ("begin_ns", "5000"),
+        ("phase", "window"),
+        ("note", "one more, with a comma"),
+        ("error", "a session was lost: postgres://me:***@host/db"),
+        ("phase", "read-out"),
+    ]
+    assert next(at for at, _, text in rows if text == "window") == 4_000
+    assert shown == ["check", "connect", "connect", "window", "read-out", "window"]

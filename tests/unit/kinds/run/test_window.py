@@ -20,7 +20,7 @@ from openslob.kinds.run.plan import session_plans
 from openslob.kinds.run.recorder import Recorder
 from openslob.kinds.run.samplers import Samplers as RealSamplers
 from openslob.kinds.run.samplers import SystemReading
-from openslob.kinds.run.window import WindowReadings, counted_between, read_ahead_s, read_opening
+from openslob.kinds.run.window import WindowReadings, count_between, read_ahead_s, read_opening
 from openslob.kinds.run.worker import SliceDone
 from openslob.metrics.measurement import EngineDelta, OtherSessions, TimedWait, WaitClass
 from openslob.record.raw_csv import RawCsv, raw_table
@@ -72,9 +72,9 @@ def recorder(raw):
 
 def closed(recorder, samplers):
     for at_s, reads in ((0, 0), (1, 50), (2, 150)):
-        recorder.reading(reading(at_s, reads))
+        recorder.add_reading(reading(at_s, reads))
     window = WindowReadings(recorder)
-    window.read_end(samplers, lambda: [recorder.reading(posted) for posted in samplers.posted])
+    window.read_end(samplers, lambda: [recorder.add_reading(posted) for posted in samplers.posted])
     recorder.finish()
     return window
 
@@ -130,7 +130,7 @@ def test_durations_of_waits_for_storage_are_written_for_every_interval(raw, tmp_
 
     recorder = Recorder(session_plans(Workload(sessions=1), 8192, "test"), BEGIN, 3, raw, counted, lambda _: None)
     for at_s, reads in ((0, 0), (1, 50), (2, 150)):
-        recorder.reading(reading(at_s, reads))
+        recorder.add_reading(reading(at_s, reads))
     recorder.finish()
     assert [tuple(row[2:]) for row in raw_table(tmp_path, "engine_latency.csv")[1]] == [
         ("IO:read", 64, 128, 50), ("IO:sync", 512, 1024, 1), ("IO:read", 64, 128, 150), ("IO:sync", 512, 1024, 1),
@@ -139,7 +139,7 @@ def test_durations_of_waits_for_storage_are_written_for_every_interval(raw, tmp_
 
 def test_samples_that_could_not_see_all_sessions_are_counted(recorder):
     for others in ({"a": 2}, None, {}):
-        recorder.sampled(Activity({"CPU": 1}, others))
+        recorder.add_sample(Activity({"CPU": 1}, others))
     assert recorder.others == OtherSessions({"a": 2}, 3, hidden=1)
 
 
@@ -174,14 +174,14 @@ def test_no_rate_by_a_clock_that_was_set_meanwhile(went_s, framed):
     before, after = reading(0, 0), reading(went_s, 500)
     # By the clock of this host, which nobody can set, it was 20 s.
     after = replace(after, os=replace(after.os, time_ns=before.os.time_ns + 20 * NANOS))
-    counted, seconds = counted_between(Differing(), before, after, BEGIN + NANOS)
+    counted, seconds = count_between(Differing(), before, after, BEGIN + NANOS)
     assert counted.read_requests == (500 if framed else None)
     assert seconds == (pytest.approx(went_s) if framed else 0)
     assert ("clock was set" in counted.unknown.get("*", "")) != framed
 
 
 def test_no_rate_by_a_clock_that_the_sessions_saw_set_back():
-    counted, seconds = counted_between(Differing(), reading(0, 0), reading(0.01, 500), BEGIN + NANOS, 0.6)
+    counted, seconds = count_between(Differing(), reading(0, 0), reading(0.01, 500), BEGIN + NANOS, 0.6)
     assert (seconds, counted.unknown) == (0, {"*": "the server's clock was set back by 0.60 s during the run"})
 
 
@@ -190,7 +190,7 @@ def test_counters_that_were_reset_span_no_time():
         def engine_delta(self, _before, _after):
             return EngineDelta(unknown={"*": "the server's statistics were reset during the run"})
 
-    counted, seconds = counted_between(Reset(), reading(0, 0), reading(20, 500), BEGIN + NANOS)
+    counted, seconds = count_between(Reset(), reading(0, 0), reading(20, 500), BEGIN + NANOS)
     assert (seconds, list(counted.unknown)) == (0, ["*"])
 
 
@@ -198,7 +198,7 @@ def test_counters_that_were_reset_span_no_time():
 def test_no_rate_of_counters_that_were_first_read_after_the_load_had_begun(late_ns, framed):
     before, after = reading(0, 0), reading(20, 500)
     after = replace(after, os=replace(after.os, time_ns=before.os.time_ns + 20 * NANOS))
-    counted, seconds = counted_between(Differing(), before, after, BEGIN - late_ns)
+    counted, seconds = count_between(Differing(), before, after, BEGIN - late_ns)
     assert (counted.read_requests, seconds) == ((500, 20) if framed else (None, 0))
     assert ("after the load had begun" in counted.unknown.get("*", "")) != framed
 
@@ -212,7 +212,7 @@ def test_what_a_host_did_is_unknown_when_it_was_first_read_late(recorder, late_s
     if ended:
         window.after = later
     else:  # there is no closing reading: of a run that was broken off the figures are those until then
-        recorder.reading(later)
+        recorder.add_reading(later)
     host = window.host(before, load_s * NANOS)
     assert (host.driver_cpu_s is not None) == known
     assert (host.seconds > 0) == known
@@ -226,11 +226,11 @@ class Differing:
 def test_the_last_rate_shown_is_of_all_the_seconds_it_is_divided_by(raw):
     shown = []
     recorder = Recorder(session_plans(Workload(sessions=1), 8192, "test"), BEGIN, 3, raw, between, shown.append)
-    recorder.reading(reading(0, 0))
+    recorder.add_reading(reading(0, 0))
     for number, at_s in enumerate((1, 2)):
         recorder.handle(sliced(number, 100))
-        recorder.reading(reading(at_s, 100 * at_s))
-    recorder.reading(reading(2.1, 210))
+        recorder.add_reading(reading(at_s, 100 * at_s))
+    recorder.add_reading(reading(2.1, 210))
     assert [round(progress.rates.ops) for progress in shown] == [100, 100, 91]
 
 
@@ -249,7 +249,7 @@ def test_no_rate_is_shown_live_of_the_seconds_in_which_the_first_slices_run_or_a
     recorder = Recorder(session_plans(Workload(sessions=2), 8192, "test"), BEGIN, 3, raw, between, shown.append)
     # Two sessions' slices of a second end half a second apart: by 0.75 s one of half a second has.
     for at_s, reads in ((-0.01, 0), (0.75, 50), (1.75, 250), (2.75, 450), (3.01, 600)):
-        recorder.reading(reading(at_s, reads))
+        recorder.add_reading(reading(at_s, reads))
     assert [reads_per_s(progress) for progress in shown] == [None, 200, 200, None]
 
 
@@ -258,7 +258,7 @@ def test_no_rate_is_shown_live_while_long_slices_are_the_first_or_the_last(raw):
     plans = session_plans(Workload(sessions=16), 8192, "test")  # slices of two seconds, or 2.6
     recorder = Recorder(plans, BEGIN, 10, raw, between, shown.append)
     for second in range(11):
-        recorder.reading(reading(second, 100 * second))
+        recorder.add_reading(reading(second, 100 * second))
     assert [reads_per_s(progress) for progress in shown] == [None] * 3 + [100] * 6 + [None]
     assert all(progress.elapsed_s for progress in shown)
 

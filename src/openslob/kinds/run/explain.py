@@ -11,7 +11,7 @@ from openslob.host.server_log import logs_of
 
 
 @contextmanager
-def explained(engine: Engine) -> Iterator[Callable[[str], str]]:
+def explain_errors(engine: Engine) -> Iterator[Callable[[str], str]]:
     """Add to every error in this block what the server's log says about it, if the log can be read.
 
     The value does the same with the text of an error that is not raised.
