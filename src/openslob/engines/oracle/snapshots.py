@@ -16,11 +16,10 @@ from openslob.core.errors import SlobError
 from openslob.core.units import NANOS, iso
 from openslob.core.workload import StatisticsType
 from openslob.engines.capabilities import Capability, require
-from openslob.engines.oracle import rights
 from openslob.engines.oracle.connection import Connection, execute_block, query, query_if_visible, statement
 from openslob.engines.oracle.errors import explain_error, reported
 from openslob.engines.oracle.names import grant_select
-from openslob.engines.oracle.server_facts import Survey, is_pluggable
+from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.versions import PDB_SNAPSHOTS
 
 LICENCE = "Oracle Diagnostics Pack"
@@ -39,7 +38,7 @@ def capabilities(connection: Connection) -> list[Capability]:
 
 
 def _check_awr(survey: Survey, may_execute: bool) -> Capability:
-    lack, remedy, user, by = "", "", rights.user_name(survey), rights.sysdba(survey)
+    lack, remedy, user, by = "", "", survey.user, survey.sysdba
     packs = _read_pack_access(survey.connection)
     if packs is None:
         lack = "whether AWR is switched on can't be seen (V$PARAMETER)"
@@ -50,15 +49,15 @@ def _check_awr(survey: Survey, may_execute: bool) -> Capability:
     elif not may_execute:
         lack = "this user may not execute DBMS_WORKLOAD_REPOSITORY"
         remedy = f"GRANT EXECUTE ON SYS.DBMS_WORKLOAD_REPOSITORY TO {user};"
-    elif survey.connection.version < PDB_SNAPSHOTS and is_pluggable(survey):
+    elif survey.connection.version < PDB_SNAPSHOTS and survey.is_pluggable:
         lack, remedy, by = "a pluggable database of 12.1 takes no snapshots of its own", "connect to the root", ""
     return Capability(StatisticsType.AWR, not lack, lack, _WHY, remedy, LICENCE, by)
 
 
 def _check_statspack(survey: Survey, may_execute: bool) -> Capability:
     lack = "" if may_execute else "Statspack is not installed, or this user may not execute it"
-    remedy = f"run spcreate.sql, then GRANT EXECUTE ON PERFSTAT.STATSPACK TO {rights.user_name(survey)};"
-    return Capability(StatisticsType.STATSPACK, may_execute, lack, _WHY, remedy, by=rights.sysdba(survey))
+    remedy = f"run spcreate.sql, then GRANT EXECUTE ON PERFSTAT.STATSPACK TO {survey.user};"
+    return Capability(StatisticsType.STATSPACK, may_execute, lack, _WHY, remedy, by=survey.sysdba)
 
 
 def _read_pack_access(connection: Connection) -> str | None:
@@ -172,7 +171,7 @@ class AwrSnapshots(_Snapshots):
     def _reports(self) -> Iterator[tuple[str, str, Mapping[str, int]]]:
         """Yield the name of each report, its statement and values: first of the connection's own instance."""
         with reported("the database can't be identified (V$DATABASE, V$INSTANCE)"):
-            which = "pluggable_database" if is_pluggable(Survey(self._connection)) else "database"
+            which = "pluggable_database" if Survey(self._connection).is_pluggable else "database"
             (found,) = query(self._connection, statement("awr", which))
         first, last = self._numbers
         span = {"dbid": int(found["dbid"]), "first_snap": first, "last_snap": last}
