@@ -36,14 +36,36 @@ _MOST_SEARCHES = 3
 _TIMES = 2
 
 
-class OracleCounters:
+class OracleSampler:
+    """Samples over one connection that stays open."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def backend_ids(self) -> list[int]:
+        """Return the process of the sampler's session; none when this user may not see it."""
+        try:
+            return [int(row["spid"]) for row in query(self._connection, statement("counters", "own_process"))]
+        except oracledb.Error:
+            return []
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def compose_grant(self, view: str) -> str:
+        """Return the statement that lets the sampler's user read one of SYS's views."""
+        name = self._connection.raw.username or "this user"
+        return names.grant_select(view, name if name.startswith('"') else name.upper())
+
+
+class OracleCounters(OracleSampler):
     """Reads all views that this version has and this user may see in one statement, so that all are of one moment."""
 
     # The parts of counters.sql to read, as far as they can be.
     _parts: Collection[str] = VIEWS
 
     def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._clock = clock
         self._missing: dict[str, str] = {}
         self._searches = 0
@@ -107,7 +129,7 @@ class OracleCounters:
         if not is_missing(error):
             return f"the server refused to show {_name_views(part)}: {explain_error(error)}"
         older = ", or the server is older than 12.1.0.2" if part == "histogram" else ""
-        grants = "; ".join(compose_grant(self._connection, view) for view in VIEWS[part])
+        grants = "; ".join(self.compose_grant(view) for view in VIEWS[part])
         return f"this user may not read {_name_views(part)}{older}: {grants}"
 
     def read(self) -> CounterReading:
@@ -149,13 +171,6 @@ class OracleCounters:
             return {}
         return {int(row["spid"]): row["kind"] for row in rows}
 
-    def backend_ids(self) -> list[int]:
-        """Return the process of the sampler's session; none when this user may not see it."""
-        return find_own_process(self._connection)
-
-    def close(self) -> None:
-        self._connection.close()
-
 
 class DatabaseCounters(OracleCounters):
     """Reads what is counted of all sessions of the database, or of the pluggable one that the connection is to."""
@@ -168,20 +183,6 @@ class DatabaseCounters(OracleCounters):
 
     def _to_delta(self, change: Values) -> EngineDelta:
         return to_server_delta(change, self._missing, self._pluggable)
-
-
-def compose_grant(connection: Connection, view: str) -> str:
-    """Return the statement that lets the user of a connection read one of SYS's views."""
-    name = connection.raw.username or "this user"
-    return names.grant_select(view, name if name.startswith('"') else name.upper())
-
-
-def find_own_process(connection: Connection) -> list[int]:
-    """Return the operating system's number of a connection's process; none when this user may not see it."""
-    try:
-        return [int(row["spid"]) for row in query(connection, statement("counters", "own_process"))]
-    except oracledb.Error:
-        return []
 
 
 def _name_views(part: str) -> str:
