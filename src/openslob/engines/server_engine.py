@@ -92,7 +92,6 @@ class ServerEngine(ABC, Generic[C]):
             yield connection
 
     def follow(self, patience: Patience) -> None:
-        """Let connections that are opened from now on wait as ``patience`` says."""
         self.patience = patience
 
     def obstacle(self) -> str:

@@ -268,7 +268,6 @@ class ClusterEngine:
         return ClusterCounters(counters, self._targets, self._clocks)
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> ClusterWaits:
-        """Connect the wait samplers."""
         return ClusterWaits(self._open(lambda instance: instance.open_waits(scope), lambda each: each.close()))
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
@@ -282,11 +281,9 @@ class ClusterEngine:
         return ClusterSnapshots(snapshots) if snapshots else None
 
     def open_stop(self) -> ClusterStop:
-        """Connect the stop signals."""
         return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda each: each.close()))
 
     def follow(self, patience: Patience) -> None:
-        """Let all instances follow it."""
         for instance in self.instances:
             instance.follow(patience)
 
@@ -296,11 +293,9 @@ class ClusterEngine:
         return "; ".join(f"{target}: {text}" for target, text in found if text)
 
     def sessions_left(self) -> int:
-        """Return how many sessions are left on all instances."""
         return sum(self.ask(lambda instance: instance.sessions_left()))
 
     def release_sessions(self) -> int:
-        """End the sessions that are left on all instances."""
         return sum(self.ask(lambda instance: instance.release_sessions()))
 
 
@@ -311,7 +306,6 @@ class ClusterData:
         self._cluster = cluster
 
     def state(self) -> DataState | None:
-        """Return what is loaded where writes go."""
         return self._cluster.writer().data.state()
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:

@@ -74,11 +74,9 @@ class ClusterCounters:
         clocks.compare([each.read for each in counters])
 
     def read(self) -> ClusterReading:
-        """Return all counters of all instances as they are now."""
         return ClusterReading.of(self._team.ask(lambda each: each.read(), self._counters), self._clocks)
 
     def backend_ids(self) -> list[int]:
-        """Return the sampler's sessions on all instances."""
         return [backend for each in self._counters for backend in each.backend_ids()]
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
@@ -93,7 +91,6 @@ class ClusterCounters:
         return {}
 
     def close(self) -> None:
-        """Close all connections."""
         self._team.close()
         for each in self._counters:
             each.close()
@@ -116,11 +113,9 @@ class ClusterWaits:
         return Activity(events, None if any(each.others is None for each in every) else others, every)
 
     def backend_ids(self) -> list[int]:
-        """Return the sampler's sessions on all instances."""
         return [backend for each in self._waits for backend in each.backend_ids()]
 
     def close(self) -> None:
-        """Close all connections."""
         self._team.close()
         for each in self._waits:
             each.close()

@@ -174,10 +174,6 @@ class LocalServer(ABC, Generic[P]):
             self._remove()
 
     def promote(self) -> int:
-        """Let a standby take writes: it follows no other server any more. UsageError if it is none.
-
-        Returns when it took writes, in ns of the monotonic clock.
-        """
         if not self.spec.standby_of:
             raise UsageError(f"the server {self.name} is no standby", "name the one to promote")
         with self._home.claimed("promote"), self._home.locked("promoting"):
@@ -188,7 +184,6 @@ class LocalServer(ABC, Generic[P]):
         return promoted_ns
 
     def status(self) -> ServerStatus:
-        """Return the state of the server, from its files and processes."""
         state = self._home.read()
         pid = self.processes.main_pid()
         stopped = "stopped" if self.layout.data.exists() else "gone"

@@ -138,7 +138,6 @@ class MysqlEngine(ServerEngine[Connection]):
 
     @property
     def data(self) -> MysqlData:
-        """The test data of this database."""
         return MysqlData(self)
 
     @property
@@ -147,7 +146,6 @@ class MysqlEngine(ServerEngine[Connection]):
         return MysqlReplication(self.target, self.open)
 
     def facts(self) -> ServerFacts:
-        """Return version, sizes, settings and free connections."""
         with self.querying() as connection:
             identity = query(connection, statement("facts", "identity"))[0]
             settings = query(connection, statement("facts", "settings"))
@@ -177,12 +175,10 @@ class MysqlEngine(ServerEngine[Connection]):
         )
 
     def location(self) -> ServerLocation:
-        """Return the server's process and its data directory, if it is proved that they are on this host."""
         with self.querying() as connection:
             return found_or_named(locate(connection), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked") as connection:
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
@@ -192,7 +188,6 @@ class MysqlEngine(ServerEngine[Connection]):
             yield from trial.try_statements(connection, self.names, plan)
 
     def capabilities(self) -> list[Capability]:
-        """Return what the server's settings allow to be measured."""
         facts = self.facts()
         with self.querying(f"{self.target} can't be checked") as connection:
             return checks.capabilities(connection, facts)
@@ -241,7 +236,6 @@ class MysqlEngine(ServerEngine[Connection]):
             connection_registry.enter(connection, self.names, purpose)
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on."""
         checks.require_shared(workload)
         numbers = schemas_at_work(workload)
         with self.querying("can't install the work loop", "install") as connection:
@@ -260,7 +254,6 @@ class MysqlEngine(ServerEngine[Connection]):
             return quiesce(connection, self.names, self._override, workload, warm_cache, block_size, self.patience)
 
     def open_session(self, plan: SessionPlan) -> MysqlSession:
-        """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         connection = open_connection(self.params, f"run/{plan.tag}")
@@ -270,28 +263,23 @@ class MysqlEngine(ServerEngine[Connection]):
         return MysqlSession(connection, self.params, self.names, plan)
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlCounters:
-        """Connect the counter sampler."""
         if scope is SamplingScope.SERVER:
             return MysqlServerCounters(self._open_observer("counters"), self.names)
         return MysqlCounters(self._open_known("counters"), self.names)
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlWaits:
-        """Connect the wait sampler."""
         if scope is SamplingScope.SERVER:
             return MysqlServerWaits(self._open_observer("waits"), self.names, SESSIONS, self._opened)
         return MysqlWaits(self._open_known("waits"), self.names, SESSIONS)
 
     def open_stop(self) -> MysqlStop:
-        """Connect the stop signal."""
         return MysqlStop(self._open_known(STOP), self.names)
 
     def sessions_left(self) -> int:
-        """Return the number of the work loop's sessions that the server still has."""
         with self.querying("the sessions can't be counted") as connection:
             return len(connection_registry.sessions(connection, self.names, SESSIONS))
 
     def release_sessions(self) -> int:
-        """End sessions of the work loop that a killed driver left; return their number."""
         with self.querying("sessions of an earlier run can't be ended") as connection:
             numbers = connection_registry.sessions(connection, self.names, SESSIONS)
             if numbers:

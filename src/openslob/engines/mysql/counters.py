@@ -95,7 +95,6 @@ class MysqlCounters:
             return None
 
     def read(self) -> CounterReading:
-        """Return all counters now; SlobError when the server is gone."""
         with reported("the counters can't be read"):
             rows = query(self._connection, self._statement, self._values)
             values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in rows}
@@ -124,7 +123,6 @@ class MysqlCounters:
         return float(query(self._connection, read_statements(PACKAGE, "counters")["commits"])[0]["Value"])
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        """Return what happened between two readings."""
         if before.epoch != after.epoch:
             return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
         # A counter that was missing before was 0: statistics of a table begin with its first use.
@@ -143,11 +141,9 @@ class MysqlCounters:
         return {row["number"]: row["kind"] for row in rows}
 
     def backend_ids(self) -> list[int]:
-        """Return the server's number of the sampler's connection."""
         return [thread_id(self._connection)]
 
     def close(self) -> None:
-        """Close the connection."""
         with suppress(pymysql.Error):
             self._connection.close()
 

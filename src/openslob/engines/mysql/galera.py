@@ -150,7 +150,6 @@ class GaleraCluster:
         self._await(lambda: all(node.members() == len(self.nodes) for node in self.nodes), self.nodes)
 
     def await_others(self, name: str) -> int:
-        """Wait until one of the others takes writes without a node; return when, in ns of the monotonic clock."""
         others = [node for node in self.nodes if node.name != name]
         self._await(lambda: any(node.members() == len(others) for node in others), others)
         return time.monotonic_ns()

@@ -151,7 +151,6 @@ class ManagedMariaSettings:
         self._catalogue = MysqlCatalogue(f"MariaDB {programs.version()}", found)
 
     def find(self, name: str) -> ServerSetting:
-        """Return a setting. UsageError for one that this version does not have, or that slob sets itself."""
         found = self._catalogue.variable(name)
         if found.name in _OURS:
             raise UsageError(f"slob sets {found.name} of its servers itself", f"use {_OURS[found.name]}")
@@ -225,7 +224,6 @@ class MysqlSessionSettings:
         self._catalogue = MysqlCatalogue(product, _variables(connection))
 
     def find(self, name: str) -> ServerSetting:
-        """Return a setting. UsageError for one that a session can't change."""
         found = self._catalogue.variable(name)
         if not (found.of_session and self._has_its_own(found.name)):
             raise UsageError(

@@ -66,12 +66,10 @@ class MysqlLedger:
             query(connection, self._statement(f"fill_{part}", values=values))
 
     def drop(self) -> None:
-        """Remove the tables."""
         with self._asking("the tables of the proof can't be removed") as connection:
             query(connection, self._statement("drop"))
 
     def open_session(self, session: int) -> MysqlLedgerSession:
-        """Connect a session."""
         connection = open_connection(self._params, f"{PURPOSE}/{session}")
         failure = f"session {session} can't be opened"
         with closed_on_failure(connection), reported(failure), cut_when_late(partial(cut_off, connection)):
@@ -81,7 +79,6 @@ class MysqlLedger:
         return MysqlLedgerSession(connection, session, parts)
 
     def contents(self) -> LedgerContents:
-        """Return what the server has."""
         with self._asking("the tables of the proof can't be read") as connection:
             sessions = query(connection, self._statement("read_sessions"))
             rows = query(connection, self._statement("read_rows"))
@@ -91,13 +88,11 @@ class MysqlLedger:
         )
 
     def settings(self) -> Mapping[str, str]:
-        """Return the settings that decide what a commit waits for."""
         with self._asking("the server can't be asked for its settings") as connection:
             rows = query(connection, statement("ledger", "settings"))
         return {row["Variable_name"]: row["Value"] for row in rows}
 
     def guards(self) -> Sequence[str]:
-        """Return what damage is found by on this server."""
         with self._asking("the server can't be asked for its checksums") as connection:
             algorithm = query(connection, statement("ledger", "guards"))[0]["checksums"]
         return [
@@ -118,12 +113,10 @@ class MysqlLedger:
         return found
 
     def heartbeat(self, number: int) -> None:
-        """Write the row of the heartbeat."""
         with self._asking("the heartbeat can't be written", HEARTBEAT) as connection:
             query(connection, self._statement("write_heartbeat"), {"number": number})
 
     def last_heartbeat(self) -> Entry | None:
-        """Return the row of the heartbeat."""
         with self._asking("the heartbeat can't be read", HEARTBEAT) as connection:
             rows = query(connection, self._statement("read_heartbeat"))
         return _entry(rows[0]) if rows else None
@@ -180,16 +173,13 @@ class MysqlLedgerSession:
         return _entry(row)
 
     def server_ns(self) -> int:
-        """Return the server's clock."""
         with reported(f"session {self._session} was lost"):
             return int(query(self._connection, statement("ledger", "clock"))[0]["ns"])
 
     def cut(self) -> None:
-        """Break the connection off."""
         cut_off(self._connection)
 
     def close(self) -> None:
-        """Close the connection."""
         with suppress(pymysql.Error):
             self._connection.close()
 

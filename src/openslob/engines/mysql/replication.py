@@ -35,7 +35,6 @@ class MysqlReplication:
         return int(status["wsrep_last_committed"])
 
     def open_reader(self) -> MysqlCopyReader:
-        """Connect a reader of the position in the binary log."""
         return MysqlCopyReader(self._target, self._connect("copies"))
 
 
@@ -65,7 +64,6 @@ class MysqlCopyReader:
         return LogPosition(sizes[max(sizes)], max(sizes), sizes) if sizes else None
 
     def close(self) -> None:
-        """Close the connection."""
         with suppress(pymysql.Error):
             self._connection.close()
 

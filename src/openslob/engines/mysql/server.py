@@ -105,7 +105,6 @@ class MariaServer(LocalServer[MariaPrograms]):
 
     @property
     def url(self) -> str:
-        """Target URL of its database, through the socket."""
         return config.url(self.layout, current_user())
 
     @property
@@ -115,7 +114,6 @@ class MariaServer(LocalServer[MariaPrograms]):
         return ServerProcesses(self.layout.data, programs, config.PID_FILE, signal.SIGTERM, signal.SIGKILL)
 
     def check_spec(self) -> None:
-        """Raise UsageError for the first value that MariaDB can't be run with on this host."""
         config.check_spec(self.spec)
 
     def known_settings(self) -> AbstractContextManager[KnownSettings]:
@@ -179,7 +177,6 @@ class MariaServer(LocalServer[MariaPrograms]):
         self.check_done(account.run([*command, *options, *storage, *made]), "mariadb-install-db")
 
     def config_text(self, programs: MariaPrograms, bulk: bool) -> str:
-        """Return the only option file that the server reads."""
         return config.config_text(self.spec, self.layout, programs.bin, bulk)
 
     def other_files(self, account: ServerAccount) -> Mapping[Path, str]:
@@ -188,7 +185,6 @@ class MariaServer(LocalServer[MariaPrograms]):
         return {config.init_file(self.layout): config.init_text(users, standby)}
 
     def launch(self, programs: MariaPrograms, account: ServerAccount) -> str | None:
-        """Start its program as an independent process and wait until it accepts connections."""
         pid = account.launch([programs.server, f"--defaults-file={self.layout.config}"], self.layout.log)
         if complaint := why_not_ready(self.is_ready, pid, _START_TIMEOUT_S):
             return complaint
@@ -218,7 +214,6 @@ class MariaServer(LocalServer[MariaPrograms]):
                 self._home.write(replace(self.spec, port=None))
 
     def end_replication(self) -> None:
-        """Promote the server."""
         standby.promote(self.url, self.name)
 
     def await_copies(self, on: bool) -> None:
@@ -235,5 +230,4 @@ class MariaServer(LocalServer[MariaPrograms]):
         return -(-(self.spec.cache_bytes + _MORE_HUGE_BYTES) // page_bytes())
 
     def last_complaint(self, said: str) -> str:
-        """Return the last line that reports a cause."""
         return config.last_complaint(said)

@@ -96,13 +96,11 @@ class MysqlSession:
                 raise
 
     def plans(self) -> dict[str, str]:
-        """Return the plans of the loop's statements, under this session's settings."""
         with reported(f"session {self._plan.number} was lost"):
             value_bytes = self._parameters["value_bytes"]
             return explain(self._connection, self._names, self._plan.schema, self._plan.workload, value_bytes)
 
     def settings(self) -> dict[str, str]:
-        """Return the values of the plan's settings."""
         with reported(f"session {self._plan.number} was lost"):
             return shown(self._connection, self._plan.settings, self._set)
 
@@ -150,14 +148,12 @@ class MysqlSession:
         return last
 
     def backend_id(self) -> int:
-        """Return the server's number of the session's connection."""
         return thread_id(self._connection)
 
     def instance(self) -> None:
         """Return None: the target is one server."""
 
     def cancel(self) -> bool:
-        """Cancel the running slice."""
         try:
             kill(self._params, self.backend_id())
         except pymysql.Error:
@@ -165,10 +161,8 @@ class MysqlSession:
         return True
 
     def cut(self) -> None:
-        """End the session of a server that no longer answers."""
         cut_off(self._connection)
 
     def close(self) -> None:
-        """Close the connection."""
         with suppress(pymysql.Error):
             self._connection.close()

@@ -57,12 +57,10 @@ class MysqlStop:
         self._values = {"lock": names.lock(STOP), "patience": _PATIENCE_S}
 
     def request(self) -> None:
-        """Make every session stop within a fraction of a second."""
         with reported("the sessions can't be stopped"):
             query(self._connection, statement("facts", "lock"), self._values)
 
     def close(self) -> None:
-        """Release the lock."""
         with suppress(pymysql.Error):
             self._connection.close()
 

@@ -67,11 +67,9 @@ class MysqlWaits:
         return Activity(events, others if others or self._sees_all else None)
 
     def backend_ids(self) -> list[int]:
-        """Return the server's number of the sampler's connection."""
         return [thread_id(self._connection)]
 
     def close(self) -> None:
-        """Close the connection."""
         with suppress(pymysql.Error):
             self._connection.close()
 

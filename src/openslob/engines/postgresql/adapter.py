@@ -188,7 +188,6 @@ class PostgresEngine(ServerEngine[Connection]):
 
     @property
     def data(self) -> PostgresData:
-        """The test data of this database."""
         return PostgresData(self)
 
     @property
@@ -203,7 +202,6 @@ class PostgresEngine(ServerEngine[Connection]):
             return connection.execute(text, parameters).fetchall()
 
     def facts(self) -> ServerFacts:
-        """Return version, sizes, settings and free connections."""
         version, number, block_size, cache_bytes, started_at = self.query("identity")[0]
         settings = dict(self.query("settings"))
         standby, cluster = self.query("copies")[0]
@@ -238,7 +236,6 @@ class PostgresEngine(ServerEngine[Connection]):
         return with_tables_in(location, tablespaces)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked", "check") as connection:
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
@@ -248,7 +245,6 @@ class PostgresEngine(ServerEngine[Connection]):
             yield from trial.try_statements(connection, self.names, plan)
 
     def capabilities(self) -> list[Capability]:
-        """Return what the server's settings allow to be measured."""
         (role, database, *_), *_ = self.query("role", schema=self.names.schema)
         return checks.capabilities(self.facts(), role, database)
 
@@ -283,7 +279,6 @@ class PostgresEngine(ServerEngine[Connection]):
             time.sleep(LOCK_PATIENCE_S / 20)
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on, and the procedure that it calls."""
         with self.querying("can't install the work loop", "install") as connection:
             install(connection, self.names, workload)
 
@@ -293,7 +288,6 @@ class PostgresEngine(ServerEngine[Connection]):
             return quiesce(connection, self.names, workload, warm_cache)
 
     def open_session(self, plan: SessionPlan) -> PostgresSession:
-        """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         return self._lift_limits(lambda: PostgresSession(self._connect_session(plan), self.names, plan))
@@ -306,28 +300,23 @@ class PostgresEngine(ServerEngine[Connection]):
         return connection
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> PostgresCounters:
-        """Connect the counter sampler."""
         block_size = self.query("identity")[0][2]
         if scope is SamplingScope.SERVER:
             return PostgresServerCounters(self.open("counters"), self._own_work, block_size)
         return PostgresCounters(self.open("counters"), self.names.schema, block_size)
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> PostgresWaits:
-        """Connect the wait sampler."""
         if scope is SamplingScope.SERVER:
             return PostgresServerWaits(self.open("waits"), SESSIONS, self._own_work)
         return PostgresWaits(self.open("waits"), SESSIONS)
 
     def open_stop(self) -> PostgresStop:
-        """Connect the stop signal."""
         return PostgresStop(self.open(STOP))
 
     def sessions_left(self) -> int:
-        """Return the number of the work loop's sessions that the server still has."""
         return len(self.query("sessions", application=SESSIONS))
 
     def release_sessions(self) -> int:
-        """End sessions of the work loop that a killed driver left; return their number."""
         sessions = self.query("sessions", application=SESSIONS)
         if sessions:
             require_no_driver(self.target, self._drivers)
@@ -360,7 +349,6 @@ class PostgresData(ServerData[Connection]):
         return manifest.remove_with_schema(connection, self._engine.names)
 
     def table_blocks(self) -> int:
-        """Return the number of blocks of all test tables."""
         return int(sum(blocks for _, blocks in self._engine.query("table_sizes", schema=self._engine.names.schema)))
 
 

@@ -94,7 +94,6 @@ class PostgresCounters:
         return self._connection.execute(_IN_CATALOGUE, {"name": name}).fetchone() == (True,)
 
     def read(self) -> CounterReading:
-        """Return all counters now; SlobError when the server is gone."""
         with reported("the counters can't be read"):
             text = self._ask()
         sources: dict[str, dict[str, Any]] = json.loads(text)
@@ -120,7 +119,6 @@ class PostgresCounters:
         return found
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        """Return what happened between two readings."""
         if before.epoch != after.epoch:
             return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})
         delta = self._delta(before.values, after.values)
@@ -140,11 +138,9 @@ class PostgresCounters:
         return dict(rows)
 
     def backend_ids(self) -> list[int]:
-        """Return the process id of the sampler's backend."""
         return [backend_pid(self._connection)]
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 

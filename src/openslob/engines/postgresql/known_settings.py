@@ -142,7 +142,6 @@ class ManagedPostgresSettings:
             return self._ask({})
 
     def find(self, name: str) -> ServerSetting:
-        """Return a setting. UsageError for one that this version does not have, or that slob sets itself."""
         row = self._catalogue.row(name)
         if row.name in _OURS:
             raise UsageError(f"slob sets {row.name} of its servers itself", f"use {_OURS[row.name]}")

@@ -47,7 +47,6 @@ class PostgresLedger:
         self._identifiers = {part: names.ledger(part) for part in ("sessions", "rows", "heartbeat")}
 
     def create(self, sessions: int, rows: int) -> None:
-        """Create the tables in place of those that are there."""
         with self._asking("the tables of the proof can't be made") as connection:
             make_schema(connection, self._names)
             values = {"sessions": sessions, "rows": rows}
@@ -64,7 +63,6 @@ class PostgresLedger:
             remove_empty_schema(connection, self._names)
 
     def open_session(self, session: int) -> PostgresLedgerSession:
-        """Connect a session."""
         connection = self._open_unwatched(f"{PURPOSE}/{session}")
         try:
             with reported(f"session {session} can't be opened"), cut_when_late(partial(cut_off, connection)):
@@ -87,12 +85,10 @@ class PostgresLedger:
         )
 
     def settings(self) -> Mapping[str, str]:
-        """Return the settings that decide what a commit waits for."""
         with self._asking("the server can't be asked for its settings") as connection:
             return dict(connection.execute(statement("ledger", "settings")).fetchall())
 
     def guards(self) -> Sequence[str]:
-        """Return what damage is found by on this server."""
         with self._asking("the server can't be asked for its checksums") as connection:
             checksums, amcheck = _row(connection, statement("ledger", "guards"))
         return [
@@ -110,12 +106,10 @@ class PostgresLedger:
         return found
 
     def heartbeat(self, number: int) -> None:
-        """Write the row of the heartbeat."""
         with self._asking("the heartbeat can't be written", HEARTBEAT) as connection:
             connection.execute(self._statement("write_heartbeat"), {"number": number})
 
     def last_heartbeat(self) -> Entry | None:
-        """Return the row of the heartbeat."""
         with self._asking("the heartbeat can't be read", HEARTBEAT) as connection:
             row = connection.execute(self._statement("read_heartbeat")).fetchone()
         return Entry(*row) if row else None
@@ -182,7 +176,6 @@ class PostgresLedgerSession:
         return int(written_ns)
 
     def last(self) -> Entry:
-        """Return the session's own row."""
         with self._guard():
             read_only, *entry = _row(self._connection, statement("ledger", "read_session", **self._parts))
         if read_only:
@@ -190,16 +183,13 @@ class PostgresLedgerSession:
         return Entry(*entry)
 
     def server_ns(self) -> int:
-        """Return the server's clock."""
         with self._guard():
             return int(_row(self._connection, statement("ledger", "clock"))[0])
 
     def cut(self) -> None:
-        """Break the connection off."""
         cut_off(self._connection)
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
     def _guard(self) -> AbstractContextManager[None]:

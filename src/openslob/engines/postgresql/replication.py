@@ -36,7 +36,6 @@ class PostgresReplication:
         return int(row[0]) if row else 0
 
     def open_reader(self) -> PostgresCopyReader:
-        """Connect a reader of the position in the log."""
         return PostgresCopyReader(self._target, self._connect("copies"))
 
 
@@ -48,14 +47,12 @@ class PostgresCopyReader:
         self._connection = connection
 
     def read(self) -> CopyReading:
-        """Return the position in the log now."""
         with reported(f"{self._target} does not answer"):
             row = self._connection.execute(read_statements(PACKAGE, "facts")["copy_position"]).fetchone()
         position, received, said_s = row or (None, None, None)
         return CopyReading(_at(position), _at(received), said_s)
 
     def close(self) -> None:
-        """Close the connection."""
         with suppress(psycopg.Error):
             self._connection.close()
 

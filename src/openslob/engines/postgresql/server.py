@@ -94,7 +94,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
 
     @property
     def url(self) -> str:
-        """Target URL of its database, through the socket."""
         return config.url(self.layout)
 
     @property
@@ -106,7 +105,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
 
     @property
     def remains(self) -> Collection[Path]:
-        """Its socket and the socket's lock."""
         return [self.layout.socket, self.layout.socket.with_name(f"{config.SOCKET}.lock")]
 
     def start(self, *, for_now: bool = False) -> ServerStatus:
@@ -133,7 +131,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
             replication.forget(self.url, name, config.slot_of(name))
 
     def end_replication(self) -> None:
-        """Promote the server."""
         from openslob.engines.postgresql import replication  # noqa: PLC0415 - as above
 
         replication.promote(self.url, self.name)
@@ -198,7 +195,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
         return programs
 
     def bytes_at_first(self) -> int:
-        """Return the size of an empty cluster with all of its WAL."""
         return _EMPTY_BYTES + self.spec.log_bytes
 
     def initialise(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
@@ -234,7 +230,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
             )
 
     def config_text(self, programs: PostgresPrograms, bulk: bool) -> str:
-        """Return the configuration that postgresql.conf includes."""
         return config.config_text(self.spec, self.layout, programs.bin, bulk)
 
     def other_files(self, account: ServerAccount) -> Mapping[Path, str]:
@@ -257,7 +252,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
         return int(self._setting("shared_memory_size_in_huge_pages", self.layout.data, programs, account))
 
     def last_complaint(self, said: str) -> str:
-        """Return the last line that reports a cause."""
         return config.last_complaint(said)
 
     def _setting(self, setting: str, data: Path, programs: PostgresPrograms, account: ServerAccount) -> str:

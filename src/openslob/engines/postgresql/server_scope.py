@@ -83,19 +83,16 @@ class PostgresServerCounters(PostgresCounters):
         self.read()
 
     def read(self) -> CounterReading:
-        """Return all counters now, and what our samplers have done; SlobError when the server is gone."""
         done = self._own.transactions
         reading = super().read()
         self._own.transactions += 1
         return replace(reading, values={**reading.values, _OWN: done})
 
     def task_kinds(self) -> dict[int, str]:
-        """Return the ``backend_type`` of each process that this role may see, with our own samplers apart."""
         self._own.transactions += 1
         return super().task_kinds()
 
     def backend_ids(self) -> list[int]:
-        """Return the process id of the sampler's backend."""
         return self._ids
 
     def _delta(self, before: Values, after: Values) -> EngineDelta:
@@ -119,13 +116,11 @@ class PostgresServerWaits(PostgresWaits):
         return PlainStatement(self._connection, "\nUNION ALL\n".join(parts[name] for name in names).encode(), b"sample")
 
     def sample(self) -> Activity:
-        """Return the sessions at work; SlobError when the server is gone."""
         activity = super().sample()
         self._own.transactions += 1
         return activity
 
     def backend_ids(self) -> list[int]:
-        """Return the process id of the sampler's backend."""
         return self._ids
 
 

@@ -55,7 +55,6 @@ class PostgresSession:
         return PlainStatement(self._connection, call.as_bytes(self._connection))
 
     def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:
-        """Make the session's own tables, as temporary tables."""
         with reported(f"session {self._plan.number} could not load its own tables"):
             load_private_tables(self._connection, self._plan, wrote_blocks)
 
@@ -81,12 +80,10 @@ class PostgresSession:
             return explain(self._connection, self._names, self._plan.schema, self._plan.workload)
 
     def settings(self) -> dict[str, str]:
-        """Return the values of the plan's settings."""
         with self._guard():
             return shown(self._connection, self._plan.settings, self._set) if self._plan.settings else {}
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
-        """Run one slice: one CALL."""
         with self._guard():
             return self._execute(self._call, order)
 
@@ -109,14 +106,12 @@ class PostgresSession:
         return reported(f"session {self._plan.number} was lost")
 
     def backend_id(self) -> int:
-        """Return the process id of the session's backend."""
         return backend_pid(self._connection)
 
     def instance(self) -> None:
         """Return None: the target is one server."""
 
     def cancel(self) -> bool:
-        """Cancel the running slice."""
         try:
             self._connection.cancel_safe(timeout=CANCEL_S)
         except psycopg.Error:
@@ -124,9 +119,7 @@ class PostgresSession:
         return True
 
     def cut(self) -> None:
-        """End the session of a server that no longer answers."""
         cut_off(self._connection)
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()

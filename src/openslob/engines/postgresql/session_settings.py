@@ -30,7 +30,6 @@ class PostgresSessionSettings:
         self._catalogue = PostgresCatalogue(f"{PRODUCT} {version.split()[0]}", rows)
 
     def find(self, name: str) -> ServerSetting:
-        """Return a setting. UsageError for one that a session can't change."""
         row = self._catalogue.row(name)
         if EFFECTS.get(row.context) is not Effect.SESSION:
             raise UsageError(

@@ -61,7 +61,6 @@ class PostgresStop:
             self._connection.execute("SELECT pg_advisory_lock(%s)", (STOP_KEY,))
 
     def close(self) -> None:
-        """Release the lock."""
         self._connection.close()
 
 

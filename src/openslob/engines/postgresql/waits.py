@@ -39,9 +39,7 @@ class PostgresWaits:
         return Activity(found[b"test"], None if found[b"hidden"] else found[b"other"])
 
     def backend_ids(self) -> list[int]:
-        """Return the process id of the sampler's backend."""
         return [backend_pid(self._connection)]
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
