@@ -14,7 +14,7 @@ from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError, VerdictError
 from openslob.engines import registry
-from openslob.engines.writes import require_primary
+from openslob.engines.common_checks import require_primary
 from openslob.kinds.crash.execute import CrashPlan, prove
 from openslob.kinds.crash.figures import CAUGHT, KEEPS, WHOLE
 from openslob.kinds.crash.record import CrashCycle, CrashKind, CrashRecord

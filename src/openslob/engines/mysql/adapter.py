@@ -25,7 +25,7 @@ from openslob.engines.common_checks import (
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
 from openslob.engines.manifest import LoadManifest
-from openslob.engines.mysql import checks, connection_registry, manifest, trial
+from openslob.engines.mysql import checks, connection_registry, manifest
 from openslob.engines.mysql.connection import (
     Connection,
     Row,
@@ -39,7 +39,7 @@ from openslob.engines.mysql.connection import (
     statement,
     thread_id,
 )
-from openslob.engines.mysql.counters import MysqlCounters
+from openslob.engines.mysql.counters import MysqlCounters, MysqlServerCounters
 from openslob.engines.mysql.errors import is_full, reported
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.known_settings import MysqlSessionSettings
@@ -47,14 +47,12 @@ from openslob.engines.mysql.ledger import MysqlLedger
 from openslob.engines.mysql.loader import MysqlLoader
 from openslob.engines.mysql.location import PROXY, locate, require_direct, transport
 from openslob.engines.mysql.names import MysqlNames
-from openslob.engines.mysql.obstacle import obstacle
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
 from openslob.engines.mysql.replication import MysqlReplication
-from openslob.engines.mysql.server_counters import MysqlServerCounters
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
-from openslob.engines.mysql.waits import MysqlServerWaits, MysqlWaits
+from openslob.engines.mysql.waits import MysqlServerWaits, MysqlWaits, obstacle
 from openslob.engines.patience import Watch, Work, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.server_engine import ServerData, ServerEngine
@@ -185,7 +183,7 @@ class MysqlEngine(ServerEngine[Connection]):
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
         """Let the server parse them."""
         with self.querying(f"{self.target} can't be checked") as connection:
-            yield from trial.try_statements(connection, self.names, plan)
+            yield from checks.try_statements(connection, self.names, plan)
 
     def capabilities(self) -> list[Capability]:
         facts = self.facts()

@@ -21,8 +21,8 @@ from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.processes import wait
 from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import query, statement
+from openslob.engines.mysql.replication import connected
 from openslob.engines.mysql.server import MariaServer, managed
-from openslob.engines.mysql.standby import connected
 
 _LIBRARIES = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so")
 _KEY, _CERTIFICATE = "cluster.key", "cluster.crt"

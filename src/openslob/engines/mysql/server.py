@@ -20,12 +20,39 @@ from openslob.engines.managed.layout import more_settings
 from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.resources import page_bytes
 from openslob.engines.managed.server import LocalServer
-from openslob.engines.mysql import known_settings, standby
+from openslob.engines.mysql import known_settings, replication
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import MariaPrograms, find_installation, usable_installation
 from openslob.engines.mysql.connection import DirectConnection
-from openslob.engines.mysql.ready_settings import READY_SETTINGS
 from openslob.engines.settings import KnownSettings
+
+READY_SETTINGS = (
+    # A session that needs one block reads it itself, whatever the method.
+    ReadySetting(
+        "io-method", "innodb_use_native_aio", "asynchronous writes and reads ahead", ("update",), controls=("physical",)
+    ),
+    ReadySetting(
+        "full-page-writes", "innodb_doublewrite", "blocks written twice, against torn ones", ("update",),
+        controls=("cached",),
+    ),
+    ReadySetting(
+        "commit-wait", "innodb_flush_log_at_trx_commit", "commits that wait for storage", ("commit",),
+        values=("0", "2"),
+    ),
+    ReadySetting(
+        "sync-method", "innodb_flush_method", "how files are forced to storage", ("commit", "update"),
+        values=("fsync", "O_DSYNC", "O_DIRECT_NO_FSYNC"),
+    ),
+    ReadySetting("huge-pages", "huge_pages", "huge pages for the cache", ("cached",), values=("on",)),
+    ReadySetting(
+        "block-size", "block_size", "size of blocks", ("cached", "physical", "commit"), values=("4K", "8K", "32K")
+    ),
+    ReadySetting(
+        "checksums", "innodb_checksum_algorithm", "checksums of blocks", ("physical", "update"),
+        why_not="no value of innodb_checksum_algorithm leaves checksums out",
+    ),
+)  # fmt: skip
+
 
 ENGINE = "mariadb"
 # Recovery after a crash may have to apply all of the log.
@@ -188,10 +215,10 @@ class MariaServer(LocalServer[MariaPrograms]):
         pid = account.launch([programs.server, f"--defaults-file={self.layout.config}"], self.layout.log)
         if complaint := why_not_ready(self.is_ready, pid, _START_TIMEOUT_S):
             return complaint
-        if self.spec.standby_of and not standby.follows(self.url):
+        if self.spec.standby_of and not replication.follows(self.url):
             try:
                 primary = _primary(self.spec)
-                standby.follow(self.url, self.spec, primary.url, primary.spec)
+                replication.follow(self.url, self.spec, primary.url, primary.spec)
             except SlobError:
                 self.processes.stop(at_once=True)  # the next start tries again
                 raise
@@ -208,18 +235,18 @@ class MariaServer(LocalServer[MariaPrograms]):
         """Forget a standby that is gone; after the last one the server's next start is one without a log for them."""
         last = not server_state.is_followed(self.name)
         if self.is_ready():
-            standby.let_go(self.url, name, last)
+            replication.let_go(self.url, name, last)
         if last:
             with self._home.locked("changing"):
                 self._home.write(replace(self.spec, port=None))
 
     def end_replication(self) -> None:
-        standby.promote(self.url, self.name)
+        replication.promote(self.url, self.name)
 
     def await_copies(self, on: bool) -> None:
         """Switch semi-synchronous replication, of all standbys, on or off."""
         copies = [MariaServer(each) for each in server_state.specifications() if each.standby_of == self.name]
-        standby.await_copies(self.url, self.name, on, {each.name: each.url for each in copies if each.is_ready()})
+        replication.await_copies(self.url, self.name, on, {each.name: each.url for each in copies if each.is_ready()})
 
     def bulk_loading(self) -> AbstractContextManager[None]:
         """Configure the server for a load; not one with standbys, which would have to be copied again."""

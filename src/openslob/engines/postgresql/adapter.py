@@ -31,7 +31,7 @@ from openslob.engines.managed.state import claimed_through
 from openslob.engines.manifest import LoadManifest
 from openslob.engines.patience import PROBE_S, Watch, Work, closed_on_failure
 from openslob.engines.peer_process import found_or_named
-from openslob.engines.postgresql import checks, manifest, trial
+from openslob.engines.postgresql import checks, manifest
 from openslob.engines.postgresql.connection import (
     PACKAGE,
     Connection,
@@ -45,20 +45,18 @@ from openslob.engines.postgresql.connection import (
     transport,
     without_limits,
 )
-from openslob.engines.postgresql.counters import PostgresCounters, least_window_s
+from openslob.engines.postgresql.counters import PostgresCounters, PostgresServerCounters, least_window_s
 from openslob.engines.postgresql.errors import is_full, reported
 from openslob.engines.postgresql.ledger import PostgresLedger
 from openslob.engines.postgresql.loader import PostgresLoader
 from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, PostgresNames
-from openslob.engines.postgresql.obstacle import obstacle
 from openslob.engines.postgresql.quiesce import quiesce
 from openslob.engines.postgresql.replication import PostgresReplication
-from openslob.engines.postgresql.server_scope import OwnWork, PostgresServerCounters, PostgresServerWaits
 from openslob.engines.postgresql.session import PostgresSession
 from openslob.engines.postgresql.session_settings import PostgresSessionSettings
 from openslob.engines.postgresql.slice_procedure import PostgresStop, install
-from openslob.engines.postgresql.waits import PostgresWaits
+from openslob.engines.postgresql.waits import OwnWork, PostgresServerWaits, PostgresWaits, obstacle
 from openslob.engines.server_engine import ServerData, ServerEngine
 from openslob.engines.sql import read_statements
 
@@ -242,7 +240,7 @@ class PostgresEngine(ServerEngine[Connection]):
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
         """Try them in a transaction that is rolled back."""
         with self.querying(f"{self.target} can't be checked", "check") as connection:
-            yield from trial.try_statements(connection, self.names, plan)
+            yield from checks.try_statements(connection, self.names, plan)
 
     def capabilities(self) -> list[Capability]:
         (role, database, *_), *_ = self.query("role", schema=self.names.schema)

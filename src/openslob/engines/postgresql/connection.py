@@ -27,6 +27,8 @@ WAIT_INTERVAL_S = 2.0
 # How long the server may take to accept that a statement is cancelled which is no longer waited for.
 _CANCEL_S = 0.5
 _ENDS_IDLE_SINCE = 140000
+# From this version on the server shows what it counted at once.
+PROMPT_SINCE = 150000
 _T = TypeVar("_T")
 
 # A pooler that uses its server processes in turns gives another one to the second query; the others make sure.

@@ -22,10 +22,16 @@ Values = Mapping[str, float]
 
 _PRIVATE = {"private table": "private_tables.heap_blks", "private index": "private_indexes.idx_blks"}
 _BLOCKS = ("tables.heap_blks", "indexes.idx_blks", *_PRIVATE.values())
-_MS = 1000.0
+MS = 1000.0
 _READ_TIME = "database.blk_read_time"
-_DATA_BEFORE_16 = {"reads": "database.blks_read", "hits": "database.blks_hit", "read_time": _READ_TIME}
-_LOG_BEFORE_18 = {"writes": "wal.wal_write", "fsyncs": "wal.wal_sync", "fsync_time": "wal.wal_sync_time"}
+# Columns of pg_stat_io, and what counts them before.
+DATA_BEFORE_16 = {"reads": "database.blks_read", "hits": "database.blks_hit", "read_time": _READ_TIME}
+LOG_BEFORE_18 = {
+    "writes": "wal.wal_write",
+    "write_time": "wal.wal_write_time",
+    "fsyncs": "wal.wal_sync",
+    "fsync_time": "wal.wal_sync_time",
+}
 _PAGE_IMAGES = {"full_page_images": "wal_fpi", "full_page_image_bytes": "wal_fpi_bytes"}
 # What 18 counts by session: I/O of the work loop's sessions and of our other ones, and the number of the former.
 _RUN, _OWN, SESSIONS = "session_io.run", "session_io.own", "session_wal.sessions"
@@ -73,7 +79,7 @@ class _Io:
     def of_server(cls, change: Values) -> _Io:
         """Return the sums over all processes, from the views that the version has."""
         found = cls.of(change)
-        return cls(found.data or _renamed(change, _DATA_BEFORE_16), found.log or _renamed(change, _LOG_BEFORE_18))
+        return cls(found.data or _renamed(change, DATA_BEFORE_16), found.log or _renamed(change, LOG_BEFORE_18))
 
     def bytes_of(self, requests: str, column: str, block_size: int) -> float | None:
         """Return the bytes of data requests."""
@@ -160,9 +166,9 @@ def to_delta(change: Values, block_size: int, timing: bool = True, log_timing: b
     reads = _Reads.of_test(change, io, block_size)
     combined = _reads_combined(change)
     requests = None if combined else reads.requests
-    read_us = _times(reads.time_ms if reads.time_ms is not None else get(_READ_TIME), _MS) if timing else None
+    read_us = _times(reads.time_ms if reads.time_ms is not None else get(_READ_TIME), MS) if timing else None
     log_bytes, images, image_bytes = _log_amounts(change)
-    syncs, sync_us = io.log.get("fsyncs"), _times(io.log.get("fsync_time"), _MS) if log_timing else None
+    syncs, sync_us = io.log.get("fsyncs"), _times(io.log.get("fsync_time"), MS) if log_timing else None
     delta = EngineDelta(
         logical_reads=reads.logical(block_size),
         read_requests=requests,
@@ -291,7 +297,7 @@ def _timed_waits(
 
 _COMBINED = "PostgreSQL 17 counts the blocks that scans read, not their requests, each of several blocks"
 _NO_LOG_COUNTERS = "the server has no pg_stat_wal (PostgreSQL 14 or later)"
-_ROWS = (
+ROWS = (
     "rows_read",
     "rows_updated",
     "rows_updated_in_place",
@@ -304,7 +310,7 @@ _REASONS = {
     "read_requests": "the server does not show its block counts",
     "read_bytes": "the server does not show its block counts",
     "read_time_us": "track_io_timing is off",
-    **dict.fromkeys(_ROWS, "track_counts is off"),
+    **dict.fromkeys(ROWS, "track_counts is off"),
     "write_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "write_bytes": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "log_bytes": "the server is a standby: it writes no log of its own",

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from openslob.core.errors import DeniedError, SlobError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines.base import Engine, Hold
+from openslob.engines.common_checks import require_writes
 from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer
-from openslob.engines.writes import require_writes
 from openslob.kinds.run.explained import explained
 
 

@@ -14,7 +14,7 @@ from openslob.core.interrupt import Interrupt
 from openslob.engines.mysql import adapter, connection, connection_registry
 from openslob.engines.mysql.connection import PatientPyMySQL, limited, open_connection, parse
 from openslob.engines.mysql.errors import reported
-from openslob.engines.mysql.obstacle import describe
+from openslob.engines.mysql.waits import describe
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError, Watch, Work
 
 PARAMS = parse("mariadb://me@localhost/x?unix_socket=/nowhere")

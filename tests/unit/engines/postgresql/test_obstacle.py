@@ -9,7 +9,7 @@ from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.engines.postgresql.adapter import PostgresEngine
 from openslob.engines.postgresql.errors import reported
-from openslob.engines.postgresql.obstacle import describe
+from openslob.engines.postgresql.waits import describe
 
 BOB = (4711, "client backend", "bob", "psql", "idle in transaction", "2026-01-02 03:04:05")
 
