@@ -15,7 +15,7 @@ import ipaddress
 import os
 import socket
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -99,6 +99,25 @@ def serves(pid: int) -> Path:
     return place
 
 
+def locate(find_main_pid: Callable[[], int]) -> ServerLocation:
+    """Return where the server is whose main process ``find_main_pid`` proves, as far as this user may see it.
+
+    Its working directory is its data directory.
+    """
+    try:
+        return locate_process(find_main_pid())
+    except UnprovedError as error:
+        return ServerLocation.unknown(str(error))
+
+
+def locate_process(pid: int) -> ServerLocation:
+    """Return the location of a server by its main process; without a directory that this user may not see."""
+    try:
+        return ServerLocation(ProcessTree(pid), (serves(pid),))
+    except UnprovedError as error:
+        return ServerLocation(ProcessTree(pid), (), str(error))
+
+
 def found_or_named(location: ServerLocation, pid: int | None) -> ServerLocation:
     """Return a location as it was found; if nothing was, that of the process ``pid``, which the user names.
 
@@ -110,10 +129,7 @@ def found_or_named(location: ServerLocation, pid: int | None) -> ServerLocation:
         return location
     if not Path(f"/proc/{pid}").exists():
         raise UsageError(f"--server-pid {pid}: this host has no such process", "give the server's main process")
-    try:
-        return ServerLocation(ProcessTree(pid), (serves(pid),))
-    except UnprovedError as error:
-        return ServerLocation(ProcessTree(pid), (), str(error))
+    return locate_process(pid)
 
 
 def is_unix(handle: int) -> bool:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,11 +17,9 @@ from pymysql.constants import ER
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import MIB
-from openslob.engines.managed.account import ServerAccount, server_account
-from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.layout import ConfigLine
+from openslob.engines.managed.account import ServerAccount
 from openslob.engines.mysql import server_config as config
-from openslob.engines.mysql.binaries import MariaPrograms, usable_installation
+from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
 from openslob.engines.mysql.names import quoted
@@ -128,15 +125,6 @@ class MysqlCatalogue:
         return found
 
 
-@contextmanager
-def of_managed(spec: ServerSpec, lines: Sequence[ConfigLine]) -> Iterator[ManagedMariaSettings]:
-    """Make an empty server as a specification says, and give the settings of such servers; ``lines`` are slob's own."""
-    account = server_account()
-    programs = usable_installation(spec, account)
-    with account.scratch("settings") as place:
-        yield ManagedMariaSettings(programs, account, place, {each.name: each.value for each in lines})
-
-
 class ManagedMariaSettings:
     """The settings of a managed server. Implements `openslob.engines.settings.KnownSettings`."""
 
@@ -206,7 +194,7 @@ class ManagedMariaSettings:
 def _complaint(said: str, settings: Iterable[str]) -> str:
     """Return what the program complained of: the line that names one of the settings, else the last one."""
     lines = [line for line in said.splitlines() if any(name in line.replace("-", "_") for name in settings)]
-    text = config.last_complaint("\n".join(lines) or said) or "it gave no reason"
+    text = config.COMPLAINTS.find_last("\n".join(lines) or said) or "it gave no reason"
     return re.sub(r"^(\S*mariadbd|\S*mysqld): ", "", text)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openslob.core.errors import SlobError
-from openslob.core.process_selector import ProcessTree
+from openslob.engines import peer_process
 from openslob.engines.facts import ServerLocation
 from openslob.engines.mysql.connection import Connection, file_descriptor, is_proxied, own_socket, query, statement
-from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
+from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener
 
 PROXY = "a proxy"
 PROXY_REMEDY = "connect to the server itself"
@@ -40,15 +40,7 @@ def require_direct(connection: Connection, target: str) -> None:
 
 def locate(connection: Connection) -> ServerLocation:
     """Return the server's process behind ``connection`` and its data directory, as far as this user may see them."""
-    try:
-        main_pid = _server(connection)
-    except UnprovedError as error:
-        return ServerLocation.unknown(str(error))
-    try:
-        # The server's working directory is its data directory.
-        return ServerLocation(ProcessTree(main_pid), (serves(main_pid),))
-    except UnprovedError as error:
-        return ServerLocation(ProcessTree(main_pid), (), str(error))
+    return peer_process.locate(lambda: _server(connection))
 
 
 def _server(connection: Connection) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import ServerAccount, current_user
-from openslob.engines.managed.base import Control, ReadySetting, ServerSpec
+from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, small_server
 from openslob.engines.managed.layout import more_settings
 from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.resources import page_bytes
@@ -78,20 +77,8 @@ CONTROLS = (
 
 
 def default_spec(name: str) -> ServerSpec:
-    """Return the default server: its cache is so small that physical I/O is easy to reach."""
-    return ServerSpec(
-        engine=ENGINE,
-        name=name,
-        version="",
-        bin_dir=None,
-        data_dir=None,
-        cache_bytes=128 * MIB,
-        log_bytes=4096 * MIB,
-        io="direct",
-        cpus=None,
-        max_sessions=320,
-        block_size=config.DEFAULT_BLOCK_SIZE,
-    )
+    """Return the default server."""
+    return small_server(ENGINE, name, block_size=config.DEFAULT_BLOCK_SIZE)
 
 
 def controls() -> Sequence[Control]:
@@ -128,7 +115,7 @@ class MariaServer(LocalServer[MariaPrograms]):
     """One managed MariaDB server."""
 
     def __init__(self, spec: ServerSpec) -> None:
-        super().__init__(spec, config.SOCKET)
+        super().__init__(spec, config.SOCKET, config.COMPLAINTS)
 
     @property
     def url(self) -> str:
@@ -143,9 +130,9 @@ class MariaServer(LocalServer[MariaPrograms]):
     def check_spec(self) -> None:
         config.check_spec(self.spec)
 
-    def known_settings(self) -> AbstractContextManager[KnownSettings]:
-        """Give the settings of an empty server of the same programs, during the block."""
-        return known_settings.of_managed(self.spec, config.settings(self.spec, self.layout, bulk=False))
+    def list_settings(self, programs: MariaPrograms, account: ServerAccount, place: Path) -> KnownSettings:
+        ours = config.settings(self.spec, self.layout, bulk=False)
+        return known_settings.ManagedMariaSettings(programs, account, place, {each.name: each.value for each in ours})
 
     def is_ready(self) -> bool:
         """Return whether it runs and accepts our connection, or would if it had a free one."""
@@ -248,13 +235,6 @@ class MariaServer(LocalServer[MariaPrograms]):
         copies = [MariaServer(each) for each in server_state.specifications() if each.standby_of == self.name]
         replication.await_copies(self.url, self.name, on, {each.name: each.url for each in copies if each.is_ready()})
 
-    def bulk_loading(self) -> AbstractContextManager[None]:
-        """Configure the server for a load; not one with standbys, which would have to be copied again."""
-        return nullcontext() if server_state.is_followed(self.name) else super().bulk_loading()
-
     def huge_pages_needed(self, _programs: MariaPrograms, _account: ServerAccount) -> int:
         """Return the number for the cache and what is allocated with it, which the server can't compute beforehand."""
         return -(-(self.spec.cache_bytes + _MORE_HUGE_BYTES) // page_bytes())
-
-    def last_complaint(self, said: str) -> str:
-        return config.last_complaint(said)

@@ -10,19 +10,16 @@ import csv
 import difflib
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.engines.managed.account import ServerAccount, server_account
-from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.layout import ConfigLine
+from openslob.engines.managed.account import ServerAccount
 from openslob.engines.postgresql import PACKAGE
 from openslob.engines.postgresql import server_config as config
-from openslob.engines.postgresql.binaries import PostgresPrograms, find_installation, readable_installation
+from openslob.engines.postgresql.binaries import PostgresPrograms
 from openslob.engines.settings import Effect, ServerSetting, not_known
 from openslob.engines.sql import read_statements
 
@@ -111,15 +108,6 @@ class PostgresCatalogue:
         return ServerSetting(row.name, effect, choices, row.value or "", _PARAMETERS.get(row.name))
 
 
-@contextmanager
-def of_managed(spec: ServerSpec, lines: Sequence[ConfigLine]) -> Iterator[ManagedPostgresSettings]:
-    """Make an empty server as a specification says, and give the settings of such servers; ``lines`` are slob's own."""
-    account = server_account()
-    programs = readable_installation(find_installation(spec), account)
-    with account.scratch("settings") as place:
-        yield ManagedPostgresSettings(programs, account, place, {each.name: each.value for each in lines})
-
-
 class ManagedPostgresSettings:
     """The settings of a managed server. Implements `openslob.engines.settings.KnownSettings`."""
 
@@ -197,5 +185,5 @@ class ManagedPostgresSettings:
 def _complaint(said: str) -> str:
     """Return what a program complained of, with its hint, in one line."""
     hint = next((line.partition("HINT:")[2].strip().rstrip(".") for line in said.splitlines() if "HINT:" in line), "")
-    text = re.sub(r"^(FATAL|ERROR|initdb: error):\s+", "", config.last_complaint(said)) or "it gave no reason"
+    text = re.sub(r"^(FATAL|ERROR|initdb: error):\s+", "", config.COMPLAINTS.find_last(said)) or "it gave no reason"
     return f"{text} ({hint[0].lower()}{hint[1:]})" if hint else text

@@ -6,23 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from openslob.core.process_selector import ProcessTree
+from openslob.engines import peer_process
 from openslob.engines.facts import ServerLocation
-from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
+from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener
 from openslob.engines.postgresql.connection import Connection
 
 
 def locate(connection: Connection) -> ServerLocation:
     """Return the postmaster behind ``connection`` and its data directory, as far as this user may see them."""
-    try:
-        main_pid = _postmaster(connection)
-    except UnprovedError as error:
-        return ServerLocation.unknown(str(error))
-    try:
-        # The postmaster's working directory is its data directory, whether or not this role may read the setting.
-        return ServerLocation(ProcessTree(main_pid), (serves(main_pid),))
-    except UnprovedError as error:
-        return ServerLocation(ProcessTree(main_pid), (), str(error))
+    # Whether or not this role may read the setting data_directory.
+    return peer_process.locate(lambda: _postmaster(connection))
 
 
 def with_tables_in(location: ServerLocation, tablespaces: Sequence[str]) -> ServerLocation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import MIB
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import ServerAccount, current_user, server_account
-from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, ServerStatus
+from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, ServerStatus, small_server
 from openslob.engines.managed.layout import check_path, more_settings
 from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.server import LocalServer
@@ -65,19 +65,8 @@ _STATUS_LINE = 7  # of postmaster.pid, from 0
 
 
 def default_spec(name: str) -> ServerSpec:
-    """Return the default server: its cache is so small that physical I/O is easy to reach."""
-    return ServerSpec(
-        engine=ENGINE,
-        name=name,
-        version="18",
-        bin_dir=None,
-        data_dir=None,
-        cache_bytes=128 * MIB,
-        log_bytes=4096 * MIB,
-        io="direct",
-        cpus=None,
-        max_sessions=320,
-    )
+    """Return the default server."""
+    return small_server(ENGINE, name, version="18")
 
 
 def controls() -> Sequence[Control]:
@@ -113,7 +102,7 @@ class PostgresServer(LocalServer[PostgresPrograms]):
     """One managed PostgreSQL server."""
 
     def __init__(self, spec: ServerSpec) -> None:
-        super().__init__(spec, config.SOCKET)
+        super().__init__(spec, config.SOCKET, config.COMPLAINTS)
 
     @property
     def url(self) -> str:
@@ -177,10 +166,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
                 postgres = self._programs(account).program("postgres")
                 account.run([postgres, "--check", "-D", self.layout.data, *small], timeout=_CHECK_TIMEOUT_S)
 
-    def bulk_loading(self) -> AbstractContextManager[None]:
-        """Configure the server for a load; not one with standbys, which could not follow a load without log."""
-        return nullcontext() if server_state.is_followed(self.name) else super().bulk_loading()
-
     def check_spec(self) -> None:
         """Raise UsageError for the first value that PostgreSQL can't be run with on this host, or beside its copies.
 
@@ -201,9 +186,11 @@ class PostgresServer(LocalServer[PostgresPrograms]):
                     f"raise that first: slob server start {each.name} --max-sessions {sessions}",
                 )
 
-    def known_settings(self) -> AbstractContextManager[KnownSettings]:
-        """Give the settings of an empty server of the same programs, during the block."""
-        return known_settings.of_managed(self.spec, config.settings(self.spec, self.layout, bulk=False))
+    def list_settings(self, programs: PostgresPrograms, account: ServerAccount, place: Path) -> KnownSettings:
+        ours = config.settings(self.spec, self.layout, bulk=False)
+        return known_settings.ManagedPostgresSettings(
+            programs, account, place, {each.name: each.value for each in ours}
+        )
 
     def is_ready(self) -> bool:
         """Return whether it runs and accepts connections, as it says in postmaster.pid."""
@@ -273,9 +260,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
     def huge_pages_needed(self, programs: PostgresPrograms, account: ServerAccount) -> int:
         """Return the number that the server program itself computes."""
         return int(self._setting("shared_memory_size_in_huge_pages", self.layout.data, programs, account))
-
-    def last_complaint(self, said: str) -> str:
-        return config.last_complaint(said)
 
     def _setting(self, setting: str, data: Path, programs: PostgresPrograms, account: ServerAccount) -> str:
         """Return the value that a setting would have, from the server program of a stopped server."""

@@ -6,7 +6,6 @@ with the file on disk shows whether a running server has the requested configura
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +14,7 @@ from openslob.core.places import home
 from openslob.core.units import KIB, MIB, format_bytes
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import (
+    Complaints,
     ConfigLine,
     ServerFiles,
     check_layout,
@@ -40,8 +40,11 @@ _WAL_SUMMARY_SINCE = 17
 # A load writes its tables without WAL where it can; the rest of the WAL should not force checkpoints.
 _BULK_LOG_FACTOR = 4
 # Marks of errors in the output of the server and its programs, and marks of lines that only report the end after it.
-_GRAVE = ("FATAL:", "PANIC:", "ERROR:", "error:", "could not ")
-_EPILOGUE = ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:")
+COMPLAINTS = Complaints(
+    ("FATAL:", "PANIC:", "ERROR:", "error:", "could not "),
+    ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:"),
+    r"^[\d-]+ [\d:.]+ \w+ \[\d+\] ",
+)
 
 HBA_TEXT = f"""# Written by slob: local processes of the users in pg_ident.conf, nobody else; no trust, no passwords.
 local all {ROLE} peer map={ROLE}
@@ -183,19 +186,6 @@ def _quoted(value: str) -> str:
 def ident_text(users: set[str]) -> str:
     """Return the map that lets these users of the operating system be the superuser."""
     return "".join(f"{ROLE} {_list_item(user)} {ROLE}\n" for user in sorted(users))
-
-
-def last_complaint(log: str) -> str:
-    """Return the last line of a server's log or a program's errors that reports a cause, without its time stamp."""
-    lines = [line for line in log.splitlines() if line.strip()]
-    grave = [line for line in lines if any(mark in line for mark in _GRAVE)]
-    # after the cause come lines, some of them FATAL, that only report the end
-    lines_left = _without_epilogue(grave) or _without_epilogue(lines) or lines
-    return re.sub(r"^[\d-]+ [\d:.]+ \w+ \[\d+\] ", "", lines_left[-1].strip()) if lines_left else ""
-
-
-def _without_epilogue(lines: list[str]) -> list[str]:
-    return [line for line in lines if not any(mark in line for mark in _EPILOGUE)]
 
 
 def slot_of(name: str) -> str:

@@ -26,11 +26,11 @@ from openslob.engines.managed.resources import check_cpus, confined, parse_avail
 from openslob.engines.postgresql.binaries import find_installation, major
 from openslob.engines.postgresql.server import default_spec
 from openslob.engines.postgresql.server_config import (
+    COMPLAINTS,
     SOCKET,
     check_spec,
     config_text,
     ident_text,
-    last_complaint,
     settings,
     url,
 )
@@ -170,7 +170,7 @@ def test_only_the_named_users_are_mapped():
     ],
 )
 def test_last_complaint(log: str, line: str):
-    assert last_complaint(log) == line
+    assert COMPLAINTS.find_last(log) == line
 
 
 @table(("text", "number"), [("18", 18), ("18.4", 18), ("19beta1", 19)])
