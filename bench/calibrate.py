@@ -17,11 +17,10 @@ from common import Bar, Pair, notify, parse, parser, print_figure, print_heading
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.kinds.storage.calibrate import IOPS, CalibrationPlan, calibrate
-from openslob.kinds.storage.fio import Fio
-from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.fio import Fio, IoEngine
+from openslob.kinds.storage.record import StorageLoad, StorageRecord
 from openslob.kinds.storage.session import StorageRequest, StorageTarget, session
-from openslob.kinds.storage.testfile import temporary_file
-from openslob.record.storage import StorageLoad, StorageRecord
+from openslob.kinds.storage.target import temporary_file
 
 BLOCK = 8192
 SPREAD_BAR = Bar(3, at_least=False)

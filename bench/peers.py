@@ -17,8 +17,7 @@ from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt
 from openslob.engines import registry
 from openslob.engines.clients import WorkloadRequest
-from openslob.kinds.storage.comparison.clients import Client
-from openslob.kinds.storage.comparison.measure import observe_client
+from openslob.kinds.storage.comparison.execute import Client, observe_client
 
 TABLE = "slob.cf1_1"
 DYNAMIC_LOOP = Path(__file__).parent / "sql" / "dynamic_loop.sql"

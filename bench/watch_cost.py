@@ -18,7 +18,7 @@ from common import Bar, Bench, bench, notify, parse, parser, print_figure, print
 from openslob.core.units import MIB, NANOS
 from openslob.engines import registry
 from openslob.host.counters import TICKS_PER_S
-from openslob.host.process_clocks import ProcessClockSampler, cpu_ns
+from openslob.host.processes import ProcessClockSampler, cpu_ns
 
 BAR = Bar(1, at_least=False)
 SESSIONS = 300

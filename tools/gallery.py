@@ -12,8 +12,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from factories.sweeps import sweep  # noqa: E402 - the tests' folder is found only now
 from openslob.analyze.curves.points import Run  # noqa: E402
+from openslob.kinds.storage import record as storage  # noqa: E402
 from openslob.kinds.storage.report import storage_document  # noqa: E402
-from openslob.record import storage, store  # noqa: E402
+from openslob.record import store  # noqa: E402
 from openslob.report.html.page import page_of, render_page  # noqa: E402
 from openslob.report.html.set_page import set_page  # noqa: E402
 from openslob.report.text import run_document  # noqa: E402

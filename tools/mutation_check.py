@@ -159,9 +159,9 @@ FAULTS = (
     # --- the host
     Fault("host/processes.py", "ticks=own + number(16) + number(17)", "ticks=own",
           "the CPU of processes that ended is lost: IOPS per DB CPU too high", _unit("host/test_processes")),
-    Fault("host/energy.py", "% (package.range_uj + 1)", "% package.range_uj",
+    Fault("host/counters.py", "% (package.range_uj + 1)", "% package.range_uj",
           "each wrap-around of a counter loses energy", _unit("host/test_energy")),
-    Fault("host/energy.py", '.startswith("package")', '.startswith("p")', "the energy of the whole board counts, too",
+    Fault("host/counters.py", '.startswith("package")', '.startswith("p")', "the energy of the whole board counts, too",
           _unit("host/test_energy")),
     Fault("core/units.py", '"month": 730', '"month": 720', "a month is too short: every cost is 1.4 % too high",
           _unit("metrics/test_cost")),

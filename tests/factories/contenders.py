@@ -8,9 +8,9 @@ from openslob.core.units import MIB
 from openslob.kinds.storage.comparison.execute import summary
 from openslob.kinds.storage.comparison.plan import ComparisonPlan, client_contender, raw_contenders, served_contenders
 from openslob.kinds.storage.comparison.realism import ContenderKind, rows, verdicts
-from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.fio import IoEngine
+from openslob.kinds.storage.record import StorageRecord, StorageStep
 from openslob.record.model import Figure, Status
-from openslob.record.storage import StorageRecord, StorageStep
 
 ENGINE = "some"
 PLAN = ComparisonPlan(IoEngine.IO_URING, (ENGINE,), processes=2, scale=256 * MIB)

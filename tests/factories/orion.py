@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from openslob.core.histogram import Histogram, bucket_of
 from openslob.core.units import MIB
-from openslob.kinds.storage.job import IoEngine, Job
+from openslob.kinds.storage.fio import IoEngine, Job, JobResult, Transfers
 from openslob.kinds.storage.orion.options import LoadPoint, Options, OrionRun, load_matrix
-from openslob.kinds.storage.orion.points import DeviceBytes, OrionResult, PointResult, split
-from openslob.kinds.storage.orion.record import steps_of, summary_of, verdicts
-from openslob.kinds.storage.results import JobResult, Transfers
+from openslob.kinds.storage.orion.points import (
+    DeviceBytes,
+    OrionResult,
+    PointResult,
+    split,
+    steps_of,
+    summary_of,
+    verdicts,
+)
+from openslob.kinds.storage.record import StorageRecord, StorageStep
 from openslob.record.model import Status
-from openslob.record.storage import StorageRecord, StorageStep
 
 # Rates of Orion 11.1's own published files of `-run simple -num_disks 1`.
 IOPS = (2302, 4398, 5450, 6006, 6210)

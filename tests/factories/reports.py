@@ -31,10 +31,10 @@ from openslob.kinds.repeated import KIND as REPEATED
 from openslob.kinds.run import KIND as RUN
 from openslob.kinds.runs import load as load_runs
 from openslob.kinds.storage import KIND as STORAGE
+from openslob.kinds.storage.record import StorageRecord
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.record.finding import at
 from openslob.record.model import RunRecord, Status
-from openslob.record.storage import StorageRecord
 
 
 @dataclass(frozen=True)

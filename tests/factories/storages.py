@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from openslob.core.units import MIB
 from openslob.kinds.storage.dd import LOOKED, NOWHERE
+from openslob.kinds.storage.record import StorageLoad, StorageRecord, StorageStep
 from openslob.metrics import storage_figure
 from openslob.record.model import Status
-from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
 
 BLOCK = 8192
 # Requests in flight, IOPS, mean and p99 in µs.

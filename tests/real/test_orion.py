@@ -19,13 +19,12 @@ import pytest
 from factories.running import COMMAND, slob
 from openslob.core.disk import supports_direct_io
 from openslob.core.units import MIB
-from openslob.kinds.storage.fio import Fio
-from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.fio import Fio, IoEngine
 from openslob.kinds.storage.orion.jobs import OrionSetup, jobs_of, volume
 from openslob.kinds.storage.orion.options import LargeType, LoadPoint, Options, OrionRun, SimulatedArray
-from openslob.kinds.storage.testfile import existing_file
+from openslob.kinds.storage.record import StorageRecord, load
+from openslob.kinds.storage.target import existing_file
 from openslob.record.model import Holds, Status
-from openslob.record.storage import StorageRecord, load
 
 # libaio is allowed where containers forbid io_uring.
 COMMON = ("--io-engine", "libaio", "--duration", "0.5", "--size", "64M")

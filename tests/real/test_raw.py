@@ -24,14 +24,13 @@ from openslob.core.interrupt import Interrupt
 from openslob.core.units import KIB, MIB
 from openslob.core.workload import Workload
 from openslob.kinds.run import runner
-from openslob.kinds.storage import calibrate, preflight, testfile
-from openslob.kinds.storage.comparison import ceiling
-from openslob.kinds.storage.fio import Fio
-from openslob.kinds.storage.job import IoEngine, Job
+from openslob.kinds.storage import calibrate, ceiling
+from openslob.kinds.storage import record as storage
+from openslob.kinds.storage.fio import Fio, IoEngine, Job, coverage
 from openslob.kinds.storage.process import MeasurementStoppedError
+from openslob.kinds.storage.record import storage_alone
 from openslob.kinds.storage.report import storage_document
-from openslob.kinds.storage.results import coverage
-from openslob.record import storage
+from openslob.kinds.storage.target import file_system_of, has_holes, temporary_file, try_io_uring
 from openslob.record.model import Holds, Status
 from openslob.report.headline import headline
 from openslob.report.terminal import render_text
@@ -48,7 +47,7 @@ def fio():
 
 @pytest.fixture
 def folder(tmp_path):
-    if preflight.file_system_of(tmp_path) in ("tmpfs", "ramfs"):
+    if file_system_of(tmp_path) in ("tmpfs", "ramfs"):
         pytest.skip(f"{tmp_path} lies in memory")
     return tmp_path
 
@@ -79,10 +78,10 @@ def fio_processes(monkeypatch):
 
 
 def test_the_test_file_has_no_name_is_whole_and_goes(fio, folder):
-    with testfile.temporary_file(fio, folder, SIZE - 5) as file:
+    with temporary_file(fio, folder, SIZE - 5) as file:
         assert list(folder.iterdir()) == []
         assert file.size == SIZE
-        assert not testfile.has_holes(file.path, file.size)
+        assert not has_holes(file.path, file.size)
         content = file.path.read_bytes()
         pieces = {content[at : at + 4096] for at in range(0, SIZE, 4096)}
         assert len(pieces) == SIZE // 4096  # nothing for storage to share among blocks
@@ -90,7 +89,7 @@ def test_the_test_file_has_no_name_is_whole_and_goes(fio, folder):
 
 
 def test_a_job_measures_and_its_checksums_are_verified(fio, folder):
-    with testfile.temporary_file(fio, folder, SIZE) as file:
+    with temporary_file(fio, folder, SIZE) as file:
         plain, verified = fio.measure(job(file)), fio.measure(job(file, verify=True))
         assert plain.iops > 0
         assert plain.read.latency.mean_us() > 0
@@ -105,7 +104,7 @@ def test_a_job_measures_and_its_checksums_are_verified(fio, folder):
 
 
 def test_random_reads_cover_the_file_once_before_any_block_twice(fio, folder):
-    with testfile.temporary_file(fio, folder, SIZE) as file:
+    with temporary_file(fio, folder, SIZE) as file:
         blocks = SIZE // (8 * KIB)
         (offsets,) = fio.offsets(job(file, copies=1), blocks // 2).values()
         assert len(offsets) == blocks // 2
@@ -120,9 +119,9 @@ def test_random_reads_cover_the_file_once_before_any_block_twice(fio, folder):
 
 @pytest.mark.parametrize("engine", IoEngine)
 def test_a_stopped_job_leaves_no_process(fio, folder, engine, fio_processes):
-    if engine is IoEngine.IO_URING and preflight.try_io_uring():
+    if engine is IoEngine.IO_URING and try_io_uring():
         pytest.skip("io_uring is not permitted here")
-    with testfile.temporary_file(fio, folder, SIZE) as file:
+    with temporary_file(fio, folder, SIZE) as file:
         Timer(0.5, fio.stop.set).start()
         begun = time.monotonic()
         with pytest.raises(MeasurementStoppedError):
@@ -190,7 +189,7 @@ def test_without_fio_nothing_is_begun(folder):
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.skipif(preflight.file_system_of(Path("/dev/shm")) != "tmpfs", reason="no tmpfs at /dev/shm")
+@pytest.mark.skipif(file_system_of(Path("/dev/shm")) != "tmpfs", reason="no tmpfs at /dev/shm")
 def test_memory_is_refused_before_anything_is_made(folder):
     done = slob(folder, "raw", "calibrate", "/dev/shm", *TINY)
     assert done.returncode == 1
@@ -216,7 +215,11 @@ def test_a_run_is_held_against_what_its_storage_gives(pg_server, fio, tmp_path, 
     assert "Storage alone gives up to" in render_text(storage_document(raw))
     workload = Workload(**{**DATA, "run_time": 3, "warmup": 0, "sessions": 2, "update_pct": 0})
     finished = runner.run(
-        engine, runner.RunRequest(workload, "test", tmp_path, ceiling=raw), Interrupt(), lambda _: None, lambda _: ""
+        engine,
+        runner.RunRequest(workload, "test", tmp_path, ceiling=storage_alone(raw)),
+        Interrupt(),
+        lambda _: None,
+        lambda _: "",
     )
     found = next(each for each in finished.record.verdicts if each.name == "within_ceiling")
     # A busy host may leave no window, and so no rate, to hold against it.

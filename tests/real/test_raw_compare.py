@@ -13,10 +13,11 @@ import pytest
 
 from factories.running import COMMAND, slob
 from openslob.engines import registry
-from openslob.kinds.storage import preflight
+from openslob.kinds.storage import record as storage
 from openslob.kinds.storage.comparison import execute as compare
 from openslob.kinds.storage.comparison.realism import ContenderKind, rows
-from openslob.record import storage, store
+from openslob.kinds.storage.target import file_system_of, try_io_uring
+from openslob.record import store
 from openslob.record.model import RecordKind, Status
 
 pytestmark = [
@@ -28,9 +29,9 @@ TINY = ["--scale", "64M", "--run-time", "1", "--repeats", "1", "--engines", "pos
 
 @pytest.fixture
 def command(tmp_path, slob_home):
-    if preflight.file_system_of(slob_home) in ("tmpfs", "ramfs"):
+    if file_system_of(slob_home) in ("tmpfs", "ramfs"):
         pytest.skip(f"{slob_home} lies in memory")
-    engine = ["--io-engine", "libaio"] if preflight.try_io_uring() else []
+    engine = ["--io-engine", "libaio"] if try_io_uring() else []
     return ["raw", "compare", *TINY, *engine, "--results", str(tmp_path)]
 
 

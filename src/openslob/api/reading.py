@@ -23,10 +23,11 @@ from openslob.kinds.lab import record as lab
 from openslob.kinds.repeated import KIND as REPEATED
 from openslob.kinds.repeated import record as repeated
 from openslob.kinds.storage import KIND as STORAGE
+from openslob.kinds.storage import record as storage
 from openslob.kinds.verification import Verification, open_record
 from openslob.kinds.verification import verify as verify_record
 from openslob.record import bundle as bundles
-from openslob.record import finding, storage
+from openslob.record import finding
 from openslob.record.kinds import AnyKind
 
 Side = str | Results | RunResult

@@ -7,11 +7,10 @@ from functools import cached_property
 from openslob.api.reported import Reported
 from openslob.api.run_result import FigureValue
 from openslob.api.table import Named, Table, as_row
-from openslob.kinds.storage.headline import storage_headline
-from openslob.kinds.storage.report import storage_document
+from openslob.kinds.storage.record import StorageRecord
+from openslob.kinds.storage.report import storage_document, storage_headline
 from openslob.metrics import STORAGE_METRICS
 from openslob.record.model import Figure
-from openslob.record.storage import StorageRecord
 from openslob.report.document import Document
 
 

@@ -1,6 +1,7 @@
 """Extraction of the selected columns, events or verdicts from many reports, on all cores.
 
-A result holds only what was selected: the reports themselves are not kept.
+A result holds only what was selected, and the report's point in the pictures: latency over read requests and over MB
+read. The reports themselves are not kept.
 """
 
 from __future__ import annotations
@@ -11,26 +12,36 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import PurePath
 from typing import Literal
 
 from openslob.awr.cells import ColumnValue, Subject
-from openslob.awr.filenames import compile_pattern, parse_name
-from openslob.awr.inputs import STDIN
-from openslob.awr.order import Order, SortKey, sort_key
+from openslob.awr.columns import COLUMNS, column_of
+from openslob.awr.inputs import STDIN, compile_pattern, parse_name
+from openslob.awr.model import plain_model
 from openslob.awr.parse import read
-from openslob.awr.plain import plain_model
-from openslob.awr.points import PetalPoint, point_of
 from openslob.awr.rows import ROW_SETS
-from openslob.awr.selection import LIST, LIST_HEADINGS, MODEL, chosen, column_of, headings, names_of
+from openslob.awr.selection import (
+    LIST,
+    LIST_HEADINGS,
+    MODEL,
+    SortKey,
+    SortOrder,
+    chosen,
+    headings,
+    names_of,
+    sort_key,
+)
 from openslob.awr.source import ForeignFileError, ReportError
 from openslob.awr.verdicts import AwrVerdict, verdicts
+from openslob.awr.wait_cells import FOREGROUND, read_wait
 from openslob.core.errors import SlobError
 
 REPORTS_PER_CORE = 8  # fewer are read sooner than another process starts
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Extraction:
     """What to extract from each report.
 
     ``columns`` is the name of a set or a comma-separated list of columns. ``events`` are the wait events of the sets
@@ -46,13 +57,32 @@ class Selection:
     group_by: str = "name"
     details: bool = False
     in_file: bool = False
-    order: Order = field(default_factory=Order)
+    order: SortOrder = field(default_factory=SortOrder)
 
     def headings(self) -> tuple[str, ...]:
         """Return the headings of the result rows."""
         if self.columns == LIST:
             return LIST_HEADINGS
         return () if self.columns == MODEL else headings(self.columns, self.in_file)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPoint:
+    """A report's point in the pictures. Rates are per second and count reads only, MB are 2^20 bytes.
+
+    ``db_cpu`` is the CPU seconds of the sessions per second, ``host_busy_pct`` the busy share of the host's CPUs.
+    ``database`` is its name and id, empty if the report has neither.
+    """
+
+    series: str
+    sessions: int | None
+    reads: float
+    read_mb: float | None
+    latency_us: float
+    db_cpu: float | None
+    host_busy_pct: float | None
+    file: str
+    database: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,44 +101,44 @@ class Result:
     warnings: tuple[str, ...] = ()
     unparsed: tuple[str, ...] = ()
     verdicts: tuple[AwrVerdict, ...] = ()
-    point: PetalPoint | None = None
+    point: ReportPoint | None = None
     no_point: str = ""
     foreign: bool = False
     model: dict[str, object] | None = None
     sort_key: SortKey = ()
 
 
-def extract(path: str, selection: Selection) -> Result:
-    """Read the file at ``path`` and extract ``selection``. A file that is not a report gives a failed result."""
+def extract(path: str, wanted: Extraction) -> Result:
+    """Read the file at ``path`` and extract what is ``wanted``. A file that is not a report gives a failed result."""
     try:
         report = read(path)
     except ReportError as error:
         return Result(path, "failed", error=str(error), foreign=isinstance(error, ForeignFileError))
-    pattern = compile_pattern(selection.pattern) if selection.pattern else None
+    pattern = compile_pattern(wanted.pattern) if wanted.pattern else None
     subject = Subject(report, parse_name(path, pattern))
-    judged = verdicts(report, subject.name.sessions) if selection.details else ()
-    point = point_of(subject, selection.group_by, selection.events[0] if selection.events else None)
+    judged = verdicts(report, subject.name.sessions) if wanted.details else ()
+    point = _find_point(subject, wanted.group_by, wanted.events[0] if wanted.events else None)
     return Result(
         path,
         status="whole" if report.complete else "partial",
-        rows=tuple(_rows(subject, selection)),
+        rows=tuple(_rows(subject, wanted)),
         warnings=report.warnings,
-        unparsed=report.unparsed if selection.details else (),
+        unparsed=report.unparsed if wanted.details else (),
         verdicts=judged,
-        point=point if isinstance(point, PetalPoint) else None,
+        point=point if isinstance(point, ReportPoint) else None,
         no_point=point if isinstance(point, str) else "",
-        model=plain_model(report) if selection.columns == MODEL else None,
-        sort_key=sort_key(subject, selection.order),
+        model=plain_model(report) if wanted.columns == MODEL else None,
+        sort_key=sort_key(subject, wanted.order),
     )
 
 
-def extract_all(paths: Sequence[str], selection: Selection, jobs: int | None = None) -> Iterator[Result]:
+def extract_all(paths: Sequence[str], wanted: Extraction, jobs: int | None = None) -> Iterator[Result]:
     """Yield the results of ``paths`` in their order, as they become available.
 
     ``jobs`` is the number of processes, by default one per core, and at most one for `REPORTS_PER_CORE` files.
     """
-    selection.headings()  # an unknown column is an error before the first file is read
-    extract_one = partial(extract, selection=selection)
+    wanted.headings()  # an unknown column is an error before the first file is read
+    extract_one = partial(extract, wanted=wanted)
     processes = jobs or min(cores(), -(-len(paths) // REPORTS_PER_CORE))
     if processes <= 1 or STDIN in paths:  # another process does not have this one's standard input
         yield from map(extract_one, paths)
@@ -126,11 +156,48 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _rows(subject: Subject, selection: Selection) -> Iterator[tuple[ColumnValue, ...]]:
-    if selection.columns == LIST:
+def _rows(subject: Subject, wanted: Extraction) -> Iterator[tuple[ColumnValue, ...]]:
+    if wanted.columns == LIST:
         yield from (tuple(map(ColumnValue, line)) for line in names_of(subject.report))
-    elif selection.columns in ROW_SETS:
-        yield from ROW_SETS[selection.columns].rows_of(subject, selection.events)
-    elif selection.columns != MODEL:
-        names = chosen(selection.columns, selection.in_file).values()
+    elif wanted.columns in ROW_SETS:
+        yield from ROW_SETS[wanted.columns].rows_of(subject, wanted.events)
+    elif wanted.columns != MODEL:
+        names = chosen(wanted.columns, wanted.in_file).values()
         yield tuple(column_of(name).read(subject) for name in names)
+
+
+def _find_point(subject: Subject, group_by: str, event: str | None) -> ReportPoint | str:
+    """Return the point of a report, or why it has none. The latency is that of ``event`` or the single-block read."""
+    latency = read_wait(subject, event, FOREGROUND, "us") if event else COLUMNS["latency_us"].read(subject)
+    reads = COLUMNS["preads"].read(subject)
+    if not isinstance(reads.value, float):
+        return reads.why
+    if not isinstance(latency.value, float):
+        return latency.why
+    read_mb, db_cpu, busy = (COLUMNS[name].read(subject) for name in ("read_mb_per_s", "db_cpu", "host_busy_pct"))
+    return ReportPoint(
+        series=_name_series(subject, group_by),
+        sessions=subject.name.sessions,
+        reads=reads.value,
+        read_mb=read_mb.number,
+        latency_us=latency.value,
+        db_cpu=db_cpu.number,
+        host_busy_pct=busy.number,
+        file=PurePath(subject.report.path).name,
+        database=" ".join(
+            str(part) for part in (subject.report.header.db_name, subject.report.header.db_id) if part is not None
+        ),
+    )
+
+
+def _name_series(subject: Subject, group_by: str) -> str:
+    """Return the name of the series that a report belongs to."""
+    path = PurePath(subject.report.path)
+    if group_by == "dir":
+        return path.parent.name or "."
+    if group_by == "block_size":
+        size = COLUMNS["block_size"].read(subject).value
+        return f"{size / 1024:g}k" if isinstance(size, int) else "block size unknown"
+    if group_by == "none":
+        return "all reports"
+    return subject.name.group if subject.name.sessions is not None else "no session count"

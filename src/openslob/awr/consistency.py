@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from openslob.awr.clock import seconds_between
-from openslob.awr.model import Report, ReportKind, Scope, Statistic, WaitEvent
+from openslob.awr.model import Report, ReportKind, Scope, Statistic, WaitEvent, seconds_between
 from openslob.awr.numbers import Number
 
 # Row of the load profile -> activity statistic that counts the same thing.

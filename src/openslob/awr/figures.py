@@ -1,15 +1,29 @@
-"""Readers of figures over the interval: load profile, activity, time model, I/O, OS statistics, parameters."""
+"""Readers of figures over the interval: load profile, activity, time model, I/O, OS statistics, parameters.
+
+Also of wait classes, efficiency, log switches, tablespaces and files, and of a cluster's global cache.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
+from openslob.awr import header
 from openslob.awr.builder import ReportBuilder
-from openslob.awr.model import HostCpu, InitParameter, IoRates, IoStat, OsStat, Rate, Statistic
-from openslob.awr.numbers import Number
-from openslob.awr.sections import thread_activity
+from openslob.awr.model import (
+    FileIo,
+    HostCpu,
+    HourlyStat,
+    InitParameter,
+    IoRates,
+    IoStat,
+    OsStat,
+    Rate,
+    Scope,
+    Statistic,
+    WaitEvent,
+)
+from openslob.awr.numbers import US_PER, Number
 from openslob.awr.tables import ReportTable, cell, plain
 
 # Label in the load profile of any version -> name. Blocks, requests and bytes per second; MB are 2^20 bytes.
@@ -68,10 +82,27 @@ GLOBAL_TIMES: tuple[tuple[str, str], ...] = (
 _TOTALS = ("read_mb_per_s", "write_mb_per_s", "read_requests_per_s", "write_requests_per_s")
 _CONTAINER = re.compile(r"PDB: .*")  # a line below a parameter: the container that set it
 _FOOTNOTE = re.compile(r"\s*\[\d+\]$")
+# Column of the global "Foreground Wait Classes" -> name of the class.
+GLOBAL_CLASSES: tuple[tuple[str, str], ...] = (
+    (r"user i/o ?\(s\)", "User I/O"),
+    (r"sys i/o ?\(s\)", "System I/O"),
+    (r"other ?\(s\)", "Other"),
+    (r"applic ?\(s\)", "Application"),
+    (r"commit ?\(s\)", "Commit"),
+    (r"network ?\(s\)", "Network"),
+    (r"concurcy ?\(s\)", "Concurrency"),
+    (r"config ?\(s\)", "Configuration"),
+    (r"cluster ?\(s\)", "Cluster"),
+    (r"admin ?\(s\)", "Administrative"),
+    (r"scheduler ?\(s\)", "Scheduler"),
+    (r"db cpu ?\(s\)", "DB CPU"),
+)
+_UNIT = re.compile(r" ?\((us|ms|s)\)")
+_GAIN = re.compile(r"^(avg )?(global cache )?")
 MB = 1024.0**2
 
 
-def load_profile(table: ReportTable, builder: ReportBuilder) -> None:
+def read_load_profile(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the load profile, per second and per transaction."""
     second, transaction = table.index("per second"), table.index("per transaction")
     if second is None:
@@ -90,12 +121,12 @@ def _rate_name(label: str) -> str | None:
     return next((name for pattern, name in LOAD_PROFILE if re.fullmatch(pattern, label)), None)
 
 
-def activity(table: ReportTable, builder: ReportBuilder) -> None:
+def read_activity(table: ReportTable, builder: ReportBuilder) -> None:
     """Read instance activity. Absolute values and thread activity have the same title but other headings."""
     name, total = table.index("statistic"), table.index("total")
     second, transaction = table.index("per second"), table.index("per trans")
     if table.index("per hour") is not None:  # Statspack prints thread activity under the same title
-        thread_activity(table, builder)
+        read_thread_activity(table, builder)
     if name is None or total is None or second is None:
         return
     for row in table.rows:
@@ -110,7 +141,7 @@ def activity(table: ReportTable, builder: ReportBuilder) -> None:
         builder.missing[f"{table.section}: {label}"] = "listed more than once, with different figures"
 
 
-def time_model(table: ReportTable, builder: ReportBuilder) -> None:
+def read_time_model(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the time model in seconds. From 19c on, names may have a footnote mark."""
     name, time = table.index("statistic name", "statistic"), table.index(r"time ?\(s\)")
     if name is None or time is None:
@@ -122,7 +153,7 @@ def time_model(table: ReportTable, builder: ReportBuilder) -> None:
             builder.time_model_s.setdefault(_FOOTNOTE.sub("", cell(row, name)), seconds)
 
 
-def global_times(table: ReportTable, builder: ReportBuilder) -> None:
+def read_global_times(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the time model of a global report, which has a row per instance and a sum."""
     row = table.of_cluster()
     for pattern, name in GLOBAL_TIMES:
@@ -134,7 +165,7 @@ def global_times(table: ReportTable, builder: ReportBuilder) -> None:
             builder.time_model_s.setdefault(name, seconds)
 
 
-def global_rates(table: ReportTable, builder: ReportBuilder) -> None:
+def read_global_rates(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the rates that replace the load profile in a global report. Redo is in units of 1024 bytes."""
     row = table.of_cluster()
     for pattern, name, size in GLOBAL_RATES:
@@ -147,7 +178,7 @@ def global_rates(table: ReportTable, builder: ReportBuilder) -> None:
             builder.load_profile.setdefault(name, rate)
 
 
-def io_profile(table: ReportTable, builder: ReportBuilder) -> None:
+def read_io_profile(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the I/O profile: requests, MB and blocks per second, by purpose."""
     columns = (r"read ?\+ ?write.*", r"reads?( ?per |/)s.*", r"writes?( ?per |/)s.*")
     total, read, write = (table.index(pattern) for pattern in columns)
@@ -159,41 +190,37 @@ def io_profile(table: ReportTable, builder: ReportBuilder) -> None:
         builder.io_profile.setdefault(plain(row[0]), rates)
 
 
-def iostat(target: str) -> Callable[[ReportTable, ReportBuilder], None]:
-    """Return a reader of ``IOStat by Function`` or ``by Filetype``, whose columns are reads first, then writes."""
-
-    def read(table: ReportTable, builder: ReportBuilder) -> None:
-        requests = _indices(table, r".*re(q|que)sts?( ?per ?| ?/)s(ec)?|.*reqs? per sec|(read|write)s/s")
-        data = _indices(table, r".*data( vol| per)?( ?per ?| ?/| )sec|(read|write) mb/s")
-        waits, average = table.index(r".*count"), table.index(r".*avg ?(time|tm).*")
-        small, large = table.index(r".*small ?read.*"), table.index(r".*large ?read.*")
-        name = table.index(r"(function|filetype).*")
-        if name is None and _by_instance(table, builder, target):
-            return
-        if name is None or len(requests) != 2 or len(data) != 2:
-            builder.cannot_read(table)
-            return
-        unit = _heading_unit(table, average)
-        listed = builder.iostat_functions if target == "functions" else builder.iostat_filetypes
-        for instance, row in table.by_instance():
-            if target == "filetypes" and cell(row, name).rstrip(":").lower() == "total":
-                for figure, at in zip(_TOTALS, (data[0], data[1], requests[0], requests[1]), strict=True):
-                    builder.of_instance(table, row, figure, at)
-            if instance in ("", "*") and cell(row, name):
-                stat = IoStat(
-                    name=cell(row, name).rstrip(":"),
-                    read_requests_per_s=builder.number(table, row, requests[0]),
-                    write_requests_per_s=builder.number(table, row, requests[1]),
-                    read_mb_per_s=_megabytes(builder, table, row, data[0]),
-                    write_mb_per_s=_megabytes(builder, table, row, data[1]),
-                    waits=builder.number(table, row, waits),
-                    avg_us=builder.duration_us(table, row, average, unit),
-                    small_read_us=builder.duration_us(table, row, small, unit or "ms"),
-                    large_read_us=builder.duration_us(table, row, large, unit or "ms"),
-                )
-                listed.append(stat)
-
-    return read
+def read_iostat(target: str, table: ReportTable, builder: ReportBuilder) -> None:
+    """Read ``IOStat by Function`` or ``by Filetype``, whose columns are reads first, then writes."""
+    requests = _indices(table, r".*re(q|que)sts?( ?per ?| ?/)s(ec)?|.*reqs? per sec|(read|write)s/s")
+    data = _indices(table, r".*data( vol| per)?( ?per ?| ?/| )sec|(read|write) mb/s")
+    waits, average = table.index(r".*count"), table.index(r".*avg ?(time|tm).*")
+    small, large = table.index(r".*small ?read.*"), table.index(r".*large ?read.*")
+    name = table.index(r"(function|filetype).*")
+    if name is None and _by_instance(table, builder, target):
+        return
+    if name is None or len(requests) != 2 or len(data) != 2:
+        builder.cannot_read(table)
+        return
+    unit = _heading_unit(table, average)
+    listed = builder.iostat_functions if target == "functions" else builder.iostat_filetypes
+    for instance, row in table.by_instance():
+        if target == "filetypes" and cell(row, name).rstrip(":").lower() == "total":
+            for figure, at in zip(_TOTALS, (data[0], data[1], requests[0], requests[1]), strict=True):
+                builder.of_instance(table, row, figure, at)
+        if instance in ("", "*") and cell(row, name):
+            stat = IoStat(
+                name=cell(row, name).rstrip(":"),
+                read_requests_per_s=builder.number(table, row, requests[0]),
+                write_requests_per_s=builder.number(table, row, requests[1]),
+                read_mb_per_s=_megabytes(builder, table, row, data[0]),
+                write_mb_per_s=_megabytes(builder, table, row, data[1]),
+                waits=builder.number(table, row, waits),
+                avg_us=builder.duration_us(table, row, average, unit),
+                small_read_us=builder.duration_us(table, row, small, unit or "ms"),
+                large_read_us=builder.duration_us(table, row, large, unit or "ms"),
+            )
+            listed.append(stat)
 
 
 def _by_instance(table: ReportTable, builder: ReportBuilder, target: str) -> bool:
@@ -235,7 +262,7 @@ def _megabytes(builder: ReportBuilder, table: ReportTable, row: tuple[str, ...],
     return number.scaled(1 / MB) if number is not None and text[-1:].isalpha() else number
 
 
-def os_stats(table: ReportTable, builder: ReportBuilder) -> None:
+def read_os_stats(table: ReportTable, builder: ReportBuilder) -> None:
     """Read operating system statistics. ``*_TIME`` are hundredths of a second over the interval."""
     name, value, end = table.index("statistic"), table.index("value", "total"), table.index("end value")
     if name is None or value is None:
@@ -247,14 +274,14 @@ def os_stats(table: ReportTable, builder: ReportBuilder) -> None:
             builder.os_stats.setdefault(cell(row, name), stat)
 
 
-def limits(table: ReportTable, builder: ReportBuilder) -> None:
+def read_limits(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the number of CPUs from the resource limits of a pluggable database."""
     for label, values in table.labelled():
         if label == "cpus" and values:
             builder.set("cpus", builder.whole(values[0]))
 
 
-def host_cpu(table: ReportTable, builder: ReportBuilder) -> None:
+def read_host_cpu(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the host's CPU in percent."""
     if not table.rows or builder.host_cpu is not None:
         return
@@ -263,7 +290,7 @@ def host_cpu(table: ReportTable, builder: ReportBuilder) -> None:
     builder.set("cpus", builder.whole(cell(table.rows[0], table.index("cpus"))))
 
 
-def parameters(table: ReportTable, builder: ReportBuilder) -> None:
+def read_parameters(table: ReportTable, builder: ReportBuilder) -> None:
     """Read init.ora parameters. A long value continues on the next line."""
     name, begin = table.index("parameter name"), table.index("begin value")
     end, instance = table.index("end value.*"), table.index("i#")
@@ -283,3 +310,141 @@ def parameters(table: ReportTable, builder: ReportBuilder) -> None:
         elif last and cell(row, begin):
             known = builder.parameters[last]
             builder.parameters[last] = InitParameter(known.begin + cell(row, begin), known.end, known.instance)
+
+
+def read_wait_classes(scope: Scope, table: ReportTable, builder: ReportBuilder) -> None:
+    """Read wait classes, of the foreground or of all processes."""
+    name, waits = table.index("wait class"), table.index("waits")
+    time, average = table.index(r"total wait time ?\((s|sec)\)"), table.index(r"avg wait( time)?( ?\(ms\))?")
+    share = table.index(r"% ?db time", r"% ?total( call)? time")
+    if name is None or time is None:
+        builder.cannot_read(table)
+        return
+    unit = "ms" if average is not None and "(ms)" in plain(table.columns[average]) else None
+    for row in table.rows:
+        if not cell(row, name) or not (cell(row, waits) or cell(row, time)):
+            continue
+        listed = WaitEvent(
+            name=cell(row, name),
+            scope=scope,
+            waits=builder.number(table, row, waits),
+            time_s=builder.number(table, row, time),
+            avg_us=builder.duration_us(table, row, average, unit),
+            share_pct=builder.number(table, row, share),
+        )
+        builder.wait_classes.append(listed)
+
+
+def read_global_wait_classes(table: ReportTable, builder: ReportBuilder) -> None:
+    """Read the wait classes of a global report: a row for each instance, a column for each class, times in seconds."""
+    row = table.of_cluster()
+    for pattern, name in GLOBAL_CLASSES:
+        seconds = builder.number(table, row, table.index(pattern)) if row else None
+        if seconds is not None:
+            builder.wait_classes.append(WaitEvent(name, Scope.FOREGROUND, time_s=seconds))
+
+
+def read_instance_hosts(table: ReportTable, builder: ReportBuilder) -> None:
+    """Read the hosts of a global report: CPUs of all of them, and the use of each."""
+    header.read_hosts(table, builder)
+    columns = {
+        "cpus": table.index(r"(cpu )?(num |#)cpus"),
+        "host_busy_pct": table.index("% busy"),
+        "host_user_pct": table.index("% usr"),
+        "host_system_pct": table.index("% sys"),
+        "host_iowait_pct": table.index("% wio"),
+        "host_idle_pct": table.index("% idl"),
+        "load_begin": table.index("(load )?begin"),
+        "load_end": table.index("(load )?end"),
+    }
+    for row in table.rows:
+        for name, at in columns.items():
+            builder.of_instance(table, row, name, at)
+
+
+def read_efficiency(table: ReportTable, builder: ReportBuilder) -> None:
+    """Read the efficiency of the instance, such as ``Buffer Hit %``. The shared pool's table below has columns."""
+    if table.columns:
+        return
+    for label, values in table.labelled():
+        share = builder.numbers.read(values[0]) if values else None
+        if share is not None and "%" in (label[0], label[-1]):
+            builder.efficiency_pct.setdefault(label, share)
+
+
+def read_thread_activity(table: ReportTable, builder: ReportBuilder) -> None:
+    """Read statistics that are printed per hour, such as ``log switches (derived)``."""
+    name, total, hourly = table.index("statistic"), table.index("total"), table.index("per hour")
+    if name is None or hourly is None:
+        builder.cannot_read(table)
+        return
+    for row in table.rows:
+        stat = HourlyStat(builder.number(table, row, total), builder.number(table, row, hourly))
+        if stat.total or stat.per_hour:
+            builder.thread_activity.setdefault(cell(row, name), stat)
+
+
+def read_tablespaces(table: ReportTable, builder: ReportBuilder) -> None:
+    """Read the I/O of tablespaces.
+
+    Tables with single-block reads have their figures in another order than their headings: writes, single-block reads
+    per second and their time stand under "1-bk Rds/s", "Av 1-bk Rd" and "Writes". Writes per second are in place.
+    """
+    _places(table, builder, builder.tablespaces, misprinted=table.index("1-bk rds/s") is not None)
+
+
+def read_files(table: ReportTable, builder: ReportBuilder) -> None:
+    """Read the I/O of data files."""
+    _places(table, builder, builder.files)
+
+
+def _places(table: ReportTable, builder: ReportBuilder, listed: list[FileIo], misprinted: bool = False) -> None:
+    name, file, reads = table.index("tablespace"), table.index("filename"), table.index("reads")
+    if name is None or reads is None:
+        builder.cannot_read(table)
+        return
+    read_time, wait_time = table.index(r"av rd( ?\(\w+\))?"), table.index(r"av buf ?wt( ?\(\w+\))?")
+    reads_per_s, blocks = table.index(r"av r(ea)?ds ?/s"), table.index("av blks/rd")
+    writes, writes_per_s = table.index("writes"), table.index("av writes/s", "writes avg/s")
+    waits = table.index("buffer waits")
+    for row in table.rows:
+        if not cell(row, name) or not cell(row, reads):
+            continue
+        place = FileIo(
+            tablespace=cell(row, name),
+            file=cell(row, file) or None,
+            reads=builder.number(table, row, reads),
+            reads_per_s=builder.number(table, row, reads_per_s),
+            read_us=_time(table, builder, row, read_time),
+            blocks_per_read=builder.number(table, row, blocks),
+            writes=None if misprinted else builder.number(table, row, writes),
+            writes_per_s=builder.number(table, row, writes_per_s),
+            buffer_waits=builder.number(table, row, waits),
+            buffer_wait_us=_time(table, builder, row, wait_time),
+        )
+        listed.append(place)
+
+
+def _time(table: ReportTable, builder: ReportBuilder, row: tuple[str, ...], at: int | None) -> Number | None:
+    unit = _UNIT.search(plain(table.columns[at])) if at is not None else None
+    return None if cell(row, at) == "N/A" else builder.duration_us(table, row, at, unit[1] if unit else None)
+
+
+def read_global_cache(table: ReportTable, builder: ReportBuilder) -> None:
+    """Read labelled times and shares of the global cache, such as ``Avg global cache cr block receive time (ms)``."""
+    for label, values in table.labelled():
+        number = builder.numbers.read(values[0]) if values else None
+        if number is None:
+            continue
+        unit = _UNIT.search(label)
+        name = _GAIN.sub("", _UNIT.sub("", label))
+        builder.global_cache.setdefault(name, number.scaled(US_PER[unit[1]]) if unit else number)
+
+
+def read_global_latencies(table: ReportTable, builder: ReportBuilder) -> None:
+    """Read times of the global cache from a global report: of each instance, for consistent-read and current blocks."""
+    receive = [at for at, column in enumerate(table.columns) if plain(column).startswith("receive time")]
+    for row in table.rows:
+        for name, at in zip(("gc_cr_us", "gc_current_us"), receive, strict=False):
+            unit = _UNIT.search(plain(table.columns[at]))
+            builder.of_instance(table, row, name, at, US_PER[unit[1]] if unit else 1.0)

@@ -15,14 +15,14 @@ _CONTAINER = re.compile(r"[\w$#.-]+")
 _MINUTES = re.compile(r"([\d.,' ]+)(?:\(min)?.*")
 
 
-def identity(table: ReportTable, builder: ReportBuilder) -> None:
+def read_identity(table: ReportTable, builder: ReportBuilder) -> None:
     """Read a table below the report's title; its headings say which one it is."""
     if table.index("snap id") is not None:
-        snapshots(table, builder)
+        read_snapshots(table, builder)
     elif table.index("db name") is not None or table.index("db id") is not None:
-        database(table, builder)
+        read_database(table, builder)
     elif table.index("host name") is not None:
-        host(table, builder)
+        read_host(table, builder)
     elif table.index("container name") is not None and len(table.rows) == 1:  # several are those that were open
         name = cell(table.rows[0], table.index("container name"))
         builder.set("pdb_name", name if _CONTAINER.fullmatch(name) else None)
@@ -30,7 +30,7 @@ def identity(table: ReportTable, builder: ReportBuilder) -> None:
         builder.instances.append(_instance(table, table.rows[0], builder))
 
 
-def database(table: ReportTable, builder: ReportBuilder) -> None:
+def read_database(table: ReportTable, builder: ReportBuilder) -> None:
     """Read ``DB Name, DB Id, Unique Name, Role, Edition, Release, RAC, CDB``; before 12.2 also the instance."""
     if not table.rows:
         return
@@ -61,7 +61,7 @@ def _instance(table: ReportTable, row: tuple[str, ...], builder: ReportBuilder) 
     )
 
 
-def host(table: ReportTable, builder: ReportBuilder) -> None:
+def read_host(table: ReportTable, builder: ReportBuilder) -> None:
     """Read ``Host Name, Platform, CPUs, Cores, Sockets, Memory``. Statspack wraps the headings but keeps the order."""
     if not table.rows:
         return
@@ -95,7 +95,7 @@ def _labelled_host(table: ReportTable, builder: ReportBuilder) -> None:
             builder.set("memory_gb", size.scaled(1 / 1024) if size else None)
 
 
-def snapshots(table: ReportTable, builder: ReportBuilder) -> None:
+def read_snapshots(table: ReportTable, builder: ReportBuilder) -> None:
     """Read ``Begin Snap``, ``End Snap``, ``Elapsed`` and ``DB Time``."""
     number, time, sessions = (table.index(name) for name in ("snap id", "snap time", "sessions"))
     for row in table.rows:
@@ -108,16 +108,16 @@ def snapshots(table: ReportTable, builder: ReportBuilder) -> None:
     for label, values in table.labelled():
         name = {"elapsed": "elapsed_min", "db time": "db_time_min", "db cpu": "db_cpu_min"}.get(label)
         if name and values:
-            builder.set(name, minutes(values[0], builder))
+            builder.set(name, read_minutes(values[0], builder))
 
 
-def minutes(text: str, builder: ReportBuilder) -> Number | None:
+def read_minutes(text: str, builder: ReportBuilder) -> Number | None:
     """Return the number of minutes in text such as ``59.54 (mins)``."""
     match = _MINUTES.fullmatch(text)
     return builder.numbers.read(match[1]) if match else None
 
 
-def caches(table: ReportTable, builder: ReportBuilder) -> None:
+def read_caches(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the standard block size from the cache sizes."""
     for label, values in table.labelled():
         if label == "std block size" and values:
@@ -125,7 +125,7 @@ def caches(table: ReportTable, builder: ReportBuilder) -> None:
             builder.set("block_size", int(size.value) if size else None)
 
 
-def summary(table: ReportTable, builder: ReportBuilder) -> None:
+def read_summary(table: ReportTable, builder: ReportBuilder) -> None:
     """Read ``Database Summary`` of a global report, whose headings repeat ``In Report`` and ``Total``."""
     if not table.rows:
         return
@@ -144,7 +144,7 @@ def summary(table: ReportTable, builder: ReportBuilder) -> None:
     builder.set("elapsed_min", builder.number(table, row, table.index(".*elapsed time")))
 
 
-def instances(table: ReportTable, builder: ReportBuilder) -> None:
+def read_instances(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the instances of a global report with their hosts and releases."""
     listed = [_instance(table, row, builder) for row in table.rows]
     builder.instances.extend(listed)
@@ -158,7 +158,7 @@ def instances(table: ReportTable, builder: ReportBuilder) -> None:
         builder.set("platform", listed[0].platform)
 
 
-def hosts(table: ReportTable, builder: ReportBuilder) -> None:
+def read_hosts(table: ReportTable, builder: ReportBuilder) -> None:
     """Read CPUs, cores and sockets of a global report: sums over all hosts, if every host has a value."""
     rows = [row for row in table.rows if row[0].isdigit()]
     for name, heading in (

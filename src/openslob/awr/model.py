@@ -7,14 +7,33 @@ seconds and latencies microseconds, whatever unit the report prints.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
-from openslob.awr.clock import seconds_between, snapshot_time
 from openslob.awr.numbers import Number
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_TIME = re.compile(
+    r"(?P<day>\d{1,2})-(?:(?P<name>[a-z]{3})|(?P<number>\d{1,2})\S? ?)-(?P<year>\d{4}|\d{2})"
+    r" +(?P<hour>\d{1,2}):(?P<minute>\d{2})(?P<second>:\d{2})?",
+    re.IGNORECASE | re.ASCII,
+)
+_SPREAD_S = 1.0  # two times, each within half a second
+# Counter of a run -> statistic of the report.
+_RUN_COUNTERS: Mapping[str, str] = {
+    "logical_reads": "session logical reads",
+    "read_requests": "physical read IO requests",
+    "read_bytes": "physical read bytes",
+    "write_requests": "physical write IO requests",
+    "write_bytes": "physical write bytes",
+    "log_bytes": "redo size",
+    "log_syncs": "redo synch writes",
+    "commits": "user commits",
+}
 
 
 class ReportKind(StrEnum):
@@ -329,3 +348,53 @@ def _by_name(name: str, listed: tuple[_Named, ...]) -> _Named | None:
         return same[0] if len(same) == 1 or not same[0].cut else None  # events whose names are cut alike
     cut = [item for item in listed if item.cut and name.startswith(item.name)]
     return cut[0] if len(cut) == 1 else None
+
+
+def snapshot_time(text: str | None) -> datetime | None:
+    """Return the time in ``text``, such as ``02-Mar-15 10:00:00``; None if the month's name is of another language."""
+    match = _TIME.fullmatch((text or "").strip())
+    if match is None:
+        return None
+    name = (match["name"] or "").lower()
+    if name and name not in _MONTHS:
+        return None
+    month = _MONTHS.index(name) + 1 if name else int(match["number"])
+    year = int(match["year"]) + (2000 if len(match["year"]) == 2 else 0)
+    second = int((match["second"] or ":0")[1:])
+    try:
+        return datetime(year, month, int(match["day"]), int(match["hour"]), int(match["minute"]), second)
+    except ValueError:
+        return None
+
+
+def seconds_between(begin: str | None, end: str | None) -> Number | None:
+    """Return the seconds between two snapshots; None unless both are printed to the second."""
+    times = [snapshot_time(text) for text in (begin, end) if (text or "").count(":") == 2]
+    if len(times) != 2 or times[0] is None or times[1] is None:
+        return None
+    return Number((times[1] - times[0]).total_seconds(), _SPREAD_S)
+
+
+def run_totals(report: Report) -> dict[str, float]:
+    """Return the report's totals by the name of the run's counter; those that it does not print are left out."""
+    found = {name: report.activity.get(statistic) for name, statistic in _RUN_COUNTERS.items()}
+    return {name: row.total.value for name, row in found.items() if row is not None and row.total is not None}
+
+
+def plain_model(report: Report) -> dict[str, object]:
+    """Return the model with numbers as they are; figures that the report does not print are None."""
+    found = _plain(report)
+    assert isinstance(found, dict)
+    return found | {"elapsed_s": _plain(report.elapsed_s)}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Number):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(found) for key, found in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(found) for found in value]
+    return value

@@ -5,74 +5,79 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
-from openslob.awr import figures, header, html, sections, text, waits
+from openslob.awr import figures, header, html, text, waits
 from openslob.awr.builder import ReportBuilder
 from openslob.awr.consistency import inconsistencies
 from openslob.awr.model import Header, Report, ReportInstance, ReportKind, Scope
 from openslob.awr.numbers import NumberFormat
-from openslob.awr.source import ReportError, Source, is_complete, load, recognise
+from openslob.awr.source import ReportError, ReportText, is_complete, load, recognise
 from openslob.awr.tables import ReportTable, plain, squeeze
-from openslob.awr.waits import histograms
 
 Reader = Callable[[ReportTable, ReportBuilder], None]
 
 # Title (plain: lower case, single blanks) -> its reader. All versions, text and HTML.
 _TITLES: tuple[tuple[str, Reader], ...] = (
-    (r"workload repository (pdb )?report.*|statspack (statistics )?report for.*", header.identity),
-    (r"database", header.database),
-    (r"host( name)?", header.host),
-    (r"snapshot", header.snapshots),
-    (r"cache sizes( \(end\))?", header.caches),
-    (r"database summary", header.summary),
-    (r"database instances included in report", header.instances),
-    (r"os statistics by instance", sections.instance_hosts),
-    (r"load profile", figures.load_profile),
-    (r"top \d+ (timed )?foreground (timed )?events( by .*)?", waits.events(Scope.TOP)),
-    (r"top timed foreground events", waits.events(Scope.TOP)),
-    (r"top \d+ (timed|wait) events|top timed events", waits.events(Scope.TOP_ALL)),
-    (r"top( \d+)? (timed )?background (timed )?events( by .*)?", waits.events(Scope.TOP_BACKGROUND)),
-    (r"foreground wait events( \(global\))?", waits.events(Scope.FOREGROUND)),
-    (r"background wait events( \(global\))?", waits.events(Scope.BACKGROUND)),
-    (r"wait events( \(fg and bg\))?", waits.events(Scope.ALL)),
-    (r"wait event histogram.*", waits.histogram),
-    (r"time model( system stats| statistics)", figures.time_model),
-    (r"time model", figures.global_times),
-    (r"((key|other) )?instance activity stat(istic)?s|system statistics \(global\)", figures.activity),
-    (r"system statistics ?- ?per second", figures.global_rates),
-    (r"io profile( \(global\))?", figures.io_profile),
-    (r"io ?stat by function( ?-? ?summary)?( \(per second\))?", figures.iostat("functions")),
-    (r"io ?stat by file ?type( ?-? ?summary)?( \(per second\))?", figures.iostat("filetypes")),
-    (r"operating system statistics|os statistics", figures.os_stats),
-    (r"host cpu( ?\(.*\))?", figures.host_cpu),
-    (r"init\.ora parameters?|parameters modified by (this|other) containers?", figures.parameters),
-    (r"database resource limits", figures.limits),
-    (r"foreground wait class", sections.wait_classes(Scope.FOREGROUND)),
-    (r"wait classes by total wait time", sections.wait_classes(Scope.ALL)),
-    (r"foreground wait classes", sections.global_wait_classes),
-    (r"instance efficiency (percentages|indicators).*", sections.efficiency),
-    (r"instance activity stats ?- ?thread activity", sections.thread_activity),
-    (r"tablespace io stats", sections.tablespaces),
-    (r"file io stats", sections.files),
-    (r"global cache load profile", figures.load_profile),
-    (r"global cache and enqueue services ?- ?(workload characteristics|messaging statistics)", sections.global_cache),
-    (r"global cache and enqueue workload characteristics|global latency characteristics", sections.global_latencies),
+    (r"workload repository (pdb )?report.*|statspack (statistics )?report for.*", header.read_identity),
+    (r"database", header.read_database),
+    (r"host( name)?", header.read_host),
+    (r"snapshot", header.read_snapshots),
+    (r"cache sizes( \(end\))?", header.read_caches),
+    (r"database summary", header.read_summary),
+    (r"database instances included in report", header.read_instances),
+    (r"os statistics by instance", figures.read_instance_hosts),
+    (r"load profile", figures.read_load_profile),
+    (r"top \d+ (timed )?foreground (timed )?events( by .*)?", partial(waits.read_events, Scope.TOP)),
+    (r"top timed foreground events", partial(waits.read_events, Scope.TOP)),
+    (r"top \d+ (timed|wait) events|top timed events", partial(waits.read_events, Scope.TOP_ALL)),
+    (r"top( \d+)? (timed )?background (timed )?events( by .*)?", partial(waits.read_events, Scope.TOP_BACKGROUND)),
+    (r"foreground wait events( \(global\))?", partial(waits.read_events, Scope.FOREGROUND)),
+    (r"background wait events( \(global\))?", partial(waits.read_events, Scope.BACKGROUND)),
+    (r"wait events( \(fg and bg\))?", partial(waits.read_events, Scope.ALL)),
+    (r"wait event histogram.*", waits.read_histogram),
+    (r"time model( system stats| statistics)", figures.read_time_model),
+    (r"time model", figures.read_global_times),
+    (r"((key|other) )?instance activity stat(istic)?s|system statistics \(global\)", figures.read_activity),
+    (r"system statistics ?- ?per second", figures.read_global_rates),
+    (r"io profile( \(global\))?", figures.read_io_profile),
+    (r"io ?stat by function( ?-? ?summary)?( \(per second\))?", partial(figures.read_iostat, "functions")),
+    (r"io ?stat by file ?type( ?-? ?summary)?( \(per second\))?", partial(figures.read_iostat, "filetypes")),
+    (r"operating system statistics|os statistics", figures.read_os_stats),
+    (r"host cpu( ?\(.*\))?", figures.read_host_cpu),
+    (r"init\.ora parameters?|parameters modified by (this|other) containers?", figures.read_parameters),
+    (r"database resource limits", figures.read_limits),
+    (r"foreground wait class", partial(figures.read_wait_classes, Scope.FOREGROUND)),
+    (r"wait classes by total wait time", partial(figures.read_wait_classes, Scope.ALL)),
+    (r"foreground wait classes", figures.read_global_wait_classes),
+    (r"instance efficiency (percentages|indicators).*", figures.read_efficiency),
+    (r"instance activity stats ?- ?thread activity", figures.read_thread_activity),
+    (r"tablespace io stats", figures.read_tablespaces),
+    (r"file io stats", figures.read_files),
+    (r"global cache load profile", figures.read_load_profile),
+    (
+        r"global cache and enqueue services ?- ?(workload characteristics|messaging statistics)",
+        figures.read_global_cache,
+    ),
+    (
+        r"global cache and enqueue workload characteristics|global latency characteristics",
+        figures.read_global_latencies,
+    ),
 )
 # HTML's summary attribute, for a table whose title is missing or not in English.
 _SUMMARIES: tuple[tuple[str, Reader], ...] = (
-    (r"this table displays (database instance|host|snapshot) information", header.identity),
-    (r"this table displays load profile", figures.load_profile),
-    (r"this table displays top \d+ wait events.*", waits.events(Scope.TOP)),
-    (r"this table displays foreground wait events? .*", waits.events(Scope.FOREGROUND)),
-    (r"this table displays background wait events? .*", waits.events(Scope.BACKGROUND)),
-    (r"this table displays total number of waits, .*", waits.histogram),
-    (r"this table displays different time model statistics.*", figures.time_model),
-    (r"this table displays (key )?instance activity statistics.*", figures.activity),
-    (r"this table displays io profile", figures.io_profile),
-    (r"this table displays operating systems statistics\. for each.*", figures.os_stats),
-    (r"this table displays system load statistics", figures.host_cpu),
+    (r"this table displays (database instance|host|snapshot) information", header.read_identity),
+    (r"this table displays load profile", figures.read_load_profile),
+    (r"this table displays top \d+ wait events.*", partial(waits.read_events, Scope.TOP)),
+    (r"this table displays foreground wait events? .*", partial(waits.read_events, Scope.FOREGROUND)),
+    (r"this table displays background wait events? .*", partial(waits.read_events, Scope.BACKGROUND)),
+    (r"this table displays total number of waits, .*", waits.read_histogram),
+    (r"this table displays different time model statistics.*", figures.read_time_model),
+    (r"this table displays (key )?instance activity statistics.*", figures.read_activity),
+    (r"this table displays io profile", figures.read_io_profile),
+    (r"this table displays operating systems statistics\. for each.*", figures.read_os_stats),
+    (r"this table displays system load statistics", figures.read_host_cpu),
 )
 _BARE_TITLES = re.compile("|".join(f"(?:{title})" for title, _ in _TITLES[:1] + _TITLES[5:]))
 
@@ -120,7 +125,7 @@ def read_bytes(data: bytes, name: str = "report") -> Report:
     return parse(recognise(data, name), name)
 
 
-def parse(source: Source, name: str) -> Report:
+def parse(source: ReportText, name: str) -> Report:
     """Parse the text of a report; ``name`` stands for the path in messages."""
     unparsed: dict[str, None] = {}
     tables = list(_tables(source, unparsed))
@@ -142,7 +147,7 @@ def parse(source: Source, name: str) -> Report:
     return _with_inconsistencies(_report(source, name, builder, tuple(sections), (*unparsed, *builder.unread)))
 
 
-def _tables(source: Source, unparsed: dict[str, None]) -> Iterator[ReportTable]:
+def _tables(source: ReportText, unparsed: dict[str, None]) -> Iterator[ReportTable]:
     def is_parsed(title: str, summary: str = "") -> bool:
         is_sure = not source.is_flush or _STARTS_AT_THE_MARGIN.fullmatch(plain(title))
         if reader(title, summary) is None or not is_sure:
@@ -174,7 +179,7 @@ def _note_misfits(table: ReportTable, builder: ReportBuilder) -> None:
         )
 
 
-def _fill_in_names(source: Source, builder: ReportBuilder) -> None:
+def _fill_in_names(source: ReportText, builder: ReportBuilder) -> None:
     """Fill in database and instance names from the page titles if the header leaves them blank."""
     named = _TITLE_NAMES.search(source.text[:2000]) or _LINE_NAMES.search(source.text)
     if named and source.kind is not ReportKind.AWR_GLOBAL:
@@ -201,14 +206,14 @@ def _why_flush(titles: tuple[str, ...]) -> str:
     )
 
 
-def _why_without_figures(source: Source) -> str:
+def _why_without_figures(source: ReportText) -> str:
     if source.is_flush:
         return ": the blanks at the beginning of its lines are lost, and with them its columns"
     return "" if is_complete(source.text) else ": it is cut off before the first one, or its columns are lost"
 
 
 def _report(
-    source: Source, name: str, builder: ReportBuilder, sections: tuple[str, ...], unparsed: tuple[str, ...]
+    source: ReportText, name: str, builder: ReportBuilder, sections: tuple[str, ...], unparsed: tuple[str, ...]
 ) -> Report:
     header = Header(instances=tuple(builder.instances), **builder.header)
     if source.kind is ReportKind.AWR_GLOBAL and "redo size" in builder.activity:
@@ -225,7 +230,7 @@ def _report(
         header=header,
         load_profile=builder.load_profile,
         events=tuple(builder.events),
-        histograms=tuple(histograms(builder)),
+        histograms=tuple(waits.merge_histograms(builder)),
         time_model_s=builder.time_model_s,
         activity=builder.activity,
         io_profile=builder.io_profile,

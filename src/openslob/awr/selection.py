@@ -1,17 +1,24 @@
-"""Choice of columns: predefined sets, lists of names, and what there is to choose from."""
+"""Choice of columns and of the order of reports: predefined sets, lists of names, and what there is to choose from."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePath
 
-from openslob.awr.columns import COLUMNS, Column
+from openslob.awr.cells import Subject
+from openslob.awr.columns import COLUMNS, PREFIXES, column_of, find_by_name
 from openslob.awr.model import Report
-from openslob.awr.named import PREFIXES, by_name
 from openslob.awr.rows import ROW_SETS
 from openslob.core.errors import UsageError
 
 LIST, MODEL = "list", "model"  # what there is to choose from; the whole model of each report
+NATURAL, GIVEN, TIME = "natural", "given", "time"  # orders of reports
+SortKey = tuple[object, ...]
+_LAST = datetime.max.replace(tzinfo=UTC)
 # Heading -> column. The first set has the headings of SLOB's awr_info, so that existing scripts work.
 SLOB: dict[str, str] = {
     "FILE": "file",
@@ -60,7 +67,7 @@ def chosen(choice: str, in_file: bool = False) -> dict[str, str]:
     if choice in SETS:
         return SLOB | SLOB_TOP if in_file and choice == "slob" else SETS[choice]
     names = [name.strip() for name in choice.split(",") if name.strip()]
-    unknown = [name for name in names if name not in COLUMNS and by_name(name) is None]
+    unknown = [name for name in names if name not in COLUMNS and find_by_name(name) is None]
     if unknown or not names:
         raise UsageError(
             f"unknown column {', '.join(unknown) or '(none given)'}",
@@ -75,7 +82,7 @@ def _likely(name: str) -> str:
     if colon and prefix in PREFIXES:
         if prefix == "histogram" and rest:
             return f"{name} needs a time at its end, such as {prefix}:{rest}:1ms"
-        return f"{prefix}: needs a name, such as {prefix}:{EXAMPLES[prefix]}"
+        return f"{prefix}: needs a name, such as {prefix}:{PREFIXES[prefix].example}"
     if colon:
         near = difflib.get_close_matches(prefix, PREFIXES, 1)
         return f"did you mean {near[0]}:{rest}?" if near else f"a name follows one of {', '.join(PREFIXES)}"
@@ -84,38 +91,6 @@ def _likely(name: str) -> str:
     heading = {text.lower(): column for text, column in (SLOB | TAPE).items()}.get(name.lower())
     meant = heading or (known[near[0]] if near else "")
     return f"did you mean {meant}?" if meant else ""
-
-
-EXAMPLES: dict[str, str] = {
-    "stat": "physical reads cache",
-    "total": "user commits",
-    "event": "log file sync:waits",
-    "background": "log file parallel write:us",
-    "waits": "log file sync",
-    "histogram": "db file sequential read:1ms",
-    "class": "User I/O:s",
-    "time": "sql execute elapsed time",
-    "function": "LGWR:write_mb",
-    "filetype": "Data File:small_read_us",
-    "tablespace": "USERS:read_us",
-    "datafile": "users01.dbf:read_us",
-    "os": "BUSY_TIME",
-    "efficiency": "latch hit %",
-    "thread": "log switches:per_hour",
-    "gc": "cr block receive time",
-    "parameter": "cpu_count",
-}
-
-
-def column_of(name: str) -> Column:
-    """Return the column ``name``: one of the registry, or one for a figure, such as ``stat:physical reads cache``."""
-    column = COLUMNS.get(name)
-    if column is not None:
-        return column
-    found = by_name(name)
-    if found is None:
-        raise UsageError(f"unknown column {name}")
-    return Column(name, found.unit, found.section, found.meaning, found.read)
 
 
 def headings(choice: str, in_file: bool = False) -> tuple[str, ...]:
@@ -144,19 +119,17 @@ def listing() -> Iterable[tuple[str, str, str, str]]:
     for column in COLUMNS.values():
         yield column.name, column.unit, column.section, column.meaning
     for key, prefix in PREFIXES.items():
-        figures = [f"{figure} in {unit}" if unit else figure for figure, (unit, _) in prefix.figures.items()]
+        figures = [f"{name} in {figure.unit}" if figure.unit else name for name, figure in prefix.figures.items()]
         what = f" ({', '.join(figures)})" if len(figures) > 1 else ""
-        first = next(iter(prefix.figures.values()), ("%", None))[0]
-        yield f"{key}:NAME", first, prefix.section, f"{prefix.meaning}{what}; as in {key}:{EXAMPLES[key]}"
+        yield f"{key}:NAME", prefix.unit, prefix.section, f"{prefix.meaning}{what}; as in {key}:{prefix.example}"
 
 
 def names_of(report: Report) -> Iterable[tuple[str, str, str, str]]:
     """Yield what a report lists by name: prefix and name, unit, section, meaning."""
     for key, prefix in PREFIXES.items():
         for name in filter(str.strip, prefix.names(report)):
-            unit = next(iter(prefix.figures.values()), ("%", None))[0]
             column = f"{key}:{name}:1ms" if key == "histogram" else f"{key}:{name}"
-            yield column, unit, prefix.section, prefix.meaning
+            yield column, prefix.unit, prefix.section, prefix.meaning
 
 
 def markdown() -> Iterable[str]:
@@ -173,9 +146,9 @@ def markdown_of_names() -> Iterable[str]:
     yield "|---|---|---|---|"
     for key, prefix in PREFIXES.items():
         figures = ", ".join(
-            f"`{figure}`" + (f" ({unit})" if unit else "") for figure, (unit, _) in prefix.figures.items()
+            f"`{name}`" + (f" ({figure.unit})" if figure.unit else "") for name, figure in prefix.figures.items()
         )
-        yield f"| `{key}:` | {figures or 'a time, such as `1ms` (%)'} | {prefix.section} | `{key}:{EXAMPLES[key]}` |"
+        yield f"| `{key}:` | {figures or 'a time, such as `1ms` (%)'} | {prefix.section} | `{key}:{prefix.example}` |"
 
 
 def markdown_of_rows() -> Iterable[str]:
@@ -183,5 +156,54 @@ def markdown_of_rows() -> Iterable[str]:
     yield "| set | section | columns after the file |"
     yield "|---|---|---|"
     for name, rows in ROW_SETS.items():
-        columns = ", ".join(f"{heading} ({unit})" if unit else heading for heading, (unit, _) in rows.columns.items())
+        columns = ", ".join(f"{heading} ({unit})" if unit else heading for heading, unit in rows.columns.items())
         yield f"| `{name}` | {rows.section} | {columns} |"
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """Order of reports: ``natural``, ``given``, ``time``, or the name of a column."""
+
+    by: str = NATURAL
+    is_descending: bool = False
+
+
+def parse_order(text: str) -> SortOrder:
+    """Parse ``--sort``; a minus sign reverses the order. UsageError for an unknown column."""
+    order = SortOrder(text.removeprefix("-"), text.startswith("-"))
+    if order.by not in {NATURAL, GIVEN, TIME} and len(chosen(order.by)) != 1:
+        raise UsageError(
+            f"--sort {text}: one column is expected", f"give {NATURAL}, {TIME}, {GIVEN} or the name of a column"
+        )
+    return order
+
+
+def sort_key(subject: Subject, order: SortOrder) -> SortKey:
+    """Return the key of a report in ``order``. A report without the figure comes last in either direction."""
+    if order.by == GIVEN:
+        return ()
+    if order.by in {NATURAL, TIME}:
+        return _natural(subject, order.by == TIME)
+    value = column_of(order.by).read(subject).value
+    if value is None:
+        return (1, *_natural(subject, False))
+    if isinstance(value, str):
+        return (0, 1, _by_numbers(value), *_natural(subject, False))
+    return (0, 0, -value if order.is_descending else value, *_natural(subject, False))
+
+
+def _natural(subject: Subject, time_first: bool) -> SortKey:
+    """Return folder, series, sessions, time and name, with numbers inside names in order of their values."""
+    path, name = PurePath(subject.report.path), subject.name
+    began = subject.report.header.began
+    time = began.replace(tzinfo=UTC) if began is not None else _LAST
+    counted = (name.sessions is None, name.sessions or 0, name.writers or 0)
+    series = _by_numbers(name.group) if name.sessions is not None else ()
+    places = (_by_numbers(str(path.parent)), series, counted)
+    last = _by_numbers(path.name)
+    return (time, *places, last) if time_first else (*places, time, last)
+
+
+def _by_numbers(text: str) -> tuple[tuple[int, str], ...]:
+    """Return a key by which ``8k`` comes before ``16k``."""
+    return tuple((int(digits or -1), rest) for digits, rest in re.findall(r"(\d{0,18})(\D*)", text.lower()))

@@ -8,11 +8,11 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from openslob.awr.html import unwrap
 from openslob.awr.inputs import STDIN, TooLargeError, UnreadableError, content
-from openslob.awr.listing import without_line_numbers
 from openslob.awr.model import ReportKind
 from openslob.awr.tables import squeeze
 from openslob.core.errors import SlobError
@@ -89,11 +89,15 @@ _END = re.compile(r"End\s+of\s+Report")
 _PAGE_TITLE = re.compile(r"AWR (?:RAC |PDB )?Report for (?:DB|PDB):".replace(" ", r"\s+"), re.IGNORECASE)
 _HEADING = re.compile(r"\bDB\s+(?:Name|Id)\b|\bSnap\s+Id\b|\bBegin\s+Snap\b", re.IGNORECASE)  # of a report's header
 _TITLE_REACH = 20_000  # characters between the page title and the report title, style sheet included
+# Text as editors and pagers list it: with a number before each line.
+_NUMBER = re.compile(r"[ \t]*(?P<number>\d{1,7})(?P<sign>[:.|)\]] ?|\t| {1,2}|$)")
+_NUMBERED = 0.9  # of the lines that are not blank have numbers, and so many of these increase
+_FEWEST = 20  # lines; a report has more
 _LARGEST = 256 * 1024 * 1024  # bytes; the report of a month of a large cluster has 3 MB
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReportText:
     """Text of a report from its title to its last complete row. ``follows`` names a second report in the file.
 
     ``is_flush``: no line begins with a blank, because a mail program or a wiki removed what was there.
@@ -106,7 +110,7 @@ class Source:
     is_flush: bool = False
 
 
-def load(path: Path) -> Source:
+def load(path: Path) -> ReportText:
     """Read the file at ``path``; ReportError if it cannot be read or is not a report of a single period."""
     name = "standard input" if str(path) == STDIN else str(path)
     try:
@@ -120,7 +124,7 @@ def load(path: Path) -> Source:
     return recognise(data, name)
 
 
-def recognise(data: bytes, name: str) -> Source:
+def recognise(data: bytes, name: str) -> ReportText:
     """Decode ``data`` and find the report in it; ReportError if there is none."""
     for signature, description in _FORMATS:
         if data.startswith(signature):
@@ -128,7 +132,7 @@ def recognise(data: bytes, name: str) -> Source:
     if _QUOTED_PRINTABLE.search(data, 0, _MAIL_HEAD):
         data = quopri.decodestring(data)
     text = _NO_SIGN.sub(" ", re.sub(r"\r+\n|\r", "\n", decode(data)).replace("\0", " "))
-    text = without_line_numbers(text, _MARKS)
+    text = _strip_line_numbers(text, _MARKS)
     mark = _MARKS.search(text)
     if mark is None:
         raise ForeignFileError(f"{name}: not an AWR or Statspack report: {_describe(text)}", _REMEDY)
@@ -143,7 +147,29 @@ def recognise(data: bytes, name: str) -> Source:
     if kind is ReportKind.AWR and _PDB.search(text, mark.end(), mark.end() + _TITLE_REACH):
         kind = ReportKind.AWR_PDB  # the title of the HTML page is the same
     text = _whole_rows(text[mark.start() :], is_html)
-    return Source(kind, is_html, text, following[1], is_flush=not is_html and _INDENTED.search(text) is None)
+    return ReportText(kind, is_html, text, following[1], is_flush=not is_html and _INDENTED.search(text) is None)
+
+
+def _strip_line_numbers(text: str, title: re.Pattern[str]) -> str:
+    """Remove the line numbers if the lines of ``text`` have them, as the line of the ``title`` does.
+
+    The title begins its line in every report, or follows tags, so the sign between its number and its text is the sign
+    on every line. A blank line may have lost the blanks at its end.
+    """
+    found = title.search(text)
+    if found is None:
+        return text
+    start = text.rfind("\n", 0, found.start()) + 1
+    first = _NUMBER.match(text, start, found.start())
+    if first is None or not first["sign"] or text[first.end() : found.start()][:1] not in ("", "<"):
+        return text
+    lines = [line for line in text[start:].split("\n") if line.strip()]
+    numbers = [int(match["number"]) for line in lines if (match := _NUMBER.match(line))]
+    rising = sum(low < high for low, high in pairwise(numbers))
+    if len(lines) < _FEWEST or len(numbers) < _NUMBERED * len(lines) or rising < _NUMBERED * (len(numbers) - 1):
+        return text
+    sign, bare = (re.escape(form) for form in (first["sign"], first["sign"].rstrip()))
+    return re.sub(rf"(?m)^[ \t]*\d{{1,7}}(?:{sign}|{bare}$)", "", text)
 
 
 def _kind(mark: re.Match[str]) -> ReportKind | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate
 
 from openslob.awr.builder import HistogramRows, ReportBuilder
@@ -43,40 +43,36 @@ def is_cpu(event: str) -> bool:
     return event.lower() in {"db cpu", "cpu time", "background cpu time"}
 
 
-def events(scope: Scope) -> Callable[[ReportTable, ReportBuilder], None]:
-    """Return a reader for a table with the events of ``scope``."""
-
-    def read(table: ReportTable, builder: ReportBuilder) -> None:
-        name, waits, time = table.index("event.*"), table.index("waits"), table.index(_TIME)
-        if name is None or (waits is None and time is None):
-            builder.cannot_read(table)
-            return
-        average, share = table.index(_AVERAGE), table.index(_SHARE)
-        timeouts = table.index(r"%tim(e|eouts?)?( ?-? ?outs?)?")
-        wait_class = table.index("wait class", "class")
-        average_unit = _unit(table, average)
-        time_unit = US_PER[_unit(table, time) or "s"] / 1e6
-        for number, row in table.by_instance():
-            if not cell(row, name) or not any(cell(row, at) for at in (waits, time, average)):
-                continue  # text between pages
-            seconds = _seconds(table, row, time, builder.number(table, row, share), builder)
-            event = WaitEvent(
-                name=cell(row, name),
-                scope=scope,
-                waits=builder.number(table, row, waits),
-                time_s=seconds.scaled(time_unit) if seconds else None,
-                avg_us=builder.duration_us(table, row, average, average_unit),
-                timeouts_pct=builder.number(table, row, timeouts),
-                share_pct=builder.number(table, row, share),
-                wait_class=cell(row, wait_class) or None,
-                cut=_is_cut(table, row, name),
-            )
-            if number in ("", "*"):
-                builder.events.append(event)
-            elif number.isdecimal() and len(number) < 5:
-                builder.instance_events.setdefault(int(number), []).append(event)
-
-    return read
+def read_events(scope: Scope, table: ReportTable, builder: ReportBuilder) -> None:
+    """Read a table with the events of ``scope``."""
+    name, waits, time = table.index("event.*"), table.index("waits"), table.index(_TIME)
+    if name is None or (waits is None and time is None):
+        builder.cannot_read(table)
+        return
+    average, share = table.index(_AVERAGE), table.index(_SHARE)
+    timeouts = table.index(r"%tim(e|eouts?)?( ?-? ?outs?)?")
+    wait_class = table.index("wait class", "class")
+    average_unit = _unit(table, average)
+    time_unit = US_PER[_unit(table, time) or "s"] / 1e6
+    for number, row in table.by_instance():
+        if not cell(row, name) or not any(cell(row, at) for at in (waits, time, average)):
+            continue  # text between pages
+        seconds = _seconds(table, row, time, builder.number(table, row, share), builder)
+        event = WaitEvent(
+            name=cell(row, name),
+            scope=scope,
+            waits=builder.number(table, row, waits),
+            time_s=seconds.scaled(time_unit) if seconds else None,
+            avg_us=builder.duration_us(table, row, average, average_unit),
+            timeouts_pct=builder.number(table, row, timeouts),
+            share_pct=builder.number(table, row, share),
+            wait_class=cell(row, wait_class) or None,
+            cut=_is_cut(table, row, name),
+        )
+        if number in ("", "*"):
+            builder.events.append(event)
+        elif number.isdecimal() and len(number) < 5:
+            builder.instance_events.setdefault(int(number), []).append(event)
 
 
 def _seconds(
@@ -110,7 +106,7 @@ def _is_cut(table: ReportTable, row: tuple[str, ...], at: int) -> bool:
     return bool(table.widths) and len(row[at]) >= table.widths[at] - 1
 
 
-def histogram(table: ReportTable, builder: ReportBuilder) -> None:
+def read_histogram(table: ReportTable, builder: ReportBuilder) -> None:
     """Read a histogram table.
 
     From 12.2 on, the main table ends at half a millisecond, and further tables of the same form cover other ranges;
@@ -118,7 +114,7 @@ def histogram(table: ReportTable, builder: ReportBuilder) -> None:
     edge, which can be merged.
     """
     name, waits = table.index("event"), table.index("total waits", "waits", ".* total waits")
-    edges = bucket_edges(table.columns)
+    edges = find_bucket_edges(table.columns)
     rest = next((at for at, column in enumerate(table.columns) if _REST.search(plain(column))), None)
     if name is None or not edges:
         builder.cannot_read(table)
@@ -172,7 +168,7 @@ def _share(text: str, waits: Number | None, numbers: NumberFormat) -> float | No
     return number.value if number else None
 
 
-def bucket_edges(columns: tuple[str, ...]) -> list[tuple[int, float]]:
+def find_bucket_edges(columns: tuple[str, ...]) -> list[tuple[int, float]]:
     """Return the columns that are buckets such as ``<8us``, with their upper edges in µs.
 
     Narrow text columns lose part of the unit (``<128u``) or all of it (``<512``). An edge with an ambiguous unit gets
@@ -208,7 +204,7 @@ def _edge_us(match: re.Match[str]) -> float:
     return size * US_PER.get(match[3], 1e3)
 
 
-def histograms(builder: ReportBuilder) -> Iterator[WaitHistogram]:
+def merge_histograms(builder: ReportBuilder) -> Iterator[WaitHistogram]:
     """Yield the histograms that were read.
 
     A name that occurs twice in one table is left out: it is cut, and belongs to several events.
@@ -217,10 +213,10 @@ def histograms(builder: ReportBuilder) -> Iterator[WaitHistogram]:
         if len(set(rows.sections)) < len(rows.sections):
             builder.missing[f"Wait Event Histogram: {name}"] = "listed more than once, with different figures"
         elif rows.below_pct:
-            yield _merged(name, rows)
+            yield _merge(name, rows)
 
 
-def _merged(name: str, rows: HistogramRows) -> WaitHistogram:
+def _merge(name: str, rows: HistogramRows) -> WaitHistogram:
     """Merge the tables of an event into one histogram. Cumulated shares must not fall from one edge to the next."""
     buckets: list[Bucket] = []
     low, below = 0.0, 0.0

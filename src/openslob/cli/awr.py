@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openslob.awr.batch import Result, Selection, extract_all
+from openslob.awr.batch import Extraction, Result, extract_all
 from openslob.awr.inputs import expanded
-from openslob.awr.order import GIVEN, NATURAL, TIME, parse_order
 from openslob.awr.rows import FILE, ROW_SETS
-from openslob.awr.selection import LIST, LIST_HEADINGS, MODEL, SETS, keys, listing
+from openslob.awr.selection import GIVEN, LIST, LIST_HEADINGS, MODEL, NATURAL, SETS, TIME, keys, listing, parse_order
 from openslob.cli.console import columns as screen_columns
 from openslob.cli.console import complain, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme, refuse_picture
@@ -180,17 +179,15 @@ def awr(
         return
     details = form is AwrFormat.JSON or petals is not None
     in_file = form is not AwrFormat.TABLE
-    selection = Selection(
-        columns, tuple(event or ()), pattern, group_by.value, details, in_file, order=parse_order(sort)
-    )
+    wanted = Extraction(columns, tuple(event or ()), pattern, group_by.value, details, in_file, order=parse_order(sort))
     found = dict(expanded(map(str, files)))
-    results = list(_with_messages(extract_all(list(found), selection, jobs), found))
+    results = list(_with_messages(extract_all(list(found), wanted, jobs), found))
     if all(_is_left_out(result, found) for result in results):
         complain(f"no AWR or Statspack report in {', '.join(map(str, files))}")
-    results = _sorted([result for result in results if not _is_left_out(result, found)], selection)
-    _write(form, output, selection, results)
+    results = _sort([result for result in results if not _is_left_out(result, found)], wanted)
+    _write(form, output, wanted, results)
     if petals is not None:
-        draw(petals, results, selection.events, theme)
+        draw(petals, results, wanted.events, theme)
     raise typer.Exit(_exit_code(results))
 
 
@@ -201,12 +198,12 @@ def _write_listing(columns: str, form: AwrFormat, output: Path | None) -> None:
     _write_rows(form, output, LIST_HEADINGS, list(listing()), key_count=1)
 
 
-def _sorted(results: list[Result], selection: Selection) -> list[Result]:
+def _sort(results: list[Result], wanted: Extraction) -> list[Result]:
     """Return the results in their order; files that failed come last, in the order of their names."""
-    if selection.order.by == GIVEN:
+    if wanted.order.by == GIVEN:
         return results
     read = sorted((result for result in results if result.status != "failed"), key=lambda result: result.sort_key)
-    if selection.order.is_descending and not _is_by_number(read):
+    if wanted.order.is_descending and not _is_by_number(read):
         read.reverse()
     return [*read, *(result for result in results if result.status == "failed")]
 
@@ -250,13 +247,13 @@ def _with_messages(results: Iterator[Result], found: Mapping[str, bool]) -> Iter
         yield result
 
 
-def _write(form: AwrFormat, output: Path | None, selection: Selection, results: Sequence[Result]) -> None:
-    headings = selection.headings()
+def _write(form: AwrFormat, output: Path | None, wanted: Extraction, results: Sequence[Result]) -> None:
+    headings = wanted.headings()
     if form is AwrFormat.JSON:
         _output(tidy.as_json(_document(headings, results)), output)
         return
     rows = [[reading.value for reading in row] for result in results for row in result.rows]
-    key_count = 1 if selection.columns == LIST else keys(selection.columns)
+    key_count = 1 if wanted.columns == LIST else keys(wanted.columns)
     _write_rows(form, output, headings, rows, key_count, _notes(headings, results))
     for heading, why in _empty_columns(headings, results):
         remark(f"{heading}: empty in every report: {why}")

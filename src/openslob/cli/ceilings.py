@@ -12,10 +12,11 @@ from openslob.cli.completion import records
 from openslob.cli.console import notify
 from openslob.core.errors import UsageError
 from openslob.core.interrupt import Interrupt
+from openslob.core.references import StorageAlone
 from openslob.engines.base import Engine
 from openslob.kinds.storage import KIND as STORAGE
-from openslob.record import finding, storage
-from openslob.record.storage import StorageRecord
+from openslob.kinds.storage.record import load, storage_alone
+from openslob.record import finding
 
 MEASURE = "measure"
 
@@ -26,7 +27,7 @@ CEILING_OR_MEASURE = Annotated[
 ]
 
 
-def load_ceiling(name: str, results: Path) -> StorageRecord:
+def load_ceiling(name: str, results: Path) -> StorageAlone:
     """Read the raw measurement that --ceiling names.
 
     Raises:
@@ -37,17 +38,17 @@ def load_ceiling(name: str, results: Path) -> StorageRecord:
         raise UsageError(
             f"only `slob run` and `slob sweep` accept --ceiling {MEASURE}", "give the record of a raw measurement"
         )
-    return storage.load(finding.one(name, results, notify, {STORAGE}).path)
+    return storage_alone(load(finding.one(name, results, notify, {STORAGE}).path))
 
 
 def ceiling_source(
-    name: str | None, results: Path, sessions: int, interrupt: Interrupt
-) -> Callable[[Engine], StorageRecord | None]:
+    name: str | None, results: Path, interrupt: Interrupt, sessions: int
+) -> Callable[[Engine], StorageAlone | None]:
     """Return a function from an engine to its ceiling: the named record, a new measurement, or None."""
     if name == MEASURE:
-        from openslob.kinds.storage.comparison.ceiling import Ceilings  # noqa: PLC0415
+        from openslob.kinds.storage.ceiling import Ceilings  # noqa: PLC0415
         from openslob.kinds.storage.fio import Fio  # noqa: PLC0415 - few runs measure storage first
 
         return Ceilings(sessions, Fio.find(interrupt.stop), results, notify)
-    record = load_ceiling(name, results) if name else None
-    return lambda _: record
+    alone = load_ceiling(name, results) if name else None
+    return lambda _: alone

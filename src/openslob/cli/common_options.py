@@ -14,7 +14,7 @@ from openslob.cli.console import notify
 from openslob.core import places, rehearsal
 from openslob.core.errors import UsageError, VerdictError
 from openslob.core.units import MIB, format_duration, parse_bytes, parse_duration
-from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.fio import IoEngine
 
 if TYPE_CHECKING:
     from openslob.record.model import Verdict

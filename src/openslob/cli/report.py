@@ -15,13 +15,15 @@ from openslob.cli.common_options import PRICE, RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.references import StorageAlone
 from openslob.kinds import runs
 from openslob.kinds.contract import Kind, Wanted, kind_of
+from openslob.kinds.storage.record import find as find_measurements
+from openslob.kinds.storage.record import storage_alone
 from openslob.kinds.sweep.record import SWEEP_FILE
-from openslob.record import finding, storage
+from openslob.record import finding
 from openslob.record.finding import Found
 from openslob.record.model import RunRecord
-from openslob.record.storage import StorageRecord
 from openslob.report.format import wrapped
 from openslob.report.headline import WITHIN_CEILING
 
@@ -161,17 +163,17 @@ def page_of_runs(
 
 def ceilings(
     wanted: str | None, drawn: Sequence[RunRecord], results: Path
-) -> tuple[Sequence[StorageRecord], Sequence[str]]:
+) -> tuple[Sequence[StorageAlone], Sequence[str]]:
     """Return the raw measurements to draw, named or referred to by the runs, and a note on each missing one."""
     if wanted:
         return [load_ceiling(wanted, results)], ()
     verdicts = [verdict for run in drawn for verdict in run.verdicts if verdict.name == WITHIN_CEILING]
     ids = dict.fromkeys(str(verdict.figures["record"]) for verdict in verdicts if "record" in verdict.figures)
-    present = {entry.record.id: entry.record for entry in storage.find(results) if entry.record} if ids else {}
+    present = {each.record.id: each.record for each in find_measurements(results) if each.record} if ids else {}
     missing = [
         f"The curve of the storage alone is not drawn: {id} is not in {results}." for id in ids if id not in present
     ]
-    return [present[id] for id in ids if id in present], missing
+    return [storage_alone(present[id]) for id in ids if id in present], missing
 
 
 def default_file(folders: tuple[Path, ...]) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,25 @@ class Ceiling:
     id: str
     block_bytes: int
     points: tuple[CeilingPoint, ...]
+
+
+@dataclass(frozen=True)
+class StorageAlone:
+    """The random reads of the raw measurement ``id``, with which runs on the same storage are compared.
+
+    ``points`` are by block size in bytes and, for each, by requests in flight in ascending order. ``buffered``: the
+    reads went through the page cache. ``host`` and its block ``device`` are None where they are not known.
+    """
+
+    id: str
+    points: Mapping[int, tuple[CeilingPoint, ...]] = field(default_factory=dict)
+    buffered: bool = False
+    host: str | None = None
+    device: str | None = None
+
+    def ceiling(self, block_bytes: int) -> Ceiling:
+        """Return the ceiling for random reads of ``block_bytes``; it has no points if none of this size were made."""
+        return Ceiling(self.id, block_bytes, self.points.get(block_bytes, ()))
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openslob.analyze.outcome import counted
 from openslob.core.errors import SlobError, UsageError
-from openslob.fleet.naming import local_count
+from openslob.kinds.run.crew import Hire, local_crew
 
 if TYPE_CHECKING:
     from openslob.fleet.hiring import Fleet
+
+# The texts that name drivers.
+MOST_LOCAL = 256
+_LOCAL = re.compile(r"local:(\d{1,4})")
+_SCHEDULER = re.compile(r"(?:tcp|tls)://(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+):\d{1,5}")
+FORM = "write local:N for N processes on this host, or tcp://HOST:PORT or tls://HOST:PORT of a Dask scheduler"
 
 
 @contextmanager
@@ -44,3 +52,33 @@ def hired(
         raise SlobError(why, "pip install 'openslob[distributed]'") from error
     with hiring.hired(drivers, Tls(ca_file, cert, key)) as fleet:
         yield fleet
+
+
+@contextmanager
+def hire_crews(
+    drivers: str | None, ca_file: Path | None, cert: Path | None, key: Path | None, tell: Callable[[str], None]
+) -> Iterator[Hire]:
+    """Hire drivers for this block, as `hired` does, and yield what makes crews of them, or of this process.
+
+    ``tell`` gets a line that says how many drivers there are.
+    """
+    with hired(drivers, ca_file, cert, key) as fleet:
+        if fleet is not None:
+            hosts = len({each.who.machine for each in fleet.drivers})
+            tell(f"{counted(len(fleet.drivers), 'driver')} on {counted(hosts, 'host')}")
+        yield fleet.hire if fleet else local_crew
+
+
+def local_count(text: str) -> int:
+    """Return how many processes on this host the text names; 0 for the URL of a scheduler.
+
+    Raises:
+        UsageError: It does not name drivers.
+
+    """
+    local = _LOCAL.fullmatch(text)
+    if local and not 1 <= int(local[1]) <= MOST_LOCAL:
+        raise UsageError(f"drivers {text}: from 1 to {MOST_LOCAL} processes can be started here", FORM)
+    if not local and not _SCHEDULER.fullmatch(text):
+        raise UsageError(f"{text!r} does not name drivers", FORM)
+    return int(local[1]) if local else 0

@@ -187,26 +187,21 @@ class DaskRemote:
         return offset_s
 
     def begin(self, order: Order) -> None:
-        """Begin to connect the sessions."""
         self._call("begin", order)
 
     def exchange(self, said: Said) -> Heard:
-        """Do what is said, and return what was reported."""
         heard: Heard = self._call("exchange", said)
         return heard
 
     def finish(self) -> Use:
-        """Return what was used in the window."""
         use: Use = self._call("finish")
         return use
 
     def read(self, name: str, offset: int) -> bytes:
-        """Return the next bytes of a file."""
         content: bytes = self._call("read", name, offset)
         return content
 
     def discard(self) -> None:
-        """Remove the files."""
         self._call("discard")
 
     def end(self) -> None:

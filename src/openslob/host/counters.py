@@ -1,16 +1,19 @@
-"""CPU time of the whole host by kind, and its memory.
+"""CPU time of the whole host by kind, its memory, and the energy of its processors.
 
-On Linux from ``/proc/stat``, whose unit is the clock tick (SC_CLK_TCK, 10 ms), elsewhere from psutil.
+CPU times are on Linux those of ``/proc/stat``, whose unit is the clock tick (SC_CLK_TCK, 10 ms), elsewhere psutil's.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from openslob.host.model import KeptFile, Sample
+from openslob.host.model import FigureUnknownError, KeptFile, Sample, text_of
 from openslob.metrics.cpu import is_busy
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -18,6 +21,12 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 CPU_NAMES = tuple(f"cpu_{kind}_s" for kind in CPU_KINDS)
 _MEMINFO = {"Cached": "page_cache_bytes", "MemAvailable": "memory_available_bytes"}
+ENERGY = "energy"  # name of the source in readings
+ENERGY_NAMES = ("package_energy_j",)
+NO_RAPL = "this host shows no energy counters of its processors (RAPL), like most virtual machines"
+# No package takes more. A counter that is read more rarely than it can wrap around has no meaning.
+MOST_WATTS = 2000.0
+_POWERCAP = Path("/sys/class/powercap")
 
 
 def parse_cpu(text: str) -> Sample:
@@ -102,3 +111,104 @@ class PortableHost:
 def open_host(proc: Path = Path("/proc")) -> LinuxHost | PortableHost:
     """Return the reader for this system."""
     return LinuxHost(proc) if (proc / "stat").exists() and (proc / "meminfo").exists() else PortableHost()
+
+
+@dataclass
+class _Package:
+    """One package: its file, the size of its counter, and what was read last."""
+
+    name: str
+    file: KeptFile
+    range_uj: int
+    last_uj: int
+
+
+class EnergyReader:
+    """Adds up the energy of all processor packages since the first reading, wrap-arounds included, as RAPL counts it.
+
+    Linux shows a counter for each package in ``/sys/class/powercap/intel-rapl:<n>``, of processors of AMD as well, in
+    µJ. It wraps around at ``max_energy_range_uj``, after some minutes of full load. What is below a package (cores,
+    memory) and beside it (``psys``, ``intel-rapl-mmio``) is part of it, or counted twice, and left out.
+
+    If it is not read for so long that a counter may have wrapped around unseen, later samples have another epoch.
+    """
+
+    def __init__(self, powercap: Path = _POWERCAP) -> None:
+        self._why = ""
+        self._packages: Sequence[_Package] = ()
+        self._used_uj = 0
+        self._gaps = 0
+        self._read_ns = 0
+        try:
+            self._packages = _packages(powercap)
+        except FigureUnknownError as error:
+            self._why = str(error)
+
+    def read(self, now_ns: int | None = None) -> Sample:
+        """Return the joules since the first reading; ``now_ns`` is the time by the monotonic clock."""
+        if self._why:
+            return Sample.missing(ENERGY_NAMES, self._why)
+        now_ns = time.monotonic_ns() if now_ns is None else now_ns
+        try:
+            grown = [self._grown_uj(package) for package in self._packages]
+        except (OSError, ValueError) as error:
+            self.close()
+            self._why = f"the energy counters can no longer be read: {getattr(error, 'strerror', error)}"
+            return Sample.missing(ENERGY_NAMES, self._why)
+        if self._read_ns and now_ns - self._read_ns > 1e3 * min(each.range_uj for each in self._packages) / MOST_WATTS:
+            self._gaps += 1
+        self._used_uj += sum(grown)
+        self._read_ns = now_ns
+        since = f", since they were not read for too long ({self._gaps} times)" if self._gaps else ""
+        return Sample({ENERGY_NAMES[0]: self._used_uj / 1e6}, f"energy counters{since}")
+
+    def _grown_uj(self, package: _Package) -> int:
+        now_uj = int(package.file.read())
+        # The counter goes up to its range and then on from 0.
+        grown = (now_uj - package.last_uj) % (package.range_uj + 1)
+        package.last_uj = now_uj
+        return grown
+
+    def close(self) -> None:
+        """Close all files; a second call does nothing."""
+        for package in self._packages:
+            package.file.close()
+
+
+def _packages(powercap: Path) -> list[_Package]:
+    """Return the packages. FigureUnknownError, with what to do, if there are none or one can't be read."""
+    found = [
+        (name, zone)
+        for zone in sorted(powercap.glob("intel-rapl:*"))
+        if (name := text_of(zone / "name") or "").startswith("package")
+    ]
+    if not found:
+        raise FigureUnknownError(NO_RAPL)
+    packages: list[_Package] = []
+    try:
+        for name, zone in found:
+            file = KeptFile(zone / "energy_uj")
+            packages.append(_Package(name, file, 0, 0))
+            packages[-1].last_uj = int(file.read())
+            packages[-1].range_uj = int(text_of(zone / "max_energy_range_uj") or "")
+    except PermissionError:
+        why = f"this user may not read {zone}/energy_uj, which since Linux 5.10 only root may"
+    except (OSError, ValueError):
+        why = f"{zone} has no energy counter that can be read"
+    else:
+        return packages
+    for package in packages:
+        package.file.close()
+    raise FigureUnknownError(why)
+
+
+def page_cache_limit(pid: int | None, root: Path = Path("/")) -> int:
+    """Return the host's memory in bytes, or the least limit of the process's control groups (version 2) if less.
+
+    A control group is charged for the pages that its processes read first.
+    """
+    groups = text_of(root / f"proc/{pid}/cgroup") or ""
+    path = next((line[3:] for line in groups.splitlines() if line.startswith("0::/")), "/")
+    folder = root / "sys/fs/cgroup" / path.strip("/")
+    texts = [text_of(each / "memory.max") for each in (folder, *folder.parents)]
+    return min([int(text) for text in texts if text and text.isdecimal()] + [psutil.virtual_memory().total])

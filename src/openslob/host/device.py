@@ -36,7 +36,7 @@ BUSY = DEVICE_NAMES[-1]
 
 
 @dataclass(frozen=True)
-class Mount:
+class MountInfo:
     """A mounted file system, from ``/proc/self/mountinfo``."""
 
     point: Path
@@ -45,7 +45,7 @@ class Mount:
     source: str
 
 
-def parse_mounts(text: str) -> list[Mount]:
+def parse_mounts(text: str) -> list[MountInfo]:
     """Return all mounts in the order they were made. Blanks in names are ``\\040`` in the text."""
 
     def plain(name: str) -> str:
@@ -56,18 +56,18 @@ def parse_mounts(text: str) -> list[Mount]:
         left, _, right = line.partition(" - ")
         fields, (file_system, source, *super_options) = left.split(), right.split()
         options = ",".join(dict.fromkeys(",".join([fields[5], *super_options]).split(",")))
-        mounts.append(Mount(Path(plain(fields[4])), file_system, options, plain(source)))
+        mounts.append(MountInfo(Path(plain(fields[4])), file_system, options, plain(source)))
     return mounts
 
 
-def mount_of(directory: Path, mounts: list[Mount]) -> Mount | None:
+def mount_of(directory: Path, mounts: list[MountInfo]) -> MountInfo | None:
     """Return the mount that contains ``directory``: the deepest, and of several the last, which hides the others."""
     real = directory.resolve()
     holding = [mount for mount in mounts if real.is_relative_to(mount.point)]
     return max(enumerate(holding), key=lambda item: (len(item[1].point.parts), item[0]))[1] if holding else None
 
 
-def device_folder(device_number: int, mount: Mount | None, sys: Path = Path("/sys")) -> Path:
+def device_folder(device_number: int, mount: MountInfo | None, sys: Path = Path("/sys")) -> Path:
     """Return the folder in /sys of the block device with this ``st_dev``. Raises FigureUnknownError if there is none.
 
     If a file system has its own device numbers (major 0, such as btrfs), the device named by its mount is used.
@@ -84,7 +84,7 @@ def device_folder(device_number: int, mount: Mount | None, sys: Path = Path("/sy
     return _named_folder(mount, sys)
 
 
-def _named_folder(mount: Mount, sys: Path) -> Path:
+def _named_folder(mount: MountInfo, sys: Path) -> Path:
     name = Path(mount.source).resolve().name
     folder = sys / "class/block" / name
     if not folder.exists():

@@ -27,6 +27,7 @@ its parent is another process, or another thread of the main process.
 from __future__ import annotations
 
 import os
+import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,6 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.core.process_selector import ProcessSelector, ProcessSet, ProcessTree
+from openslob.core.units import NANOS
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.model import FigureUnknownError, Sample
 
@@ -47,6 +49,9 @@ ATTEMPTS = 5
 MAX_OPEN_FILES = 128
 # More than the size of a process's files; a list of children has at most 8 bytes per child.
 _MAX_BYTES = 1 << 15
+_NOT_READ = "the I/O of the server's processes is not read so often"
+# The kernel's number of a process's clock: the process's number, inverted, above three bits for the kind of clock.
+_KIND_BITS, _SCHEDULER = 3, 2
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def parse_io(text: bytes) -> tuple[int, int]:
     return int(fields[b"read_bytes:"]), int(fields[b"write_bytes:"])
 
 
-def descendants(main: int, stats: Iterable[ProcessStat]) -> list[ProcessStat]:
+def find_descendants(main: int, stats: Iterable[ProcessStat]) -> list[ProcessStat]:
     """Return all processes below ``main`` at any depth, without ``main``."""
     children: Mapping[int, list[ProcessStat]] = defaultdict(list)
     for stat in stats:
@@ -164,7 +169,7 @@ class ServerReading:
         return Sample({"sampler_cpu_s": sum(process.ticks for process in samplers.values()) / TICKS_PER_S}, epoch)
 
 
-def combined(readings: Sequence[ServerReading]) -> ServerReading:
+def combine_readings(readings: Sequence[ServerReading]) -> ServerReading:
     """Return the readings of several servers of one host as one reading."""
     cpus = [reading.cpus for reading in readings]
     known = [each for each in cpus if each is not None]
@@ -302,7 +307,7 @@ class ProcessTreeSampler(_ProcReader):
         names = self._all_pids() if full_scan or not self._pids else self._candidate_pids()
         main = self._main()
         main_io = self._io(main.pid)
-        below = descendants(main.pid, [stat for name in names if (stat := self._stat(name))])
+        below = find_descendants(main.pid, [stat for name in names if (stat := self._stat(name))])
         self._pids = [str(stat.pid) for stat in (main, *below)]
         return main, ServerReading(
             epoch=f"process {main.pid}, started at tick {main.started}",
@@ -389,3 +394,52 @@ def _cpus_of(pid: int) -> frozenset[int] | None:
         return frozenset(os.sched_getaffinity(pid)) if hasattr(os, "sched_getaffinity") else None
     except OSError:
         return None
+
+
+def cpu_ns(pid: int) -> int:
+    """Return the CPU time of all threads of a process, in ns. OSError when there is no such process."""
+    return time.clock_gettime_ns(~pid << _KIND_BITS | _SCHEDULER)
+
+
+class ProcessClockSampler(ProcessTreeSampler):
+    """Reads the CPU of a process tree by the clocks of its processes: once a second beside hundreds of sessions.
+
+    A process's clock has nanoseconds, where ``/proc/<pid>/stat`` has whole clock ticks: over a second, those of 300
+    processes would be wrong by some percent of a CPU. And it costs a tenth of reading a file. It does not include the
+    children that the process has waited for: these are taken from its file, which is read when the process is first
+    seen, and again after the main process has waited for any child. I/O is not read: that would need a file of each
+    process. Raises FigureUnknownError on a host without /proc.
+    """
+
+    def __init__(self, main_pid: int, proc: Path = Path("/proc")) -> None:
+        super().__init__(main_pid, proc)
+        self._known: dict[str, ProcessStat] = {}
+        self._reaped_faults = -1
+
+    def _read_tree(self, full_scan: bool) -> tuple[ProcessStat, ServerReading]:
+        found = super()._read_tree(full_scan)
+        # Any other number may be another process's next time.
+        self._known = {pid: self._known[pid] for pid in self._pids if pid in self._known}
+        return found
+
+    def _stat(self, pid: str) -> ProcessStat | None:
+        is_main = int(pid) == self.main_pid
+        stat = None if is_main else self._known.get(pid)
+        if stat is None:
+            if (stat := super()._stat(pid)) is None:
+                return None
+            if is_main and stat.reaped_faults != self._reaped_faults:
+                self._known.clear()
+                self._reaped_faults = stat.reaped_faults
+            self._known[pid] = stat
+        try:
+            own_ticks = cpu_ns(stat.pid) * TICKS_PER_S / NANOS
+        except OSError:
+            self._known.pop(pid)
+            return None
+        # Not by replace(), which takes ten times as long.
+        ticks = own_ticks + stat.ticks - stat.own_ticks
+        return ProcessStat(stat.pid, stat.parent, stat.started, ticks, stat.reaped_faults, own_ticks)
+
+    def _io(self, pid: int) -> str:  # noqa: ARG002
+        return _NOT_READ

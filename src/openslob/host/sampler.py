@@ -17,20 +17,18 @@ from pathlib import Path
 from openslob.core.group import GroupUse
 from openslob.core.process_selector import ProcessSelector, ProcessTree
 from openslob.core.units import NANOS
-from openslob.host.cgroup import CGROUP, COUNTERS, CPU_QUOTA
-from openslob.host.counters import CPU_NAMES, busy_name, open_host
+from openslob.host.counters import CPU_NAMES, ENERGY, ENERGY_NAMES, EnergyReader, busy_name, open_host
 from openslob.host.device import DEVICE, DEVICE_NAMES, BlockDevice, devices_under, sum_of_devices
-from openslob.host.energy import ENERGY, ENERGY_NAMES, EnergyReader
-from openslob.host.limits import LimitsReader
+from openslob.host.limits import CGROUP, COUNTERS, CPU_QUOTA, LimitsReader
 from openslob.host.model import FigureUnknownError, OsReading, Sample, text_of
-from openslob.host.process_clocks import ProcessClockSampler
 from openslob.host.processes import (
     SAMPLER_NAMES,
     SERVER_NAMES,
+    ProcessClockSampler,
     ProcessSetSampler,
     ProcessTreeSampler,
     Tasks,
-    combined,
+    combine_readings,
     process_sampler,
 )
 from openslob.metrics.measurement import DeviceIo, HostDelta
@@ -93,7 +91,7 @@ class OsReader:
         self._devices: list[BlockDevice] = []
         self._host = open_host()
         try:
-            self._servers = [_opened(selector, cpu_alone) for selector in servers]
+            self._servers = [_open_sampler(selector, cpu_alone) for selector in servers]
         except FigureUnknownError as error:
             self._why_no_server = str(error)
         folders: list[Path] = []
@@ -137,7 +135,7 @@ class OsReader:
         why = self._why_no_server
         if self._servers:
             try:
-                reading = combined([server.read(full_scan) for server in self._servers])
+                reading = combine_readings([server.read(full_scan) for server in self._servers])
                 samplers = reading.samplers(self._sampler_pids())
                 return {"server": reading.server(), "sampler": samplers, "cpus": _cpus(host, reading.cpus)}
             except FigureUnknownError as error:
@@ -146,7 +144,7 @@ class OsReader:
         return {source: Sample.missing(each, why) for source, each in names.items()}
 
 
-def _opened(selector: ProcessSelector, cpu_alone: bool) -> ProcessTreeSampler | ProcessSetSampler:
+def _open_sampler(selector: ProcessSelector, cpu_alone: bool) -> ProcessTreeSampler | ProcessSetSampler:
     if cpu_alone and isinstance(selector, ProcessTree):
         return ProcessClockSampler(selector.main_pid)
     return process_sampler(selector)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from openslob.analyze.compare import Comparison
-from openslob.analyze.curves.ceiling import ceiling_of
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import (
     CACHED,
@@ -22,9 +21,8 @@ from openslob.analyze.curves.series import (
     point_set,
 )
 from openslob.core.errors import SlobError
-from openslob.core.references import Ceiling
+from openslob.core.references import Ceiling, StorageAlone
 from openslob.record.model import RunRecord, Status, all_reservations
-from openslob.record.storage import StorageRecord
 from openslob.report import run_series
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.heat import engine_map, heat_map, response_map
@@ -56,7 +54,7 @@ def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...
 
 
 def pictures_of_runs(
-    runs: Sequence[Run], comparison: Comparison | None = None, ceilings: Sequence[StorageRecord] = ()
+    runs: Sequence[Run], comparison: Comparison | None = None, ceilings: Sequence[StorageAlone] = ()
 ) -> tuple[Picture, ...]:
     """Return the pictures of a sweep or of any several runs, those of a ``comparison`` first.
 
@@ -104,7 +102,7 @@ def _read_series(record: RunRecord, folder: Path) -> tuple[run_series.RunSeries,
 
 
 def _of_points(
-    points: PointSet, names: FigureNames, is_one_of_two: bool, ceilings: Sequence[StorageRecord]
+    points: PointSet, names: FigureNames, is_one_of_two: bool, ceilings: Sequence[StorageAlone]
 ) -> list[Picture]:
     """Return the pictures of a set of points; of two sets, names and titles say which one."""
     reads = points.axes.throughput == PHYSICAL.throughput
@@ -120,9 +118,9 @@ def _of_points(
     return [replace(each, name=f"{each.name}-{kind}", title=f"{each.title}: {kind} runs") for each in pictures]
 
 
-def _ceilings(points: PointSet, records: Sequence[StorageRecord]) -> list[Ceiling]:
+def _ceilings(points: PointSet, alone: Sequence[StorageAlone]) -> list[Ceiling]:
     sizes = {size for point in points.points if isinstance(size := point.parameters.get("block_size"), int)}
-    return [ceiling_of(record, size) for size in sorted(sizes) for record in records]
+    return [storage.ceiling(size) for size in sorted(sizes) for storage in alone]
 
 
 def _reserved(pictures: Sequence[Picture | None], records: Sequence[RunRecord]) -> tuple[Picture, ...]:

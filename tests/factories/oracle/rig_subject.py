@@ -24,7 +24,7 @@ from openslob.core.workload import Workload
 from openslob.engines.base import Activity, Hold, SamplingScope, SessionPlan
 from openslob.engines.facts import ServerFacts
 from openslob.engines.oracle.connection import Connection
-from openslob.engines.oracle.run_table import OracleStop, held
+from openslob.engines.oracle.run_table import OracleStop, hold_lock
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import install
 
@@ -66,7 +66,7 @@ class RigEngine:
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
-        with self.open() as connection, held(connection, "the rig", purpose) as hold:
+        with self.open() as connection, hold_lock(connection, "the rig", purpose) as hold:
             yield hold
 
     def sessions_left(self) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from openslob.core.workload import Workload
-from openslob.engines.oracle.slice_procedure import compose_slice, histogram_of
+from openslob.engines.oracle.slice_procedure import compose_slice, parse_histogram
 
 _DAY, _HOUR, _MINUTE = 86_400_000_000, 3_600_000_000, 60_000_000
 PLACES = 7
@@ -126,5 +126,5 @@ def buckets(latencies_us: Sequence[int]) -> list[int]:
     known, found = translated(a_procedure()), []
     for us in latencies_us:
         known["tally"][0] = Table({us: 1})
-        found += histogram_of(known["folded"](0)).counts
+        found += parse_histogram(known["folded"](0)).counts
     return found

@@ -8,14 +8,13 @@ import pytest
 
 from factories.tables import table
 from openslob.awr.builder import ReportBuilder
-from openslob.awr.clock import snapshot_time
 from openslob.awr.columns import COLUMNS
 from openslob.awr.consistency import average_agrees
-from openslob.awr.figures import iostat, limits
-from openslob.awr.model import Scope, WaitEvent
+from openslob.awr.figures import read_iostat, read_limits
+from openslob.awr.model import Scope, WaitEvent, snapshot_time
 from openslob.awr.numbers import Number, NumberFormat
 from openslob.awr.tables import ReportTable
-from openslob.awr.waits import bucket_edges
+from openslob.awr.waits import find_bucket_edges
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -32,7 +31,7 @@ def test_every_month_is_read_by_its_name_and_by_its_number():
 
 
 def test_buckets_end_at_the_edges_of_their_units():
-    edges = bucket_edges(("Event", "% of Waits <1us", "<1ms", "<1s", "<1h"))
+    edges = find_bucket_edges(("Event", "% of Waits <1us", "<1ms", "<1s", "<1h"))
     assert [edge for _, edge in edges] == [1, 1000, 1e6, 3.6e9]
 
 
@@ -46,7 +45,7 @@ def test_buckets_end_at_the_edges_of_their_units():
     ],
 )
 def test_an_edge_whose_unit_is_cut_has_the_one_that_goes_on_from_its_neighbour(printed, expected):
-    assert [edge for _, edge in bucket_edges(printed)] == expected
+    assert [edge for _, edge in find_bucket_edges(printed)] == expected
 
 
 def test_columns_have_the_units_that_their_names_end_in():
@@ -73,7 +72,7 @@ def test_the_total_of_each_instance_has_reads_and_writes_apart(builder):
         ("2", "Total:", "9G", "200", "20M", "4G", "80", "8M", "900", "1.5", ".5", "3"),
         ("*", "Data File", "9G", "300", "30M", "4G", "120", "12M", "1,800", "1.5", ".5", "3"),
     )
-    iostat("filetypes")(ReportTable("IOStat by Filetype", COLUMNS_OF_FILETYPES, rows), builder)
+    read_iostat("filetypes", ReportTable("IOStat by Filetype", COLUMNS_OF_FILETYPES, rows), builder)
     found = {
         instance: {name: number.value for name, number in figures.items()}
         for instance, figures in builder.per_instance.items()
@@ -94,7 +93,7 @@ def test_the_total_of_each_instance_has_reads_and_writes_apart(builder):
 
 def test_the_number_of_cpus_is_that_of_its_own_limit(builder):
     rows = (("Sessions:", "400"), ("CPUs:", ""), ("CPUs:", "4"), ("Memory:", "8"))
-    limits(ReportTable("Resource Limits", ("Name", "Value"), rows), builder)
+    read_limits(ReportTable("Resource Limits", ("Name", "Value"), rows), builder)
     assert builder.header == {"cpus": 4}
 
 

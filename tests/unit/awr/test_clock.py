@@ -9,8 +9,8 @@ from factories.awr_reports import FIXTURES
 from factories.tables import table
 from openslob.awr import read, read_bytes
 from openslob.awr.cells import Subject
-from openslob.awr.clock import snapshot_time
 from openslob.awr.columns import COLUMNS
+from openslob.awr.model import snapshot_time
 
 
 @table(

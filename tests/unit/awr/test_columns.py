@@ -11,11 +11,10 @@ from factories.awr_sections import page_with_sections, text_with_sections
 from factories.tables import table
 from openslob.awr import Report, read, read_bytes
 from openslob.awr.cells import Subject
-from openslob.awr.columns import COLUMNS
-from openslob.awr.named import PREFIXES
-from openslob.awr.plain import plain_model
+from openslob.awr.columns import COLUMNS, PREFIXES, column_of
+from openslob.awr.model import plain_model
 from openslob.awr.rows import ROW_SETS
-from openslob.awr.selection import EXAMPLES, SETS, chosen, column_of, listing, names_of
+from openslob.awr.selection import SETS, chosen, listing, names_of
 from openslob.core.errors import UsageError
 
 
@@ -116,9 +115,8 @@ def test_an_unknown_column_names_the_likely_one(columns, message):
 
 
 def test_each_example_is_a_column_and_each_name_of_a_report_too(report):
-    assert EXAMPLES.keys() == PREFIXES.keys()
-    for key, example in EXAMPLES.items():
-        assert column_of(f"{key}:{example}").section == PREFIXES[key].section
+    for key, prefix in PREFIXES.items():
+        assert column_of(f"{key}:{prefix.example}").section == prefix.section
     for column, _, _, _ in names_of(report):
         assert cell(report, column) is not None
     listed = {line[0] for line in listing()}

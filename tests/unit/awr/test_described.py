@@ -18,9 +18,9 @@ from factories.awr_mutations import HARMFUL, HARMLESS, differing, mutate
 from factories.tables import table
 from openslob.awr import Report, ReportError, Scope, read_bytes
 from openslob.awr.cells import Subject
+from openslob.awr.columns import column_of
+from openslob.awr.model import run_totals
 from openslob.awr.rows import ROW_SETS
-from openslob.awr.run_totals import run_totals
-from openslob.awr.selection import column_of
 from openslob.awr.verdicts import verdicts
 
 MIB = 2**20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factories.tables import table
-from openslob.awr.filenames import FileName, compile_pattern, parse_name
+from openslob.awr.inputs import FileName, compile_pattern, parse_name
 from openslob.core.errors import UsageError
 
 

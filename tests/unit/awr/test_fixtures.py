@@ -8,8 +8,7 @@ from factories.awr_reports import FIXTURES, READABLE
 from factories.tables import table
 from openslob.awr import ReportError, ReportKind, Scope, read, read_bytes
 from openslob.awr.cells import Subject
-from openslob.awr.columns import COLUMNS
-from openslob.awr.selection import column_of
+from openslob.awr.columns import COLUMNS, column_of
 
 GLOBAL = {"awrg_11.2.txt", "awrg_19c.html"}
 # What a version does not print at all.

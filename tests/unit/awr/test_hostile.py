@@ -16,11 +16,11 @@ from factories.awr_mutations import whole
 from factories.awr_reports import FIXTURES, READABLE
 from factories.tables import table
 from openslob.awr import Report, ReportError, read_bytes
-from openslob.awr.batch import Selection, extract
+from openslob.awr.batch import Extraction, extract
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS
 from openslob.awr.consistency import TWINS, rate_agrees
-from openslob.awr.plain import plain_model
+from openslob.awr.model import plain_model
 from openslob.awr.rows import ROW_SETS
 from openslob.awr.verdicts import verdicts
 
@@ -194,6 +194,6 @@ def test_damage_that_repeats_does_not_hang(filling):
 def test_files_that_are_anything_are_no_reports(data, tmp_path):
     path = tmp_path / "x"
     path.write_bytes(data)
-    result = extract(str(path), Selection())
+    result = extract(str(path), Extraction())
     assert (result.status, result.rows) == ("failed", ())
     assert "not an AWR or Statspack report" in result.error

@@ -16,8 +16,8 @@ from factories.awr_reports import SAMPLES
 from factories.tables import table
 from openslob.awr import Report, ReportError, Scope
 from openslob.awr.cells import Subject
+from openslob.awr.columns import column_of
 from openslob.awr.latency import PRINTED, TIME_BY_WAITS, latency_of
-from openslob.awr.selection import column_of
 
 TRUTH = json.loads((SAMPLES / "truth.json").read_text()) if (SAMPLES / "truth.json").exists() else {}
 NO_REPORT = {"not_a_report", "awr_compare_periods"}

@@ -16,9 +16,8 @@ from factories.awr.making import database, example
 from factories.awr.report import LAYOUTS, WrittenReport, write, write_global
 from factories.awr.sheet import VERSIONS, Layout, Place, Written
 from openslob.awr import Number, Report, ReportKind, read_bytes
-from openslob.awr.figures import GLOBAL_RATES, GLOBAL_TIMES, LOAD_PROFILE
+from openslob.awr.figures import GLOBAL_CLASSES, GLOBAL_RATES, GLOBAL_TIMES, LOAD_PROFILE
 from openslob.awr.parse import _SUMMARIES, _TITLES
-from openslob.awr.sections import _GLOBAL_CLASSES
 from openslob.awr.tables import plain
 
 KINDS: dict[str, tuple[Callable[[Database, Layout], WrittenReport], int]] = {
@@ -162,4 +161,4 @@ def test_every_row_that_has_a_name_is_written_in_some_layout():
     assert {name for _, name, _ in GLOBAL_RATES} <= {place[2] for place in places if place[0] == "per_instance"}
     assert {name for _, name in GLOBAL_TIMES} <= {place[1] for place in places if place[0] == "time_model_s"}
     classes = {name for place, name in everything().items() if place[0] == "wait_classes" and place[-1] == "name"}
-    assert {name for _, name in _GLOBAL_CLASSES} <= classes
+    assert {name for _, name in GLOBAL_CLASSES} <= classes

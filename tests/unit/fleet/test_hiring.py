@@ -9,11 +9,10 @@ import pytest
 from factories.fleets import HERE, MadeUpServer
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Target
-from openslob.fleet import hired, processes
+from openslob.fleet import hired, hiring, local_count
 from openslob.fleet.dask import DaskRemote, Tls, connected, workers
 from openslob.fleet.hiring import Fleet, _same, is_private
 from openslob.fleet.messages import Who
-from openslob.fleet.naming import local_count
 
 
 @pytest.mark.parametrize(
@@ -145,13 +144,13 @@ def test_certificates_without_a_scheduler_that_uses_them_are_refused(drivers, tm
 
 
 def test_drivers_that_do_not_start_are_told_with_how_long_they_had(monkeypatch, tmp_path):
-    monkeypatch.setattr(processes, "START_S", 0.1)
-    monkeypatch.setattr(processes, "START_EACH_S", 0.05)
-    monkeypatch.setattr(processes, "workers", lambda _client: {"tls://one": {}})
+    monkeypatch.setattr(hiring, "START_S", 0.1)
+    monkeypatch.setattr(hiring, "START_EACH_S", 0.05)
+    monkeypatch.setattr(hiring, "workers", lambda _client: {"tls://one": {}})
     running = SimpleNamespace(poll=lambda: None)
     with pytest.raises(SlobError, match=r"only 1 of 2 drivers started in 0 s; use fewer"):
-        processes._await(None, [running, running], tmp_path)
+        hiring._await(None, [running, running], tmp_path)
     ended = SimpleNamespace(poll=lambda: 3, returncode=3)
-    processes._log(tmp_path, 2).write_text("")
+    hiring._log(tmp_path, 2).write_text("")
     with pytest.raises(SlobError, match=r"driver 2 ended as it started: exit code 3"):
-        processes._await(None, [running, ended], tmp_path)
+        hiring._await(None, [running, ended], tmp_path)

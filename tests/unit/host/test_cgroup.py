@@ -7,8 +7,18 @@ from pathlib import Path
 import pytest
 
 from factories.tables import table
-from openslob.host.cgroup import CGROUP, GROUP_NAMES, ServerGroup, group_folders, parse_hierarchies, parse_limits
-from openslob.host.pressure import PRESSURE, PRESSURE_NAMES, Pressure, parse_pressure
+from openslob.host.limits import (
+    CGROUP,
+    GROUP_NAMES,
+    PRESSURE,
+    PRESSURE_NAMES,
+    Pressure,
+    ServerGroup,
+    group_folders,
+    parse_hierarchies,
+    parse_limits,
+    parse_pressure,
+)
 
 PSI = "some avg10=0.35 avg60=0.48 avg300=1.72 total=2500000\nfull avg10=0.34 avg60=0.45 avg300=0.52 total=1000000\n"
 V2_MOUNT = "25 20 0:22 {root} {sys} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"

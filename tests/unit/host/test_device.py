@@ -11,7 +11,7 @@ from factories.tables import table
 from openslob.host.device import (
     DEVICE_NAMES,
     BlockDevice,
-    Mount,
+    MountInfo,
     device_folder,
     device_under,
     mount_of,
@@ -109,7 +109,7 @@ def test_the_counters_of_a_partition_are_not_those_of_its_disk(sys_folder):
 
 
 def test_btrfs_by_the_device_its_mount_names(sys_folder):
-    mount = Mount(Path("/data"), "btrfs", "rw", "/dev/sdc")
+    mount = MountInfo(Path("/data"), "btrfs", "rw", "/dev/sdc")
     assert device_folder(os.makedev(0, 44), mount, sys_folder).name == "sdc"
     members = sys_folder / "fs/btrfs/uuid/devices"
     for name in ("sdc", "sdd"):
@@ -122,10 +122,14 @@ def test_btrfs_by_the_device_its_mount_names(sys_folder):
     ("device", "mount", "reason"),
     [
         (os.makedev(8, 99), None, "8:99 is not visible"),
-        (os.makedev(0, 50), Mount(Path("/"), "overlay", "rw", "overlay"), r"\(overlay\) without a block device"),
-        (os.makedev(0, 51), Mount(Path("/"), "nfs4", "rw", "server:/export"), r"\(nfs4\) without"),
-        (os.makedev(0, 52), Mount(Path("/"), "zfs", "rw", "tank/data"), r"\(zfs\) without"),
-        (os.makedev(0, 53), Mount(Path("/"), "btrfs", "rw", "/dev/gone"), "/dev/gone is not visible"),
+        (
+            os.makedev(0, 50),
+            MountInfo(Path("/"), "overlay", "rw", "overlay"),
+            r"\(overlay\) without a block device",
+        ),
+        (os.makedev(0, 51), MountInfo(Path("/"), "nfs4", "rw", "server:/export"), r"\(nfs4\) without"),
+        (os.makedev(0, 52), MountInfo(Path("/"), "zfs", "rw", "tank/data"), r"\(zfs\) without"),
+        (os.makedev(0, 53), MountInfo(Path("/"), "btrfs", "rw", "/dev/gone"), "/dev/gone is not visible"),
         (os.makedev(0, 54), None, r"\(unknown\)"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openslob.host.energy import MOST_WATTS, NO_RAPL, EnergyReader
+from openslob.host.counters import MOST_WATTS, NO_RAPL, EnergyReader
 
 RANGE_UJ = 262_143_328_850
 SECOND = 1_000_000_000
@@ -85,7 +85,7 @@ def test_a_refused_file_is_said_to_be_root_s(two_packages, monkeypatch):
     def refused(_path):
         raise PermissionError
 
-    monkeypatch.setattr("openslob.host.energy.KeptFile", refused)
+    monkeypatch.setattr("openslob.host.counters.KeptFile", refused)
     assert "only root may" in EnergyReader(two_packages[0]).read().unknown["package_energy_j"]
 
 

@@ -2,7 +2,7 @@
 
 import psutil
 
-from openslob.host.page_cache import page_cache_limit
+from openslob.host.counters import page_cache_limit
 
 
 def test_the_least_limit_of_the_control_groups_counts(tmp_path):

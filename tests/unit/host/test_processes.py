@@ -10,7 +10,14 @@ from factories.tables import table
 from openslob.core.process_selector import ProcessSet, ProcessTree
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.model import FigureUnknownError
-from openslob.host.processes import ProcessTreeSampler, combined, descendants, parse_io, parse_stat, process_sampler
+from openslob.host.processes import (
+    ProcessTreeSampler,
+    combine_readings,
+    find_descendants,
+    parse_io,
+    parse_stat,
+    process_sampler,
+)
 
 
 def stat_text(pid, parent, ticks=(0, 0, 0, 0), name="server", faults=0, started=100):
@@ -56,7 +63,7 @@ def test_io_is_storage_not_calls():
 def test_descendants_in_any_depth_and_nobody_else():
     parents = {20: 10, 30: 20, 5: 30, 40: 1, 10: 1}
     stats = [parse_stat(stat_text(pid, parent).encode()) for pid, parent in parents.items()]
-    assert {stat.pid for stat in descendants(10, stats)} == {20, 30, 5}
+    assert {stat.pid for stat in find_descendants(10, stats)} == {20, 30, 5}
 
 
 def test_the_tree_adds_up(proc):
@@ -182,7 +189,7 @@ def test_the_servers_of_a_cluster_add_up(proc):
     proc.add(11, 10, ticks=(100, 0, 0, 0), io=(2000, 2))
     proc.add(20, 1, ticks=(10, 0, 0, 0), io=(4000, 4))
     proc.add(21, 20, ticks=(1000, 0, 0, 0), io=(8000, 8))
-    both = combined([ProcessTreeSampler(pid, proc.path).read() for pid in (10, 20)])
+    both = combine_readings([ProcessTreeSampler(pid, proc.path).read() for pid in (10, 20)])
     server = both.server()
     assert server.values["server_cpu_s"] == 1111 / TICKS_PER_S
     assert (server.values["server_read_bytes"], server.values["server_write_bytes"]) == (15000, 15)

@@ -8,7 +8,7 @@ from factories import measurements
 from openslob.core.units import NANOS
 from openslob.host.counters import busy_name, parse_cpu
 from openslob.host.model import Sample
-from openslob.kinds.storage import host_usage
+from openslob.kinds.storage import session
 from openslob.metrics import METRICS, summary
 from openslob.metrics.cpu import busy_s, total_s
 
@@ -32,10 +32,10 @@ def test_a_step_of_fio_counts_stolen_time_as_busy():
     none = Sample.missing(("dev_read_bytes",), "no device")
     begin, end = ({f"cpu_{kind}_s": spent * n for kind, spent in CPU.items() if kind != "guest"} for n in (1, 2))
     samples = [
-        host_usage._Reading(0, Sample(begin), none),
-        host_usage._Reading(int(SECONDS * NANOS), Sample(end), none),
+        session._Reading(0, Sample(begin), none),
+        session._Reading(int(SECONDS * NANOS), Sample(end), none),
     ]
-    assert host_usage.usage_of(samples).host_cpu_s == pytest.approx(CPUS_BUSY)
+    assert session.usage_of(samples).host_cpu_s == pytest.approx(CPUS_BUSY)
 
 
 def test_one_cpu_counts_stolen_time_as_busy():

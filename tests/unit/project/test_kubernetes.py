@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from factories.paths import ROOT
-from openslob.fleet.naming import local_count
+from openslob.fleet import local_count
 
 FILES = sorted((ROOT / "docs/kubernetes").glob("*.yaml"))
 API = {

@@ -8,12 +8,12 @@ from factories.records import physical
 from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.run import KIND as RUN
 from openslob.kinds.storage import KIND as STORAGE
+from openslob.kinds.storage.record import CEILING, StorageFolder, StorageRecord
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint, SweepRecord
 from openslob.record import finding
 from openslob.record.kinds import of_runs
 from openslob.record.model import Status
-from openslob.record.storage import CEILING, StorageFolder, StorageRecord
 from openslob.record.store import RunFolder
 
 

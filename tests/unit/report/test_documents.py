@@ -23,7 +23,7 @@ from markupsafe import Markup
 import openslob.report.html.page
 from factories.paths import GOLDEN
 from factories.reports import OLD, Made, made_up, of_a_sweep, stored
-from openslob.kinds.storage.page import storage_set_page
+from openslob.kinds.storage.pictures import storage_set_page
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep.report import sweep_document
 from openslob.report.document import Document

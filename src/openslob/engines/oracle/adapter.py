@@ -21,7 +21,7 @@ from openslob.engines.oracle.location import locate
 from openslob.engines.oracle.proving import open_questions
 from openslob.engines.oracle.run_table import STOP, OracleStop
 from openslob.engines.oracle.server_facts import read_facts
-from openslob.engines.oracle.session import OracleSession, clock
+from openslob.engines.oracle.session import OracleSession, measure_clock
 from openslob.engines.oracle.slice_procedure import install, require_shared
 from openslob.engines.oracle.target import parse
 from openslob.engines.oracle.waits import OracleWaits
@@ -78,11 +78,9 @@ class OracleEngine:
             yield connection
 
     def follow(self, patience: Patience) -> None:
-        """Let connections that are opened from now on wait as ``patience`` says."""
         self.patience = patience
 
     def obstacle(self) -> str:
-        """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
         patience = self.patience.of_probe()
 
         def ask() -> str:
@@ -90,13 +88,12 @@ class OracleEngine:
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
                 reported(f"{self.target} does not answer"),
             ):
-                return waits.obstacle(connection)
+                return waits.find_obstacle(connection)
 
         return ask_probe(self.target, ask, is_full)
 
     @property
     def data(self) -> OracleData:
-        """The test data of this schema."""
         return OracleData(self)
 
     @property
@@ -108,15 +105,13 @@ class OracleEngine:
         """Return version, sizes, settings and free connections, and what reading the server's clock costs."""
         with self.querying(f"{self.target} does not answer") as connection:
             facts = read_facts(connection, self.params)
-            return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **clock(connection)})
+            return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **measure_clock(connection)})
 
     def location(self) -> ServerLocation:
-        """Return the instance's processes and data directories, if it is proved that they are on this host."""
         with self.querying(f"{self.target} does not answer") as connection:
             return found_or_named(locate(connection, self.params.tablespace), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked") as connection:
             yield from checks.findings(connection, self.params, workload, self.facts(), self.data.state)
             if connection.warning:
@@ -129,7 +124,6 @@ class OracleEngine:
         yield from ()
 
     def capabilities(self) -> list[Capability]:
-        """Return what the server and this user's rights allow to be measured."""
         facts = self.facts()
         with self.querying(f"{self.target} can't be checked") as connection:
             return checks.capabilities(connection, facts)
@@ -143,30 +137,26 @@ class OracleEngine:
 
     @contextmanager
     def known_settings(self) -> Iterator[SessionParameters]:
-        """Give the parameters that a session can change."""
         with self.querying(f"{self.target} can't be asked for its parameters") as connection:
             yield SessionParameters(connection)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the target's lock on a connection of its own; the server releases it when this process ends."""
-        with self.open("lock") as connection, run_table.held(connection, self.target, purpose) as hold:
+        with self.open("lock") as connection, run_table.hold_lock(connection, self.target, purpose) as hold:
             yield hold
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on."""
         require_shared(workload)
         with self.open("install") as connection, reported("can't install the work loop"):
             install(connection, workload, read_facts(connection, self.params).block_size)
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
-        """Fill the cache if the run needs it, and write dirty blocks, if the user may."""
         with self.querying("the server can't be prepared for the window", "quiesce") as connection:
             block_size = read_facts(connection, self.params).block_size
             return quiesce.quiesce(connection, workload, warm_cache, block_size)
 
     def open_session(self, plan: SessionPlan) -> OracleSession:
-        """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         connection = self._landing.note(open_connection(self.params, f"run/{plan.tag}"))
@@ -180,28 +170,23 @@ class OracleEngine:
         return sampler(self.open("counters"))
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> OracleWaits:
-        """Connect the wait sampler."""
         return OracleWaits(self.open("waits"), scope is SamplingScope.SERVER)
 
     def open_snapshots(
         self, kind: StatisticsType, consented: frozenset[str]
     ) -> snapshots.AwrSnapshots | snapshots.StatspackSnapshots | None:
-        """Connect what takes AWR's or Statspack's snapshots."""
         return snapshots.open_snapshots(lambda: self.open("snapshots"), consented, kind)
 
     def open_stop(self) -> OracleStop:
-        """Connect the stop signal."""
         return OracleStop(self.open(STOP))
 
     def sessions_left(self) -> int:
-        """Return the number of the work loop's sessions that the server still has."""
         with self.querying("the sessions can't be counted") as connection:
-            return run_table.count(connection)
+            return run_table.count_sessions(connection)
 
     def release_sessions(self) -> int:
-        """End sessions of the work loop that a killed driver left; return their number."""
         with self.querying("sessions of an earlier run can't be ended") as connection:
-            return run_table.release(connection, self.target)
+            return run_table.end_sessions(connection, self.target)
 
 
 class OracleData:
@@ -211,24 +196,20 @@ class OracleData:
         self._engine = engine
 
     def state(self) -> DataState | None:
-        """Return what is loaded."""
         with self._engine.querying(f"{self._engine.target} can't be checked") as connection:
             loaded = manifest.read(connection)
             return loaded.data_state() if loaded else None
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        """Load and verify."""
         return loader.load(lambda: self._engine.open("load"), self._engine.params, spec, degree, progress, cancelled)
 
     def drop(self) -> list[str]:
-        """Remove everything a load made."""
         with self._engine.querying(f"can't drop the data of {self._engine.target}", "drop") as connection:
             return manifest.remove(connection)
 
     def table_blocks(self) -> int:
-        """Return the number of blocks of all test tables."""
         with self._engine.querying("the tables can't be measured") as connection:
-            return manifest.table_blocks(connection)
+            return sum(manifest.count_blocks(connection).values())
 
 
 class Landing:

@@ -20,12 +20,12 @@ from openslob.engines.oracle.server_facts import (
     ROOT,
     Survey,
     container_number,
+    find_limit,
+    find_setting,
     is_pluggable,
-    limit,
     no_tablespace,
-    setting,
 )
-from openslob.engines.oracle.slice_procedure import refused_path
+from openslob.engines.oracle.slice_procedure import check_path
 from openslob.engines.oracle.tables import tables_of
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.oracle.versions import OLDEST, OLDEST_THIN
@@ -49,25 +49,25 @@ _SMALL_UNDO = 2 * GIB
 _PROTECTED = ("MAXIMUM PROTECTION", "MAXIMUM AVAILABILITY")
 
 
-def _set(setting: str, value: str) -> str:
-    return f"ALTER SYSTEM SET {setting} = {value};"
+def _compose_set(parameter: str, value: str) -> str:
+    return f"ALTER SYSTEM SET {parameter} = {value};"
 
 
-def _minor(name: str, value: str, why: str, instead: str) -> BadSetting:
-    return BadSetting(name, value, why, _set(name, instead), spoils=False)
+def _note(name: str, value: str, why: str, instead: str) -> BadSetting:
+    return BadSetting(name, value, why, _compose_set(name, instead), spoils=False)
 
 
 _CHECKING = "every change of a block is checked, which costs CPU"
 _LOST_WRITE = "reads of blocks are written to the redo log"
 _BAD_SETTINGS = (
-    _minor("result_cache_mode", "FORCE", "results of other statements are cached; the work loop's are not", "MANUAL"),
-    *(_minor("db_block_checking", value, _CHECKING, "FALSE") for value in ("FULL", "TRUE", "MEDIUM", "LOW")),
-    _minor("db_block_checksum", "FULL", "checksums are compared at every visit, not only at reads", "TYPICAL"),
+    _note("result_cache_mode", "FORCE", "results of other statements are cached; the work loop's are not", "MANUAL"),
+    *(_note("db_block_checking", value, _CHECKING, "FALSE") for value in ("FULL", "TRUE", "MEDIUM", "LOW")),
+    _note("db_block_checksum", "FULL", "checksums are compared at every visit, not only at reads", "TYPICAL"),
     *(
-        _minor("db_block_checksum", value, "blocks are not checked when they are read", "TYPICAL")
+        _note("db_block_checksum", value, "blocks are not checked when they are read", "TYPICAL")
         for value in ("OFF", "FALSE")
     ),
-    *(_minor("db_lost_write_protect", value, _LOST_WRITE, "NONE") for value in ("TYPICAL", "FULL")),
+    *(_note("db_lost_write_protect", value, _LOST_WRITE, "NONE") for value in ("TYPICAL", "FULL")),
 )
 
 
@@ -80,21 +80,21 @@ def findings(
 ) -> Iterator[Finding]:
     """Yield all findings; ``state`` is called only after the checks of server and rights."""
     survey = Survey(connection)
-    yield from refused_path(workload)
-    yield from _server(survey, params, facts)
+    yield from check_path(workload)
+    yield from _check_server(survey, params, facts)
     yield from rights.findings(survey)
-    yield from _limits(survey, workload)
-    yield from _connections(survey, workload, facts)
+    yield from _check_profile(survey, workload)
+    yield from _check_connections(survey, workload, facts)
     loaded = state()
     yield from common_checks.data(workload, facts, loaded)
-    yield from _commits(survey, workload, facts)
-    yield from _pacing(workload, facts)
-    yield from _on_storage(survey, workload, facts, loaded)
-    yield from _on_instance(survey, workload, facts)
-    yield from lacking(_by_settings(survey, facts))
+    yield from _check_commits(survey, workload, facts)
+    yield from _check_pacing(workload, facts)
+    yield from _check_storage(survey, workload, facts, loaded)
+    yield from _check_instance(survey, workload, facts)
+    yield from lacking(_list_by_settings(survey, facts))
 
 
-def _server(survey: Survey, params: ConnectParams, facts: ServerFacts) -> Iterator[Finding]:
+def _check_server(survey: Survey, params: ConnectParams, facts: ServerFacts) -> Iterator[Finding]:
     version = survey.connection.version
     if version < OLDEST or (version < OLDEST_THIN and not params.thick):
         oldest = OLDEST if params.thick else OLDEST_THIN
@@ -114,47 +114,51 @@ def _server(survey: Survey, params: ConnectParams, facts: ServerFacts) -> Iterat
         yield Finding("restricted", why, "ALTER SYSTEM DISABLE RESTRICTED SESSION;", True, by=by)
 
 
-def _limits(survey: Survey, workload: Workload) -> Iterator[Finding]:
+def _check_profile(survey: Survey, workload: Workload) -> Iterator[Finding]:
     """Yield the limits of this user's profile that a run would reach."""
     seconds = workload.warmup + workload.run_time
-    reached = [name for name in _PER_CALL + _PER_SESSION if limit(survey, name) is not None]
-    reached += [name for name in _MINUTES if (minutes := limit(survey, name)) is not None and 60 * minutes <= seconds]
+    limits = {name: find_limit(survey, name) for name in (*_PER_CALL, *_PER_SESSION, *_MINUTES)}
+    reached = {
+        name: limit
+        for name, limit in limits.items()
+        if limit is not None and (name not in _MINUTES or 60 * limit <= seconds)
+    }
     if reached:
         user = rights.user_name(survey)
-        values = ", ".join(f"{name} {limit(survey, name):,}" for name in reached)
+        values = ", ".join(f"{name} {limit:,}" for name, limit in reached.items())
         # A slice is one call, and the connection that holds the lock is idle for the whole run.
         why = f"the profile of user {user} would end slices, or the connection that holds the lock: {values}"
         unlimited = " ".join(f"{name} UNLIMITED" for name in reached)
         remedy = f"CREATE PROFILE slob LIMIT {unlimited};\nALTER USER {user} PROFILE slob;"
         yield Finding("profile", why, remedy, True, by=rights.sysdba(survey))
-    idle = setting(survey, "max_idle_time")
+    idle = find_setting(survey, "max_idle_time")
     if idle.isdigit() and 0 < 60 * int(idle) <= seconds:
         why = f"max_idle_time is {idle} minutes: the connection that holds the lock is idle longer, and would be ended"
         yield Finding("idle time", why, "ALTER SYSTEM SET max_idle_time = 0;", True, by=rights.sysdba(survey))
 
 
-def _connections(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def _check_connections(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     def remedy(needed: int) -> str:
-        allowed = limit(survey, "SESSIONS_PER_USER")
+        allowed = find_limit(survey, "SESSIONS_PER_USER")
         if allowed is not None and allowed < needed:
             user = rights.user_name(survey)
             return f"CREATE PROFILE slob LIMIT SESSIONS_PER_USER {needed};\nALTER USER {user} PROFILE slob;"
         return (
-            f"ALTER SYSTEM SET processes = {_room(survey, needed)} SCOPE = SPFILE;\n"
+            f"ALTER SYSTEM SET processes = {_count_processes(survey, needed)} SCOPE = SPFILE;\n"
             "-- and restart the instance; or use fewer sessions"
         )
 
     yield from common_checks.connections(workload, facts.free_connections, remedy, rights.sysdba_of_root(survey))
 
 
-def _room(survey: Survey, needed: int) -> int:
+def _count_processes(survey: Survey, needed: int) -> int:
     """Return how many processes the server needs for so many connections beside those that it has."""
     rows = survey.rows("limits") or ()
     used = [int(row["current_utilization"]) for row in rows if row["resource_name"] == "processes"]
     return needed + max(used, default=0)
 
 
-def _commits(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def _check_commits(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield what the server's own settings of commits do to COMMIT_MODE."""
     if not workload.update_pct:
         return
@@ -172,13 +176,13 @@ def _commits(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator
                 yield Finding(name, why, "use COMMIT_MODE=wait or nowait to decide it for the run", False)
 
 
-def _pacing(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def _check_pacing(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a finding for a rate at which operations are due more often than a session can wake up."""
     wanted = workload.ops_per_s_wanted(facts.block_size)
     if wanted and wanted * _SLEEP_S > workload.total_sessions:
-        each = wanted / workload.total_sessions
+        rate = wanted / workload.total_sessions
         why = (
-            f"{each:,.0f} operations a second are due in each session, and Oracle sleeps in hundredths of a second: "
+            f"{rate:,.0f} operations a second are due in each session, and Oracle sleeps in hundredths of a second: "
             "they begin in batches, up to 10 ms late"
         )
         sessions = math.ceil(wanted * _SLEEP_S)
@@ -187,10 +191,10 @@ def _pacing(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
 
 def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
     """Return what the server's settings and this user's rights allow to be measured, and which reports it makes."""
-    return [*_by_settings(Survey(connection), facts), *snapshots.capabilities(connection)]
+    return [*_list_by_settings(Survey(connection), facts), *snapshots.capabilities(connection)]
 
 
-def _by_settings(survey: Survey, facts: ServerFacts) -> list[Capability]:
+def _list_by_settings(survey: Survey, facts: ServerFacts) -> list[Capability]:
     by = rights.sysdba_of_root(survey)
     settings = {name: value.upper() for name, value in facts.settings.items()}
     return [
@@ -213,21 +217,21 @@ def _by_settings(survey: Survey, facts: ServerFacts) -> list[Capability]:
     ]
 
 
-def _on_instance(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def _check_instance(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield what on the instance spoils a run: who else uses its CPU and cache, and what changes in mid-run."""
     upper = replace(facts, settings={name: value.upper() for name, value in facts.settings.items()})
     by = rights.sysdba_of_root(survey)
-    yield from _container(survey)
-    yield from _instances(survey, facts)
-    yield from _resources(survey, facts, by)
-    yield from _windows(survey, workload)
-    yield from _prefetch(survey, facts, by)
-    yield from _memory(survey, upper, by)
+    yield from _check_container(survey)
+    yield from _check_instances(survey, facts)
+    yield from _check_resources(survey, facts, by)
+    yield from _check_windows(survey, workload)
+    yield from _check_prefetch(survey, facts, by)
+    yield from _check_memory(survey, upper, by)
     yield from bad_settings(_BAD_SETTINGS, upper, by)
-    yield from _neighbours(survey)
+    yield from _check_neighbours(survey)
 
 
-def _container(survey: Survey) -> Iterator[Finding]:
+def _check_container(survey: Survey) -> Iterator[Finding]:
     """Yield whose counters they are: a pluggable database has its own, without those of the instance's processes."""
     if container_number(survey) == ROOT:
         why = "the target is the root container: the counters are those of all pluggable databases together"
@@ -240,7 +244,7 @@ def _container(survey: Survey) -> Iterator[Finding]:
         yield Finding("container", why, "to know them, run as a common user in the root container", False)
 
 
-def _instances(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+def _check_instances(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     if facts.settings.get("cluster") != "YES":
         return
     rows = survey.rows("instances")
@@ -254,22 +258,22 @@ def _instances(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding(OTHER_INSTANCES, why, "name a target for each, separated by commas", False)
 
 
-def _resources(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
+def _check_resources(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
     """Yield a plan that throttles sessions, and fewer CPUs than the host has."""
     plan = survey.row("resource_manager")
     managed = plan.get("cpu_managed") == "ON"
     cpus, allowed = survey.row("host").get("cpus"), facts.settings.get("cpu_count", "")
     caged = cpus is not None and allowed.isdigit() and int(allowed) < int(cpus)
     if managed:
-        limit = f" on {allowed} of the host's {int(cpus)} CPUs" if caged and cpus is not None else ""
-        why = f"the resource manager divides the CPU by plan {plan['name']}{limit}: sessions wait although CPU is left"
-        yield Finding("resource manager", why, _set("resource_manager_plan", "''"), False, True, by)
+        cage = f" on {allowed} of the host's {int(cpus)} CPUs" if caged and cpus is not None else ""
+        why = f"the resource manager divides the CPU by plan {plan['name']}{cage}: sessions wait although CPU is left"
+        yield Finding("resource manager", why, _compose_set("resource_manager_plan", "''"), False, True, by)
     elif caged and cpus is not None:
         why = f"cpu_count is {allowed}, and the host has {int(cpus)} CPUs: the server sizes itself for fewer"
-        yield Finding("cpu_count", why, _set("cpu_count", str(int(cpus))), False, by=by)
+        yield Finding("cpu_count", why, _compose_set("cpu_count", str(int(cpus))), False, by=by)
 
 
-def _windows(survey: Survey, workload: Workload) -> Iterator[Finding]:
+def _check_windows(survey: Survey, workload: Workload) -> Iterator[Finding]:
     """Yield each maintenance window that is open or begins while the run goes on."""
     seconds = workload.warmup + workload.run_time + _MARGIN_S
     tasks = survey.rows("autotasks")
@@ -288,7 +292,7 @@ def _windows(survey: Survey, workload: Workload) -> Iterator[Finding]:
         yield Finding("maintenance", why, remedy, False, True, rights.sysdba(survey))
 
 
-def _prefetch(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
+def _check_prefetch(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
     """Yield a finding unless reading ahead is switched off; after a run the verdict says how much there was."""
     unset = [name for name in _PREFETCH if facts.settings.get(name) != "0"]
     if not survey.is_given("parameters") or not unset:
@@ -301,49 +305,51 @@ def _prefetch(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
     yield Finding("prefetch", why, "\n".join([*statements, "-- and restart the instance"]), False, by=by)
 
 
-def _memory(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
+def _check_memory(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
     """Yield what may change the cache's size in mid-run."""
     moved = next((name for name in ("memory_target", "sga_target") if facts.settings.get(name, "0") != "0"), None)
     cache = next((row for row in survey.rows("sga") or () if row["component"] == "DEFAULT buffer cache"), None)
-    if not moved or (cache and _bytes(facts.settings.get("db_cache_size", "")) >= int(cache["current_size"])):
+    if not moved or (cache and _parse_bytes(facts.settings.get("db_cache_size", "")) >= int(cache["current_size"])):
         return
     times = f", and has done so {int(cache['oper_count'])} times" if cache and cache["oper_count"] else ""
     why = f"{moved} is {facts.settings[moved]}: the server may change the size of the cache{times}"
     floor = int(cache["current_size"]) if cache else facts.cache_bytes
-    remedy = _set("db_cache_size", str(floor)) if floor else "set db_cache_size to the cache's size"
+    remedy = _compose_set("db_cache_size", str(floor)) if floor else "set db_cache_size to the cache's size"
     yield Finding("memory", f"{why}; db_cache_size sets its least size", remedy, False, by=by)
 
 
-def _bytes(text: str) -> int:
+def _parse_bytes(text: str) -> int:
     """Return the bytes of a parameter's value as it is displayed, such as 12G; 0 when it has none."""
     units = {"K": KIB, "M": MIB, "G": GIB, "T": GIB * KIB}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
     return int(number) * unit if number.isdigit() else 0
 
 
-def _neighbours(survey: Survey) -> Iterator[Finding]:
+def _check_neighbours(survey: Survey) -> Iterator[Finding]:
     for row in survey.rows("neighbours") or ():
         who = f"{row['action']} of user {row['username']}"
         why = f"this database is in use: {who} ({row['sessions']} sessions); the two disturb each other"
         yield Finding("other load", why, "run them one after the other", False, spoils=True)
 
 
-def _on_storage(survey: Survey, workload: Workload, facts: ServerFacts, loaded: DataState | None) -> Iterator[Finding]:
+def _check_storage(
+    survey: Survey, workload: Workload, facts: ServerFacts, loaded: DataState | None
+) -> Iterator[Finding]:
     """Yield what about storage stops or spoils a run."""
-    yield from _tablespace(survey, facts)
-    yield from _cache(survey, facts)
+    yield from _check_tablespace(survey, facts)
+    yield from _check_cache(survey, facts)
     if loaded is None:
-        yield from _space(survey, workload, facts)
-    yield from _files(survey, facts)
-    yield from _flash(survey, facts)
-    yield from _compression(survey, facts)
+        yield from _check_space(survey, workload, facts)
+    yield from _check_files(survey, facts)
+    yield from _check_flash(survey, facts)
+    yield from _check_compression(survey, facts)
     if workload.update_pct:
-        yield from _redo(survey, workload, facts)
-        yield from _undo(survey, workload, facts)
-    yield from _protection(facts)
+        yield from _check_redo(survey, workload, facts)
+        yield from _check_undo(survey, workload, facts)
+    yield from _check_protection(facts)
 
 
-def _tablespace(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+def _check_tablespace(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     row = survey.row("tablespace", tablespace_name=facts.tablespace)
     user, by = rights.user_name(survey), rights.sysdba(survey)
     quota = f"ALTER USER {user} QUOTA UNLIMITED ON {identifier(str(facts.tablespace))};"
@@ -359,7 +365,7 @@ def _tablespace(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding("tablespace", why, f"ALTER USER {user} QUOTA 16M ON {identifier(default)};", True, by=by)
 
 
-def _cache(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+def _check_cache(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a finding where no cache holds the tablespace's blocks."""
     if facts.cache_bytes == 0:
         size = facts.block_size // KIB
@@ -368,17 +374,17 @@ def _cache(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding("cache", why, remedy, True, by=rights.sysdba_of_root(survey))
 
 
-def _space(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def _check_space(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a finding where the data would not find room."""
     if not survey.row("tablespace", tablespace_name=facts.tablespace):
         return
     tables = tables_of(workload.data(facts.block_size, facts.tablespace))
     place = tablespace.find(survey, facts.tablespace)
-    if lack := tablespace.lack_of_space(place, tablespace.needed_bytes(tables, facts.block_size)):
+    if lack := tablespace.find_lack(place, tablespace.estimate_bytes(tables, facts.block_size)):
         yield Finding("space", lack.why, lack.remedy, blocking=lack.sure, by=rights.sysdba(survey))
 
 
-def _files(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+def _check_files(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     """Yield files that are not read as fast as they could be."""
     files = survey.rows("files", tablespace_name=facts.tablespace)
     modes = {int(row["file_no"]): str(row["asynch_io"]) for row in survey.rows("file_io") or ()}
@@ -389,7 +395,7 @@ def _files(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding("asynchronous I/O", why, remedy, False, True, rights.sysdba_of_root(survey))
 
 
-def _flash(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+def _check_flash(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     if file := facts.settings.get("db_flash_cache_file"):
         why = f"blocks that leave the cache are kept in a flash cache ({file}) and read from there"
         remedy = "ALTER SYSTEM SET db_flash_cache_size = 0;"
@@ -399,7 +405,7 @@ def _flash(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding("smart storage", why, "take it into account, or load far more than the flash cache", False)
 
 
-def _compression(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
+def _check_compression(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     row = survey.row("tablespace", tablespace_name=facts.tablespace)
     if row.get("def_tab_compression") == "ENABLED":
         kind = f" ({row['compress_for']})" if row.get("compress_for") else ""
@@ -416,13 +422,13 @@ def _compression(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding("in-memory", why, remedy, False, True, rights.sysdba(survey))
 
 
-def _redo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def _check_redo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield log files that are full in less than 20 s at the likely rate of redo, and too few of them."""
     logs = survey.rows("logs")
     if not logs:
         return
     smallest = min(int(row["bytes"]) for row in logs)
-    given = redo_rate(workload, facts.block_size)
+    given = estimate_redo_rate(workload, facts.block_size)
     rate = given or _LIKELY_REDO
     if smallest < rate * _SWITCH_S:
         size = max(1, -(-int(rate) * _SWITCH_S // GIB))
@@ -432,18 +438,24 @@ def _redo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Fi
             f"{smallest / rate:.0f} s, and sessions may wait for the next one"
         )
         remedy = "\n".join(f"ALTER DATABASE ADD LOGFILE SIZE {size}G;" for _ in range(3))
-        yield Finding("redo log", why, remedy, False, bool(given) or workload.mode is Mode.REDO, _root(survey))
+        yield Finding(
+            "redo log", why, remedy, False, bool(given) or workload.mode is Mode.REDO, rights.sysdba_of_root(survey)
+        )
     groups = [sum(1 for row in logs if row["thread"] == thread) for thread in {row["thread"] for row in logs}]
     if min(groups) < 3:
         why = (
             f"the redo log has {min(groups)} groups: the server soon waits for a checkpoint before it can use one again"
         )
         yield Finding(
-            "redo log", why, f"ALTER DATABASE ADD LOGFILE SIZE {-(-smallest // MIB)}M;", False, by=_root(survey)
+            "redo log",
+            why,
+            f"ALTER DATABASE ADD LOGFILE SIZE {-(-smallest // MIB)}M;",
+            False,
+            by=rights.sysdba_of_root(survey),
         )
 
 
-def redo_rate(workload: Workload, block_size: int) -> float | None:
+def estimate_redo_rate(workload: Workload, block_size: int) -> float | None:
     """Return the bytes of redo a second at a given rate, about; None for a run as fast as it can be."""
     operations = workload.ops_per_s_wanted(block_size)
     if operations is None:
@@ -451,11 +463,7 @@ def redo_rate(workload: Workload, block_size: int) -> float | None:
     return operations * workload.update_pct / 100 * workload.rows_per_update * _REDO_BYTES[workload.redo_stress]
 
 
-def _root(survey: Survey) -> str:
-    return rights.sysdba_of_root(survey)
-
-
-def _undo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+def _check_undo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a finding where undo is small for updates of all columns."""
     name = facts.settings.get("undo_tablespace")
     if workload.redo_stress is not RedoStress.HEAVY or not name:
@@ -468,7 +476,7 @@ def _undo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Fi
         yield Finding("undo", why, add, False, by=rights.sysdba(survey))
 
 
-def _protection(facts: ServerFacts) -> Iterator[Finding]:
+def _check_protection(facts: ServerFacts) -> Iterator[Finding]:
     """Yield what the database writes beside the work loop's own changes."""
     settings = facts.settings
     texts = {

@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 import oracledb
 
 from openslob.core.errors import SlobError
-from openslob.engines.oracle.errors import explain_error, remedy_of, reported
+from openslob.engines.oracle.errors import explain_error, find_remedy, reported
 from openslob.engines.oracle.target import APPLICATION, ConnectParams
 from openslob.engines.patience import AT_ONCE_S, POLL_S, NoAnswerError, Patience, Watch
 from openslob.engines.sql import read_statements
@@ -45,7 +45,7 @@ class Connection:
     def __init__(self, raw: oracledb.Connection, watch: Watch | None = None) -> None:
         self.raw = raw
         self._watch = watch
-        self._socket = _socket_of(raw)
+        self._socket = _find_socket(raw)
         self._worker = _Worker() if watch else None
         self._ended_by: SlobError | None = None
 
@@ -188,7 +188,7 @@ class _Worker:
                 future.set_exception(error)
 
 
-def _socket_of(raw: oracledb.Connection) -> socket.socket | None:
+def _find_socket(raw: oracledb.Connection) -> socket.socket | None:
     """Return the socket of a connection, which the library does not expose; None in thick mode.
 
     It is among the few dozen objects that the connection refers to; `_MOST_OBJECTS` are looked at.
@@ -197,12 +197,12 @@ def _socket_of(raw: oracledb.Connection) -> socket.socket | None:
         return None
     waiting, seen = [getattr(raw, "_impl", None)], set[int]()
     while waiting and len(seen) < _MOST_OBJECTS:
-        each = waiting.pop(0)
-        if isinstance(each, socket.socket):
-            return each
-        if id(each) not in seen and not isinstance(each, type):
-            seen.add(id(each))
-            waiting.extend(gc.get_referents(each))
+        found = waiting.pop(0)
+        if isinstance(found, socket.socket):
+            return found
+        if id(found) not in seen and not isinstance(found, type):
+            seen.add(id(found))
+            waiting.extend(gc.get_referents(found))
     return None
 
 
@@ -221,16 +221,16 @@ def _require_mode(params: ConnectParams) -> None:
 def open_connection(params: ConnectParams, purpose: str, watch: Watch | None = None) -> Connection:
     """Open a connection in autocommit mode that names its purpose. Without a watch a statement may take any time."""
     failure = f"can't connect to {params.shown}"
-    with reported(failure), _local_errors(failure):
+    with reported(failure), _report_local_errors(failure):
         _require_mode(params)
-        raw = _logged_on(params)
+        raw = _log_on(params)
         raw.autocommit = True
         # Both go with the next statement.
         raw.module, raw.action = APPLICATION, purpose
         return Connection(raw, watch)
 
 
-def _logged_on(params: ConnectParams) -> oracledb.Connection:
+def _log_on(params: ConnectParams) -> oracledb.Connection:
     """Connect, and wait no longer than `LOG_ON_S` for the log-on: the library does not limit it."""
     patience = Patience()
     patience.allow(max(LOG_ON_S, params.arguments["tcp_connect_timeout"]))
@@ -242,13 +242,13 @@ def _logged_on(params: ConnectParams) -> oracledb.Connection:
 
 
 @contextmanager
-def _local_errors(failure: str) -> Iterator[None]:
+def _report_local_errors(failure: str) -> Iterator[None]:
     """Turn errors of this host, which the library passes on as they are, into one line that begins with ``failure``."""
     try:
         yield
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SlobError(f"{failure}: {why}", remedy_of((), why)) from error
+        raise SlobError(f"{failure}: {why}", find_remedy((), why)) from error
 
 
 def require_alive(connection: Connection, what: str) -> None:
@@ -284,7 +284,7 @@ def change(connection: Connection, text: str, values: Mapping[str, object] | Non
     return connection.call(act)
 
 
-def outputs(
+def execute_block(
     connection: Connection, text: str, kinds: Mapping[str, Any], values: Mapping[str, object] | None = None
 ) -> Row:
     """Execute a PL/SQL block; return the values of its OUT binds. ``kinds`` are their types by name."""
@@ -293,7 +293,7 @@ def outputs(
         with connection.raw.cursor() as cursor:
             found = {name: cursor.var(kind) for name, kind in kinds.items()}
             cursor.execute(text, {**(values or {}), **found})
-            return {name: each.getvalue() for name, each in found.items()}
+            return {name: variable.getvalue() for name, variable in found.items()}
 
     return connection.call(act)
 

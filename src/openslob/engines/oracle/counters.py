@@ -10,8 +10,8 @@ import oracledb
 from openslob.engines.base import CounterReading
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, query, statement
-from openslob.engines.oracle.delta import Values, reset, server_delta, to_delta
-from openslob.engines.oracle.errors import CONNECTION_LOST, codes_of, explain_error, is_missing, reported
+from openslob.engines.oracle.delta import Values, make_unknown, to_delta, to_server_delta
+from openslob.engines.oracle.errors import CONNECTION_LOST, explain_error, find_codes, is_missing, reported
 from openslob.engines.oracle.server_facts import Survey, is_pluggable
 from openslob.metrics.measurement import EngineDelta
 
@@ -54,9 +54,9 @@ class OracleCounters:
             self._pluggable = is_pluggable(Survey(connection))
             self._statements = self._search()
             # What a query of nothing takes is the way to the server and back.
-            self._way_s = self._took("clock")
+            self._way_s = self._measure_s("clock")
             for name in self._parts:
-                if why := self._why_not(name):
+                if why := self._explain_missing(name):
                     self._missing[name] = why
         self._resets = 0
         self._last: Values = {}
@@ -65,50 +65,50 @@ class OracleCounters:
         """Return the numbers of the work loop's statements; none before a session ran them, or without the right."""
         self._searches += 1
         try:
-            rows = query(self._connection, self._part("statements"))
+            rows = query(self._connection, self._compose_part("statements"))
         except oracledb.Error as error:
-            if any(code in CONNECTION_LOST for code in codes_of(error)):
+            if any(code in CONNECTION_LOST for code in find_codes(error)):
                 raise
             # Without the right the part itself says so; anything else is why nothing was found.
-            self._search_failed = "" if is_missing(error) else self._refused("sql", error)
+            self._search_failed = "" if is_missing(error) else self._explain_refusal("sql", error)
             return ()
         self._search_failed = ""
         return sorted(str(row["sql_id"]) for row in rows)
 
     def _compose(self) -> str:
         readable = [name for name in self._parts if name not in self._missing]
-        return "\nUNION ALL\n".join(map(self._part, ["clock", *readable]))
+        return "\nUNION ALL\n".join(map(self._compose_part, ["clock", *readable]))
 
-    def _part(self, name: str) -> str:
-        listed = ", ".join(f"'{each}'" for each in self._statements) or "'-'"
+    def _compose_part(self, name: str) -> str:
+        listed = ", ".join(f"'{sql_id}'" for sql_id in self._statements) or "'-'"
         filled = {"procedures": names.PROCEDURES_LIKE, "tables": names.TABLES_LIKE, "statements": listed}
         return statement("counters", name, **filled)
 
-    def _why_not(self, name: str) -> str:
+    def _explain_missing(self, name: str) -> str:
         """Return why a part can't be read; empty if it can."""
         try:
-            took = self._took(name)
+            took = self._measure_s(name)
         except oracledb.Error as error:
-            if any(code in CONNECTION_LOST for code in codes_of(error)):
+            if any(code in CONNECTION_LOST for code in find_codes(error)):
                 raise
-            return self._refused(name, error)
-        return "" if took <= MOST_S else f"reading {_views(name)} takes {took:.2f} s, which would disturb the load"
+            return self._explain_refusal(name, error)
+        return "" if took <= MOST_S else f"reading {_name_views(name)} takes {took:.2f} s, which would disturb the load"
 
-    def _took(self, name: str) -> float:
+    def _measure_s(self, name: str) -> float:
         """Return how long a part takes the server: the shorter of two times, since it parses it at first."""
-        text, times = self._part(name), list[float]()
+        text, times = self._compose_part(name), list[float]()
         while not times or (len(times) < _TIMES and min(times) - self._way_s > MOST_S):
             began = self._clock()
             query(self._connection, text)
             times.append(self._clock() - began)
         return min(times) - self._way_s
 
-    def _refused(self, part: str, error: oracledb.Error) -> str:
+    def _explain_refusal(self, part: str, error: oracledb.Error) -> str:
         if not is_missing(error):
-            return f"the server refused to show {_views(part)}: {explain_error(error)}"
+            return f"the server refused to show {_name_views(part)}: {explain_error(error)}"
         older = ", or the server is older than 12.1.0.2" if part == "histogram" else ""
-        grants = "; ".join(grant(self._connection, view) for view in VIEWS[part])
-        return f"this user may not read {_views(part)}{older}: {grants}"
+        grants = "; ".join(compose_grant(self._connection, view) for view in VIEWS[part])
+        return f"this user may not read {_name_views(part)}{older}: {grants}"
 
     def read(self) -> CounterReading:
         """Return all counters now; SlobError when the server is gone."""
@@ -128,17 +128,16 @@ class OracleCounters:
         return CounterReading(server_ns, values, " ".join([*epochs, f"reset {self._resets} times while watched"]))
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        """Return what happened between two readings."""
         if before.epoch != after.epoch:
-            return reset("the server's statistics were reset during the run: it was started again")
+            return make_unknown("the server's statistics were reset during the run: it was started again")
         # What was missing before was 0: an event begins with its first wait.
         change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
         if not self._statements and "sql" not in self._missing and after.values.get("sessions.count") == 0:
             # Nobody has run the work loop yet; whoever does will find its statements.
             change["sql.update.rows"] = 0.0
-        return self._delta(change)
+        return self._to_delta(change)
 
-    def _delta(self, change: Values) -> EngineDelta:
+    def _to_delta(self, change: Values) -> EngineDelta:
         unsearched = {"sql": self._search_failed} if self._search_failed and not self._statements else {}
         return to_delta(change, {**unsearched, **self._missing}, self._pluggable)
 
@@ -152,10 +151,9 @@ class OracleCounters:
 
     def backend_ids(self) -> list[int]:
         """Return the process of the sampler's session; none when this user may not see it."""
-        return own_process(self._connection)
+        return find_own_process(self._connection)
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 
@@ -168,17 +166,17 @@ class DatabaseCounters(OracleCounters):
         """Return no statements: the work loop's are of no interest."""
         return ()
 
-    def _delta(self, change: Values) -> EngineDelta:
-        return server_delta(change, self._missing, self._pluggable)
+    def _to_delta(self, change: Values) -> EngineDelta:
+        return to_server_delta(change, self._missing, self._pluggable)
 
 
-def grant(connection: Connection, view: str) -> str:
+def compose_grant(connection: Connection, view: str) -> str:
     """Return the statement that lets the user of a connection read one of SYS's views."""
     name = connection.raw.username or "this user"
     return names.grant_select(view, name if name.startswith('"') else name.upper())
 
 
-def own_process(connection: Connection) -> list[int]:
+def find_own_process(connection: Connection) -> list[int]:
     """Return the operating system's number of a connection's process; none when this user may not see it."""
     try:
         return [int(row["spid"]) for row in query(connection, statement("counters", "own_process"))]
@@ -186,5 +184,5 @@ def own_process(connection: Connection) -> list[int]:
         return []
 
 
-def _views(part: str) -> str:
+def _name_views(part: str) -> str:
     return " and ".join(view.replace("_", "", 1) for view in VIEWS[part])

@@ -81,7 +81,7 @@ _ENDED = ("sysstat.user commits", "sysstat.user rollbacks")
 _READS, _WRITES = "io.reads.", "io.writes."
 
 
-def reset(why: str) -> EngineDelta:
+def make_unknown(why: str) -> EngineDelta:
     """Return an interval of which nothing is known."""
     return EngineDelta(unknown={EVERY_FIGURE: why, **dict.fromkeys(ONLY_SOME_HAVE - OF_SERVER, why)})
 
@@ -94,31 +94,32 @@ def to_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable
     """
     own = _is_by_session(change)
     found = {
-        **{field: _statistic(change, name, own) for field, name in _BY_SESSION.items()},
+        **{field: _find_statistic(change, name, own) for field, name in _BY_SESSION.items()},
         **({} if pluggable else {field: change.get(f"sysstat.{name}") for field, name in _BY_BACKGROUND.items()}),
-        **_cpu(change, pluggable),
-        **_of_events(change, "events" not in (missing or {})),
-        **_rows(change),
+        **_sum_cpu(change, pluggable),
+        **_sum_events(change, "events" not in (missing or {})),
+        **_count_rows(change),
         "cache_resizes": _sum(change, "memory.operations."),
     }
     if found["log_sync_time_us"] is None:
-        found["log_sync_time_us"] = _times(_statistic(change, "redo synch time", own), _CENTISECOND_US)
-    waits = timed_waits(change)
+        found["log_sync_time_us"] = _scale(_find_statistic(change, "redo synch time", own), _CENTISECOND_US)
+    waits = list_timed_waits(change)
     amounts: dict[str, Any] = {field: value for field, value in found.items() if value is not None}
-    delta = EngineDelta(**amounts, by_object=_by_object(change, pluggable), timed_waits=waits, remedies=_REMEDIES)
+    delta = EngineDelta(**amounts, by_object=_split_by_object(change, pluggable), timed_waits=waits, remedies=_REMEDIES)
     counted = {field for field, value in delta.amounts().items() if value is not None}
     tests_own = {"rows_updated", "rows_updated_in_place", *_OF_NO_SESSION, *(_BY_SESSION if own else ())}
     return replace(
         delta,
         unknown={
-            field: _why(field, missing or {}, pluggable) for field in delta.amounts().keys() - counted - OF_SERVER
+            field: _explain_unknown(field, missing or {}, pluggable)
+            for field in delta.amounts().keys() - counted - OF_SERVER
         },
         server_wide=frozenset({*(counted - tests_own), "log", *(wait.event for wait in waits)}),
-        others=_others(change) if own else {},
+        others=_subtract_ours(change) if own else {},
     )
 
 
-def server_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable: bool = False) -> EngineDelta:
+def to_server_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable: bool = False) -> EngineDelta:
     """Return the changes of an interval as `EngineDelta` of the whole server; ``missing`` as in `to_delta`.
 
     Our samplers only query, which ends no transaction.
@@ -142,11 +143,11 @@ def _is_by_session(change: Values) -> bool:
     return change.get("sessions.identity") == 0 and "session.run.session logical reads" in change
 
 
-def _statistic(change: Values, name: str, own: bool) -> float | None:
+def _find_statistic(change: Values, name: str, own: bool) -> float | None:
     return change.get(f"session.run.{name}" if own else f"sysstat.{name}")
 
 
-def _others(change: Values) -> dict[str, float]:
+def _subtract_ours(change: Values) -> dict[str, float]:
     """Return what neither the test's sessions nor our other ones did."""
     found = {}
     for field in _SHOWS_OTHERS:
@@ -158,7 +159,7 @@ def _others(change: Values) -> dict[str, float]:
     return found
 
 
-def _cpu(change: Values, pluggable: bool) -> dict[str, float | None]:
+def _sum_cpu(change: Values, pluggable: bool) -> dict[str, float | None]:
     """Return CPU and DB time; the CPU of the whole server is known only with that of its background processes."""
     foreground = change.get("time_model.DB CPU")
     background = None if pluggable else change.get("time_model.background cpu time")
@@ -167,12 +168,12 @@ def _cpu(change: Values, pluggable: bool) -> dict[str, float | None]:
         "db_cpu_us": None if foreground is None or background is None else foreground + background,
         "background_cpu_us": background,
         "db_time_us": change.get("time_model.DB time"),
-        "host_busy_us": _times(busy, _CENTISECOND_US),
-        "host_idle_us": _times(idle, _CENTISECOND_US),
+        "host_busy_us": _scale(busy, _CENTISECOND_US),
+        "host_idle_us": _scale(idle, _CENTISECOND_US),
     }
 
 
-def _of_events(change: Values, known: bool) -> dict[str, float | None]:
+def _sum_events(change: Values, known: bool) -> dict[str, float | None]:
     """Return what the waits of sessions show; an event that nobody ever waited for has no row."""
     if not known:
         return {}
@@ -180,15 +181,15 @@ def _of_events(change: Values, known: bool) -> dict[str, float | None]:
     single = [name for name in names if name.startswith(_SINGLE_READS)]
     reads = [name for name in names if name.startswith("User I/O:") and " read" in name and name != _OTHERS_READ]
     return {
-        "read_time_us": _total(change, _US, reads),
-        "single_reads": _total(change, _WAITS, single),
-        "single_read_time_us": _total(change, _US, single),
-        "log_switch_waits": _total(change, _WAITS, _LOG_IS_FULL),
-        "throttled_us": _total(change, _US, (name for name in names if name.startswith(_THROTTLED))),
+        "read_time_us": _sum_named(change, _US, reads),
+        "single_reads": _sum_named(change, _WAITS, single),
+        "single_read_time_us": _sum_named(change, _US, single),
+        "log_switch_waits": _sum_named(change, _WAITS, _LOG_IS_FULL),
+        "throttled_us": _sum_named(change, _US, (name for name in names if name.startswith(_THROTTLED))),
     }
 
 
-def _rows(change: Values) -> dict[str, float | None]:
+def _count_rows(change: Values) -> dict[str, float | None]:
     """Return the rows of the work loop's UPDATEs; unknown when a statement left the shared pool with its counts.
 
     The loop keeps the lengths of rows, so that none migrates; if one had, reading it would show as a continued row.
@@ -202,7 +203,7 @@ def _rows(change: Values) -> dict[str, float | None]:
     return {"rows_updated": rows, "rows_updated_in_place": rows if continued == 0 else None}
 
 
-def _by_object(change: Values, pluggable: bool) -> dict[str, ObjectIo]:
+def _split_by_object(change: Values, pluggable: bool) -> dict[str, ObjectIo]:
     def of(kind: str) -> ObjectIo:
         return ObjectIo(
             None,
@@ -219,7 +220,7 @@ def _by_object(change: Values, pluggable: bool) -> dict[str, ObjectIo]:
     return {**kinds, "log": ObjectIo(None, None, None, writes, None)}
 
 
-def class_of(event: str) -> WaitClass:
+def classify_event(event: str) -> WaitClass:
     """Return the kind of resource of an event named ``Class:event``."""
     group, _, name = event.partition(":")
     if group in _NAMED_IN:
@@ -229,20 +230,20 @@ def class_of(event: str) -> WaitClass:
     return CLASSES.get(group, WaitClass.OTHER)
 
 
-def timed_waits(change: Mapping[str, float]) -> tuple[TimedWait, ...]:
+def list_timed_waits(change: Mapping[str, float]) -> tuple[TimedWait, ...]:
     """Return the events that sessions waited for in an interval."""
-    durations = _durations(change)
+    durations = _sum_durations(change)
     found = []
     for key, count in change.items():
         if not key.startswith(_WAITS) or count <= 0:
             continue
         event = key.removeprefix(_WAITS)
         time_us = change.get(f"{_US}{event}", 0.0)
-        found.append(TimedWait(event, class_of(event), count, time_us, durations.get(event.partition(":")[2])))
+        found.append(TimedWait(event, classify_event(event), count, time_us, durations.get(event.partition(":")[2])))
     return tuple(found)
 
 
-def _durations(change: Mapping[str, float]) -> dict[str, dict[tuple[int, int], int]]:
+def _sum_durations(change: Mapping[str, float]) -> dict[str, dict[tuple[int, int], int]]:
     """Return the waits by event and duration. A bucket of the server's has those from half its limit to just below it.
 
     Background processes' waits are among them.
@@ -271,11 +272,11 @@ def _sum(change: Values, prefix: str) -> float | None:
     return sum(values) if values else None
 
 
-def _total(change: Values, prefix: str, names: Iterable[str]) -> float:
+def _sum_named(change: Values, prefix: str, names: Iterable[str]) -> float:
     return sum(change.get(f"{prefix}{name}", 0.0) for name in names)
 
 
-def _times(value: float | None, factor: float) -> float | None:
+def _scale(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
@@ -318,7 +319,7 @@ _REMEDIES = {
 }
 
 
-def _why(field: str, missing: Mapping[str, str], pluggable: bool) -> str:
+def _explain_unknown(field: str, missing: Mapping[str, str], pluggable: bool) -> str:
     if pluggable and field in _OF_BACKGROUND:
         return _NO_BACKGROUND
     return missing.get(_PARTS.get(field, ""), "") or _REASONS.get(field, "this version of the server does not count it")

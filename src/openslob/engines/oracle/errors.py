@@ -68,7 +68,7 @@ _CORRUPT = "recover it (RMAN: RECOVER … BLOCK), or run `slob drop` and `slob l
 _CHANGED = "somebody changed the test's objects during the run: run again"
 
 
-def _limit(resource: str) -> str:
+def _raise_limit(resource: str) -> str:
     return f"ALTER PROFILE … LIMIT {resource} UNLIMITED, for the user's profile"
 
 
@@ -84,13 +84,13 @@ REMEDIES: Mapping[str, str] = {
         ("ORA-28040", "DPY-3015"), f"ALTER USER … IDENTIFIED BY renews the password's verifier; or {_THICK}"
     ),
     # How many, and how much, may a user do.
-    "ORA-02391": f"use fewer sessions, or {_limit('SESSIONS_PER_USER')}",
-    "ORA-02392": _limit("CPU_PER_SESSION"),
-    "ORA-02393": _limit("CPU_PER_CALL"),
-    "ORA-02394": _limit("LOGICAL_READS_PER_SESSION"),
-    "ORA-02395": _limit("LOGICAL_READS_PER_CALL"),
-    **dict.fromkeys(("ORA-02396", "DPY-4033"), _limit("IDLE_TIME")),
-    "ORA-02399": _limit("CONNECT_TIME"),
+    "ORA-02391": f"use fewer sessions, or {_raise_limit('SESSIONS_PER_USER')}",
+    "ORA-02392": _raise_limit("CPU_PER_SESSION"),
+    "ORA-02393": _raise_limit("CPU_PER_CALL"),
+    "ORA-02394": _raise_limit("LOGICAL_READS_PER_SESSION"),
+    "ORA-02395": _raise_limit("LOGICAL_READS_PER_CALL"),
+    **dict.fromkeys(("ORA-02396", "DPY-4033"), _raise_limit("IDLE_TIME")),
+    "ORA-02399": _raise_limit("CONNECT_TIME"),
     **dict.fromkeys(("ORA-00018", "ORA-00020", "ORA-12516", "ORA-12519", "ORA-12520", "ORA-12518"), _PROCESSES),
     "ORA-12500": "the host lacks memory or processes for one more session: use fewer, or raise its limits",
     "ORA-01000": "ALTER SYSTEM SET OPEN_CURSORS = 300",
@@ -187,13 +187,13 @@ _REFUSALS: Mapping[str, str] = {
 }
 
 
-def refusal(code: str) -> str:
+def explain_refusal(code: str) -> str:
     """Return what a listener means by a code."""
     why = _REFUSALS.get(code)
     return f"{code}: the listener refused the connection" + (f" because {why}" if why else "")
 
 
-def remedy_of(codes: tuple[str, ...], text: str) -> str:
+def find_remedy(codes: tuple[str, ...], text: str) -> str:
     """Return what to do about an error with these codes and this text; empty when nothing is known."""
     telling = [code for code in codes if code in REMEDIES]
     exact = next((code for code in telling if code not in VAGUE), None)
@@ -205,34 +205,34 @@ def remedy_of(codes: tuple[str, ...], text: str) -> str:
     return REMEDIES[exact or telling[0]].replace("{tablespace}", named[1] if named else "…")
 
 
-def codes_of(error: BaseException | None) -> tuple[str, ...]:
+def find_codes(error: BaseException | None) -> tuple[str, ...]:
     """Return every code in an error's text, such as ORA-00942, in order; the first is the error's own."""
     return tuple(_CODE.findall(str(error))) if isinstance(error, oracledb.Error) else ()
 
 
 def is_full(error: BaseException | None) -> bool:
     """Return whether the server answered that it takes no further connection."""
-    return any(code in _FULL for code in codes_of(error))
+    return any(code in _FULL for code in find_codes(error))
 
 
 def is_missing(error: BaseException) -> bool:
     """Return whether a table or view does not exist, or this user may not see it: Oracle does not say which."""
-    return any(code in (NO_TABLE, _NO_PRIVILEGE) for code in codes_of(error))
+    return any(code in (NO_TABLE, _NO_PRIVILEGE) for code in find_codes(error))
 
 
 def is_gone(error: BaseException) -> bool:
     """Return whether there is nothing to drop: no such table, or no such procedure."""
-    return is_missing(error) or _NO_PROCEDURE in codes_of(error)
+    return is_missing(error) or _NO_PROCEDURE in find_codes(error)
 
 
 def is_final(error: BaseException) -> bool:
     """Return whether a load that met this error would meet it in every other way, too."""
-    return any(code in _FINAL for code in codes_of(error))
+    return any(code in _FINAL for code in find_codes(error))
 
 
 def explain_error(error: object) -> str:
     """Return an error's text as one line: without what the library adds to it, if the server said more."""
-    text = _REFUSAL.sub(lambda found: refusal(found[1]), _NOISE.sub("", str(error)))
+    text = _REFUSAL.sub(lambda found: explain_refusal(found[1]), _NOISE.sub("", str(error)))
     lines = [line.strip().rstrip(".") for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if line.partition(":")[0] not in VAGUE and not _PLACE.match(line)]
     return "; ".join(telling or lines) or "the connection was closed"
@@ -244,10 +244,6 @@ def reported(what: str) -> Iterator[None]:
     try:
         yield
     except oracledb.Error as error:
-        kind = DeniedError if is_missing(error) or NO_RIGHT in codes_of(error) else SlobError
-        raise kind(f"{what}: {explain_error(error)}", remedy(error)) from error
-
-
-def remedy(error: BaseException) -> str:
-    """Return what to do about an error; empty when nothing is known."""
-    return remedy_of(codes_of(error), explain_error(error))
+        codes, text = find_codes(error), explain_error(error)
+        kind = DeniedError if is_missing(error) or NO_RIGHT in codes else SlobError
+        raise kind(f"{what}: {text}", find_remedy(codes, text)) from error

@@ -47,7 +47,6 @@ class SessionParameters:
         return ServerSetting(own, Effect.SESSION, (), str(row["display_value"] or ""), _PARAMETERS.get(own))
 
     def require(self, setting: ServerSetting, value: str) -> None:
-        """Set the value in this session. UsageError if the server refuses."""
         try:
             set_in_session(self._connection, setting.name, value)
         except oracledb.Error as error:
@@ -60,19 +59,19 @@ def set_in_session(connection: Connection, name: str, value: str) -> str:
         raise UsageError(f"{name!r} is not the name of a parameter", "letters, digits, _, $ and #")
     literal = value if _PLAIN.fullmatch(value) else "'" + value.replace("'", "''") + "'"
     query(connection, statement("session", "set", parameter=name, value=literal))
-    return shown_in_session(connection, name)
+    return read_in_session(connection, name)
 
 
-def shown(connection: Connection, changes: Sequence[SettingChange], values: Mapping[str, str]) -> dict[str, str]:
+def read_as_set(connection: Connection, changes: Sequence[SettingChange], values: Mapping[str, str]) -> dict[str, str]:
     """Return the values of parameters in this session; ``values`` are those that it set. SlobError for others."""
-    found = {each.name: shown_in_session(connection, each.name) for each in changes}
+    found = {change.name: read_in_session(connection, change.name) for change in changes}
     for change in changes:
         if found[change.name] != values.get(change.name):
             raise not_taken(change, found[change.name])
     return found
 
 
-def shown_in_session(connection: Connection, name: str) -> str:
+def read_in_session(connection: Connection, name: str) -> str:
     """Return the value of a parameter in this session, as the server writes it; empty if this user may not see it."""
     rows = query(connection, statement("session", "shown"), {"name": name.lower()})
     return str(rows[0]["display_value"] or "") if rows else ""

@@ -12,7 +12,7 @@ from openslob.engines.oracle import manifest, tablespace
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.errors import reported
 from openslob.engines.oracle.server_facts import Survey
-from openslob.engines.oracle.tables import Filling, Ways, checks_of, fill, tables_of
+from openslob.engines.oracle.tables import Filling, Ways, check_table, fill, tables_of
 from openslob.engines.oracle.tablespace import Tablespace
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.tables import Check, DataTable
@@ -37,14 +37,14 @@ def load(
     require_a_block(spec)
     with open_connection() as connection, reported(_FAILED):
         survey = Survey(connection)
-        place = tablespace.of_data(survey, params.tablespace, spec)
+        place = tablespace.find_for_data(survey, params.tablespace, spec)
         loaded = manifest.read(connection)
         if loaded and loaded.is_whole and loaded.spec == spec:
             return loaded.reused(time.monotonic() - began_s, place.block_size)
         tables = tables_of(spec)
         checks = {
-            "disk space": tablespace.check_space(survey, place, tablespace.needed_bytes(tables, place.block_size)),
-            "redo of the load": tablespace.redo_of_load(place),
+            "disk space": tablespace.check_space(survey, place, tablespace.estimate_bytes(tables, place.block_size)),
+            "redo of the load": tablespace.describe_redo(place),
         }
     loader = _OracleLoader(open_connection, spec, place, tables, degree, checks)
     return load_tables(loader, spec, degree, progress, cancelled, checks)
@@ -90,7 +90,7 @@ class _OracleLoader:
 
     def checks(self, connection: Connection, table: DataTable) -> list[Check]:
         with reported(f"{table.label} can't be verified"):
-            return checks_of(connection, table, self._place)
+            return check_table(connection, table, self._place)
 
     def finish(self) -> Mapping[str, int]:
         self._notes["how rows came"] = self._ways.text

@@ -9,7 +9,7 @@ from pathlib import Path
 from openslob.core.process_selector import ProcessSet
 from openslob.engines.facts import ServerLocation
 from openslob.engines.oracle.connection import Connection
-from openslob.engines.oracle.server_facts import ASM, Survey, file_names
+from openslob.engines.oracle.server_facts import ASM, Survey, list_files
 from openslob.engines.peer_process import UnprovedError, holder, serves
 
 # `oracleSID (LOCAL=NO)` serves a connection, `ora_lgwr_SID` is of the instance itself. All are children of init.
@@ -23,35 +23,35 @@ def locate(connection: Connection, tablespace: str | None = None) -> ServerLocat
     ``tablespace`` holds the test tables; None for the user's default.
     """
     try:
-        sid, server = _instance(connection)
+        sid, server = _find_instance(connection)
     except UnprovedError as error:
         return ServerLocation.unknown(str(error))
-    processes = ProcessSet(f"instance {sid}", lambda: processes_of(sid))
+    processes = ProcessSet(f"instance {sid}", lambda: list_processes(sid))
     try:
         serves(server)
-        return ServerLocation(processes, _directories(connection, tablespace))
+        return ServerLocation(processes, _find_directories(connection, tablespace))
     except UnprovedError as error:
         return ServerLocation(processes, (), str(error))
 
 
-def _instance(connection: Connection) -> tuple[str, int]:
+def _find_instance(connection: Connection) -> tuple[str, int]:
     """Return the instance's name and the process of this host that has the other end of the connection."""
     own = connection.own_socket
     if own is None:
         raise UnprovedError("in thick mode slob can't see which process serves its connection")
     port = Survey(connection).row("session").get("port")
-    names = {pid: match["sid"] for pid, command in _commands() if (match := _SERVES.fullmatch(command))}
+    names = {pid: match["sid"] for pid, command in _list_commands() if (match := _SERVES.fullmatch(command))}
     pid = holder(own.fileno(), names, int(port) if port else None)
     return names[pid], pid
 
 
-def processes_of(sid: str) -> list[int]:
+def list_processes(sid: str) -> list[int]:
     """Return the processes of an instance by their names, as they are now."""
     belongs = re.compile(_BELONGS.format(sid=re.escape(sid)))
-    return [pid for pid, command in _commands() if belongs.fullmatch(command)]
+    return [pid for pid, command in _list_commands() if belongs.fullmatch(command)]
 
 
-def _commands() -> Iterator[tuple[int, str]]:
+def _list_commands() -> Iterator[tuple[int, str]]:
     """Yield each process of this host with the first word of its command."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -62,18 +62,18 @@ def _commands() -> Iterator[tuple[int, str]]:
             yield int(entry.name), command.partition(b"\0")[0].decode(errors="replace").partition(" ")[0]
 
 
-def _directories(connection: Connection, tablespace: str | None) -> tuple[Path, ...]:
+def _find_directories(connection: Connection, tablespace: str | None) -> tuple[Path, ...]:
     """Return the directories of the tablespace's files. UnprovedError when they are not known."""
     survey = Survey(connection)
     place = tablespace or str(survey.row("identity").get("default_tablespace"))
-    names = file_names(survey, place)
+    names = list_files(survey, place)
     if not names:
         raise UnprovedError(f"this user may not see where the files of tablespace {place} are (DBA_DATA_FILES)")
     if any(name.startswith(ASM) for name in names):
         groups = ", ".join(dict.fromkeys(name.partition("/")[0].removeprefix(ASM) for name in names))
         raise UnprovedError(f"the files of tablespace {place} are in ASM ({groups}), whose disks slob does not examine")
     directories = tuple(dict.fromkeys(Path(name).parent for name in names))
-    missing = next((each for each in directories if not each.is_dir()), None)
+    missing = next((directory for directory in directories if not directory.is_dir()), None)
     if missing:
         raise UnprovedError(f"directory {missing} of the server's files can't be seen from here")
     return directories

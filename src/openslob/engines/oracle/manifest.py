@@ -12,7 +12,7 @@ import oracledb
 from openslob.core.workload import DataSpec
 from openslob.engines.manifest import LoadManifest, manifest_row, require_all_tables
 from openslob.engines.oracle.connection import Connection, Row, change, query, statement
-from openslob.engines.oracle.errors import NO_COLUMN, NO_TABLE, codes_of, is_gone
+from openslob.engines.oracle.errors import NO_COLUMN, NO_TABLE, find_codes, is_gone
 from openslob.engines.oracle.names import MANIFEST, TABLES, is_made_by_load, is_table
 from openslob.engines.oracle.page_layout import TEXT_COLUMNS
 from openslob.engines.oracle.tables import tables_of
@@ -28,31 +28,31 @@ def read(connection: Connection) -> LoadManifest | None:
         rows = _query(connection, "read")
         loaded = _query(connection, "blocks")
     except oracledb.DatabaseError as error:
-        if any(code in _NOT_OURS for code in codes_of(error)):
+        if any(code in _NOT_OURS for code in find_codes(error)):
             return None
         raise
-    spec = _spec(rows[0]["spec"]) if rows else None
+    spec = _parse_spec(rows[0]["spec"]) if rows else None
     if spec is None:
         return None
-    row, now = rows[0], blocks_now(connection)
+    row, now = rows[0], count_blocks(connection)
     return LoadManifest(
         spec,
         verified=row["verified_at"] is not None,
         loaded_at=row["verified_at"] or row["started_at"],
-        blocks={each["table_name"]: int(each["blocks"]) for each in loaded},
+        blocks={line["table_name"]: int(line["blocks"]) for line in loaded},
         blocks_now=now,
-        altered=_altered(connection, now),
+        altered=_find_altered(connection, now),
     )
 
 
-def _spec(text: str) -> DataSpec | None:
+def _parse_spec(text: str) -> DataSpec | None:
     """Return a specification from its JSON text; None if somebody has damaged it."""
     with suppress(ValueError, TypeError):
         return DataSpec(**json.loads(text))
     return None
 
 
-def _altered(connection: Connection, now: Mapping[str, int]) -> dict[str, str]:
+def _find_altered(connection: Connection, now: Mapping[str, int]) -> dict[str, str]:
     columns = {row["table_name"].lower(): int(row["columns_there"]) for row in _query(connection, "columns")}
     indexed = {row["table_name"].lower() for row in _query(connection, "indexed")}
     found = {}
@@ -64,15 +64,10 @@ def _altered(connection: Connection, now: Mapping[str, int]) -> dict[str, str]:
     return found
 
 
-def blocks_now(connection: Connection) -> dict[str, int]:
+def count_blocks(connection: Connection) -> dict[str, int]:
     """Return the blocks of each of our tables by name."""
     rows = _query(connection, "blocks_now")
     return {row["table_name"].lower(): int(row["blocks"]) for row in rows if is_table(row["table_name"])}
-
-
-def table_blocks(connection: Connection) -> int:
-    """Return the blocks of all our tables."""
-    return sum(blocks_now(connection).values())
 
 
 def begin(connection: Connection, spec: DataSpec) -> None:
@@ -87,7 +82,7 @@ def begin(connection: Connection, spec: DataSpec) -> None:
 
 def finish(connection: Connection, spec: DataSpec) -> Mapping[str, int]:
     """Mark the load as verified; return the blocks of each table."""
-    blocks = blocks_now(connection)
+    blocks = count_blocks(connection)
     require_all_tables(blocks, tables_of(spec))
     with closing(connection.raw.cursor()) as cursor:
         connection.call(lambda: cursor.executemany(_statement("enter"), sorted(blocks.items())))

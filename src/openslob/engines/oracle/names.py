@@ -57,9 +57,9 @@ def grant_select(view: str, user: str) -> str:
 
 def identifier(name: str) -> str:
     """Return a name as a statement for people has it: in quotes only if it needs them."""
-    return name if re.fullmatch(r"[A-Z][A-Z0-9_$#]*", name) else quoted(name)
+    return name if re.fullmatch(r"[A-Z][A-Z0-9_$#]*", name) else quote(name)
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Return a name, such as that of a tablespace, as an identifier. Ours need no quotes."""
     return '"' + name.replace('"', "") + '"'

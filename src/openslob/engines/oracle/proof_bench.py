@@ -40,18 +40,18 @@ class Bench:
 
     def __init__(self, connect: Callable[[str], Connection], params: ConnectParams) -> None:
         self._connect = connect
-        with self.connection() as connection, reported("the server can't be asked"):
+        with self.connect() as connection, reported("the server can't be asked"):
             self.version = connection.version
             self.place = tablespace.find(Survey(connection), params.tablespace)
         self._made: list[int] = []
 
     @contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connect(self) -> Iterator[Connection]:
         """Open a connection for one question; errors of the server become SlobError."""
         with self._connect("prove") as connection, reported("the server refused"):
             yield connection
 
-    def schema(
+    def make_schema(
         self,
         number: int,
         blocks: int = BLOCKS,
@@ -68,17 +68,17 @@ class Bench:
             return schema
         self._made.append(schema)
         how = Filling(self.place, ways or Ways(obfuscate), obfuscate, 1, {})
-        with self.connection() as connection:
+        with self.connect() as connection:
             self._drop(connection, schema)
             if cold:
                 with suppress(oracledb.DatabaseError):
                     query(connection, statement("prove", "direct"))
-            for table in (self.table(number, blocks), table_cf2(names.cf2(schema), schema, SCANNED)):
+            for table in (self.describe_table(number, blocks), table_cf2(names.cf2(schema), schema, SCANNED)):
                 fill(connection, table, how, _ignore)
         return schema
 
     @staticmethod
-    def table(number: int, blocks: int = BLOCKS) -> DataTable:
+    def describe_table(number: int, blocks: int = BLOCKS) -> DataTable:
         """Return the table of one row a block of a schema."""
         schema = FIRST_SCHEMA + number
         return table_cf1(names.cf1(schema), schema, blocks)
@@ -92,13 +92,13 @@ class Bench:
         return list(query(connection, statement("prove", "messages"), {"program": names.procedure(schema)}))
 
     @contextmanager
-    def session(self, schema: int, workload: Workload, kind: str = "NATIVE") -> Iterator[BenchSession]:
+    def open_session(self, schema: int, workload: Workload, kind: str = "NATIVE") -> Iterator[BenchSession]:
         """Install the work loop and open a session of it, which is ready to run slices."""
-        with self.connection() as connection:
+        with self.connect() as connection:
             wrong = [row for row in self.install(connection, schema, workload, kind) if row["attribute"] == "ERROR"]
         if wrong:
-            raise NotAskedError(f"the work loop does not compile: {one_line(wrong[0]['text'])}")
-        with self.connection() as connection:
+            raise NotAskedError(f"the work loop does not compile: {join_lines(wrong[0]['text'])}")
+        with self.connect() as connection:
             yield BenchSession(connection, self._plan(schema, workload))
 
     def _plan(self, schema: int, workload: Workload) -> SessionPlan:
@@ -110,7 +110,7 @@ class Bench:
         if not self._made:
             return
         try:
-            with self.connection() as connection:
+            with self.connect() as connection:
                 for schema in self._made:
                     self._drop(connection, schema)
         except SlobError as error:
@@ -121,7 +121,7 @@ class Bench:
 
     def drop(self, number: int) -> None:
         """Drop the tables of a schema, so that they can be made again."""
-        with self.connection() as connection:
+        with self.connect() as connection:
             self._drop(connection, FIRST_SCHEMA + number)
         self._made.remove(FIRST_SCHEMA + number)
 
@@ -150,13 +150,13 @@ class BenchSession:
         self.loop.prepare()
         self._done = 0
 
-    def operations(self, number: int) -> SliceResult:
+    def run_operations(self, number: int) -> SliceResult:
         """Run so many operations."""
         return self._run(SliceRequest(self._done, 0, NO_LIMIT, number, None))
 
-    def seconds(self, length: float) -> SliceResult:
+    def run_for(self, length: float) -> SliceResult:
         """Run operations for so long."""
-        until = server_us(self.connection) * 1000 + int(length * NANOS)
+        until = read_clock_us(self.connection) * 1000 + int(length * NANOS)
         return self._run(SliceRequest(self._done, 0, until, 0, None))
 
     def _run(self, order: SliceRequest) -> SliceResult:
@@ -165,13 +165,13 @@ class BenchSession:
         return result
 
     @contextmanager
-    def running(self, length: float) -> Iterator[list[SlobError | SliceResult]]:
+    def run_aside(self, length: float) -> Iterator[list[SlobError | SliceResult]]:
         """Run a slice on a thread of its own while the block runs; what comes of it is in the list after it."""
         outcome: list[SlobError | SliceResult] = []
 
         def work() -> None:
             try:
-                outcome.append(self.seconds(length))
+                outcome.append(self.run_for(length))
             except SlobError as error:
                 outcome.append(error)
 
@@ -186,24 +186,24 @@ class BenchSession:
             thread.join(length + _PATIENCE_S)
 
 
-def server_us(connection: Connection) -> int:
+def read_clock_us(connection: Connection) -> int:
     """Return the server's clock in µs since the epoch."""
     return int(query(connection, statement("prove", "now"))[0]["us"])
 
 
-def own_figures(connection: Connection) -> Mapping[str, int]:
+def read_own_figures(connection: Connection) -> Mapping[str, int]:
     """Return this session's own counters. NotAskedError without the right."""
-    rows = readable(connection, "own_figures", {}, _OWN)
+    rows = read_rows(connection, "own_figures", {}, _OWN)
     return {str(row["name"]): int(row["value"]) for row in rows}
 
 
-def others_reads(connection: Connection, sid: int) -> tuple[int, int]:
+def count_others_reads(connection: Connection, sid: int) -> tuple[int, int]:
     """Return the logical reads of another session and of the instance. NotAskedError without the right."""
-    row = readable(connection, "others_reads", {"sid": sid}, _OF_OTHERS)[0]
+    row = read_rows(connection, "others_reads", {"sid": sid}, _OF_OTHERS)[0]
     return int(row["of_session"] or 0), int(row["of_instance"] or 0)
 
 
-def readable(connection: Connection, name: str, values: Mapping[str, object], right: str) -> Sequence[Row]:
+def read_rows(connection: Connection, name: str, values: Mapping[str, object], right: str) -> Sequence[Row]:
     """Return the rows of a statement of prove.sql. NotAskedError names the right that is missing."""
     try:
         return query(connection, statement("prove", name), values)
@@ -213,12 +213,12 @@ def readable(connection: Connection, name: str, values: Mapping[str, object], ri
         raise
 
 
-def gained(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+def subtract(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
     """Return how much each counter rose."""
     return {name: value - before.get(name, 0) for name, value in after.items()}
 
 
-def one_line(text: object) -> str:
+def join_lines(text: object) -> str:
     """Return a text of the server on one line."""
     return " ".join(str(text).split())
 

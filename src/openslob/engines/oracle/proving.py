@@ -14,7 +14,7 @@ import oracledb
 from openslob.core.errors import SlobError
 from openslob.core.workload import CommitMode, RedoStress, Workload
 from openslob.engines.oracle import names
-from openslob.engines.oracle.connection import Connection, outputs, query, statement
+from openslob.engines.oracle.connection import Connection, execute_block, query, statement
 from openslob.engines.oracle.counters import OracleCounters
 from openslob.engines.oracle.errors import explain_error
 from openslob.engines.oracle.names import index
@@ -22,16 +22,16 @@ from openslob.engines.oracle.proof_bench import (
     BLOCKS,
     Bench,
     BenchSession,
-    gained,
-    one_line,
-    others_reads,
-    own_figures,
-    readable,
+    count_others_reads,
+    join_lines,
+    read_own_figures,
+    read_rows,
+    subtract,
 )
 from openslob.engines.oracle.server_facts import Survey
-from openslob.engines.oracle.session import clock
-from openslob.engines.oracle.slice_procedure import single_hint
-from openslob.engines.oracle.tables import EVERY_WAY, Ways, checks_of
+from openslob.engines.oracle.session import measure_clock
+from openslob.engines.oracle.slice_procedure import choose_hint
+from openslob.engines.oracle.tables import EVERY_WAY, Ways, check_table
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, sleep_procedure
 from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer, Proving
@@ -93,7 +93,7 @@ def open_questions(connect: Callable[[str], Connection], params: ConnectParams) 
     """
     bench = Bench(connect, params)
     try:
-        with bench.connection() as connection:
+        with bench.connect() as connection:
             about, named = _describe_driver(connection), _collect_names(connection, params)
         yield Proving(list_questions(bench), about, named, is_plain, _WHERE)
     finally:
@@ -140,12 +140,12 @@ def list_questions(bench: Bench) -> list[Inquiry]:
 
 
 def _ask_compile(bench: Bench) -> ProofAnswer:
-    schema, errors, warnings = bench.schema(0), list[str](), set[str]()
-    with bench.connection() as connection:
+    schema, errors, warnings = bench.make_schema(0), list[str](), set[str]()
+    with bench.connect() as connection:
         query(connection, statement("prove", "warnings"))
         for name, workload in _VARIANTS.items():
             for row in bench.install(connection, schema, workload):
-                text = f"line {row['line']}: {one_line(row['text'])}"
+                text = f"line {row['line']}: {join_lines(row['text'])}"
                 if row["attribute"] == "ERROR":
                     errors.append(f"{name}: {text}")
                 else:
@@ -162,8 +162,8 @@ def _ask_compile(bench: Bench) -> ProofAnswer:
 
 
 def _ask_clock(bench: Bench) -> ProofAnswer:
-    with bench.connection() as connection:
-        found = {name: float(value) for name, value in clock(connection).items()}
+    with bench.connect() as connection:
+        found = {name: float(value) for name, value in measure_clock(connection).items()}
     step, cost = found["clock_step_us"], found["clock_cost_us"]
     holds = 0 < step <= 1.5 and cost <= 5
     return ProofAnswer(holds, f"steps of {step:g} µs; reading it takes {cost:g} µs", found)
@@ -171,11 +171,11 @@ def _ask_clock(bench: Bench) -> ProofAnswer:
 
 def _ask_sleep(bench: Bench) -> ProofAnswer:
     sleep = sleep_procedure(bench.version)
-    with bench.connection() as connection:
+    with bench.connect() as connection:
         kinds = dict.fromkeys(("least_ms", "mean_ms", "most_ms"), float)
         found = {
             name: float(value)
-            for name, value in outputs(connection, statement("prove", "sleeps", sleep=sleep), kinds).items()
+            for name, value in execute_block(connection, statement("prove", "sleeps", sleep=sleep), kinds).items()
         }
     seen = f"{found['least_ms']:.1f} to {found['most_ms']:.1f} ms, {found['mean_ms']:.1f} ms on average"
     # Whole hundredths of a second, and a wake-up that is late by less than one.
@@ -183,22 +183,22 @@ def _ask_sleep(bench: Bench) -> ProofAnswer:
 
 
 def _ask_commits(bench: Bench) -> ProofAnswer:
-    schema, waits = bench.schema(0), dict[str, float]()
+    schema, waits = bench.make_schema(0), dict[str, float]()
     for mode in CommitMode:
         workload = Workload(schemas=1, update_pct=100, work_unit=1, commit_mode=mode)
-        with bench.session(schema, workload) as session:
-            before = own_figures(session.connection)
-            session.operations(_COMMITS)
-            waits[mode.value] = gained(before, own_figures(session.connection))["redo synch writes"]
+        with bench.open_session(schema, workload) as session:
+            before = read_own_figures(session.connection)
+            session.run_operations(_COMMITS)
+            waits[mode.value] = subtract(before, read_own_figures(session.connection))["redo synch writes"]
     holds = waits["wait"] >= _COMMITS and waits["nowait"] < _COMMITS / 10
     seen = f"commits that waited, of {_COMMITS:,}: " + ", ".join(f"{mode} {n:,.0f}" for mode, n in waits.items())
     return ProofAnswer(holds, seen, dict(waits))
 
 
 def _ask_tables(bench: Bench) -> ProofAnswer:
-    with bench.connection() as connection:
+    with bench.connect() as connection:
         found = {
-            name: int(outputs(connection, statement("prove", name), {"found": int})["found"])
+            name: int(execute_block(connection, statement("prove", name), {"found": int})["found"])
             for name in ("elements", "wraps", "moments")
         }
     wanted = {"elements": _ALL_HOLD, "wraps": _WRAPPED, "moments": _MOMENT}
@@ -210,14 +210,14 @@ def _ask_tables(bench: Bench) -> ProofAnswer:
 
 
 def _ask_speed(bench: Bench) -> ProofAnswer:
-    schema, found = bench.schema(0), dict[str, float | str]()
-    with bench.connection() as connection:
-        numbers = outputs(connection, statement("prove", "numbers"), {"own_us": float, "server_us": float})
+    schema, found = bench.make_schema(0), dict[str, float | str]()
+    with bench.connect() as connection:
+        numbers = execute_block(connection, statement("prove", "numbers"), {"own_us": float, "server_us": float})
     found |= {name: float(value) for name, value in numbers.items()}
     for kind in ("NATIVE", "INTERPRETED"):
         for unit in (1, 64):
-            with bench.session(schema, Workload(schemas=1, work_unit=unit), kind) as session:
-                result = session.seconds(1.0)
+            with bench.open_session(schema, Workload(schemas=1, work_unit=unit), kind) as session:
+                result = session.run_for(1.0)
                 found[f"{kind.lower()}_ops_per_s_{unit}"] = 1e6 * result.counts.ops / result.busy_us
         found[f"{kind.lower()}_is"] = _find_code_type(bench, schema)
     seen = (
@@ -229,16 +229,16 @@ def _ask_speed(bench: Bench) -> ProofAnswer:
 
 
 def _find_code_type(bench: Bench, schema: int) -> str:
-    with bench.connection() as connection:
+    with bench.connect() as connection:
         rows = query(connection, statement("prove", "compiled_as"), {"program": names.procedure(schema)})
     return str(rows[0]["plsql_code_type"]) if rows else "unknown"
 
 
 def _ask_cancel(bench: Bench) -> ProofAnswer:
-    with bench.session(bench.schema(0), _TWO_UPDATES) as session:
+    with bench.open_session(bench.make_schema(0), _TWO_UPDATES) as session:
         if not session.connection.takes_cancel:
             raise SlobError("with TLS, sessions are cut off instead of cancelled", "ask over a connection without TLS")
-        with session.running(_LONG_S) as outcome:
+        with session.run_aside(_LONG_S) as outcome:
             time.sleep(0.5)
             began = time.monotonic()
             took = session.loop.cancel()
@@ -253,19 +253,19 @@ def _ask_cancel(bench: Bench) -> ProofAnswer:
 
 def _goes_on(session: BenchSession) -> bool:
     try:
-        return session.operations(10).counts.ops == 10
+        return session.run_operations(10).counts.ops == 10
     except SlobError:
         return False
 
 
 def _ask_killed(bench: Bench) -> ProofAnswer:
     """Break a connection off in the middle of a slice, as the system does when the driver is killed."""
-    with bench.session(bench.schema(0), _READS) as session, bench.connection() as other:
+    with bench.open_session(bench.make_schema(0), _READS) as session, bench.connect() as other:
         if session.connection.own_socket is None:
             raise NotAskedError("in thick mode nothing but the client library can break a connection off")
         who = {"sid": session.connection.session_id, "serial": session.connection.raw.serial_num}
         _find_status(other, who)
-        with session.running(_SLICE_S):
+        with session.run_aside(_SLICE_S):
             time.sleep(0.5)
             began = time.monotonic()
             session.connection.cut()
@@ -278,21 +278,24 @@ def _ask_killed(bench: Bench) -> ProofAnswer:
 
 
 def _find_status(connection: Connection, who: dict[str, int]) -> str:
-    rows = readable(connection, "is_there", who, "needs SELECT on V_$SESSION")
+    rows = read_rows(connection, "is_there", who, "needs SELECT on V_$SESSION")
     return str(rows[0]["status"]) if rows else ""
 
 
 def _ask_when_counted(bench: Bench) -> ProofAnswer:
-    with bench.session(bench.schema(0), Workload(schemas=1, work_unit=_UNIT)) as session, bench.connection() as other:
+    with (
+        bench.open_session(bench.make_schema(0), Workload(schemas=1, work_unit=_UNIT)) as session,
+        bench.connect() as other,
+    ):
         sid = session.connection.session_id
-        before = others_reads(other, sid)[0]
+        before = count_others_reads(other, sid)[0]
         values = [before]
-        with session.running(2.0) as outcome:
+        with session.run_aside(2.0) as outcome:
             deadline = time.monotonic() + 1.8
             while time.monotonic() < deadline and not outcome:
-                values.append(others_reads(other, sid)[0])
+                values.append(count_others_reads(other, sid)[0])
                 time.sleep(0.02)
-        at_end = others_reads(other, sid)[0]
+        at_end = count_others_reads(other, sid)[0]
     result = outcome[0] if outcome else SlobError("the slice did not end")
     if isinstance(result, SlobError):
         raise result
@@ -306,11 +309,13 @@ def _ask_when_counted(bench: Bench) -> ProofAnswer:
 def _ask_rows(bench: Bench) -> ProofAnswer:
     found = dict[str, float | str]()
     for name, percent in (("selects", 0), ("updates", 100)):
-        with bench.session(bench.schema(0), Workload(schemas=1, work_unit=_UNIT, update_pct=percent)) as session:
-            session.operations(1)
-            before = own_figures(session.connection)
-            session.operations(_OPERATIONS)
-            found[name] = gained(before, own_figures(session.connection))["table fetch by rowid"]
+        with bench.open_session(
+            bench.make_schema(0), Workload(schemas=1, work_unit=_UNIT, update_pct=percent)
+        ) as session:
+            session.run_operations(1)
+            before = read_own_figures(session.connection)
+            session.run_operations(_OPERATIONS)
+            found[name] = subtract(before, read_own_figures(session.connection))["table fetch by rowid"]
     visits = _OPERATIONS * _UNIT
     found["visits"] = visits
     seen = f"{_OPERATIONS} SELECTs of {_UNIT} rows: {found['selects']:,}; as many UPDATEs: {found['updates']:,}"
@@ -318,7 +323,7 @@ def _ask_rows(bench: Bench) -> ProofAnswer:
 
 
 def _ask_single_blocks(bench: Bench) -> ProofAnswer:
-    with_hint = ["", single_hint(bench.version)] if bench.version >= SINGLE_ROWID_HINT else [""]
+    with_hint = ["", choose_hint(bench.version)] if bench.version >= SINGLE_ROWID_HINT else [""]
     found = dict[str, float | str]()
     for number, hint in enumerate(with_hint, 1):
         name = "with hint" if hint else "without hint"
@@ -336,21 +341,21 @@ def _ask_single_blocks(bench: Bench) -> ProofAnswer:
 
 def _read_cold(bench: Bench, number: int, hint: str) -> Mapping[str, int]:
     """Read a table that nobody has read, in ranges of keys as the loop does; return what the session counted."""
-    bench.schema(number, _COLD, cold=True)
-    table = bench.table(number, _COLD).relation
+    bench.make_schema(number, _COLD, cold=True)
+    table = bench.describe_table(number, _COLD).relation
     parts = {"into": "", "first_key": ":first_key", "last_key": ":last_key", "single": hint}
     text = " ".join(statement("slice", "select", table=table, index=index(table), **parts).split())
-    with bench.connection() as connection:
-        before = own_figures(connection)
+    with bench.connect() as connection:
+        before = read_own_figures(connection)
         for first in range(1, _COLD, _UNIT):
             query(connection, text, {"first_key": first, "last_key": first + _UNIT - 1})
-        found = gained(before, own_figures(connection))
+        found = subtract(before, read_own_figures(connection))
     bench.drop(number)
     return found
 
 
 def _ask_plans(bench: Bench) -> ProofAnswer:
-    with bench.session(bench.schema(0), Workload(schemas=1, update_pct=50)) as session:
+    with bench.open_session(bench.make_schema(0), Workload(schemas=1, update_pct=50)) as session:
         try:
             plans = session.loop.plans()
         except SlobError as error:
@@ -365,26 +370,26 @@ def _ask_loads(bench: Bench) -> ProofAnswer:
         name = f"{way.name}, {'incompressible' if obfuscate else 'constant'}"
         began = time.monotonic()
         try:
-            bench.schema(number, ways=Ways.only(way, obfuscate), obfuscate=obfuscate)
+            bench.make_schema(number, ways=Ways.only(way, obfuscate), obfuscate=obfuscate)
         except SlobError as error:
             wrong.append(f"{name}: {error.what}")
             continue
         seconds = time.monotonic() - began
-        with bench.connection() as connection:
-            checks = checks_of(connection, bench.table(number), bench.place)
+        with bench.connect() as connection:
+            checks = check_table(connection, bench.describe_table(number), bench.place)
         bench.drop(number)
-        found |= {f"{name}: {each.name}": each.figure for each in checks} | {f"{name}: seconds": seconds}
-        bad = [f"{each.name} {each.figure:,.0f}" for each in checks if not each.holds]
+        found |= {f"{name}: {check.name}": check.figure for check in checks} | {f"{name}: seconds": seconds}
+        bad = [f"{check.name} {check.figure:,.0f}" for check in checks if not check.holds]
         wrong += [f"{name}: {', '.join(bad)}"] if bad else []
         texts.append(f"{name}: {seconds:.1f} s")
-    seen = "; ".join([*texts, *(f"NOT {each}" for each in wrong)])
+    seen = "; ".join([*texts, *(f"NOT {fault}" for fault in wrong)])
     return ProofAnswer(not wrong, seen, found)
 
 
 def _ask_direct_reads(bench: Bench) -> ProofAnswer:
-    bench.schema(0)
-    table = bench.table(0).relation
-    with bench.connection() as connection:
+    bench.make_schema(0)
+    table = bench.describe_table(0).relation
+    with bench.connect() as connection:
         try:
             query(connection, statement("prove", "direct"))
         except oracledb.DatabaseError as error:
@@ -392,10 +397,10 @@ def _ask_direct_reads(bench: Bench) -> ProofAnswer:
         keys = ", ".join(str(1 + 37 * step % BLOCKS) for step in range(_LOOKED_AT))
         places = [str(row["place"]) for row in query(connection, statement("prove", "places", table=table, keys=keys))]
         text = statement("prove", "one_block", table=table)
-        before = own_figures(connection)
+        before = read_own_figures(connection)
         for place in places:
             query(connection, text, {"place": place})
-        found = gained(before, own_figures(connection))
+        found = subtract(before, read_own_figures(connection))
     figures = {name: found[name] for name in ("physical reads direct", "physical reads cache", "physical reads")}
     if not figures["physical reads"]:
         raise NotAskedError("no block was read: all of them were in the cache")
@@ -406,7 +411,7 @@ def _ask_direct_reads(bench: Bench) -> ProofAnswer:
 
 
 def _ask_sampling(bench: Bench) -> ProofAnswer:
-    with bench.connection() as connection:
+    with bench.connect() as connection:
         counters = OracleCounters(connection)
         counters.read()
         cpu = _read_cpu_us(connection)
@@ -426,6 +431,6 @@ def _ask_sampling(bench: Bench) -> ProofAnswer:
 
 def _read_cpu_us(connection: Connection) -> int | None:
     try:
-        return own_figures(connection)["CPU used by this session"] * 10_000
+        return read_own_figures(connection)["CPU used by this session"] * 10_000
     except NotAskedError:
         return None

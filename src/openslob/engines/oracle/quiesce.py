@@ -9,7 +9,7 @@ import oracledb
 from openslob.core.units import format_bytes
 from openslob.core.workload import Workload
 from openslob.engines.oracle.connection import Connection, query, statement
-from openslob.engines.oracle.errors import NO_RIGHT, codes_of, explain_error, is_final, is_missing
+from openslob.engines.oracle.errors import NO_RIGHT, explain_error, find_codes, is_final, is_missing
 from openslob.engines.oracle.names import cf1, cf2, index
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
 
@@ -30,7 +30,7 @@ def _checkpoint(connection: Connection) -> str:
     try:
         query(connection, statement("quiesce", "checkpoint"))
     except oracledb.DatabaseError as error:
-        if NO_RIGHT in codes_of(error):
+        if NO_RIGHT in find_codes(error):
             return _NO_CHECKPOINT
         if is_final(error):
             raise
@@ -45,7 +45,7 @@ def _warm(connection: Connection, workload: Workload, block_size: int) -> list[s
         query(connection, statement("quiesce", "through_cache"))
     scale, schemas = workload.scale.blocks(block_size), schemas_at_work(workload)
     _read_all(connection, workload, scale)
-    return [cache_warmed(scale, schemas), _kept(connection, workload, scale, block_size)]
+    return [cache_warmed(scale, schemas), _check_kept(connection, workload, scale, block_size)]
 
 
 def _read_all(connection: Connection, workload: Workload, scale: int) -> None:
@@ -56,20 +56,20 @@ def _read_all(connection: Connection, workload: Workload, scale: int) -> None:
             query(connection, statement("quiesce", "warm_scan", table=cf2(number)))
 
 
-def _kept(connection: Connection, workload: Workload, scale: int, block_size: int) -> str:
+def _check_kept(connection: Connection, workload: Workload, scale: int, block_size: int) -> str:
     """Read everything once more and return how much of it came from storage."""
-    before = _reads(connection)
+    before = _count_reads(connection)
     if before is None:
         return "whether the cache kept them can't be seen without SELECT on V_$MYSTAT and V_$STATNAME"
     _read_all(connection, workload, scale)
-    again = (_reads(connection) or before) - before
+    again = (_count_reads(connection) or before) - before
     blocks = scale * len(schemas_at_work(workload))
     if again <= blocks * _NOT_KEPT_SHARE:
         return "read them again: the cache has kept them"
     return f"read them again: {again:,} of {blocks:,} blocks ({format_bytes(again * block_size)}) were not in the cache"
 
 
-def _reads(connection: Connection) -> int | None:
+def _count_reads(connection: Connection) -> int | None:
     try:
         return int(query(connection, statement("quiesce", "reads"))[0]["blocks"])
     except oracledb.DatabaseError as error:

@@ -13,7 +13,7 @@ from openslob.engines.oracle.versions import EVENT_HISTOGRAM, SLEEP_FOR_ALL
 from openslob.engines.sql import read_statements
 
 # Sections of grants.sql, and what is not known without their views.
-_SECTIONS = {
+SECTIONS = {
     "figures": "figures of the engine",
     "figures_12_1_0_2": "how long single reads took",
     "sessions": "waits and other sessions",
@@ -43,27 +43,27 @@ def findings(survey: Survey) -> Iterator[Finding]:
         yield Finding(RIGHTS, f"user {user} lacks {missing}", f"GRANT {missing} TO {user};", True, by=by)
     if survey.connection.version < SLEEP_FOR_ALL and not survey.row("may_sleep").get("granted"):
         why = f"user {user} may not sleep: before Oracle 18 that is a right on DBMS_LOCK, given to the user itself"
-        yield Finding("sleep", why, grants("sleeping", user)[0], True, by=by)
+        yield Finding("sleep", why, list_grants("sleeping", user)[0], True, by=by)
     if not has_right(survey, "ALTER SYSTEM"):
         why = (
             "this user may not run a checkpoint before the window, so earlier writes may fall into it, and may not end "
             "sessions that a killed driver left"
         )
-        yield Finding("checkpoint", why, grants("settling", user)[0], False, by=by)
-    yield from _views(survey, user, by)
+        yield Finding("checkpoint", why, list_grants("settling", user)[0], False, by=by)
+    yield from _check_views(survey, user, by)
 
 
-def _views(survey: Survey, user: str, by: str) -> Iterator[Finding]:
-    unseen = {section: tuple(_unseen(survey, section)) for section in _SECTIONS}
-    lost = [what for section, what in _SECTIONS.items() if unseen[section]]
-    views = [view for section in _SECTIONS for view in unseen[section]]
+def _check_views(survey: Survey, user: str, by: str) -> Iterator[Finding]:
+    unseen = {section: tuple(_list_unseen(survey, section)) for section in SECTIONS}
+    lost = [what for section, what in SECTIONS.items() if unseen[section]]
+    views = [view for section in SECTIONS for view in unseen[section]]
     if views:
         number = "one of the server's views" if len(views) == 1 else f"{len(views)} of the server's views"
         why = f"this user may not read {number}, so that less will be known of: {', '.join(lost)}"
         yield Finding("monitor", why, "\n".join(f"{grant_select(view, user)};" for view in views), False, by=by)
 
 
-def _unseen(survey: Survey, section: str) -> Iterator[str]:
+def _list_unseen(survey: Survey, section: str) -> Iterator[str]:
     if section == "figures_12_1_0_2" and survey.connection.version < EVENT_HISTOGRAM:
         return
     for view in GRANT.findall(read_statements(PACKAGE, "grants")[section]):
@@ -74,7 +74,7 @@ def _unseen(survey: Survey, section: str) -> Iterator[str]:
             yield view
 
 
-def grants(section: str, user: str) -> list[str]:
+def list_grants(section: str, user: str) -> list[str]:
     """Return the statements of a section of grants.sql for a user."""
     return read_statements(PACKAGE, "grants")[section].format(user=user, tablespace="{tablespace}").splitlines()
 
@@ -82,8 +82,3 @@ def grants(section: str, user: str) -> list[str]:
 def user_name(survey: Survey) -> str:
     """Return the user's name as an identifier."""
     return identifier(str(survey.row("identity")["user_name"]))
-
-
-def sections() -> tuple[str, ...]:
-    """Return the sections of grants.sql whose views make more known."""
-    return tuple(_SECTIONS)

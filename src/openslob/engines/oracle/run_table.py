@@ -23,7 +23,7 @@ from openslob.core.errors import SlobError
 from openslob.engines.base import Hold
 from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver
 from openslob.engines.oracle.connection import Connection, Row, change, query, require_alive, statement
-from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, codes_of, is_missing, reported
+from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, find_codes, is_missing, reported
 from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
 
 LOCK, STOP = "lock", "stop"
@@ -40,13 +40,13 @@ _GONE = ("ORA-00030", "ORA-00031", "ORA-00026")
 
 
 @contextmanager
-def held(connection: Connection, target: str, purpose: str) -> Iterator[Hold]:
+def hold_lock(connection: Connection, target: str, purpose: str) -> Iterator[Hold]:
     """Hold the lock of the target over a connection that is used for nothing else. SlobError names the holder."""
     who = f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"
     mine: list[str] = _own.__dict__.setdefault("holders", [])
     connection.raw.autocommit = False
     with reported(f"{target} can't be locked"):
-        is_first = _lock(connection, target, who if who in mine else None)
+        is_first = _take_lock(connection, target, who if who in mine else None)
         if is_first:
             _enter(connection, target, who)
     mine.append(who)
@@ -65,7 +65,7 @@ def _enter(connection: Connection, target: str, who: str) -> None:
     change(connection, _statement("reset"))
     connection.call(connection.raw.commit)
     # Others can read it now, and may have been faster.
-    _lock(connection, target, None)
+    _take_lock(connection, target, None)
 
 
 def _leave(connection: Connection) -> None:
@@ -76,7 +76,7 @@ def _leave(connection: Connection) -> None:
         connection.call(connection.raw.rollback)
 
 
-def _lock(connection: Connection, target: str, shared_with: str | None) -> bool:
+def _take_lock(connection: Connection, target: str, shared_with: str | None) -> bool:
     """Take the lock; wait a moment for a driver that has just ended. Return False if ``shared_with`` holds it."""
     deadline = time.monotonic() + LOCK_PATIENCE_S
     while not _is_taken(connection):
@@ -96,23 +96,23 @@ def _is_taken(connection: Connection) -> bool:
         if query(connection, _statement("lock")):
             return True
     except oracledb.DatabaseError as error:
-        if IS_LOCKED in codes_of(error):
+        if IS_LOCKED in find_codes(error):
             return False
         if not is_missing(error):
             raise
-        _ignoring(NAME_IN_USE, connection, "create")
+        _execute_unless(NAME_IN_USE, connection, "create")
     for name in (LOCK, STOP):
-        _ignoring(IS_THERE, connection, "row", id=name)
+        _execute_unless(IS_THERE, connection, "row", id=name)
     connection.call(connection.raw.commit)
     return _is_taken(connection)
 
 
-def _ignoring(code: str, connection: Connection, name: str, **values: object) -> None:
+def _execute_unless(code: str, connection: Connection, name: str, **values: object) -> None:
     """Execute a statement that another driver may have been faster with."""
     try:
         change(connection, _statement(name), values)
     except oracledb.DatabaseError as error:
-        if code not in codes_of(error):
+        if code not in find_codes(error):
             raise
 
 
@@ -142,28 +142,27 @@ class OracleStop:
             tell_to_stop(self._connection)
 
     def close(self) -> None:
-        """Withdraw the signal."""
         with suppress(oracledb.Error, SlobError):
             let_work(self._connection)
         self._connection.close()
 
 
-def count(connection: Connection) -> int:
+def count_sessions(connection: Connection) -> int:
     """Return how many sessions of the work loop the server still has; 0 if this user may not see them."""
-    return len(_sessions(connection, _OF_RUNS) or ())
+    return len(_list_sessions(connection, _OF_RUNS) or ())
 
 
-def release(connection: Connection, target: str) -> int:
+def end_sessions(connection: Connection, target: str) -> int:
     """End the sessions that a killed driver left; return how many there were. Requires the target's lock.
 
     SlobError when they are those of a run that is still going on, or when they stay and this user may not end them.
     Without the right to see sessions they are told to end, and a moment later they have.
     """
-    found = _sessions(connection, _OF_RUNS)
+    found = _list_sessions(connection, _OF_RUNS)
     if found == []:
         return 0
     if found:
-        require_no_driver(target, lambda: [_named(row) for row in _sessions(connection, STOP) or ()])
+        require_no_driver(target, lambda: [_name_session(row) for row in _list_sessions(connection, STOP) or ()])
     try:
         tell_to_stop(connection)
     except oracledb.DatabaseError as error:
@@ -185,30 +184,30 @@ def _end(connection: Connection) -> None:
     """Wait until all have ended, and end those that have not done so in time."""
     for act in (_wait, _kill, _wait):
         act(connection)
-        if not count(connection):
+        if not count_sessions(connection):
             return
 
 
 def _wait(connection: Connection) -> None:
     deadline = time.monotonic() + _END_PATIENCE_S
-    while count(connection) and time.monotonic() < deadline:
+    while count_sessions(connection) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
 
 
 def _kill(connection: Connection) -> None:
-    for row in _sessions(connection, _OF_RUNS) or ():
-        text = statement("stop", "kill", victim=_victim(row))
+    for row in _list_sessions(connection, _OF_RUNS) or ():
+        text = statement("stop", "kill", victim=_name_victim(row))
         try:
             query(connection, text)
         except oracledb.DatabaseError as error:
             # One whose driver's host is gone waits for it, and disturbs nobody.
-            if row["status"] == _IDLE or any(code in _GONE for code in codes_of(error)):
+            if row["status"] == _IDLE or any(code in _GONE for code in find_codes(error)):
                 continue
-            why = f"sessions of an earlier run are still at work, and this user may not end them ({_named(row)})"
+            why = f"sessions of an earlier run are still at work, and this user may not end them ({_name_session(row)})"
             raise SlobError(why, f"as an administrator: {text}") from error
 
 
-def _sessions(connection: Connection, purpose: str) -> Sequence[Row] | None:
+def _list_sessions(connection: Connection, purpose: str) -> Sequence[Row] | None:
     """Return our sessions with a purpose on this instance; None if this user may not see them."""
     try:
         return list(query(connection, statement("stop", "sessions"), {"purpose": purpose}))
@@ -218,9 +217,9 @@ def _sessions(connection: Connection, purpose: str) -> Sequence[Row] | None:
         return None
 
 
-def _victim(row: Row) -> str:
+def _name_victim(row: Row) -> str:
     return f"{row['sid']},{row['serial']}"
 
 
-def _named(row: Row) -> str:
-    return f"session {_victim(row)}"
+def _name_session(row: Row) -> str:
+    return f"session {_name_victim(row)}"

@@ -14,7 +14,7 @@ from openslob.core.errors import SlobError
 from openslob.core.units import MIB, format_bytes
 from openslob.engines.facts import ServerFacts
 from openslob.engines.oracle.connection import Connection, Row, query, statement
-from openslob.engines.oracle.errors import codes_of
+from openslob.engines.oracle.errors import find_codes
 from openslob.engines.oracle.names import identifier
 from openslob.engines.oracle.target import ConnectParams
 
@@ -76,7 +76,7 @@ class Survey:
         try:
             return query(self.connection, text, values)
         except oracledb.Error as error:
-            if any(code in _ABSENT for code in codes_of(error)[:1]):
+            if any(code in _ABSENT for code in find_codes(error)[:1]):
                 return None
             raise
 
@@ -100,25 +100,25 @@ def read_facts(connection: Connection, params: ConnectParams) -> ServerFacts:
     """Return version, sizes, settings and free connections; what this user may not see is unknown."""
     survey = Survey(connection)
     identity = survey.row("identity")
-    settings = dict(_settings(survey))
+    settings = dict(_list_settings(survey))
     named = params.tablespace or identity.get("default_tablespace")
     tablespace = survey.row("tablespace", tablespace_name=named)
     place = str(tablespace.get("tablespace_name") or named)
     block_size = int(tablespace.get("block_size") or settings.get("db_block_size") or 0)
     if not block_size:
         raise no_tablespace(str(identity["user_name"]), place)
-    product, edition = _product(survey)
+    product, edition = _find_product(survey)
     return ServerFacts(
         product=product,
         version=".".join(map(str, connection.version)),
         block_size=block_size,
-        cache_bytes=cache_bytes(survey, block_size),
-        free_connections=_free_connections(survey),
+        cache_bytes=sum_cache(survey, block_size),
+        free_connections=_count_free_connections(survey),
         settings={**({"edition": edition} if edition else {}), **settings},
-        direct_io=_direct_io(survey, settings, place),
-        connection=dict(_reached_by(survey, connection)),
+        direct_io=_find_direct_io(survey, settings, place),
+        connection=dict(_describe_connection(survey, connection)),
         read_only=is_read_only(survey),
-        cluster_id=_cluster_id(survey),
+        cluster_id=_compose_cluster_id(survey),
         tablespace=place,
         direct_io_remedy=DIRECT_IO_REMEDY,
         instance=str(identity.get("instance_name") or ""),
@@ -135,7 +135,7 @@ def no_tablespace(user: str, tablespace: str) -> SlobError:
     )
 
 
-def _product(survey: Survey) -> tuple[str, str]:
+def _find_product(survey: Survey) -> tuple[str, str]:
     """Return the names of product and edition."""
     names = [str(row["product"]).strip() for row in survey.rows("version") or ()]
     name = next((name for name in names if "database" in name.lower()), "Oracle Database")
@@ -143,7 +143,7 @@ def _product(survey: Survey) -> tuple[str, str]:
     return (known[1], known[2]) if known else (name, "")
 
 
-def _settings(survey: Survey) -> Iterator[tuple[str, str]]:
+def _list_settings(survey: Survey) -> Iterator[tuple[str, str]]:
     """Yield every parameter that matters, and facts of database and instance, by name."""
     for row in survey.rows("parameters") or ():
         yield str(row["name"]), str(row["display_value"] if row["display_value"] is not None else "")
@@ -159,7 +159,7 @@ def _settings(survey: Survey) -> Iterator[tuple[str, str]]:
         yield "redo_logs", ", ".join(f"{row['members']} x {format_bytes(int(row['bytes']))}" for row in logs)
 
 
-def cache_bytes(survey: Survey, block_size: int) -> int | None:
+def sum_cache(survey: Survey, block_size: int) -> int | None:
     """Return the size of the cache of blocks of this size, which need not be the database's usual one."""
     pools = survey.rows("caches")
     if pools is None:
@@ -167,7 +167,7 @@ def cache_bytes(survey: Survey, block_size: int) -> int | None:
     return sum(int(row["mb"]) * MIB for row in pools if row["name"] == "DEFAULT" and row["block_size"] == block_size)
 
 
-def _free_connections(survey: Survey) -> int | None:
+def _count_free_connections(survey: Survey) -> int | None:
     """Return how many processes and sessions are left, of the server and of this user's profile."""
     limits = survey.rows("limits")
     if limits is None:
@@ -175,30 +175,30 @@ def _free_connections(survey: Survey) -> int | None:
     free = [
         int(row["limit_value"]) - int(row["current_utilization"]) for row in limits if str(row["limit_value"]).isdigit()
     ]
-    mine, used = limit(survey, "SESSIONS_PER_USER"), survey.row("own_sessions").get("sessions")
+    mine, used = find_limit(survey, "SESSIONS_PER_USER"), survey.row("own_sessions").get("sessions")
     if mine is not None:
         free.append(mine - int(used or 1))
     # This query itself holds a connection that will be free again.
     return min(free) + 1 if free else None
 
 
-def limit(survey: Survey, resource: str) -> int | None:
+def find_limit(survey: Survey, resource: str) -> int | None:
     """Return a limit of this user's profile that is enforced; None without one."""
-    if setting(survey, "resource_limit") == "FALSE":
+    if find_setting(survey, "resource_limit") == "FALSE":
         return None
     rows = survey.rows("profile") or ()
     values = {str(row["resource_name"]): str(row["limit"]) for row in rows}
     return int(values[resource]) if values.get(resource, "").isdigit() else None
 
 
-def setting(survey: Survey, name: str) -> str:
+def find_setting(survey: Survey, name: str) -> str:
     """Return a parameter's value in upper case; empty when it is not known."""
     found: Mapping[str, str] = {str(row["name"]): str(row["display_value"]) for row in survey.rows("parameters") or ()}
     return found.get(name, "").upper()
 
 
-def _direct_io(survey: Survey, settings: Mapping[str, str], tablespace: str) -> bool | None:
-    files = file_names(survey, tablespace)
+def _find_direct_io(survey: Survey, settings: Mapping[str, str], tablespace: str) -> bool | None:
+    files = list_files(survey, tablespace)
     if files and all(name.startswith(ASM) for name in files):
         return True
     options = settings.get("filesystemio_options")
@@ -209,13 +209,13 @@ def _direct_io(survey: Survey, settings: Mapping[str, str], tablespace: str) -> 
     return None if files is None else False
 
 
-def file_names(survey: Survey, tablespace: str) -> Sequence[str] | None:
+def list_files(survey: Survey, tablespace: str) -> Sequence[str] | None:
     """Return the names of the tablespace's files; None when this user may not see them."""
     rows = survey.rows("files", tablespace_name=tablespace)
     return None if rows is None else [str(row["file_name"]) for row in rows]
 
 
-def _reached_by(survey: Survey, connection: Connection) -> Iterator[tuple[str, str]]:
+def _describe_connection(survey: Survey, connection: Connection) -> Iterator[tuple[str, str]]:
     protocol = str(survey.row("identity").get("protocol") or "").upper()
     mode = "thin" if connection.raw.thin else "thick"
     yield "transport", {"TCP": "TCP, not encrypted by TLS", "TCPS": "TLS"}.get(protocol, protocol or "local")
@@ -232,7 +232,7 @@ def is_read_only(survey: Survey) -> bool:
     return str(survey.row("role").get("database_role") or "PRIMARY").startswith("PHYSICAL")
 
 
-def _cluster_id(survey: Survey) -> str:
+def _compose_cluster_id(survey: Survey) -> str:
     """Return what the instances of one cluster have in common and other databases, even of the same name, have not."""
     identity, container = survey.row("identity"), survey.row("container")
     parts = (identity["db_unique_name"], container.get("con_name"), identity["user_id"], identity["created"])

@@ -11,18 +11,18 @@ import oracledb
 
 from openslob.core.workload import CommitMode
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
-from openslob.engines.oracle.connection import PACKAGE, Connection, outputs, query
+from openslob.engines.oracle.connection import PACKAGE, Connection, execute_block, query
 from openslob.engines.oracle.errors import reported
-from openslob.engines.oracle.known_settings import set_in_session, shown
+from openslob.engines.oracle.known_settings import read_as_set, set_in_session
 from openslob.engines.oracle.slice_procedure import (
     KEPT,
     RESULTS,
     TEXTS,
-    call_text,
+    choose_parameters,
+    choose_state,
+    compose_call,
     explain,
-    first_state,
     require_shared,
-    slice_parameters,
     to_result,
 )
 from openslob.engines.oracle.versions import ADAPTIVE_PLANS
@@ -34,7 +34,7 @@ _LONGEST_TEXT = 32767
 _COMMIT_SETTING = {CommitMode.WAIT: "commit_wait", CommitMode.NOWAIT: "commit_nowait"}
 
 
-def settings(version: Sequence[int], commit_mode: CommitMode) -> Iterator[str]:
+def list_settings(version: Sequence[int], commit_mode: CommitMode) -> Iterator[str]:
     """Yield the names of what a session sets for itself (session.sql), on a server of this version."""
     yield from ("clock", "numbers", "plan", "dynamic_sampling")
     if tuple(version) >= ADAPTIVE_PLANS:
@@ -43,7 +43,7 @@ def settings(version: Sequence[int], commit_mode: CommitMode) -> Iterator[str]:
         yield _COMMIT_SETTING[commit_mode]
 
 
-def clock(connection: Connection) -> dict[str, str]:
+def measure_clock(connection: Connection) -> dict[str, str]:
     """Return the resolution of the server's clock and what reading it costs, in µs, as text for the record.
 
     One digit each, so that two runs on one server do not differ.
@@ -51,7 +51,7 @@ def clock(connection: Connection) -> dict[str, str]:
     found = {}
     for name in ("clock_step_us", "clock_cost_us"):
         text = read_statements(PACKAGE, "session")[name.removesuffix("_us")]
-        found[name] = f"{outputs(connection, text, {name: float})[name]:.1g}"
+        found[name] = f"{execute_block(connection, text, {name: float})[name]:.1g}"
     return found
 
 
@@ -61,24 +61,24 @@ class OracleSession:
     def __init__(self, connection: Connection, plan: SessionPlan) -> None:
         self._connection = connection
         self._plan = plan
-        self._parameters = slice_parameters(plan)
+        self._parameters = choose_parameters(plan)
         self._paced = plan.interval_us is not None
-        self._text = call_text(plan.schema)
+        self._text = compose_call(plan.schema)
         self._cursor = connection.raw.cursor()
-        self._returned = {name: self._variable(name) for name in RESULTS}
+        self._returned = {name: self._make_variable(name) for name in RESULTS}
         self._kept: dict[str, Any] = {}
         self._instance: str | None = None
         self._set: dict[str, str] = {}
         self._begin_again()
 
-    def _variable(self, name: str) -> oracledb.Var:
+    def _make_variable(self, name: str) -> oracledb.Var:
         if name in TEXTS:
             return self._cursor.var(oracledb.DB_TYPE_VARCHAR, _LONGEST_TEXT)
         # A float would be exact to a quarter of a µs only.
         return self._cursor.var(Decimal if name == "due_us" else int)
 
     def _begin_again(self) -> None:
-        self._kept = dict.fromkeys(KEPT, 0) | {"random_state": first_state(self._plan)}
+        self._kept = dict.fromkeys(KEPT, 0) | {"random_state": choose_state(self._plan)}
 
     def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:  # noqa: ARG002 - always refused
         """Raise UsageError: single blocks are read through the cache that all sessions share."""
@@ -90,9 +90,9 @@ class OracleSession:
             statements = read_statements(PACKAGE, "session")
             for change in of_sessions(self._plan.settings):
                 self._set[change.name] = set_in_session(self._connection, change.name, change.value)
-            for name in settings(self._connection.version, self._plan.workload.commit_mode):
+            for name in list_settings(self._connection.version, self._plan.workload.commit_mode):
                 query(self._connection, statements[name])
-            if outputs(self._connection, statements["is_cluster"], {"clustered": int})["clustered"]:
+            if execute_block(self._connection, statements["is_cluster"], {"clustered": int})["clustered"]:
                 self._instance = self._connection.raw.instance_name
             for shares in shares_by_kind(self._plan.workload):
                 self._execute({**shares, "interval_us": 0.0}, ONE_BEFORE_ALL, paced=False)
@@ -104,12 +104,10 @@ class OracleSession:
             return explain(self._connection, self._plan.schema, self._plan.workload)
 
     def settings(self) -> dict[str, str]:
-        """Return the values of the plan's settings."""
         with self._guard():
-            return shown(self._connection, self._plan.settings, self._set)
+            return read_as_set(self._connection, self._plan.settings, self._set)
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
-        """Run one slice: one call."""
         with self._guard():
             return self._execute({}, order, self._paced)
 
@@ -134,7 +132,6 @@ class OracleSession:
         return reported(f"session {self._plan.number} was lost")
 
     def backend_id(self) -> int:
-        """Return the server's number of this session."""
         with self._guard():
             return self._connection.session_id
 
@@ -143,7 +140,6 @@ class OracleSession:
         return self._instance
 
     def cancel(self) -> bool:
-        """Cancel the running slice."""
         return self._connection.cancel()
 
     def cut(self) -> None:
@@ -151,5 +147,4 @@ class OracleSession:
         self._connection.cut()
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()

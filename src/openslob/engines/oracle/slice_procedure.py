@@ -82,7 +82,7 @@ def compose_slice(
     columns = written_columns(workload)
     fresh_bytes = value_bytes * (len(columns) if workload.obfuscate_columns else 1)
     fresh = statement("slice", "obfuscated" if workload.obfuscate_columns else "plain", fresh_bytes=fresh_bytes)
-    parts = {"single": single_hint(version), "assignments": _assignments(workload, "fresh", value_bytes)}
+    parts = {"single": choose_hint(version), "assignments": _compose_assignments(workload, "fresh", value_bytes)}
     return statement(
         "slice",
         "procedure",
@@ -94,17 +94,17 @@ def compose_slice(
         steepness=STEEPNESS,
         linear_us=LINEAR_US,
         last_bucket=BUCKETS - 1,
-        **{kind.value: _in_loop(kind, schema, parts) for kind in KINDS},
-        **{f"{kind.value}_hot": _in_loop(kind, hot_schema, parts) for kind in KINDS},
+        **{kind.value: _compose_in_loop(kind, schema, parts) for kind in KINDS},
+        **{f"{kind.value}_hot": _compose_in_loop(kind, hot_schema, parts) for kind in KINDS},
     )
 
 
-def single_hint(version: Sequence[int]) -> str:
+def choose_hint(version: Sequence[int]) -> str:
     """Return the hint, where the version knows it, that each row is fetched when its index entry is read."""
     return read_statements(PACKAGE, "slice")["single"] + " " if tuple(version) >= SINGLE_ROWID_HINT else ""
 
 
-def _assignments(workload: Workload, values: str, value_bytes: int) -> str:
+def _compose_assignments(workload: Workload, values: str, value_bytes: int) -> str:
     """Return the SET list; columns are all the same, or cut from a text of all of them."""
     columns = enumerate(written_columns(workload))
     if not workload.obfuscate_columns:
@@ -112,17 +112,17 @@ def _assignments(workload: Workload, values: str, value_bytes: int) -> str:
     return ", ".join(f"{name} = SUBSTR({values}, {1 + n * value_bytes}, {value_bytes})" for n, name in columns)
 
 
-def _in_loop(kind: OpKind, schema: int, parts: Mapping[str, str]) -> str:
+def _compose_in_loop(kind: OpKind, schema: int, parts: Mapping[str, str]) -> str:
     """Return a statement of the loop with the procedure's variables in it."""
-    return _statement(kind, schema, into="INTO found_rows", first_key="first_key", last_key="last_key", **parts)
+    return _compose_statement(kind, schema, into="INTO found_rows", first_key="first_key", last_key="last_key", **parts)
 
 
-def _statement(kind: OpKind, schema: int, **parts: str) -> str:
+def _compose_statement(kind: OpKind, schema: int, **parts: str) -> str:
     table = names.cf2(schema) if kind is OpKind.SCAN else names.cf1(schema)
     return " ".join(statement("slice", kind.value, table=table, index=names.index(table), **parts).split())
 
 
-def refused_path(workload: Workload) -> Iterator[Finding]:
+def check_path(workload: Workload) -> Iterator[Finding]:
     """Yield the finding about a path of blocks that this engine does not have."""
     if workload.block_path is BlockPath.LOCAL:
         yield _NO_LOCAL_PATH
@@ -130,7 +130,7 @@ def refused_path(workload: Workload) -> Iterator[Finding]:
 
 def require_shared(workload: Workload) -> None:
     """Raise UsageError for a path of blocks that this engine does not have."""
-    for finding in refused_path(workload):
+    for finding in check_path(workload):
         raise UsageError(finding.why, finding.remedy)
 
 
@@ -148,7 +148,7 @@ def install(connection: Connection, workload: Workload, block_size: int) -> None
             raise SlobError(" ".join(message.split()), f"look at user_errors of {names.procedure(schema)}")
 
 
-def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
+def choose_parameters(plan: SessionPlan) -> dict[str, Any]:
     """Return the arguments of the procedure that stay the same in every slice of a session, by name."""
     chance = random.Random(session_seed(plan))
     step = chance.randrange(-(2**31) + 1, 2**31, 2)
@@ -165,12 +165,12 @@ def slice_parameters(plan: SessionPlan) -> dict[str, Any]:
     }
 
 
-def first_state(plan: SessionPlan) -> int:
+def choose_state(plan: SessionPlan) -> int:
     """Return the random generator's state before the first operation of a session."""
     return random.Random(f"{session_seed(plan)}/state").randrange(-(2**31), 2**31)
 
 
-def call_text(schema: int) -> str:
+def compose_call(schema: int) -> str:
     """Return the block that runs a slice: one text for all sessions of a schema, so that it is parsed once."""
     return f"BEGIN {names.procedure(schema)}({', '.join(f'{name} => :{name}' for name in ARGUMENTS)}); END;"
 
@@ -180,14 +180,14 @@ def to_result(found: Mapping[str, Any], paced: bool) -> SliceResult:
     numbers = {name: int(value) for name, value in found.items() if name not in TEXTS}
     return slice_result(
         numbers,
-        latency={kind: histogram_of(found[name]) for kind, name in _SERVICE.items()},
-        response={kind: histogram_of(found[name]) for kind, name in _RESPONSE.items()} if paced else {},
-        wake_ups=histogram_of(found[_WAKE_UPS]),
+        latency={kind: parse_histogram(found[name]) for kind, name in _SERVICE.items()},
+        response={kind: parse_histogram(found[name]) for kind, name in _RESPONSE.items()} if paced else {},
+        wake_ups=parse_histogram(found[_WAKE_UPS]),
         due_ns=int(found["due_us"] * 1000) if paced else None,
     )
 
 
-def histogram_of(text: str | None) -> Histogram:
+def parse_histogram(text: str | None) -> Histogram:
     """Return a histogram that the procedure returned: ``sum max bucket count bucket count …``."""
     if not text:
         return Histogram()
@@ -201,10 +201,10 @@ def explain(connection: Connection, schema: int, workload: Workload) -> dict[str
     They are the plans by which the procedure was executed or, if this user may not see them or it was not, those that
     EXPLAIN PLAN gives. SlobError when a statement does not read block by block through the index.
     """
-    executed, plans = _executed_plans(connection, schema), {}
+    executed, plans = _read_executed_plans(connection, schema), {}
     for kind in explained_kinds(workload):
-        steps = executed.get(kind) or _explained(connection, kind, schema, workload)
-        plans[kind.value] = _plan_text(steps)
+        steps = executed.get(kind) or _explain_kind(connection, kind, schema, workload)
+        plans[kind.value] = _format_plan(steps)
         if kind is not OpKind.SCAN and not _reads_by_index(steps, kind, names.index(names.cf1(schema))):
             raise plan_refused(
                 kind, plans[kind.value], f"check that {names.index(names.cf1(schema))} is there and usable"
@@ -212,7 +212,7 @@ def explain(connection: Connection, schema: int, workload: Workload) -> dict[str
     return plans
 
 
-def _executed_plans(connection: Connection, schema: int) -> Mapping[OpKind, Sequence[Row]]:
+def _read_executed_plans(connection: Connection, schema: int) -> Mapping[OpKind, Sequence[Row]]:
     """Return the plans of the procedure's statements in this instance; none without the right to see them."""
     try:
         rows = query(connection, statement("slice", "cursors"), {"program": names.procedure(schema)})
@@ -223,12 +223,12 @@ def _executed_plans(connection: Connection, schema: int) -> Mapping[OpKind, Sequ
     found: dict[OpKind, Sequence[Row]] = {}
     for _, steps in groupby(rows, lambda row: (row["sql_id"], row["child_number"])):
         plan = list(steps)
-        for kind in _kinds_of(plan, schema):
+        for kind in _find_kinds(plan, schema):
             found.setdefault(kind, plan)
     return found
 
 
-def _kinds_of(plan: Sequence[Row], schema: int) -> Iterator[OpKind]:
+def _find_kinds(plan: Sequence[Row], schema: int) -> Iterator[OpKind]:
     """Yield the kind of operation that a plan belongs to; none for one on other tables, such as the hot schema's."""
     objects = {row["object_name"] for row in plan}
     if names.cf2(schema) in objects:
@@ -237,24 +237,24 @@ def _kinds_of(plan: Sequence[Row], schema: int) -> Iterator[OpKind]:
         yield OpKind.UPDATE if plan[0]["command_type"] == _UPDATE_COMMAND else OpKind.SELECT
 
 
-def _explained(connection: Connection, kind: OpKind, schema: int, workload: Workload) -> Sequence[Row]:
-    parts = {"single": single_hint(connection.version), "assignments": _assignments(workload, "'x'", 1)}
-    text = _statement(kind, schema, into="", first_key="1", last_key="64", **parts)
+def _explain_kind(connection: Connection, kind: OpKind, schema: int, workload: Workload) -> Sequence[Row]:
+    parts = {"single": choose_hint(connection.version), "assignments": _compose_assignments(workload, "'x'", 1)}
+    text = _compose_statement(kind, schema, into="", first_key="1", last_key="64", **parts)
     change(connection, statement("slice", "forget_plan"))
     query(connection, statement("slice", "explain", statement=text))
     return query(connection, statement("slice", "explained"))
 
 
-def _step(row: Row) -> str:
+def _name_step(row: Row) -> str:
     return " ".join(row[name] for name in ("operation", "options") if row[name])
 
 
 def _reads_by_index(steps: Sequence[Row], kind: OpKind, index: str) -> bool:
-    named = {_step(row): row["object_name"] for row in steps}
+    named = {_name_step(row): row["object_name"] for row in steps}
     needed = {_BY_INDEX, _BY_ROWID} if kind is OpKind.SELECT else {_BY_INDEX}
     return needed <= set(named) <= _TOP | {_BY_INDEX, _BY_ROWID} and named[_BY_INDEX] == index
 
 
-def _plan_text(steps: Sequence[Row]) -> str:
+def _format_plan(steps: Sequence[Row]) -> str:
     """Return the plan as one line, from the outermost step to the innermost."""
-    return ", ".join(f"{_step(row)} {row['object_name'] or ''}".strip() for row in steps)
+    return ", ".join(f"{_name_step(row)} {row['object_name'] or ''}".strip() for row in steps)

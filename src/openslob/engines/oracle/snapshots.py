@@ -17,7 +17,7 @@ from openslob.core.units import NANOS, iso
 from openslob.core.workload import StatisticsType
 from openslob.engines.capabilities import Capability, require
 from openslob.engines.oracle import rights
-from openslob.engines.oracle.connection import Connection, outputs, query, statement
+from openslob.engines.oracle.connection import Connection, execute_block, query, statement
 from openslob.engines.oracle.errors import explain_error, is_missing, reported
 from openslob.engines.oracle.names import grant_select
 from openslob.engines.oracle.server_facts import Survey, is_pluggable
@@ -35,12 +35,12 @@ def capabilities(connection: Connection) -> list[Capability]:
     with reported("what snapshots may be taken can't be asked"):
         (may,) = query(connection, statement("awr", "allowed"))
         survey = Survey(connection)
-        return [_awr(survey, bool(may["awr"])), _statspack(survey, bool(may["statspack"]))]
+        return [_check_awr(survey, bool(may["awr"])), _check_statspack(survey, bool(may["statspack"]))]
 
 
-def _awr(survey: Survey, may_execute: bool) -> Capability:
+def _check_awr(survey: Survey, may_execute: bool) -> Capability:
     lack, remedy, user, by = "", "", rights.user_name(survey), rights.sysdba(survey)
-    packs = _packs(survey.connection)
+    packs = _read_pack_access(survey.connection)
     if packs is None:
         lack = "whether AWR is switched on can't be seen (V$PARAMETER)"
         remedy = f"{grant_select('V_$PARAMETER', user)};"
@@ -55,13 +55,13 @@ def _awr(survey: Survey, may_execute: bool) -> Capability:
     return Capability(StatisticsType.AWR, not lack, lack, _WHY, remedy, LICENCE, by)
 
 
-def _statspack(survey: Survey, may_execute: bool) -> Capability:
+def _check_statspack(survey: Survey, may_execute: bool) -> Capability:
     lack = "" if may_execute else "Statspack is not installed, or this user may not execute it"
     remedy = f"run spcreate.sql, then GRANT EXECUTE ON PERFSTAT.STATSPACK TO {rights.user_name(survey)};"
     return Capability(StatisticsType.STATSPACK, may_execute, lack, _WHY, remedy, by=rights.sysdba(survey))
 
 
-def _packs(connection: Connection) -> str | None:
+def _read_pack_access(connection: Connection) -> str | None:
     try:
         return str(query(connection, statement("awr", "pack_access"))[0]["value"]).upper()
     except oracledb.Error as error:
@@ -110,14 +110,12 @@ class _Snapshots:
         self._taken: list[_Snapshot] = []
 
     def begin(self) -> None:
-        """Take the first snapshot."""
         begun_ns = time.time_ns()
         with reported("a snapshot of the server's statistics failed"):
-            found = outputs(self._connection, statement("awr", self.snapshot_statement), {"snap_id": int})
+            found = execute_block(self._connection, statement("awr", self.snapshot_statement), {"snap_id": int})
         self._taken.append(_Snapshot(int(found["snap_id"]), begun_ns, time.time_ns()))
 
     def close(self) -> None:
-        """Close the connection; never raises."""
         self._connection.close()
 
     @property

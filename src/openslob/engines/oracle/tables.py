@@ -72,7 +72,7 @@ class Destination:
         random = np.random.Generator(np.random.SFC64(self.table.keys.key))
         width = value_bytes_of(self.place.block_size)
         for keys in self.batches():
-            yield [(key, *texts) for key, texts in zip(keys, _texts(random, len(keys), width), strict=True)]
+            yield [(key, *texts) for key, texts in zip(keys, _make_texts(random, len(keys), width), strict=True)]
 
 
 Wrote = Callable[[int], None]
@@ -147,11 +147,11 @@ class Ways:
         return used + "".join(f"; not {name}: {reason}" for name, reason in self._refused.items())
 
 
-def _available(_connection: Connection) -> str:
+def _lack_nothing(_connection: Connection) -> str:
     return ""
 
 
-def _direct_path_lacking(connection: Connection) -> str:
+def _explain_lack(connection: Connection) -> str:
     if not connection.raw.thin:
         return "the driver has it in thin mode only"
     return "" if hasattr(connection.raw, "direct_path_load") else "this version of python-oracledb does not have it"
@@ -186,14 +186,14 @@ def _append(
             wrote_blocks(len(rows))
 
 
-def _direct_path(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
+def _load_direct_path(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
     columns, relation = ["CUSTID", *(name.upper() for name in TEXTS)], destination.table.relation
     for rows in destination.rows():
         connection.call(partial(connection.raw.direct_path_load, destination.place.owner, relation, columns, rows))
         wrote_blocks(len(rows))
 
 
-def _in_server(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
+def _make_in_server(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
     """Send nothing but keys, into a temporary table; its rows end with each transaction."""
     relation, width = destination.table.relation, value_bytes_of(destination.place.block_size)
     keys = staging(relation)
@@ -219,10 +219,10 @@ def _in_server(connection: Connection, destination: Destination, wrote_blocks: W
     query(connection, statement("schema", "drop_table", table=keys))
 
 
-_BY_KEYS = Way("keys sent, constant text as the columns' default (APPEND_VALUES)", _available, _append_keys)
-_BY_ROWS = Way("rows sent (APPEND_VALUES)", _available, _append_rows)
-_BY_DIRECT_PATH = Way("rows sent by the driver's direct path load", _direct_path_lacking, _direct_path)
-_IN_SERVER = Way("rows made in the server from keys (APPEND)", _available, _in_server)
+_BY_KEYS = Way("keys sent, constant text as the columns' default (APPEND_VALUES)", _lack_nothing, _append_keys)
+_BY_ROWS = Way("rows sent (APPEND_VALUES)", _lack_nothing, _append_rows)
+_BY_DIRECT_PATH = Way("rows sent by the driver's direct path load", _explain_lack, _load_direct_path)
+_IN_SERVER = Way("rows made in the server from keys (APPEND)", _lack_nothing, _make_in_server)
 _CONSTANT = (_BY_KEYS, _IN_SERVER)
 _INCOMPRESSIBLE = (_BY_DIRECT_PATH, _BY_ROWS, _IN_SERVER)
 
@@ -231,7 +231,7 @@ _INCOMPRESSIBLE = (_BY_DIRECT_PATH, _BY_ROWS, _IN_SERVER)
 EVERY_WAY = (*((way, False) for way in _CONSTANT), *((way, True) for way in _INCOMPRESSIBLE))
 
 
-def _texts(random: np.random.Generator, rows: int, width: int) -> list[list[str]]:
+def _make_texts(random: np.random.Generator, rows: int, width: int) -> list[list[str]]:
     """Return the texts of some rows."""
     text: NDArray[np.bytes_] = np.frombuffer(
         random.bytes(rows * TEXT_COLUMNS * width).translate(_PRINTABLE), f"S{width}"
@@ -267,7 +267,7 @@ def fill(connection: Connection, table: DataTable, how: Filling, wrote_blocks: W
     _limit_rows_per_block(connection, table, how)
     how.ways.fill(connection, Destination(table, how.place, how.obfuscate), wrote_blocks)
     if not how.obfuscate:
-        _run(connection, "schema", "no_defaults", table=table.relation, columns=_each_column("{name} DEFAULT NULL"))
+        _run(connection, "schema", "no_defaults", table=table.relation, columns=_list_columns("{name} DEFAULT NULL"))
     if table.indexed:
         _index(connection, table, how)
     _run(connection, "schema", "logging", table=table.relation)
@@ -278,14 +278,14 @@ def _run(connection: Connection, file: str, name: str, /, **identifiers: object)
     query(connection, statement(file, name, **identifiers))
 
 
-def _each_column(form: str, **values: object) -> str:
+def _list_columns(form: str, **values: object) -> str:
     return ", ".join(form.format(name=name, **values) for name in TEXTS)
 
 
 def _create(connection: Connection, table: DataTable, how: Filling) -> None:
     width = value_bytes_of(how.place.block_size)
     default = "" if how.obfuscate else f" DEFAULT '{constant_text(how.place.block_size)}'"
-    columns = _each_column("{name} VARCHAR2({width} BYTE){default}", width=width, default=default)
+    columns = _list_columns("{name} VARCHAR2({width} BYTE){default}", width=width, default=default)
     place, relation = how.place.clause, table.relation
     _run(connection, "schema", "create_table", table=relation, columns=columns, initrans=INITRANS, in_tablespace=place)
 
@@ -332,11 +332,11 @@ def _analyze(connection: Connection, table: DataTable) -> None:
     query(connection, statement("schema", "lock_statistics"), values)
 
 
-def checks_of(connection: Connection, table: DataTable, place: Tablespace) -> list[Check]:
+def check_table(connection: Connection, table: DataTable, place: Tablespace) -> list[Check]:
     """Return every check of one table, passed or not. SlobError if the table does not exist."""
-    relation = _figures(connection, table, "relation", {"table_name": table.relation})
-    keys = _figures(connection, table, "keys", {})
-    rows = list(_looked_at(connection, table))
+    relation = _read_figures(connection, table, "relation", {"table_name": table.relation})
+    keys = _read_figures(connection, table, "keys", {})
+    rows = list(_sample_rows(connection, table))
     sizes = [row["value_bytes"] or 0 for row in rows] or [0]
     size = TEXT_COLUMNS * value_bytes_of(place.block_size) if table.blocks else 0
     around = (table.blocks * (1 - _ESTIMATE_TOLERANCE), table.blocks * (1 + _ESTIMATE_TOLERANCE))
@@ -346,7 +346,7 @@ def checks_of(connection: Connection, table: DataTable, place: Tablespace) -> li
         *key_checks(table, keys["rows_there"], keys["lowest"], keys["highest"]),
         check(table, "rows that are not the first of their block", keys["not_first"], 0),
         check(table, "valid unique indexes on custid", relation["unique_indexes"], int(table.indexed)),
-        placement_check(table, placement(rows)),
+        placement_check(table, count_adjacent(rows)),
         check(table, "bytes of the shortest row's text", min(sizes), size),
         check(table, "bytes of the longest row's text", max(sizes), size),
         check(table, "columns with statistics", relation["analyzed"], _COLUMNS if table.blocks else 0, _COLUMNS),
@@ -359,7 +359,7 @@ def checks_of(connection: Connection, table: DataTable, place: Tablespace) -> li
     return found
 
 
-def placement(rows: Iterable[Row]) -> dict[str, float]:
+def count_adjacent(rows: Iterable[Row]) -> dict[str, float]:
     """Return of how many ``pairs`` of neighbouring blocks the keys are ``adjacent``."""
     by_place = sorted((parse_rowid(row["place"]), int(row["custid"])) for row in rows)
     keys = np.array([key for _, key in by_place], dtype=np.int64)
@@ -386,23 +386,23 @@ def _parse_digits(digits: str) -> int:
     return reduce(lambda number, digit: number * len(_DIGITS) + _DIGIT_VALUES[digit], digits, 0)
 
 
-def _looked_at(connection: Connection, table: DataTable) -> Iterator[Row]:
+def _sample_rows(connection: Connection, table: DataTable) -> Iterator[Row]:
     """Yield the rows whose places are looked at: all of a small table, of a large one those of stretches of blocks."""
     parts = list(stretches(table.blocks))
     if len(parts) == 1:
-        yield from _rows(connection, table, "")
+        yield from _read_rows(connection, table, "")
         return
     keys = [key for first, beyond in parts for key in table.keys.chunk(first, beyond).tolist()]
     for begin in range(0, len(keys), _LONGEST_LIST):
         listed = ", ".join(map(str, keys[begin : begin + _LONGEST_LIST]))
-        yield from _rows(connection, table, f"WHERE t.custid IN ({listed})")
+        yield from _read_rows(connection, table, f"WHERE t.custid IN ({listed})")
 
 
-def _rows(connection: Connection, table: DataTable, stretch: str) -> list[Row]:
+def _read_rows(connection: Connection, table: DataTable, stretch: str) -> list[Row]:
     return list(query(connection, statement("verify", "rows", table=table.relation, stretch=stretch)))
 
 
-def _figures(connection: Connection, table: DataTable, name: str, values: Mapping[str, object]) -> Row:
+def _read_figures(connection: Connection, table: DataTable, name: str, values: Mapping[str, object]) -> Row:
     try:
         rows = query(connection, statement("verify", name, table=table.relation), values)
     except oracledb.DatabaseError as error:

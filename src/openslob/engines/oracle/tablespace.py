@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from openslob.core.errors import SlobError
 from openslob.core.units import GIB, MIB, format_bytes
 from openslob.core.workload import DataSpec
-from openslob.engines.oracle.names import grant_select, identifier, quoted
+from openslob.engines.oracle.names import grant_select, identifier, quote
 from openslob.engines.oracle.page_layout import index_bytes
 from openslob.engines.oracle.rights import sysdba
 from openslob.engines.oracle.server_facts import Survey, has_right, no_tablespace
@@ -44,7 +44,7 @@ class Tablespace:
     @property
     def clause(self) -> str:
         """The clause of CREATE TABLE and CREATE INDEX."""
-        return f"TABLESPACE {quoted(self.name)}"
+        return f"TABLESPACE {quote(self.name)}"
 
 
 def find(survey: Survey, name: str | None) -> Tablespace:
@@ -73,7 +73,7 @@ def find(survey: Survey, name: str | None) -> Tablespace:
     )
 
 
-def of_data(survey: Survey, name: str | None, spec: DataSpec) -> Tablespace:
+def find_for_data(survey: Survey, name: str | None, spec: DataSpec) -> Tablespace:
     """Return the tablespace of data to be loaded, ``name`` unless they say which.
 
     SlobError if it has another block size than they are meant for.
@@ -85,14 +85,14 @@ def of_data(survey: Survey, name: str | None, spec: DataSpec) -> Tablespace:
     return found
 
 
-def needed_bytes(tables: Sequence[DataTable], block_size: int) -> int:
+def estimate_bytes(tables: Sequence[DataTable], block_size: int) -> int:
     """Return the bytes that tables and their indexes take from a tablespace."""
     sizes = [table.blocks * block_size * (1 + _OVERHEAD) for table in tables]
     sizes += [index_bytes(table.blocks) for table in tables if table.indexed]
-    return sum(_in_extents(size) for size in sizes)
+    return sum(_round_to_extents(size) for size in sizes)
 
 
-def _in_extents(size: float) -> int:
+def _round_to_extents(size: float) -> int:
     extent = next(extent for limit, extent in _EXTENTS if size <= limit)
     return -(-int(size) // extent) * extent
 
@@ -109,7 +109,7 @@ class Lack:
     sure: bool = True
 
 
-def lack_of_space(place: Tablespace, needed: int) -> Lack | None:
+def find_lack(place: Tablespace, needed: int) -> Lack | None:
     """Return why data of ``needed`` bytes find no room, or may find none; what is loaded now counts as free."""
     more = max(0, needed - place.held_bytes)
     why = f"the data need {format_bytes(more)}{' more' if place.held_bytes else ''}, and"
@@ -125,10 +125,10 @@ def lack_of_space(place: Tablespace, needed: int) -> Lack | None:
     room = place.free_bytes + place.growth_bytes
     if room >= more:
         return None
-    return Lack(f"{why} tablespace {place.name} has room for {format_bytes(room)}", _grown(place, more - room))
+    return Lack(f"{why} tablespace {place.name} has room for {format_bytes(room)}", _compose_growth(place, more - room))
 
 
-def _grown(place: Tablespace, lacking: int) -> str:
+def _compose_growth(place: Tablespace, lacking: int) -> str:
     """Return the statement that gives a tablespace room. A bigfile tablespace has one file, and takes no other."""
     change = f"ALTER TABLESPACE {identifier(place.name)}"
     if place.is_bigfile:
@@ -138,7 +138,7 @@ def _grown(place: Tablespace, lacking: int) -> str:
 
 def check_space(survey: Survey, place: Tablespace, needed: int) -> str:
     """Raise SlobError when data of ``needed`` bytes do not fit; return what was found, for the load's checks."""
-    lack = lack_of_space(place, needed)
+    lack = find_lack(place, needed)
     if lack is None:
         return f"{format_bytes(needed)} needed in tablespace {place.name}, and free"
     if lack.sure:
@@ -146,7 +146,7 @@ def check_space(survey: Survey, place: Tablespace, needed: int) -> str:
     return lack.why
 
 
-def redo_of_load(place: Tablespace) -> str:
+def describe_redo(place: Tablespace) -> str:
     """Return whether a load in this tablespace writes redo, for the load's checks."""
     if place.forces_logging or place.database_forces_logging:
         whose = f"tablespace {place.name}" if place.forces_logging else "the database"

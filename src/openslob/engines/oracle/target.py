@@ -42,26 +42,26 @@ class ConnectParams:
     lib_dir: str | None = None
 
 
-def _truth(text: str) -> bool:
+def _parse_truth(text: str) -> bool:
     if text.lower() not in (*_YES, *_NO):
         raise ValueError(text)
     return text.lower() in _YES
 
 
-def _positive(text: str) -> float:
+def _parse_positive(text: str) -> float:
     value = float(text)
     if not value > 0:
         raise ValueError(text)
     return value
 
 
-def _protocol(text: str) -> str:
+def _parse_protocol(text: str) -> str:
     if text.lower() not in ("tcp", "tcps"):
         raise ValueError(text)
     return text.lower()
 
 
-def _identifier(text: str) -> str:
+def _parse_identifier(text: str) -> str:
     """Return a name as the dictionary has it: in upper case unless it is in double quotes."""
     quoted = len(text) > 2 and text[0] == text[-1] == '"'
     return text[1:-1] if quoted else text.upper()
@@ -71,16 +71,16 @@ def _identifier(text: str) -> str:
 _PARAMETERS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "sid": (str, "a name"),
     "instance_name": (str, "a name"),
-    "tablespace": (_identifier, "a name"),
-    "protocol": (_protocol, "tcp or tcps"),
+    "tablespace": (_parse_identifier, "a name"),
+    "protocol": (_parse_protocol, "tcp or tcps"),
     "wallet": (str, "a directory"),
     "wallet_password": (str, "a text"),
     "config_dir": (str, "a directory"),
-    "ssl_server_dn_match": (_truth, "yes or no"),
+    "ssl_server_dn_match": (_parse_truth, "yes or no"),
     "ssl_server_cert_dn": (str, "a name"),
     "sdu": (int, "a number of bytes"),
-    "connect_timeout": (_positive, "a number of seconds"),
-    "thick": (_truth, "yes or no"),
+    "connect_timeout": (_parse_positive, "a number of seconds"),
+    "thick": (_parse_truth, "yes or no"),
     "lib_dir": (str, "a directory"),
 }
 # Parameter in the URL -> argument of `oracledb.connect`, where the names differ or are passed on as they are.
@@ -118,13 +118,13 @@ def parse(url: str) -> ConnectParams:
         port = parts.port
     except ValueError as error:
         raise UsageError(f"{redact_url(url)} is not a URL ({error})", _FORM) from None
-    given = dict(_parameter(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True))
+    given = dict(_parse_parameter(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True))
     if parts.scheme.lower() == _TLS_SCHEME:
         _ask_for_tls(parts, given)
     _require_consistent(parts, given)
-    place, shown = _place(parts, port, given)
+    place, shown = _find_server(parts, port, given)
     arguments = {
-        **_who(parts, given),
+        **_find_user(parts, given),
         **place,
         "tcp_connect_timeout": CONNECT_TIMEOUT_S,
         "expire_time": _PROBE_MINUTES,
@@ -144,7 +144,7 @@ def parse(url: str) -> ConnectParams:
     )
 
 
-def _parameter(name: str, text: str) -> tuple[str, object]:
+def _parse_parameter(name: str, text: str) -> tuple[str, object]:
     if name in _REFUSED:
         raise UsageError(f"a target can't have the parameter {name!r}", _REFUSED[name])
     if name not in _PARAMETERS:
@@ -185,7 +185,7 @@ def _require_consistent(parts: SplitResult, given: Mapping[str, object]) -> None
         raise UsageError(f"{tls} is for connections with TLS, and this target has none", "write oracles://")
 
 
-def _who(parts: SplitResult, given: Mapping[str, object]) -> dict[str, Any]:
+def _find_user(parts: SplitResult, given: Mapping[str, object]) -> dict[str, Any]:
     """Return who connects: user and password, or nobody but the wallet, which only the client libraries can read."""
     if not parts.username:
         if given.get("thick"):
@@ -198,7 +198,7 @@ def _who(parts: SplitResult, given: Mapping[str, object]) -> dict[str, Any]:
     return {"user": unquote(parts.username), "password": password or None, **wallet_password}
 
 
-def _place(parts: SplitResult, port: int | None, given: dict[str, object]) -> tuple[dict[str, Any], str]:
+def _find_server(parts: SplitResult, port: int | None, given: dict[str, object]) -> tuple[dict[str, Any], str]:
     """Return where the server is, as arguments and as the target's name."""
     host, name = parts.hostname, unquote(parts.path.lstrip("/"))
     if host is None:
@@ -210,7 +210,7 @@ def _place(parts: SplitResult, port: int | None, given: dict[str, object]) -> tu
             "the target names several hosts",
             "sessions are spread over instances by naming each with a URL of its own, separated by commas",
         )
-    service = _dedicated(name)
+    service = _require_dedicated(name)
     if "/" in service and "instance_name" not in given:
         service, _, given["instance_name"] = service.partition("/")
     if bool(service) == ("sid" in given):
@@ -224,7 +224,7 @@ def _place(parts: SplitResult, port: int | None, given: dict[str, object]) -> tu
     return where | ({"service_name": service} if service else {}), shown
 
 
-def _dedicated(service: str) -> str:
+def _require_dedicated(service: str) -> str:
     """Return a service's name without its kind of server, which must be a dedicated one."""
     name, _, kind = service.partition(":")
     if kind.lower() not in ("", "dedicated", "shared", "pooled"):

@@ -9,7 +9,7 @@ import oracledb
 from openslob.core.errors import SlobError
 from openslob.engines.base import Activity
 from openslob.engines.oracle.connection import Connection, Row, query, statement
-from openslob.engines.oracle.counters import grant, own_process
+from openslob.engines.oracle.counters import compose_grant, find_own_process
 from openslob.engines.oracle.errors import is_missing, reported
 from openslob.engines.oracle.server_facts import Survey, container_number
 from openslob.engines.oracle.target import APPLICATION
@@ -48,19 +48,18 @@ class OracleWaits:
         except oracledb.DatabaseError as error:
             if not is_missing(error):
                 raise
-            may = grant(self._connection, "V_$SESSION")
+            may = compose_grant(self._connection, "V_$SESSION")
             raise SlobError(f"{_FAILED}: this user may not read V$SESSION", may) from error
 
     def backend_ids(self) -> list[int]:
         """Return the process of the sampler's session; none when this user may not see it."""
-        return own_process(self._connection)
+        return find_own_process(self._connection)
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 
-def obstacle(connection: Connection) -> str:
+def find_obstacle(connection: Connection) -> str:
     """Return which of our connections waits for whose lock; empty when none does, or this user may not see that."""
     try:
         rows = query(connection, statement("obstacle", "waiting"))
@@ -73,24 +72,24 @@ def describe(rows: Sequence[Row]) -> str:
     """Return rows of the statement `waiting` as one line about the first."""
     if not rows:
         return ""
-    row = min(rows, key=lambda each: (each["event"] not in _STUCK, each["sid"]))
-    more = len({each["sid"] for each in rows}) - 1
+    row = min(rows, key=lambda row: (row["event"] not in _STUCK, row["sid"]))
+    more = len({row["sid"] for row in rows}) - 1
     others = f", and {more} more of our connections wait" if more else ""
     ours = f"our connection for {row['action']} (session {row['sid']},{row['serial']})"
     if row["event"] in _STUCK:
         return f"{ours} waits in '{row['event']}': {_STUCK[row['event']]}{others}"
-    return f"{ours} waits for a lock ({row['event']}) held by {_theirs(row)}{others}"
+    return f"{ours} waits for a lock ({row['event']}) held by {_describe_holder(row)}{others}"
 
 
-def _theirs(row: Row) -> str:
+def _describe_holder(row: Row) -> str:
     if row["b_sid"] is None:
         return f"session {row['blocking_session']} of another instance"
     does = f"{'idle' if row['b_status'] == _IDLE else 'at work'} for {row['b_seconds']} s"
-    facts = ", ".join(fact for fact in (f"user {row['b_user']}", _program(row), does) if fact)
+    facts = ", ".join(fact for fact in (f"user {row['b_user']}", _describe_program(row), does) if fact)
     return f"session {row['b_sid']},{row['b_serial']} ({facts})"
 
 
-def _program(row: Row) -> str:
+def _describe_program(row: Row) -> str:
     """Return what a session runs: of ours, such as one of a driver that was killed, which driver."""
     if row["b_module"] == APPLICATION:
         return f"slob's {row['b_action']} from process {row['b_process']} on {row['b_machine']}"

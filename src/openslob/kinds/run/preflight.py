@@ -14,7 +14,7 @@ from openslob.core.units import NANOS, format_bytes
 from openslob.core.workload import BlockPath, Mode, Workload
 from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
-from openslob.host.page_cache import page_cache_limit
+from openslob.host.counters import page_cache_limit
 from openslob.host.sampler import difference
 from openslob.kinds.run.plan import session_plans
 from openslob.kinds.run.samplers import Samplers, SystemReading

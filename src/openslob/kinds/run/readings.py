@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS, Anchor
 from openslob.engines.base import Activity
-from openslob.host.cgroup import CGROUP, LIMITS
+from openslob.host.limits import CGROUP, LIMITS
 from openslob.host.model import OsReading
 from openslob.host.sampler import difference
 from openslob.kinds.run.samplers import SystemReading

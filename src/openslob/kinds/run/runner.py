@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from openslob.analyze.curves.ceiling import ceiling_of, other_storage
+from openslob.analyze.curves.ceiling import other_storage
 from openslob.analyze.other_sessions import ours_alone, shares_pct
 from openslob.core.drivers import DriverUse
 from openslob.core.errors import SlobError, of_the_system
 from openslob.core.interrupt import Interrupt
+from openslob.core.references import StorageAlone
 from openslob.core.units import NANOS
 from openslob.core.workload import Mode, Workload
 from openslob.engines.base import Engine, Hold, SessionPlan
@@ -38,7 +39,6 @@ from openslob.kinds.run.warmup import WarmupMonitor
 from openslob.kinds.run.window import READ_EARLIER_S, WindowReadings, counted_between, read_ahead_s, read_opening
 from openslob.metrics.measurement import EVERY_FIGURE, Measurement, Window
 from openslob.record.model import SET, RunRecord, Status
-from openslob.record.storage import StorageRecord
 from openslob.record.store import RunFolder, UnsavedError
 
 # A run by WORK_LOOP alone has no end time; this one is never reached.
@@ -64,7 +64,7 @@ class RunRequest:
     notes: Sequence[str] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     steady_limit_s: float | None = None
-    ceiling: StorageRecord | None = None
+    ceiling: StorageAlone | None = None
     consented: frozenset[str] = frozenset()
     held: Hold | None = None
     goes_on: bool = False
@@ -389,7 +389,7 @@ class _Run:
             response=accumulator.response,
             schedule=accumulator.schedule(self._end_ns(accumulator.begin_ns)),
             instances=aftermath.instances(self._facts.instances, counted, session_pool.instances, session_pool.lost),
-            ceiling=ceiling_of(ceiling, self._facts.block_size) if ceiling else None,
+            ceiling=ceiling.ceiling(self._facts.block_size) if ceiling else None,
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
             unfinished_s=tuple(unfinished_s.values()),
             drivers=self._drivers,

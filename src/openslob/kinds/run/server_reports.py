@@ -99,9 +99,9 @@ class ServerReports:
         """
         if not self._texts:
             return None
-        from openslob.awr.model import ReportKind  # noqa: PLC0415 - takes a moment to import, and few runs have reports
+        # Takes a moment to import, and few runs have reports.
+        from openslob.awr.model import ReportKind, run_totals  # noqa: PLC0415
         from openslob.awr.parse import read_bytes  # noqa: PLC0415
-        from openslob.awr.run_totals import run_totals  # noqa: PLC0415
         from openslob.awr.source import ForeignFileError, ReportError  # noqa: PLC0415
 
         for name, text in self._texts.items():

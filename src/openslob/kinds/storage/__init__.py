@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
+from openslob.kinds.storage.record import CEILING, StorageFolder, StorageRecord
 from openslob.record.kinds import Labels
-from openslob.record.storage import CEILING, StorageFolder, StorageRecord
 
 if TYPE_CHECKING:
     from openslob.report.document import Document
@@ -46,7 +46,7 @@ class StorageKind(DocumentKind[StorageRecord]):
 
     def page_of_several(self, records: Sequence[StorageRecord]) -> Page:
         """Return the page with all of them."""
-        from openslob.kinds.storage.page import storage_set_page
+        from openslob.kinds.storage.pictures import storage_set_page
 
         return storage_set_page(records)
 

@@ -1,4 +1,4 @@
-"""A storage measurement: its session, its steps, and its record.
+"""A storage measurement: its session, its steps, its record, and what host and device do meanwhile.
 
 `session` checks the target, provides the file to read, watches host and device, and begins the record. A `StepRunner`
 runs fio jobs as steps of the record. The record starts as failed, is saved after every step, and ends as the
@@ -7,31 +7,140 @@ measurement ended.
 
 from __future__ import annotations
 
+import os
+import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from openslob._version import __version__
+from openslob.analyze.statistics import relative_half_width
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError
-from openslob.core.units import MIB, MICROS, format_bytes, iso
+from openslob.core.units import MIB, MICROS, NANOS, format_bytes, iso
+from openslob.host.counters import CPU_KINDS, CPU_NAMES, open_host
+from openslob.host.device import BlockDevice, device_folder, device_under
 from openslob.host.environment import environment
-from openslob.kinds.storage import preflight, testfile
-from openslob.kinds.storage.fio import Fio
-from openslob.kinds.storage.host_usage import HostUsage, HostUsageMonitor
-from openslob.kinds.storage.job import IoEngine, Job, Pattern
-from openslob.kinds.storage.preflight import StorageLocation
+from openslob.host.model import FigureUnknownError, Sample
+from openslob.kinds.storage.fio import Fio, IoEngine, Job, JobResult, Pattern
 from openslob.kinds.storage.process import MeasurementStoppedError
-from openslob.kinds.storage.results import JobResult
-from openslob.kinds.storage.testfile import TestFile
+from openslob.kinds.storage.record import StorageFolder, StorageLoad, StorageRecord, StorageStep
+from openslob.kinds.storage.target import (
+    StorageLocation,
+    TestFile,
+    check_directory,
+    check_file,
+    existing_file,
+    has_holes,
+    require_room,
+    temporary_file,
+)
 from openslob.metrics import storage_figure
+from openslob.metrics.cpu import is_busy
 from openslob.metrics.storage_metrics import latency_figures
 from openslob.record.model import Figure, Status
-from openslob.record.storage import StorageFolder, StorageLoad, StorageRecord, StorageStep
 from openslob.record.store import record_id
+
+# The kernel counts CPU in clock ticks of 10 ms: at shorter intervals, CPU rates would be off by more than 10 %.
+_EVERY_S = 0.1
+# Time that fio needs to end after its last request, with a margin for busy hosts.
+_END_S = 0.2
+# Share of the measured time that is left out at both ends, where the load is not steady.
+_EDGE = 0.05
+_BUSY = tuple(name for kind, name in zip(CPU_KINDS, CPU_NAMES, strict=True) if is_busy(kind))
+_TOO_SHORT = "the step was too short to sample the host"
+
+
+@dataclass(frozen=True)
+class HostUsage:
+    """CPU and device reads of a step, per second; None with the reason in ``why``.
+
+    ``host_cpu_s`` is the busy CPU seconds of the whole host (`openslob.metrics.cpu`), ``device_bytes`` the bytes that
+    the device read, both per second. ``half_width_pct`` is half the 95 % interval of the rate of reads, in % of it.
+    """
+
+    host_cpu_s: float | None
+    device_bytes: float | None
+    half_width_pct: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    time_ns: int
+    cpu: Sample
+    device: Sample
+
+
+class HostUsageMonitor:
+    """Samples the counters of the host and of the device under ``path`` while a step runs."""
+
+    def __init__(self, path: Path, now: Callable[[], int] = time.monotonic_ns) -> None:
+        self._host = open_host()
+        self._now = now
+        self._samples: list[_Reading] = []
+        self.why_no_device = ""
+        self._device: BlockDevice | None = None
+        try:
+            self._device = BlockDevice(_device_of(path))
+        except FigureUnknownError as error:
+            self.why_no_device = str(error)
+
+    def reset(self) -> None:
+        """Drop all samples before the next step."""
+        self._samples.clear()
+
+    def sample(self) -> None:
+        """Read the counters, unless they were read less than 0.1 s ago."""
+        now = self._now()
+        if self._samples and now - self._samples[-1].time_ns < _EVERY_S * NANOS:
+            return
+        device = self._device.read() if self._device else Sample.missing(("dev_read_bytes",), self.why_no_device)
+        self._samples.append(_Reading(now, self._host.cpu(), device))
+
+    def usage(self, seconds: float) -> HostUsage:
+        """Return the usage over the last ``seconds``, the time that fio measured."""
+        end = self._now() - _END_S * NANOS
+        begin = end - seconds * (1 - _EDGE) * NANOS
+        inner = [sample for sample in self._samples if begin <= sample.time_ns <= end - seconds * _EDGE * NANOS]
+        return usage_of(inner, self.why_no_device)
+
+    def close(self) -> None:
+        """Close the counters' files."""
+        self._host.close()
+        if self._device:
+            self._device.close()
+
+
+def usage_of(samples: Sequence[_Reading], why_no_device: str = "") -> HostUsage:
+    """Return rates between the first and the last sample, and the interval from the rates between neighbours."""
+    if len(samples) < 2:
+        return HostUsage(None, None, None, why_no_device or _TOO_SHORT)
+    cpu = [sum(sample.cpu.values.get(name, 0.0) for name in _BUSY) for sample in samples]
+    span = (samples[-1].time_ns - samples[0].time_ns) / NANOS
+    if any("dev_read_bytes" not in sample.device.values for sample in samples):
+        return HostUsage((cpu[-1] - cpu[0]) / span, None, None, why_no_device or _TOO_SHORT)
+    rates = [
+        (after.device.values["dev_read_bytes"] - before.device.values["dev_read_bytes"])
+        / (after.time_ns - before.time_ns)
+        * NANOS
+        for before, after in pairwise(samples)
+    ]
+    share = relative_half_width(rates)
+    reads = (samples[-1].device.values["dev_read_bytes"] - samples[0].device.values["dev_read_bytes"]) / span
+    return HostUsage((cpu[-1] - cpu[0]) / span, reads, None if share is None else 100 * share)
+
+
+def _device_of(path: Path) -> Path:
+    facts = path.stat()
+    if stat.S_ISBLK(facts.st_mode):
+        return device_folder(facts.st_rdev, None)
+    return device_under(path if path.is_dir() else Path(os.path.realpath(path)).parent)
+
 
 Notify = Callable[[str], None]
 _SEQUENTIAL = (Pattern.SEQUENTIAL_READ, Pattern.SEQUENTIAL_WRITE, Pattern.SEQUENTIAL_MIXED)
@@ -83,7 +192,7 @@ def session(
             file = given
         else:
             notify(f"writing a test file of {format_bytes(target.size)} in {target.directory}")
-            file = stack.enter_context(testfile.temporary_file(fio, target.path, target.size, direct=target.direct))
+            file = stack.enter_context(temporary_file(fio, target.path, target.size, direct=target.direct))
         folder.update(
             place=_description(fio, target, location, file),
             notes=(*rehearsal.notices(), *location.notes, *_hole_notes(file)),
@@ -96,10 +205,10 @@ def _check_target(fio: Fio, target: StorageTarget) -> tuple[StorageLocation, Tes
     if not target.path.exists():
         raise SlobError(f"{target.path} does not exist", "give a directory, or a file or device to read")
     if target.path.is_dir():
-        testfile.require_room(target.path, target.size)
-        return preflight.check(fio, target.path, target.engine, direct=target.direct), None
-    given = testfile.existing_file(target.path, MIB)
-    return preflight.check_file(fio, target.path, target.engine, direct=target.direct), given
+        require_room(target.path, target.size)
+        return check_directory(fio, target.path, target.engine, direct=target.direct), None
+    given = existing_file(target.path, MIB)
+    return check_file(fio, target.path, target.engine, direct=target.direct), given
 
 
 def _description(fio: Fio, target: StorageTarget, location: StorageLocation, file: TestFile) -> dict[str, Any]:
@@ -115,7 +224,7 @@ def _description(fio: Fio, target: StorageTarget, location: StorageLocation, fil
 
 
 def _hole_notes(file: TestFile) -> list[str]:
-    if not testfile.has_holes(file.path, file.size):
+    if not has_holes(file.path, file.size):
         return []
     return [f"{file.label} has fewer bytes allocated than its length: some reads may not reach the device"]
 

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt
+from openslob.core.references import StorageAlone
 from openslob.engines.base import Engine, Hold
 from openslob.engines.facts import ProgressSink as LoadSink
 from openslob.engines.managed.base import ManagedServer
@@ -27,7 +28,6 @@ from openslob.kinds.sweep.search import run_search
 from openslob.kinds.sweep.servers import SweepServers, changes_of
 from openslob.kinds.sweep.time_left import TimeLeft
 from openslob.record.model import RunRecord, Status
-from openslob.record.storage import StorageRecord
 from openslob.record.varied import Values
 
 
@@ -60,7 +60,7 @@ class _PreparedServer:
     values: Values
     repeat: int
     held: Hold | None
-    ceiling: StorageRecord | None = None
+    ceiling: StorageAlone | None = None
 
 
 def no_ceiling(_engine: Engine) -> None:
@@ -77,7 +77,7 @@ class Execution:
         interrupt: Interrupt,
         view: SweepDisplay,
         render: Callable[[RunRecord], str],
-        ceiling: Callable[[Engine], StorageRecord | None] = no_ceiling,
+        ceiling: Callable[[Engine], StorageAlone | None] = no_ceiling,
         server_pid: int | None = None,
         consented: frozenset[str] = frozenset(),
         hire: Hire = local_crew,

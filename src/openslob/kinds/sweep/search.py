@@ -2,7 +2,7 @@
 
 `search_sessions` is the strategy alone: it needs no server. `run_search` executes it, each probe as ordinary points of
 the sweep with ordinary records. The strategy looks for a maximum of throughput, which may fall again with more
-sessions; `kinds.storage.search` looks for the fewest requests in flight that saturate a device, whose rate does not
+sessions; `kinds.storage.calibrate` looks for the fewest requests in flight that saturate a device, whose rate does not
 fall. Both double first and halve then, but they stop, choose and report by different rules.
 """
 

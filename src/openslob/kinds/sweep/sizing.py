@@ -15,7 +15,7 @@ from openslob.core.errors import SlobError
 from openslob.core.units import MIB, Extent
 from openslob.core.workload import Workload
 from openslob.engines import registry
-from openslob.host.page_cache import page_cache_limit
+from openslob.host.counters import page_cache_limit
 from openslob.kinds.run.preflight import active_bytes, host_memory, purpose_findings
 from openslob.kinds.sweep.plan import ASSUMED_BLOCK_BYTES, workload_of
 from openslob.kinds.sweep.record import SweepRecord

@@ -15,7 +15,7 @@ from openslob.analyze.curves.series import PointSet
 from openslob.analyze.history import History
 from openslob.analyze.outcome import counted
 from openslob.core.errors import UsageError
-from openslob.record.storage import StorageRecord
+from openslob.core.references import StorageAlone
 from openslob.report.charts.colours import Theme
 from openslob.report.charts.history import history_picture
 from openslob.report.charts.petals import petals
@@ -49,7 +49,7 @@ def page_for(
     folders: Sequence[Path],
     problems: Sequence[str],
     against: ComparedValues | None = None,
-    ceilings: Sequence[StorageRecord] = (),
+    ceilings: Sequence[StorageAlone] = (),
 ) -> Page:
     """Return the page of a single run, or the page of several runs with a comparison where one is possible.
 

@@ -10,9 +10,9 @@ from openslob.analyze.curves.points import SESSIONS, Point, Run
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet, Series, point_set
 from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.load_kinds import load_kind
+from openslob.core.references import StorageAlone
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status, all_reservations
-from openslob.record.storage import StorageRecord
 from openslob.report import context
 from openslob.report.charts.theme import FigureNames
 from openslob.report.comparison import side_by_side_rows, summary, value_text
@@ -42,7 +42,7 @@ def set_page(
     runs: Sequence[Run],
     problems: Sequence[str],
     comparison: Comparison | None = None,
-    ceilings: Sequence[StorageRecord] = (),
+    ceilings: Sequence[StorageAlone] = (),
 ) -> Page:
     """Return the page of ``runs``, titled ``name``. With a ``comparison`` of two sides, its result comes first.
 
@@ -105,14 +105,14 @@ def _banners(records: Sequence[RunRecord], problems: Sequence[str]) -> list[str]
     return [*incomplete, *more, *all_reservations(records), *problems]
 
 
-def _mixed_conditions(runs: Sequence[Run], ceilings: Sequence[StorageRecord]) -> list[str]:
+def _mixed_conditions(runs: Sequence[Run], ceilings: Sequence[StorageAlone]) -> list[str]:
     """Return banners for series with mixed conditions, and for raw measurements of other storage than the runs'."""
     mismatches = [mismatch_text(series) for series in point_set(runs).series if series.mismatches]
     reasons = dict.fromkeys(_other_storage(run, ceilings) for run in runs)
     return [*mismatches, *(f"The raw measurement is not of the runs' storage: {why}" for why in reasons if why)]
 
 
-def _other_storage(run: Run, ceilings: Sequence[StorageRecord]) -> str:
+def _other_storage(run: Run, ceilings: Sequence[StorageAlone]) -> str:
     """Return why no raw measurement is of this run's storage; empty if one may be."""
     whys = [other_storage(ceiling, run.record.environment) for ceiling in ceilings]
     return whys[0] if whys and all(whys) else ""

@@ -11,17 +11,19 @@ import pytest
 from factories import measurements
 from factories.records import Made, physical
 from factories.sweeps import points_of, sweep
-from openslob.analyze.curves.ceiling import ceiling_of, other_storage, rate_at
+from openslob.analyze.curves.ceiling import other_storage, rate_at
 from openslob.analyze.curves.points import Run
 from openslob.analyze.verdicts import judge
 from openslob.cli.report import ceilings
 from openslob.core.errors import SlobError
+from openslob.core.references import StorageAlone
 from openslob.kinds.listing import overview, render_list
-from openslob.kinds.storage.comparison import ceiling as measured_ceiling
+from openslob.kinds.storage import ceiling as measured_ceiling
+from openslob.kinds.storage import record as storage
+from openslob.kinds.storage.record import StorageFolder, StorageLoad, StorageRecord, StorageStep, storage_alone
 from openslob.kinds.storage.report import storage_document
-from openslob.record import finding, storage
+from openslob.record import finding
 from openslob.record.model import Figure, Holds, Status, Verdict
-from openslob.record.storage import StorageFolder, StorageLoad, StorageRecord, StorageStep
 from openslob.report.charts.petals import petals
 from openslob.report.html.set_page import set_page
 from openslob.report.terminal import render_text
@@ -49,7 +51,7 @@ DOUBLING = record(step(1, 1, 10_000.0), step(2, 4, 40_000.0), step(3, 16, 64_000
 
 
 def test_between_measured_numbers_the_rate_is_read_off_logarithmic_axes():
-    ceiling = ceiling_of(DOUBLING, 8192)
+    ceiling = storage_alone(DOUBLING).ceiling(8192)
     assert rate_at(ceiling, 4).value == 40_000
     assert rate_at(ceiling, 2).value == pytest.approx(20_000)
     assert rate_at(ceiling, 16).value == 62_000  # the median of two
@@ -57,15 +59,15 @@ def test_between_measured_numbers_the_rate_is_read_off_logarithmic_axes():
 
 
 def test_a_ceiling_whose_latencies_are_not_known_has_rates_all_the_same():
-    (point,) = ceiling_of(record(step(1, 4, 40_000.0, mean=None)), 8192).points
+    (point,) = storage_alone(record(step(1, 4, 40_000.0, mean=None))).ceiling(8192).points
     assert (point.iops, point.mean_us) == (40_000, None)
 
 
 def test_beyond_what_was_measured_it_is_unknown():
-    beyond = rate_at(ceiling_of(DOUBLING, 8192), 32)
+    beyond = rate_at(storage_alone(DOUBLING).ceiling(8192), 32)
     assert beyond.value is None
     assert "measured 1 to 16 reads of 8 KB in flight, not 32" in beyond.why
-    assert rate_at(ceiling_of(DOUBLING, 4096), 4).value is None
+    assert rate_at(storage_alone(DOUBLING).ceiling(4096), 4).value is None
 
 
 def test_only_plain_random_reads_of_the_block_size_count():
@@ -73,13 +75,13 @@ def test_only_plain_random_reads_of_the_block_size_count():
         step(1, 4, 1.0, block=4096), step(2, 4, 1.0, read_pct=50), step(3, 4, 1.0, pattern="sequential"),
         step(4, 4, 1.0, verified=True),
     )  # fmt: skip
-    assert ceiling_of(others, 8192).points == ()
+    assert storage_alone(others).ceiling(8192).points == ()
 
 
 def verdict(ceiling, **overrides):
     read_only = measurements.engine(write_requests=0.0)
     measured = measurements.measurement(engine=read_only)
-    beside = ceiling and ceiling_of(ceiling, measured.block_size)
+    beside = ceiling and storage_alone(ceiling).ceiling(measured.block_size)
     found = judge(replace(measured, **{"ceiling": beside, **overrides}))
     return next((each for each in found if each.name == "within_ceiling"), None)
 
@@ -110,15 +112,16 @@ def place(host, device):
 
 def test_a_ceiling_of_other_storage_is_none():
     raw = record(step(1, measurements.SESSIONS, RATE), environment=place("db1", "nvme0n1"))
-    assert other_storage(raw, place("db1", "nvme0n1")) == ""
+    alone = storage_alone(raw)
+    assert other_storage(alone, place("db1", "nvme0n1")) == ""
     assert "device nvme0n1 of host db1, and the data are on device sda of host db1" in other_storage(
-        raw, place("db1", "sda")
+        alone, place("db1", "sda")
     )
-    assert "are on an unknown device of host db2" in other_storage(raw, place("db2", None))
+    assert "are on an unknown device of host db2" in other_storage(alone, place("db2", None))
     # Of a server elsewhere nothing is known, and a raw file's device may not be either.
-    assert other_storage(raw, {**place("laptop", None), "local": False}) == ""
-    assert other_storage(record(environment=place("db1", None)), place("db1", "sda")) == ""
-    assert "page cache" in other_storage(record(place={"direct": False}), place("db1", "sda"))
+    assert other_storage(alone, {**place("laptop", None), "local": False}) == ""
+    assert other_storage(storage_alone(record(environment=place("db1", None))), place("db1", "sda")) == ""
+    assert "page cache" in other_storage(storage_alone(record(place={"direct": False})), place("db1", "sda"))
     found = verdict(raw, other_storage="it is another")
     assert (found.verdict, found.why) == (Holds.UNKNOWN, "Can't be determined: it is another.")
     assert "share_pct" not in found.figures
@@ -129,7 +132,7 @@ def test_the_page_says_when_storage_alone_is_other_storage():
     host = runs[0].record.environment["host"]
     here = {"local": True, "host": host}
     runs = [Run.of(run.record.model_copy(update={"environment": here})) for run in runs]
-    told = [set_page("x", runs, (), ceilings=[record(environment={"host": each})]).banners for each in (host, "other")]
+    told = [set_page("x", runs, (), ceilings=[StorageAlone("raw", host=each)]).banners for each in (host, "other")]
     assert told[0] == ()
     assert len(told[1]) == 1
     assert told[1][0].startswith("The raw measurement is not of the runs' storage")
@@ -146,7 +149,7 @@ def test_reads_of_several_blocks_are_not_held_against_single_ones():
 def test_the_petals_have_a_line_of_what_storage_gives_alone():
     points = points_of(sweep())
     block = points.points[0].parameters["block_size"]
-    ceiling = ceiling_of(record(step(1, 1, 5000.0, block), step(2, 4, 20_000.0, block)), block)
+    ceiling = storage_alone(record(step(1, 1, 5000.0, block), step(2, 4, 20_000.0, block))).ceiling(block)
     drawn = petals(points, "pio_read_per_s", ceilings=[ceiling])
     chart = json.dumps(drawn.panels[0].to_dict(validate=False))
     assert '"ceiling": "20260301-120000-raw"' in chart
@@ -158,7 +161,7 @@ def test_the_petals_have_a_line_of_what_storage_gives_alone():
 def test_ceilings_of_two_block_sizes_are_two_lines():
     points = points_of(sweep())
     both = record(step(1, 1, 5000.0, 8192), step(2, 1, 4000.0, 16384))
-    chart = petals(points, "pio_read_per_s", ceilings=[ceiling_of(both, size) for size in (8192, 16384)])
+    chart = petals(points, "pio_read_per_s", ceilings=[storage_alone(both).ceiling(size) for size in (8192, 16384)])
     text = json.dumps(chart.panels[0].to_dict(validate=False))
     assert '"block": "8 KB"' in text
     assert '"block": "16 KB"' in text
@@ -179,9 +182,12 @@ class Server:
 
 def test_a_ceiling_is_measured_once_for_each_file_system_and_block_size(tmp_path, monkeypatch):
     measured = []
-    monkeypatch.setattr(
-        measured_ceiling, "measure_ceiling", lambda engine, *_: measured.append(engine) or len(measured)
-    )
+
+    def measure(engine, *_):
+        measured.append(engine)
+        return record(id=str(len(measured)))
+
+    monkeypatch.setattr(measured_ceiling, "measure_ceiling", measure)
     (tmp_path / "other").mkdir()
     servers = [
         Server(tmp_path, 8192),
@@ -190,7 +196,7 @@ def test_a_ceiling_is_measured_once_for_each_file_system_and_block_size(tmp_path
         Server(tmp_path, 8192),
     ]
     beside = measured_ceiling.Ceilings(8, None, tmp_path, lambda _: None)
-    assert [beside(server) for server in servers] == [1, 1, 2, 1]
+    assert [beside(server).id for server in servers] == ["1", "1", "2", "1"]
     with pytest.raises(SlobError, match="not known to be on this host"):
         beside(Server(None, 8192))
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from factories.oracle.rowid_text import text_of
 from openslob.core.errors import SlobError
 from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
-from openslob.engines.oracle.tables import Rowid, parse_rowid, placement
+from openslob.engines.oracle.tables import Rowid, count_adjacent, parse_rowid
 
 BLOCK_SIZES = (2048, 4096, 8192, 16384, 32768)
 ROWIDS = st.builds(Rowid, file=st.integers(0, 1023), block=st.integers(0, 2**22 - 1), row=st.integers(0, 4095))
@@ -66,5 +66,5 @@ def test_an_address_of_another_kind_is_refused(text):
 def test_neighbours_are_found_in_the_order_of_the_blocks():
     keys = {30: 7, 10: 5, 20: 6, 40: 1}
     rows = [{"place": text_of(Rowid(1, block, 0)), "custid": key} for block, key in keys.items()]
-    assert placement(rows) == {"pairs": 3, "adjacent": 2}
-    assert placement([]) == {"pairs": 0, "adjacent": 0}
+    assert count_adjacent(rows) == {"pairs": 3, "adjacent": 2}
+    assert count_adjacent([]) == {"pairs": 0, "adjacent": 0}

@@ -12,7 +12,7 @@ from openslob.core.histogram import bucket_of
 from openslob.engines.cluster.sampling import added
 from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.counters import VIEWS
-from openslob.engines.oracle.delta import OF_SERVER, class_of, reset, to_delta
+from openslob.engines.oracle.delta import OF_SERVER, classify_event, make_unknown, to_delta
 from openslob.engines.sql import read_statements
 from openslob.metrics.measurement import ONLY_SOME_HAVE, EngineDelta, WaitClass
 from openslob.metrics.waits import histogram_of
@@ -292,11 +292,11 @@ def test_a_version_without_histograms_has_waits_all_the_same():
     ],
 )
 def test_classes_of_waits(event, kind):
-    assert class_of(event) is kind
+    assert classify_event(event) is kind
 
 
 def test_a_reset_leaves_nothing_known():
-    delta = reset("it was started again")
+    delta = make_unknown("it was started again")
     assert unknown(delta) == set(delta.amounts()) - OF_SERVER
     assert set(delta.unknown) == {"*", *ONLY_SOME_HAVE} - OF_SERVER
 

@@ -11,7 +11,7 @@ from factories.oracle.leftovers import SOCKETS_LEFT_OVER, collected
 from factories.oracle.wire import Executor, Identity, OracleError, Server
 from openslob.core.errors import SlobError
 from openslob.engines.oracle.connection import change, open_connection
-from openslob.engines.oracle.errors import REMEDIES, VAGUE, codes_of, is_full, is_missing, reported
+from openslob.engines.oracle.errors import REMEDIES, VAGUE, find_codes, is_full, is_missing, reported
 from openslob.engines.oracle.target import parse
 
 CANARY = "Canary-7x!"
@@ -300,7 +300,7 @@ def test_codes_are_found_behind_those_of_the_driver(server):
     with open_connection(params_of(server), "query") as connection:
         with pytest.raises(SlobError) as raised, reported("it failed"):
             change(connection, "28")
-        assert codes_of(raised.value.__cause__) == ("DPY-4011", "ORA-00028")
+        assert find_codes(raised.value.__cause__) == ("DPY-4011", "ORA-00028")
     with open_connection(params_of(server), "query") as connection:
         with pytest.raises(SlobError) as raised, reported("it failed"):
             change(connection, "942")

@@ -301,7 +301,7 @@ def test_what_somebody_else_drops_first_is_no_error():
 def test_the_blocks_of_all_tables():
     database = Database()
     loaded(database)
-    assert manifest.table_blocks(connected(database.client())) == 2 * (300 + 20) + 4 * 8
+    assert sum(manifest.count_blocks(connected(database.client())).values()) == 2 * (300 + 20) + 4 * 8
 
 
 def test_too_little_room_is_found_before_anything_is_removed():

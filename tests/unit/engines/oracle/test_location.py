@@ -14,7 +14,7 @@ import pytest
 from factories.oracle.answers import Answers, Server
 from factories.oracle.double import connected
 from factories.running import eventually
-from openslob.engines.oracle.location import locate, processes_of
+from openslob.engines.oracle.location import list_processes, locate
 from openslob.engines.peer_process import UnprovedError, holder
 
 # Tests run beside each other: each of their processes has instances of its own.
@@ -80,9 +80,9 @@ def test_the_instance_is_all_processes_with_its_name(tmp_path):
         assert str(location.processes) == f"instance {SID}"
         assert sorted(location.processes.find()) == sorted(pids)
         assert location.data_directories == (tmp_path,)
-        assert processes_of(SID[:-1]) == []
-        assert processes_of(f"{SID[:-1]}.") == []
-    assert processes_of(SID) == []
+        assert list_processes(SID[:-1]) == []
+        assert list_processes(f"{SID[:-1]}.") == []
+    assert list_processes(SID) == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from factories.oracle.double import Answers, connected, rows
 from factories.oracle.wire import OracleError
-from openslob.engines.oracle.waits import describe, obstacle
+from openslob.engines.oracle.waits import describe, find_obstacle
 
 WAITS = {
     "sid": 21, "serial": 3, "action": "load", "event": "enq: TM - contention", "b_sid": 44, "b_serial": 5,
@@ -42,8 +42,8 @@ def test_a_server_that_stands_still_is_named_before_locks():
 
 def test_nobody_waits():
     assert describe([]) == ""
-    assert obstacle(connected(Answers(SELECT=rows()))) == ""
+    assert find_obstacle(connected(Answers(SELECT=rows()))) == ""
 
 
 def test_it_is_not_known_without_the_right():
-    assert obstacle(connected(Answers(SELECT=OracleError(942, "table or view does not exist")))) == ""
+    assert find_obstacle(connected(Answers(SELECT=OracleError(942, "table or view does not exist")))) == ""

@@ -10,7 +10,7 @@ from factories.oracle.double import connected, statements_of
 from factories.oracle.loading import Database
 from factories.oracle.wire_executor import Executor, OracleError, Rows
 from factories.tables import table
-from openslob.engines.oracle.proof_bench import BLOCKS, gained
+from openslob.engines.oracle.proof_bench import BLOCKS, subtract
 from openslob.engines.oracle.proof_bench import Bench as ProofBench
 from openslob.engines.oracle.proving import is_plain, list_questions
 from openslob.engines.oracle.target import ConnectParams
@@ -56,14 +56,14 @@ class Bench:
         self.dropped, self.made = [], []
 
     @contextmanager
-    def connection(self):
+    def connect(self):
         yield connected(self.executor)
 
-    def schema(self, number, blocks=BLOCKS, **how):
+    def make_schema(self, number, blocks=BLOCKS, **how):
         self.made.append(how)
         return 9001 + number
 
-    def table(self, number, blocks=BLOCKS):
+    def describe_table(self, number, blocks=BLOCKS):
         return table_cf1(f"CF1_{9001 + number}", 9001 + number, blocks)
 
     def drop(self, number):
@@ -139,7 +139,7 @@ def test_what_analyses_a_cold_table_reads_past_the_cache(cold):
         opened.append(connected(database.client()))
         return opened[-1]
 
-    ProofBench(connect, ConnectParams("db", {})).schema(1, 64, cold=cold)
+    ProofBench(connect, ConnectParams("db", {})).make_schema(1, 64, cold=cold)
     sent = [text for connection in opened for text in statements_of(connection)]
     direct = [at for at, text in enumerate(sent) if "_serial_direct_read" in text]
     assert len(direct) == cold
@@ -190,4 +190,4 @@ def test_values_of_settings_that_name_nothing(value, plain):
 
 
 def test_what_counters_gained():
-    assert gained({"a": 1}, {"a": 5, "b": 2}) == {"a": 4, "b": 2}
+    assert subtract({"a": 1}, {"a": 5, "b": 2}) == {"a": 4, "b": 2}

@@ -9,7 +9,8 @@ import pytest
 from factories.oracle.standin_sql import database, translated
 from factories.tables import table
 from openslob.engines.oracle.connection import statement
-from openslob.engines.oracle.counters import DatabaseCounters, server_delta
+from openslob.engines.oracle.counters import DatabaseCounters
+from openslob.engines.oracle.delta import to_server_delta
 from openslob.metrics.measurement import ObjectIo
 
 CHANGE = {
@@ -31,7 +32,7 @@ CHANGE = {
 
 
 def test_everything_is_of_all_sessions():
-    delta = server_delta(CHANGE)
+    delta = to_server_delta(CHANGE)
     assert (delta.logical_reads, delta.read_requests, delta.commits, delta.transactions) == (6500, 600, 100, 105)
     assert (delta.server_wide, delta.others) == (frozenset(), {})
     assert "work loop's own tables" in delta.unknown["rows_updated"]
@@ -40,7 +41,7 @@ def test_everything_is_of_all_sessions():
 
 
 def test_requests_are_counted_by_function():
-    objects = server_delta(CHANGE).by_object
+    objects = to_server_delta(CHANGE).by_object
     assert objects["LGWR"] == ObjectIo(None, 1, None, 95, None)
     assert objects["Buffer Cache Reads"] == ObjectIo(None, 590, None, 0, None)
     assert objects["log"].write_requests == 90
@@ -48,7 +49,7 @@ def test_requests_are_counted_by_function():
 
 @table(("missing", "why"), [({"sysstat": "no grant"}, "no grant"), ({}, "version")])
 def test_transactions_that_are_not_counted_are_unknown(missing, why):
-    delta = server_delta({}, missing)
+    delta = to_server_delta({}, missing)
     assert delta.transactions is None
     assert why in delta.unknown["transactions"]
 
@@ -84,4 +85,4 @@ def test_clients_at_work_are_seen_by_what_they_wait_for(session, seen):
 @pytest.mark.parametrize("column", ["user commits", "user rollbacks"])
 def test_half_of_the_transactions_is_not_all(column):
     change = {name: value for name, value in CHANGE.items() if name != f"sysstat.{column}"}
-    assert server_delta(change).transactions is None
+    assert to_server_delta(change).transactions is None

@@ -12,7 +12,7 @@ from openslob.core.method import OpKind
 from openslob.core.workload import CommitMode, Workload
 from openslob.engines.base import SliceRequest
 from openslob.engines.oracle.connection import Connection
-from openslob.engines.oracle.session import OracleSession, clock, settings
+from openslob.engines.oracle.session import OracleSession, list_settings, measure_clock
 from openslob.engines.oracle.slice_procedure import KEPT, RESULTS, TEXTS
 from openslob.kinds.run.plan import session_plans
 
@@ -53,7 +53,7 @@ def order(first_op=0, max_ops=10, due_ns=None):
 )
 def test_settings_are_those_that_the_version_knows(version, adaptive):
     always = {"clock", "numbers", "plan", "dynamic_sampling"}
-    assert set(settings(version, CommitMode.ENGINE)) == always | ({adaptive} if adaptive else set())
+    assert set(list_settings(version, CommitMode.ENGINE)) == always | ({adaptive} if adaptive else set())
 
 
 class ThickRaw(Raw):
@@ -153,4 +153,4 @@ def test_tables_of_a_sessions_own_are_refused_with_the_reason():
 
 def test_the_clock_is_described_in_text():
     answers = Answers().say("clock_step_us", {"clock_step_us": 1.0}).say("clock_cost_us", {"clock_cost_us": 0.87654})
-    assert clock(connected(answers)) == {"clock_step_us": "1", "clock_cost_us": "0.9"}
+    assert measure_clock(connected(answers)) == {"clock_step_us": "1", "clock_cost_us": "0.9"}

@@ -7,7 +7,7 @@ from factories.oracle.wire import OracleError
 from openslob.core.errors import SlobError
 from openslob.engines import common_checks
 from openslob.engines.oracle import run_table
-from openslob.engines.oracle.run_table import count, release
+from openslob.engines.oracle.run_table import count_sessions, end_sessions
 
 UNSEEN = OracleError(942, "table or view does not exist")
 
@@ -52,28 +52,28 @@ class Database(Answers):
 
 def test_there_are_none():
     connection = connected(Database())
-    assert (count(connection), release(connection, "db")) == (0, 0)
+    assert (count_sessions(connection), end_sessions(connection, "db")) == (0, 0)
     assert not [text for text in statements_of(connection) if not text.startswith("SELECT")]
 
 
 def test_they_are_told_to_end():
     connection = connected(Database(11, 12))
-    assert release(connection, "db") == 2
+    assert end_sessions(connection, "db") == 2
     changes = [text for text in statements_of(connection) if text.startswith(("UPDATE", "ALTER"))]
     assert [text.partition("SET ")[2][:8] for text in changes] == ["stop = 1", "stop = 0"]
 
 
 def test_those_that_do_not_listen_are_ended():
     connection = connected(Database(11, 12, obedient=False))
-    assert release(connection, "db") == 2
+    assert end_sessions(connection, "db") == 2
     assert "ALTER SYSTEM KILL SESSION '11,7' IMMEDIATE" in statements_of(connection)
-    assert count(connection) == 0
+    assert count_sessions(connection) == 0
 
 
 def test_an_ordinary_user_is_told_the_statement_that_ends_them():
     connection = connected(Database(11, obedient=False, killable=False))
     with pytest.raises(SlobError, match="this user may not end them") as caught:
-        release(connection, "db")
+        end_sessions(connection, "db")
     assert caught.value.remedy == "as an administrator: ALTER SYSTEM KILL SESSION '11,7' IMMEDIATE"
     assert "stop = 0" in statements_of(connection)[-1]
 
@@ -81,23 +81,23 @@ def test_an_ordinary_user_is_told_the_statement_that_ends_them():
 def test_those_that_wait_for_a_host_that_is_gone_disturb_nobody():
     database = Database(11, obedient=False, killable=False)
     database.status = "INACTIVE"
-    assert release(connected(database), "db") == 1
+    assert end_sessions(connected(database), "db") == 1
 
 
 def test_those_of_a_run_that_goes_on_are_left_alone():
     connection = connected(Database(11, drivers=(5,)))
     with pytest.raises(SlobError, match=r"another run is in progress in db.*see session 5,7"):
-        release(connection, "db")
+        end_sessions(connection, "db")
     assert not [text for text in statements_of(connection) if text.startswith(("UPDATE", "ALTER"))]
 
 
 def test_sessions_that_cant_be_seen_are_told_to_end():
     connection = connected(Answers().say(r"v\$session", UNSEEN))
-    assert (count(connection), release(connection, "db")) == (0, 0)
+    assert (count_sessions(connection), end_sessions(connection, "db")) == (0, 0)
     changes = [text for text in statements_of(connection) if text.startswith("UPDATE")]
     assert [text.partition("SET ")[2][:8] for text in changes] == ["stop = 1", "stop = 0"]
 
 
 def test_nothing_was_ever_loaded():
     connection = connected(Answers().say(r"v\$session", UNSEEN).say("UPDATE", UNSEEN))
-    assert release(connection, "db") == 0
+    assert end_sessions(connection, "db") == 0

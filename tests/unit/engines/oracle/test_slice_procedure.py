@@ -16,12 +16,12 @@ from openslob.engines.oracle.slice_procedure import (
     ARGUMENTS,
     KEPT,
     TEXTS,
+    choose_parameters,
+    choose_state,
     compose_slice,
     explain,
-    first_state,
-    histogram_of,
     install,
-    slice_parameters,
+    parse_histogram,
 )
 from openslob.kinds.run.plan import session_plans
 
@@ -89,7 +89,7 @@ def test_buckets_sums_and_greatest_are_those_of_the_histogram():
     for value in values:
         known["count_in"](2, value)
         expected.add([(bucket_of(value), 1)], value, value)
-    assert histogram_of(known["folded"](2)) == expected
+    assert parse_histogram(known["folded"](2)) == expected
     assert known["folded"](1) is None
 
 
@@ -113,7 +113,7 @@ def test_times_are_whole_microseconds():
 
 
 def test_every_argument_of_the_procedure_is_given():
-    given = slice_parameters(plan())
+    given = choose_parameters(plan())
     of_a_slice = {"first_op", "max_ops", "not_before_us", "until_us"}
     returned = {name for name in ARGUMENTS if name in (*KEPT, *TEXTS) or name.startswith(("rows_", "began", "ended"))}
     assert set(ARGUMENTS) == set(given) | of_a_slice | returned | {"ops", "conflicts"}
@@ -123,7 +123,7 @@ def test_every_argument_of_the_procedure_is_given():
 def test_the_seed_and_the_session_decide_the_generator():
     def of(**parameters):
         made = plan(**parameters)
-        return slice_parameters(made)["random_step"], first_state(made)
+        return choose_parameters(made)["random_step"], choose_state(made)
 
     assert of(sessions=2) == of(sessions=2, tag="other")
     assert len({of(sessions=2), of(number=1, sessions=2), of(sessions=2, seed=2)}) == 3
@@ -133,11 +133,11 @@ def test_the_seed_and_the_session_decide_the_generator():
 
 
 def test_random_text_is_the_runs_own_and_only_for_obfuscated_columns():
-    pools = [slice_parameters(plan(tag=tag, obfuscate_columns=True))["pool"] for tag in ("one", "two")]
+    pools = [choose_parameters(plan(tag=tag, obfuscate_columns=True))["pool"] for tag in ("one", "two")]
     assert pools[0] != pools[1]
     # The places of cuts, and the longest of them; and what the driver binds as text.
     assert 28_001 + 19 * 128 <= len(pools[0]) <= 32_767
-    assert slice_parameters(plan())["pool"] is None
+    assert choose_parameters(plan())["pool"] is None
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_random_text_is_the_runs_own_and_only_for_obfuscated_columns():
     [({"sessions": 4}, True), ({"sessions": 64}, False), ({"sessions": 4, "target_ops": 10}, False)],
 )
 def test_only_few_sessions_spin_before_they_begin_together(parameters, spins):
-    assert (slice_parameters(plan(**parameters))["start_spin"] > 0) == spins
+    assert (choose_parameters(plan(**parameters))["start_spin"] > 0) == spins
 
 
 # --- plans
@@ -233,6 +233,6 @@ def test_a_procedure_that_does_not_compile_is_told_with_its_first_message():
 
 
 def test_kinds_without_operations_have_empty_histograms():
-    assert histogram_of(None) == Histogram()
-    assert histogram_of("30 20 14 1 27 1") == Histogram({14: 1, 27: 1}, 30.0, 20.0)
+    assert parse_histogram(None) == Histogram()
+    assert parse_histogram("30 20 14 1 27 1") == Histogram({14: 1, 27: 1}, 30.0, 20.0)
     assert set(OpKind) == {OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN}

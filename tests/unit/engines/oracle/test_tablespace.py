@@ -44,7 +44,7 @@ def test_a_tablespace_that_the_user_may_not_use():
 def test_data_for_other_blocks_are_refused():
     spec = DataSpec(1, 100, 10, obfuscate=False, tablespace="SLOB", block_size=4096)
     with pytest.raises(SlobError, match=r"has blocks of 8,192 bytes, and the data are specified for 4,096"):
-        tablespace.of_data(survey(), None, spec)
+        tablespace.find_for_data(survey(), None, spec)
 
 
 @pytest.mark.parametrize(("quota", "left"), [(20 * MIB, 20 * MIB), (-10 * MIB, 0), (-1, None), (None, None)])
@@ -86,7 +86,7 @@ def test_files_whose_growth_cant_be_seen_are_tried():
 def test_tables_take_whole_extents():
     tables = [table_cf1("CF1_1", 1, 32_768), table_cf2("CF2_1", 1, 16)]
     # 264 MB in extents of 8 MB, an index of 640 KB and a table of 132 KB in extents of 64 KB.
-    assert tablespace.needed_bytes(tables, 8192) == 264 * MIB + 640 * 1024 + 192 * 1024
+    assert tablespace.estimate_bytes(tables, 8192) == 264 * MIB + 640 * 1024 + 192 * 1024
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,6 @@ def test_tables_take_whole_extents():
     ],
 )
 def test_whether_the_load_writes_redo(changed, begin, end):
-    text = tablespace.redo_of_load(found(**changed))
+    text = tablespace.describe_redo(found(**changed))
     assert text.startswith(begin)
     assert text.endswith(end)

@@ -15,7 +15,7 @@ from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
 from openslob.engines.oracle.checks import findings
 from openslob.engines.oracle.connection import PACKAGE
-from openslob.engines.oracle.rights import GRANT, grants, sections
+from openslob.engines.oracle.rights import GRANT, SECTIONS, list_grants
 from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.sql import read_sql, read_statements
@@ -24,7 +24,7 @@ PARAMS = ConnectParams("oracle://db/slob", {})
 PDB = (3, "SALES")
 ROOT = Path(__file__).parents[4]
 SQL = ROOT / "src" / "openslob" / "engines" / "oracle" / "sql"
-VIEWS = [view for section in sections() for view in GRANT.findall(read_statements(PACKAGE, "grants")[section])]
+VIEWS = [view for section in SECTIONS for view in GRANT.findall(read_statements(PACKAGE, "grants")[section])]
 CONTAINERS = {
     "11.2": None, "12.1": (0, "ORCL"), "12.2": (0, "ORCL"), "18": PDB, "19": PDB, "21": PDB, "23ai": PDB, "26ai": PDB,
 }  # fmt: skip
@@ -143,7 +143,7 @@ def test_the_manual_has_the_grants_that_are_asked_for():
     manual = (ROOT / "docs" / "oracle.md").read_text()
     printed = set(re.findall(r"^GRANT (?:SELECT|ALTER|EXECUTE).*?;", manual, re.MULTILINE))
     asked_for = {
-        line for section in ("sleeping", *sections(), "reporting", "settling") for line in grants(section, "slob")
+        line for section in ("sleeping", *SECTIONS, "reporting", "settling") for line in list_grants(section, "slob")
     }
     assert printed == asked_for
 

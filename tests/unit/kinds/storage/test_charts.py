@@ -10,14 +10,19 @@ import pytest
 from factories.storages import BLOCK, CALIBRATED, WAYS, record, step
 from factories.vega_lite import validate
 from openslob.core.units import MIB
-from openslob.kinds.storage.charts.bars import EXAMINED, ONLY_READ, way_rows
-from openslob.kinds.storage.charts.calibration import calibrations, curve_rows
-from openslob.kinds.storage.charts.one import storage_pictures
 from openslob.kinds.storage.dd import LOOKED, NOWHERE
-from openslob.kinds.storage.page import storage_set_page
+from openslob.kinds.storage.pictures import (
+    EXAMINED,
+    ONLY_READ,
+    calibrations,
+    curve_rows,
+    storage_pictures,
+    storage_set_page,
+    way_rows,
+)
+from openslob.kinds.storage.record import StorageLoad, StorageRecord, StorageStep
 from openslob.kinds.storage.report import storage_document
 from openslob.record.model import Status
-from openslob.record.storage import StorageLoad, StorageRecord, StorageStep
 from openslob.report.charts.picture import Picture, chart, svg, whole_spec
 from openslob.report.html.page import page_of, render_page
 

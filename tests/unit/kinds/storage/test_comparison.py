@@ -20,10 +20,7 @@ from openslob.core.units import MIB
 from openslob.core.workload import BlockPath
 from openslob.engines import clients
 from openslob.engines.postgresql import clients as postgresql_clients
-from openslob.kinds.storage.charts.one import bar_rows, storage_pictures
-from openslob.kinds.storage.comparison.clients import require_workloads
-from openslob.kinds.storage.comparison.execute import REACHED, _doubts
-from openslob.kinds.storage.comparison.measure import raw_jobs
+from openslob.kinds.storage.comparison.execute import REACHED, _doubts, raw_jobs, require_workloads
 from openslob.kinds.storage.comparison.plan import (
     SELECTS,
     ComparisonPlan,
@@ -31,11 +28,12 @@ from openslob.kinds.storage.comparison.plan import (
     workload_contender,
 )
 from openslob.kinds.storage.comparison.realism import ContenderKind, ContenderRow, rows
-from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.fio import IoEngine
+from openslob.kinds.storage.pictures import bar_rows, storage_pictures
+from openslob.kinds.storage.record import StorageFolder, StorageRecord
 from openslob.kinds.storage.report import storage_document
-from openslob.kinds.storage.testfile import TestFile
+from openslob.kinds.storage.target import TestFile
 from openslob.record.model import Holds, Status, Verdict
-from openslob.record.storage import StorageFolder, StorageRecord
 from openslob.report.charts.picture import page_specs, svg
 from openslob.report.html.page import page_of, render_page
 from openslob.report.terminal import render_text
@@ -167,7 +165,7 @@ def test_data_that_servers_would_cache_are_refused():
     ],
 )
 def test_wrong_flags_start_nothing(flags, said, tmp_path, monkeypatch):
-    monkeypatch.setattr("openslob.cli.raw_compare.Fio.find", lambda _: None)
+    monkeypatch.setattr("openslob.kinds.storage.fio.Fio.find", lambda _: None)
     done = CliRunner().invoke(app, ["raw", "compare", *flags, "--results", str(tmp_path)])
     assert isinstance(done.exception, UsageError)
     assert said in str(done.exception)

@@ -16,26 +16,29 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import KIB, MIB, NANOS
 from openslob.host.model import Sample
 from openslob.kinds.storage import fio as fio_module
-from openslob.kinds.storage import preflight, testfile
 from openslob.kinds.storage.calibrate import (
+    GAIN,
     IOPS,
     LATENCY,
     THROUGHPUT,
     CalibrationPlan,
+    DepthProbe,
+    NextDepth,
+    SearchLimits,
+    SearchResult,
     _Repeats,
+    decide,
     limit_kept,
     reached_device,
     repeatable,
 )
 from openslob.kinds.storage.dd import LOOKED, NOWHERE, PLAIN, VERIFIED, dd_step, summary
-from openslob.kinds.storage.fio import Fio, reason_in
-from openslob.kinds.storage.host_usage import HostUsageMonitor, _Reading, usage_of
-from openslob.kinds.storage.job import IoEngine, Job, Pattern, job_file
+from openslob.kinds.storage.fio import Fio, IoEngine, Job, Pattern, coverage, job_file, parse, reason_in
 from openslob.kinds.storage.process import CompletedProgram
-from openslob.kinds.storage.results import coverage, parse
-from openslob.kinds.storage.search import GAIN, DepthProbe, NextDepth, SearchLimits, SearchResult, decide
+from openslob.kinds.storage.record import StorageStep
+from openslob.kinds.storage.session import HostUsageMonitor, _Reading, usage_of
+from openslob.kinds.storage.target import check_direct, check_engine, existing_file, has_holes, why_no_io_uring
 from openslob.record.model import Figure, Holds
-from openslob.record.storage import StorageStep
 
 TWO_JOBS = FIXTURES / "fio" / "two-jobs.json"
 JOB = Job((Path("/data/a"),), 64 * MIB, 8 * KIB, IoEngine.IO_URING, 1.5, depth=4, copies=2, seed=7)
@@ -166,7 +169,7 @@ class Engines:
 
 def test_an_engine_that_fio_lacks_is_not_replaced():
     with pytest.raises(SlobError, match="built without libaio; give --io-engine libaio or psync"):
-        preflight.check_engine(Engines("psync"), IoEngine.LIBAIO)
+        check_engine(Engines("psync"), IoEngine.LIBAIO)
 
 
 @pytest.mark.parametrize(
@@ -183,17 +186,17 @@ def test_why_io_uring_is_not_permitted(tmp_path, number, setting, told):
     if setting:
         (tmp_path / "proc/sys/kernel").mkdir(parents=True)
         (tmp_path / "proc/sys/kernel/io_uring_disabled").write_text(setting)
-    assert told in preflight.why_no_io_uring(number, tmp_path)
+    assert told in why_no_io_uring(number, tmp_path)
 
 
 def test_io_uring_refused_is_told_before_the_start():
     with pytest.raises(SlobError, match=r"io_uring can't be used here: .*; or give --io-engine"):
-        preflight.check_engine(Engines("io_uring"), IoEngine.IO_URING, lambda: errno.EPERM)
+        check_engine(Engines("io_uring"), IoEngine.IO_URING, lambda: errno.EPERM)
 
 
 def test_memory_is_no_storage(tmp_path):
     with pytest.raises(SlobError, match="lies in memory"):
-        preflight.check_direct(tmp_path, "tmpfs", write=True)
+        check_direct(tmp_path, "tmpfs", write=True)
 
 
 def test_a_file_given_must_be_readable_and_long_enough(tmp_path):
@@ -201,22 +204,22 @@ def test_a_file_given_must_be_readable_and_long_enough(tmp_path):
     short.write_bytes(b"x" * 100)
     for path, told in ((tmp_path / "none", "can't be read"), (tmp_path, "can't be read"), (short, "shorter than one")):
         with pytest.raises(UsageError, match=told):
-            testfile.existing_file(path, 8192)
+            existing_file(path, 8192)
 
 
 @table("name", ["a;b", "a#b", "a$ncpus+1", "a`b`", "a\nfilename=b", "a ", "it's", "a\\b"])
 def test_a_name_that_fio_takes_for_another_is_refused(tmp_path, name):
     (tmp_path / name).write_bytes(b"x" * 8192)
     with pytest.raises(UsageError, match="fio misreads the name"):
-        testfile.existing_file(tmp_path / name, 8192)
+        existing_file(tmp_path / name, 8192)
 
 
 def test_holes_are_seen(tmp_path):
     with (tmp_path / "sparse").open("wb") as file:
         file.truncate(MIB)
     (tmp_path / "full").write_bytes(b"x" * MIB)
-    assert testfile.has_holes(tmp_path / "sparse", MIB)
-    assert not testfile.has_holes(tmp_path / "full", MIB)
+    assert has_holes(tmp_path / "sparse", MIB)
+    assert not has_holes(tmp_path / "full", MIB)
 
 
 # --- coverage

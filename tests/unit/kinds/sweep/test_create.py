@@ -16,6 +16,7 @@ from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import Run
 from openslob.cli import app
 from openslob.config.grid import Grid, SweepFile, read_sweep_file, resolve_grid
+from openslob.config.server_parameters import server_grid
 from openslob.core.errors import UsageError
 from openslob.core.units import MIB
 from openslob.core.workload import BlockPath, Workload
@@ -25,7 +26,6 @@ from openslob.kinds.sweep.plan import disk_bytes, private_bytes, run_seconds, wo
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SweepFolder
 from openslob.kinds.sweep.report import render_sweep
-from openslob.kinds.sweep.servers import server_grid
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
 from openslob.report.comparison import side_by_side_lines

@@ -12,7 +12,7 @@ from openslob.core.units import GIB, MIB, Extent, format_bytes, format_duration
 from openslob.core.workload import BlockPath, Mode, Workload
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, scale_of, table_sets
 from openslob.kinds.storage.comparison.realism import ContenderKind
-from openslob.kinds.storage.job import IoEngine
+from openslob.kinds.storage.fio import IoEngine
 
 # One block visit in 32 is a cache hit; below 8, hits instead of reads would be measured.
 DATA_PER_CACHE = 32

@@ -14,8 +14,8 @@ from statistics import median
 
 from openslob.analyze.outcome import count, fails, holds, unknown
 from openslob.core.units import MICROS
+from openslob.kinds.storage.record import StorageRecord, StorageStep
 from openslob.record.model import Verdict
-from openslob.record.storage import StorageRecord, StorageStep
 
 TABLE = "contenders"
 

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from openslob.core.errors import UsageError
+from openslob.core.interrupt import Interrupt
 from openslob.core.units import format_bytes, iso
-from openslob.kinds.storage import preflight, testfile
-from openslob.kinds.storage.fio import Fio
-from openslob.kinds.storage.job import IoEngine, Job
+from openslob.kinds.storage.fio import Fio, IoEngine, Job
 from openslob.kinds.storage.orion.files import announcement, files_of, plan_text, summary_text
 from openslob.kinds.storage.orion.jobs import (
     LUN_SUFFIX,
@@ -38,13 +37,23 @@ from openslob.kinds.storage.orion.points import (
     coverage_checks,
     opened_devices,
     split,
+    steps_of,
+    summary_of,
+    verdicts,
 )
 from openslob.kinds.storage.orion.protect import claimed, require_harmless
-from openslob.kinds.storage.orion.record import steps_of, summary_of, verdicts
+from openslob.kinds.storage.record import StorageFolder, StorageRecord
 from openslob.kinds.storage.session import Notify, recorded
-from openslob.kinds.storage.testfile import TestFile
+from openslob.kinds.storage.target import (
+    TestFile,
+    check_directory,
+    check_file,
+    existing_file,
+    has_holes,
+    require_room,
+    temporary_file,
+)
 from openslob.record.model import Status
-from openslob.record.storage import StorageFolder, StorageRecord
 from openslob.record.store import save_text
 
 TOOL = "orion"
@@ -72,12 +81,13 @@ class OrionRequest:
         return self.directory / f"{self.options.testname}{LUN_SUFFIX}"
 
 
-def run(fio: Fio, request: OrionRequest, notify: Notify) -> tuple[StorageRecord, Path]:
+def execute(request: OrionRequest, interrupt: Interrupt, notify: Notify) -> tuple[StorageRecord, Path]:
     """Run the test. Return its record, and the folder that contains the record and Orion's files.
 
     Raises UsageError or SlobError before anything is written if the options, LUNs or file system do not allow it.
     Raises MeasurementStoppedError when stopped; record and files then have the points measured so far.
     """
+    fio = Fio.find(interrupt.stop)
     luns, notes = _existing_luns(fio, request)
     matrix = _checked_matrix(request, luns or (_future_test_file(request),))
     overwritten = require_harmless(luns, request.allow_destructive) if luns and request.options.write_pct else ""
@@ -90,7 +100,7 @@ def run(fio: Fio, request: OrionRequest, notify: Notify) -> tuple[StorageRecord,
             notify(
                 f"writing a test file of {format_bytes(request.size)} in {request.directory}; it is removed at the end"
             )
-            file = testfile.temporary_file(fio, request.directory, request.size, direct=request.direct)
+            file = temporary_file(fio, request.directory, request.size, direct=request.direct)
             luns = (held.enter_context(file),)
         devices = held.enter_context(opened_devices(luns, request.directory))
         notify(announcement(request.options, matrix))
@@ -104,14 +114,12 @@ def _existing_luns(fio: Fio, request: OrionRequest) -> tuple[tuple[TestFile, ...
         if options.write_pct and not request.allow_destructive:
             why = f"--write would write to a test file, because {file} does not exist"
             raise UsageError(why, "--allow-destructive allows it")
-        testfile.require_room(request.directory, request.size)
-        return (), preflight.check(fio, request.directory, request.engine, direct=request.direct).notes
-    luns = tuple(testfile.existing_file(request.directory / path, options.size_large) for path in paths_in(file))
-    locations = [preflight.check_file(fio, lun.path, request.engine, direct=request.direct) for lun in luns]
+        require_room(request.directory, request.size)
+        return (), check_directory(fio, request.directory, request.engine, direct=request.direct).notes
+    luns = tuple(existing_file(request.directory / path, options.size_large) for path in paths_in(file))
+    locations = [check_file(fio, lun.path, request.engine, direct=request.direct) for lun in luns]
     holes = [
-        f"{lun.label} has holes; reads of them do not reach a device"
-        for lun in luns
-        if testfile.has_holes(lun.path, lun.size)
+        f"{lun.label} has holes; reads of them do not reach a device" for lun in luns if has_holes(lun.path, lun.size)
     ]
     return luns, tuple(dict.fromkeys([*(note for location in locations for note in location.notes), *holes]))
 

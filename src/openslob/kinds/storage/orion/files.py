@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from openslob._version import __version__
-from openslob.core.histogram import LINEAR_US, PERCENTILES, Histogram, bucket_of, lower_edge_us
+from openslob.core.histogram import LINEAR_US, Histogram, bucket_of, lower_edge_us
 from openslob.core.units import KIB, MIB, format_bytes, format_duration
+from openslob.kinds.storage.fio import JobResult, Transfers
 from openslob.kinds.storage.orion.jobs import Volume
 from openslob.kinds.storage.orion.options import ORION_DURATION_S, LargeType, LoadMatrix, LoadPoint, Options
-from openslob.kinds.storage.orion.points import OrionResult, PointResult
-from openslob.kinds.storage.results import JobResult, Transfers
+from openslob.kinds.storage.orion.points import FIGURES, OrionResult, PointResult, latency_figure
 from openslob.record.model import Verdict
 
 CORNER = "Large/Small"
@@ -23,9 +23,6 @@ _CELL = 7
 # Buckets below the first are 1 µs wide. Above, each line of a histogram covers four buckets, which is 5.7 %.
 _FIRST_WIDE = bucket_of(LINEAR_US)
 _BUCKETS_A_LINE = 4
-
-# The latency figures, by their names in a histogram's summary.
-FIGURES = ("mean_us", *PERCENTILES, "max_us")
 
 Value = Callable[[PointResult], float | None]
 
@@ -65,12 +62,6 @@ def small_latency(figure: str) -> Value:
         return latency_figure(measured.small.latency, figure) if measured.small else None
 
     return value
-
-
-def latency_figure(histogram: Histogram, figure: str) -> float | None:
-    """Return a figure of a histogram by name, such as ``mean_us``, ``p99_us`` or ``max_us``."""
-    found = histogram.summary()[figure]
-    return float(found) if isinstance(found, int | float) else None
 
 
 def matrix_csv(outcome: OrionResult, value: Value, form: str, *, of_small: bool) -> str:

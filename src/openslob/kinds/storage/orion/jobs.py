@@ -21,9 +21,9 @@ from pathlib import Path
 
 from openslob.core.errors import UsageError
 from openslob.core.units import format_bytes
-from openslob.kinds.storage.job import IoEngine, Job, Pattern
+from openslob.kinds.storage.fio import IoEngine, Job, Pattern
 from openslob.kinds.storage.orion.options import LargeType, LoadPoint, Options, SimulatedArray
-from openslob.kinds.storage.testfile import TestFile
+from openslob.kinds.storage.target import TestFile
 
 SMALL, LARGE = "small", "large"
 ALL = 100

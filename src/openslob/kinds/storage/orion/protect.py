@@ -19,7 +19,7 @@ from pathlib import Path
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_bytes
 from openslob.host.model import text_of
-from openslob.kinds.storage.testfile import TestFile
+from openslob.kinds.storage.target import TestFile
 
 _ROOT = Path("/")
 Signature = Callable[[Path], str]

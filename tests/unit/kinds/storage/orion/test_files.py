@@ -12,7 +12,7 @@ import pytest
 
 from factories.orion import large, measured, result, simple, small, transfers
 from openslob.core.units import MIB
-from openslob.kinds.storage.job import IoEngine, Job
+from openslob.kinds.storage.fio import Coverage, IoEngine, Job
 from openslob.kinds.storage.orion.execute import file_prefix
 from openslob.kinds.storage.orion.files import (
     buckets,
@@ -25,10 +25,16 @@ from openslob.kinds.storage.orion.files import (
 )
 from openslob.kinds.storage.orion.jobs import volume
 from openslob.kinds.storage.orion.options import LoadPoint, Options, OrionRun, load_matrix
-from openslob.kinds.storage.orion.points import CoverageCheck, DeviceBytes, OrionResult, PointResult, coverage_check
-from openslob.kinds.storage.orion.record import summary_of, verdicts
-from openslob.kinds.storage.results import Coverage
-from openslob.kinds.storage.testfile import TestFile
+from openslob.kinds.storage.orion.points import (
+    CoverageCheck,
+    DeviceBytes,
+    OrionResult,
+    PointResult,
+    coverage_check,
+    summary_of,
+    verdicts,
+)
+from openslob.kinds.storage.target import TestFile
 from openslob.record.model import Holds
 
 # Orion 11.1's own files of `-run simple -num_disks 1`, as published, with the figures that `outcome` has.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from factories.tables import table
 from openslob.core.errors import UsageError
 from openslob.core.units import MIB
-from openslob.kinds.storage.job import IoEngine, Pattern
+from openslob.kinds.storage.fio import IoEngine, Pattern
 from openslob.kinds.storage.orion.jobs import (
     OrionSetup,
     cache_fill_job,
@@ -22,7 +22,7 @@ from openslob.kinds.storage.orion.jobs import (
     volume,
 )
 from openslob.kinds.storage.orion.options import LargeType, LoadPoint, Options, OrionRun, SimulatedArray
-from openslob.kinds.storage.testfile import TestFile
+from openslob.kinds.storage.target import TestFile
 
 RAID0 = SimulatedArray.RAID0
 SEQ = LargeType.SEQ

@@ -14,7 +14,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.host.device import parse_mounts
 from openslob.kinds.storage.orion import protect
 from openslob.kinds.storage.orion.protect import claimed, device_contents, in_use, require_harmless
-from openslob.kinds.storage.testfile import TestFile
+from openslob.kinds.storage.target import TestFile
 
 OURS = TestFile(Path("/nowhere"), "a file of its own", 1024**3, ours=True)
 ROOT_MOUNT = "20 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw\n"

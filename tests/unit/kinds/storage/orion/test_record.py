@@ -16,12 +16,12 @@ from openslob.cli.raw_orion import spelled
 from openslob.cli.report import with_own_page
 from openslob.core.errors import UsageError
 from openslob.kinds.storage import KIND as STORAGE
-from openslob.kinds.storage.charts.one import MOST_LINES, latency_rows, rate_rows, storage_pictures
 from openslob.kinds.storage.orion.points import OrionResult
+from openslob.kinds.storage.pictures import MOST_LINES, latency_rows, rate_rows, storage_pictures
+from openslob.kinds.storage.record import StorageFolder
 from openslob.kinds.storage.report import storage_document
 from openslob.record.finding import Found
 from openslob.record.model import Status
-from openslob.record.storage import StorageFolder
 from openslob.report.charts.picture import page_specs, png, svg
 from openslob.report.html.page import page_of, render_page
 

@@ -9,11 +9,15 @@ History of the format, newest first:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any, ClassVar
 
 from pydantic import Field
 
+from openslob.analyze.curves.ceiling import host_and_device
+from openslob.core.references import CeilingPoint, StorageAlone
 from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
 from openslob.record.parts import Asked, Environment, Facts, Latency
 from openslob.record.store import UNFINISHED, DocumentFolder
@@ -116,3 +120,24 @@ class StorageFolder(DocumentFolder[StorageRecord]):
 
 
 load, find = StorageFolder.load, StorageFolder.find
+
+
+def storage_alone(record: StorageRecord) -> StorageAlone:
+    """Return what runs on the same storage are compared with: its plain random reads, medians over all steps."""
+    steps: dict[int, dict[int, list[StorageStep]]] = defaultdict(lambda: defaultdict(list))
+    for step in record.steps:
+        load = step.load
+        if load and (load.read_pct, load.pattern, load.verified) == (100, "random", False) and step.value("iops"):
+            steps[load.block_bytes][load.in_flight].append(step)
+    points = {
+        size: tuple(CeilingPoint(number, *_medians(group)) for number, group in sorted(by_number.items()))
+        for size, by_number in steps.items()
+    }
+    buffered = record.place.get("direct") is False
+    return StorageAlone(record.id, points, buffered, *host_and_device(record.environment))
+
+
+def _medians(steps: Sequence[StorageStep]) -> tuple[float, float | None]:
+    rates = [rate for step in steps if (rate := step.value("iops")) is not None]
+    means = [mean for step in steps if (mean := step.value("mean_us")) is not None]
+    return median(rates), median(means) if means else None

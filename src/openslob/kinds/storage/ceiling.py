@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from openslob.core.errors import SlobError
+from openslob.core.references import StorageAlone
 from openslob.core.units import GIB
 from openslob.engines.base import Engine
-from openslob.kinds.storage.fio import Fio
-from openslob.kinds.storage.job import IoEngine, Job
+from openslob.kinds.storage.fio import Fio, IoEngine, Job
+from openslob.kinds.storage.record import CEILING, StorageRecord, StorageStep, storage_alone
 from openslob.kinds.storage.session import Notify, StorageRequest, StorageTarget, session
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status
-from openslob.record.storage import CEILING, StorageRecord, StorageStep
 
 SIZE_BYTES = GIB
 STEP_S = 2.0
@@ -48,13 +48,13 @@ class Ceilings:
 
     def __init__(self, sessions: int, fio: Fio, results: Path, notify: Notify) -> None:
         self._parameters = (sessions, fio, results, notify)
-        self._measured: dict[tuple[int, int], StorageRecord] = {}
+        self._measured: dict[tuple[int, int], StorageAlone] = {}
 
-    def __call__(self, engine: Engine) -> StorageRecord:
-        """Return the ceiling of this server, measured if necessary. Raises SlobError like `measure_ceiling`."""
+    def __call__(self, engine: Engine) -> StorageAlone:
+        """Return the storage of this server alone, measured if necessary. Raises SlobError like `measure_ceiling`."""
         key = (_directory(engine).stat().st_dev, engine.facts().block_size)
         if key not in self._measured:
-            self._measured[key] = measure_ceiling(engine, *self._parameters)
+            self._measured[key] = storage_alone(measure_ceiling(engine, *self._parameters))
         return self._measured[key]
 
 
