@@ -33,6 +33,17 @@ class DriverConnection(Closeable, AbstractContextManager[Any], Protocol):
 C = TypeVar("C", bound=DriverConnection)
 
 
+class ConnectionOwner(Generic[C]):
+    """What works over one connection of its own and closes it: a sampler, a session, a signal."""
+
+    def __init__(self, connection: C) -> None:
+        self._connection = connection
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        self._connection.close()
+
+
 class ServerEngine(ABC, Generic[C]):
     """One database of one server as a target: the part of `openslob.engines.base.Engine` that is the same for all."""
 

@@ -188,6 +188,11 @@ class DirectConnection(_Base):
             self.host_info, self._secure = "Localhost via UNIX socket", True
         super().connect(sock)
 
+    def close(self) -> None:
+        """Close the connection; never raises, even if it is closed already."""
+        with suppress(pymysql.Error):
+            super().close()
+
     def _unix_socket(self, path: str) -> socket.socket:
         own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         own.settimeout(self.connect_timeout)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from openslob.engines.base import CounterReading
 from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, statement, thread_id
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import TABLES, MysqlNames
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
 from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
 from openslob.metrics.waits import wait_class
@@ -195,11 +195,11 @@ _STATUS_PARTS = {
 }
 
 
-class MysqlCounters:
+class MysqlCounters(ConnectionOwner[Connection]):
     """Reads all sources that this server has and this user may see in one statement, so that all are of one moment."""
 
     def __init__(self, connection: Connection, names: MysqlNames) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._names = names
         self._values = {"database": names.database, "tables": TABLES}
         with reported("the counters can't be read"):
@@ -303,10 +303,6 @@ class MysqlCounters:
 
     def backend_ids(self) -> list[int]:
         return [thread_id(self._connection)]
-
-    def close(self) -> None:
-        with suppress(pymysql.Error):
-            self._connection.close()
 
 
 def total(change: Values, prefix: str, suffix: str = "") -> float | None:

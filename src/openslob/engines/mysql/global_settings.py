@@ -79,8 +79,7 @@ class GlobalSettingsOverride:
         with suppress(pymysql.Error, SlobError), self._connect() as connection:
             for leftover in _recorded(connection, self._names):
                 _restore(connection, self._names, leftover)
-        with suppress(pymysql.Error):
-            self._connection.close()
+        self._connection.close()
         self._connection = None
 
 

@@ -26,6 +26,7 @@ from openslob.engines.mysql.connection import (
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.patience import PROBE_S, closed_on_failure, cut_when_late
+from openslob.engines.server_engine import ConnectionOwner
 
 # What the connections are for, as the server shows it.
 PURPOSE, HEARTBEAT = "ledger", "heartbeat"
@@ -138,11 +139,12 @@ class MysqlLedger:
         ]
 
 
-class MysqlLedgerSession:
+class MysqlLedgerSession(ConnectionOwner[Connection]):
     """One connection of the proof. Implements `openslob.engines.ledger.LedgerSession`."""
 
     def __init__(self, connection: Connection, session: int, parts: dict[str, object]) -> None:
-        self._connection, self._session, self._parts = connection, session, parts
+        super().__init__(connection)
+        self._session, self._parts = session, parts
         self.done_ns = 0
 
     def commit(self, number: int, key: int) -> int:
@@ -178,10 +180,6 @@ class MysqlLedgerSession:
 
     def cut(self) -> None:
         cut_off(self._connection)
-
-    def close(self) -> None:
-        with suppress(pymysql.Error):
-            self._connection.close()
 
 
 def _entry(row: Row) -> Entry:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from openslob.engines.managed.base import ServerSpec
 from openslob.engines.mysql.connection import Connection, open_connection, parse, query, statement
 from openslob.engines.mysql.errors import code_of, reported
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
+from openslob.engines.server_engine import ConnectionOwner
 
 
 class MysqlReplication:
@@ -47,12 +48,12 @@ class MysqlReplication:
         return MysqlCopyReader(self._target, self._connect("copies"))
 
 
-class MysqlCopyReader:
+class MysqlCopyReader(ConnectionOwner[Connection]):
     """Reads the position in the binary log over one connection. Implements `openslob.engines.copies.CopyReader`."""
 
     def __init__(self, target: str, connection: Connection) -> None:
         self._target = target
-        self._connection = connection
+        super().__init__(connection)
 
     def read(self) -> CopyReading:
         """Return the position in the binary log of the primary, of this server or of the one that it follows."""
@@ -71,10 +72,6 @@ class MysqlCopyReader:
             raise
         sizes = {_number(row["Log_name"]): int(row["File_size"]) for row in rows}
         return LogPosition(sizes[max(sizes)], max(sizes), sizes) if sizes else None
-
-    def close(self) -> None:
-        with suppress(pymysql.Error):
-            self._connection.close()
 
 
 def copy_reading(status: Mapping[str, Any]) -> CopyReading:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from decimal import Decimal
 
 import pymysql
@@ -31,6 +30,7 @@ from openslob.engines.mysql.slice_procedure import (
     slice_parameters,
     to_result,
 )
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, no_result, session_seed, shares_by_kind
 from openslob.engines.sql import read_statements
@@ -47,11 +47,11 @@ def seeds(session_seed: int) -> dict[str, int]:
     return {"first": first, "second": second}
 
 
-class MysqlSession:
+class MysqlSession(ConnectionOwner[Connection]):
     """A session of the work loop. Its connection is in autocommit mode: the procedure opens its transactions itself."""
 
     def __init__(self, connection: Connection, params: MysqlParams, names: MysqlNames, plan: SessionPlan) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._params = params
         self._names = names
         self._plan = plan
@@ -162,7 +162,3 @@ class MysqlSession:
 
     def cut(self) -> None:
         cut_off(self._connection)
-
-    def close(self) -> None:
-        with suppress(pymysql.Error):
-            self._connection.close()

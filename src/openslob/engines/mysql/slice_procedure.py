@@ -6,7 +6,6 @@ The stop signal is a named lock that is held when the sessions must stop.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from openslob.engines.mysql.connection import PACKAGE, Connection, Row, query, s
 from openslob.engines.mysql.errors import explain_error, reported
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.slice_io import (
     KINDS,
     begin_together,
@@ -49,20 +49,16 @@ _INDEX_CONDITION = "Using index condition"
 _REORDERED = ("MRR", "Rowid-ordered", "Key-ordered", "filesort")
 
 
-class MysqlStop:
+class MysqlStop(ConnectionOwner[Connection]):
     """Holds the lock from `request` until it is closed. A session that finds it held ends its slice."""
 
     def __init__(self, connection: Connection, names: MysqlNames) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._values = {"lock": names.lock(STOP), "patience": _PATIENCE_S}
 
     def request(self) -> None:
         with reported("the sessions can't be stopped"):
             query(self._connection, statement("facts", "lock"), self._values)
-
-    def close(self) -> None:
-        with suppress(pymysql.Error):
-            self._connection.close()
 
 
 _LOWER_EDGES_US = np.array([lower_edge_us(bucket) for bucket in range(BUCKETS)], dtype=np.int64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 
 import pymysql
 
@@ -11,6 +10,7 @@ from openslob.engines.base import Activity
 from openslob.engines.mysql.connection import PACKAGE, Connection, Row, query, statement, thread_id
 from openslob.engines.mysql.errors import reported
 from openslob.engines.mysql.names import MysqlNames
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
 
 # The event of a session that waits for nothing that is observed: it runs, or it may wait for a row.
@@ -25,14 +25,14 @@ def are_observed(connection: Connection) -> bool | None:
         return None
 
 
-class MysqlWaits:
+class MysqlWaits(ConnectionOwner[Connection]):
     """Samples wait events where the server observes them, else the stages of statements, which all users may see."""
 
     # The statements for servers that observe waits, and for others.
     _statements = ("instrumented", "states")
 
     def __init__(self, connection: Connection, names: MysqlNames, sessions: str, own: Collection[int] = ()) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._values = {"purpose": sessions}
         # The list of transactions needs the privilege that shows other users' connections, too.
         privileged = self._is_allowed("row_locks")
@@ -69,10 +69,6 @@ class MysqlWaits:
 
     def backend_ids(self) -> list[int]:
         return [thread_id(self._connection)]
-
-    def close(self) -> None:
-        with suppress(pymysql.Error):
-            self._connection.close()
 
 
 class MysqlServerWaits(MysqlWaits):

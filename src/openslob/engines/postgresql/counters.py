@@ -47,6 +47,7 @@ from openslob.engines.postgresql.delta import (
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.waits import OwnWork
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
 from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass
 
@@ -77,7 +78,7 @@ LATENESS_S = 1.0
 LATENESS_SHARE = 0.01
 
 
-class PostgresCounters:
+class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
     """Reads all sources that this server has in one statement, so that all are of one moment."""
 
     # How the sources become one value, and those of the other scope.
@@ -85,7 +86,7 @@ class PostgresCounters:
     _not_read = frozenset({"each_database"})
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str, block_size: int) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._schema = schema.encode()
         self._values: list[bytes] = []
         self._block_size = block_size
@@ -156,9 +157,6 @@ class PostgresCounters:
 
     def backend_ids(self) -> list[int]:
         return [backend_pid(self._connection)]
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 def ordered(names: Sequence[str], prompt: bool) -> list[str]:

@@ -18,6 +18,7 @@ from openslob.engines.postgresql.connection import Connection, cut_off, override
 from openslob.engines.postgresql.errors import explain_error, reported
 from openslob.engines.postgresql.manifest import make_schema, remove_empty_schema
 from openslob.engines.postgresql.names import PostgresNames
+from openslob.engines.server_engine import ConnectionOwner
 
 # What the connections are for, as the server shows it.
 PURPOSE, HEARTBEAT = "ledger", "heartbeat"
@@ -152,11 +153,12 @@ class PostgresLedger:
             yield from _complaint(connection, statement("ledger", "amcheck_indexes"), "an index")
 
 
-class PostgresLedgerSession:
+class PostgresLedgerSession(ConnectionOwner[Connection]):
     """One connection of the proof. Implements `openslob.engines.ledger.LedgerSession`."""
 
     def __init__(self, connection: Connection, session: int, parts: dict[str, sql.Composable]) -> None:
-        self._connection, self._session, self._parts = connection, session, parts
+        super().__init__(connection)
+        self._session, self._parts = session, parts
         self.done_ns = 0
         # Preparing a statement on the server would send several of one message one by one.
         connection.prepare_threshold = None
@@ -188,9 +190,6 @@ class PostgresLedgerSession:
 
     def cut(self) -> None:
         cut_off(self._connection)
-
-    def close(self) -> None:
-        self._connection.close()
 
     def _guard(self) -> AbstractContextManager[None]:
         return reported(f"session {self._session} was lost")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-
-import psycopg
+from contextlib import contextmanager
 
 from openslob.core.errors import SlobError
 from openslob.engines.copies import CopyReading, LogPosition
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
 from openslob.engines.postgresql.connection import PACKAGE, Connection, PatientPsycopg
 from openslob.engines.postgresql.errors import reported
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
 
 # A standby that got much of the log and applied little of it does so first.
@@ -39,22 +38,18 @@ class PostgresReplication:
         return PostgresCopyReader(self._target, self._connect("copies"))
 
 
-class PostgresCopyReader:
+class PostgresCopyReader(ConnectionOwner[Connection]):
     """Reads the position in the log over one connection. Implements `openslob.engines.copies.CopyReader`."""
 
     def __init__(self, target: str, connection: Connection) -> None:
         self._target = target
-        self._connection = connection
+        super().__init__(connection)
 
     def read(self) -> CopyReading:
         with reported(f"{self._target} does not answer"):
             row = self._connection.execute(read_statements(PACKAGE, "facts")["copy_position"]).fetchone()
         position, received, said_s = row or (None, None, None)
         return CopyReading(_at(position), _at(received), said_s)
-
-    def close(self) -> None:
-        with suppress(psycopg.Error):
-            self._connection.close()
 
 
 def _at(offset: int | None) -> LogPosition | None:

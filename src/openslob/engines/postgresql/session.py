@@ -24,6 +24,7 @@ from openslob.engines.postgresql.slice_procedure import (
     slice_parameters,
     to_result,
 )
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, no_result, session_seed, shares_by_kind
 from openslob.engines.sql import read_sql
@@ -34,11 +35,11 @@ _SEED_STEPS = 1_000_003
 _COMMIT_SETTING = {CommitMode.WAIT: "on", CommitMode.NOWAIT: "off"}
 
 
-class PostgresSession:
+class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
     """A session of the work loop. Its connection is in autocommit mode: the procedure commits by itself."""
 
     def __init__(self, connection: psycopg.Connection[Any], names: PostgresNames, plan: SessionPlan) -> None:
-        self._connection = connection
+        super().__init__(connection)
         # Preparing the statement on the server after some executions would change it in mid-run.
         connection.prepare_threshold = None
         self._names = names
@@ -120,6 +121,3 @@ class PostgresSession:
 
     def cut(self) -> None:
         cut_off(self._connection)
-
-    def close(self) -> None:
-        self._connection.close()

@@ -20,6 +20,7 @@ from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.local_path import tables_on_path
 from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.page_layout import column_bytes
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.slice_io import (
     KINDS,
     begin_together,
@@ -49,19 +50,16 @@ CALL_RESULTS = tuple(re.findall(r"^ +INOUT (\w+)", read_sql(PACKAGE, "slice"), r
 _BUCKET = sql.SQL(bucket_expression("us"))
 
 
-class PostgresStop:
+class PostgresStop(ConnectionOwner[psycopg.Connection[Any]]):
     """Holds the lock from `request` until it is closed. A session that can't share it ends its slice."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
+        super().__init__(connection)
 
     def request(self) -> None:
         """Make every session stop within about half a second."""
         with reported("the sessions can't be stopped"):
             self._connection.execute("SELECT pg_advisory_lock(%s)", (STOP_KEY,))
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 _NUMBERS = [name for name in CALL_RESULTS if name not in _ARRAYS]

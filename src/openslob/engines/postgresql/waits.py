@@ -12,6 +12,7 @@ from openslob.engines.base import Activity
 from openslob.engines.postgresql.connection import PACKAGE, PROMPT_SINCE, Connection, backend_pid
 from openslob.engines.postgresql.errors import reported
 from openslob.engines.postgresql.libpq_statement import PlainStatement
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_sql, read_statements
 
 
@@ -22,11 +23,11 @@ class OwnWork:
     transactions: int = 0
 
 
-class PostgresWaits:
+class PostgresWaits(ConnectionOwner[psycopg.Connection[Any]]):
     """Samples by a statement that is prepared once. Its cost is measured as the sampler's."""
 
     def __init__(self, connection: psycopg.Connection[Any], application: str) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._pattern = application.encode()
         with reported("the wait events can't be sampled"):
             self._statement = self._prepare()
@@ -49,9 +50,6 @@ class PostgresWaits:
 
     def backend_ids(self) -> list[int]:
         return [backend_pid(self._connection)]
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 class PostgresServerWaits(PostgresWaits):
