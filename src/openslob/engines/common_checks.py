@@ -69,14 +69,16 @@ class BadSetting:
     spoils: bool = True
 
 
-def bad_settings(bad: Iterable[BadSetting], facts: ServerFacts, by: str) -> Iterator[Finding]:
+def check_settings(bad: Iterable[BadSetting], facts: ServerFacts, by: str) -> Iterator[Finding]:
     """Yield a finding for each of the ``bad`` settings that the server has; ``by``: who may change them."""
     for one in bad:
         if facts.settings.get(one.name) == one.value:
             yield Finding(one.name, f"{one.name} is {one.value}: {one.why}", one.remedy, False, one.spoils, by)
 
 
-def connections(workload: Workload, free: int | None, remedy: Callable[[int], str], by: str = "") -> Iterator[Finding]:
+def check_connections(
+    workload: Workload, free: int | None, remedy: Callable[[int], str], by: str = ""
+) -> Iterator[Finding]:
     """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do, ``by`` says who may.
 
     ``remedy`` returns nothing where max_connections is what limits them. Yield nothing where their number is unknown
@@ -92,7 +94,7 @@ def connections(workload: Workload, free: int | None, remedy: Callable[[int], st
         yield Finding("connections", why, what or general, True, by=by if what else "")
 
 
-def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:
+def check_data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:
     """Yield a finding for each way in which the loaded data do not fit the workload."""
     if state is None:
         yield Finding(DATA, "nothing is loaded", "run `slob load` first", True)
@@ -102,7 +104,7 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
     if not state.verified and not state.has_grown:
         return
     asked = workload.data(facts.block_size, facts.tablespace)
-    yield from _too_little(workload, asked, state.spec)
+    yield from _check_amounts(workload, asked, state.spec)
     if asked.tablespace != state.spec.tablespace:
         why = f"the data are in tablespace {state.spec.tablespace}, and the target names {asked.tablespace}"
         yield Finding(DATA, why, "run `slob load` again, or name the tablespace that holds the data", True)
@@ -110,10 +112,10 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
         fill = "incompressible" if state.spec.obfuscate else "constant"
         why = f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks for the opposite"
         yield Finding("fill", why, "load again", False, spoils=True)
-    yield from _range(workload, asked.scale_blocks, facts.block_size)
+    yield from _check_range(workload, asked.scale_blocks, facts.block_size)
 
 
-def _too_little(workload: Workload, asked: DataSpec, present: DataSpec) -> Iterator[Finding]:
+def _check_amounts(workload: Workload, asked: DataSpec, present: DataSpec) -> Iterator[Finding]:
     """Yield one finding if less is loaded than asked for; its remedies are the flags to leave out, and the load."""
     amounts = {
         "SCHEMAS": (asked.schemas, present.schemas),
@@ -130,7 +132,7 @@ def _too_little(workload: Workload, asked: DataSpec, present: DataSpec) -> Itera
     yield Finding(DATA, why, remedy, True)
 
 
-def _range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]:
+def _check_range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]:
     largest = max(workload.work_unit, workload.rows_per_update)
     if largest > scale:
         yield Finding("work unit", f"WORK_UNIT {largest} is more than SCALE {scale}", "lower it, or load more", True)

@@ -84,7 +84,7 @@ class ClusterCounters:
         assert isinstance(before, ClusterReading)
         assert isinstance(after, ClusterReading)
         parts = zip(self._counters, before.parts, after.parts, strict=True)
-        return added([each.difference(first, last) for each, first, last in parts], self._targets)
+        return add_deltas([each.difference(first, last) for each, first, last in parts], self._targets)
 
     def task_kinds(self) -> Mapping[int, str]:
         """Return nothing: the numbers may be of processes on several hosts."""
@@ -121,7 +121,7 @@ class ClusterWaits:
             each.close()
 
 
-def added(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
+def add_deltas(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
     """Return the sum of what the instances counted.
 
     A figure that an instance does not know is unknown; its reason names the first such instance.

@@ -12,7 +12,7 @@ from openslob.engines.cluster.clocks import Clocks
 
 
 @contextmanager
-def named(target: str) -> Iterator[None]:
+def name_instance(target: str) -> Iterator[None]:
     """Name the instance in errors of the block."""
     try:
         yield
@@ -33,23 +33,23 @@ class ClusterSession:
         self._clocks = clocks
 
     def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:
-        with named(self._target):
+        with name_instance(self._target):
             self._session.load_private_tables(wrote_blocks)
 
     def prepare(self) -> None:
-        with named(self._target):
+        with name_instance(self._target):
             self._session.prepare()
 
     def plans(self) -> Mapping[str, str]:
-        with named(self._target):
+        with name_instance(self._target):
             return self._session.plans()
 
     def settings(self) -> Mapping[str, str]:
-        with named(self._target):
+        with name_instance(self._target):
             return self._session.settings()
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
-        with named(self._target):
+        with name_instance(self._target):
             return self._translated(self._session.run_slice(self._ordered(order)))
 
     def _ordered(self, order: SliceRequest) -> SliceRequest:

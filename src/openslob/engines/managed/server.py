@@ -33,7 +33,7 @@ from openslob.engines.managed.account import ServerAccount, server_account
 from openslob.engines.managed.base import RUNNING, ServerSpec, ServerStatus
 from openslob.engines.managed.layout import DATA, Complaints, ServerFiles, check_socket_path
 from openslob.engines.managed.processes import ServerProcesses
-from openslob.engines.managed.resources import confined
+from openslob.engines.managed.resources import confine
 from openslob.engines.settings import KnownSettings
 
 _UNFINISHED = "data.new-"
@@ -345,7 +345,7 @@ class LocalServer(ABC, Generic[P]):
         logged = log.stat().st_size if log.exists() else 0
         if self.spec.huge_pages:
             self._take_huge_pages(programs, account)
-        with confined(self.spec.cpus):
+        with confine(self.spec.cpus):
             complaint = self.launch(programs, account)
         if complaint is not None:
             self._halt(at_once=True)

@@ -23,7 +23,7 @@ from openslob.engines.common_checks import (
     require_own_storage,
 )
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
-from openslob.engines.managed.state import claimed_through
+from openslob.engines.managed.state import reserve_through
 from openslob.engines.manifest import LoadManifest
 from openslob.engines.mysql import checks, connection_registry, manifest
 from openslob.engines.mysql.connection import (
@@ -40,7 +40,7 @@ from openslob.engines.mysql.connection import (
     thread_id,
 )
 from openslob.engines.mysql.counters import MysqlCounters, MysqlServerCounters
-from openslob.engines.mysql.errors import is_full, reported
+from openslob.engines.mysql.errors import is_full, report_as
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.known_settings import MysqlSessionSettings
 from openslob.engines.mysql.ledger import MysqlLedger
@@ -53,8 +53,8 @@ from openslob.engines.mysql.replication import MysqlReplication
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
 from openslob.engines.mysql.waits import MysqlServerWaits, MysqlWaits, obstacle
-from openslob.engines.patience import Watch, Work, closed_on_failure
-from openslob.engines.peer_process import found_or_named
+from openslob.engines.patience import Watch, Work, close_on_failure
+from openslob.engines.peer_process import take_named_process
 from openslob.engines.server_engine import ServerData, ServerEngine
 from openslob.engines.slice_io import schemas_at_work
 
@@ -103,8 +103,8 @@ class MysqlEngine(ServerEngine[Connection]):
         if purpose in _OURS or not is_proxied(connection):
             override_defaults(connection)
 
-    def reported(self, failure: str) -> AbstractContextManager[None]:
-        return reported(failure)
+    def report_as(self, failure: str) -> AbstractContextManager[None]:
+        return report_as(failure)
 
     def is_full(self, error: BaseException | None) -> bool:
         return is_full(error)
@@ -120,8 +120,8 @@ class MysqlEngine(ServerEngine[Connection]):
         """Open a connection that the wait sampler does not take for somebody else's."""
         connection = self.open(purpose)
         with (
-            closed_on_failure(connection),
-            reported(f"{self.target} does not answer"),
+            close_on_failure(connection),
+            report_as(f"{self.target} does not answer"),
             connection_registry.if_there_is_one(),
         ):
             connection_registry.enter(connection, self.names, purpose)
@@ -147,7 +147,7 @@ class MysqlEngine(ServerEngine[Connection]):
         with self.querying() as connection:
             identity = query(connection, statement("facts", "identity"))[0]
             settings = query(connection, statement("facts", "settings"))
-            replication = _named(query(connection, statement("facts", "replication")))
+            replication = _by_name(query(connection, statement("facts", "replication")))
             connected = int(query(connection, statement("facts", "connected"))[0]["Value"])
             is_mariadb = "MariaDB" in identity["version"]
             status = "information_schema.global_status" if is_mariadb else "performance_schema.global_status"
@@ -155,7 +155,7 @@ class MysqlEngine(ServerEngine[Connection]):
             reached_by = {"transport": transport(connection)} | ({"pooler": PROXY} if is_proxied(connection) else {})
         # This query itself holds a connection that will be free again.
         free = identity["max_connections"] - connected + 1
-        named = _named(settings)
+        named = _by_name(settings)
         return ServerFacts(
             product="MariaDB" if is_mariadb else "MySQL",
             version=identity["version"].partition("-")[0],
@@ -174,7 +174,7 @@ class MysqlEngine(ServerEngine[Connection]):
 
     def location(self) -> ServerLocation:
         with self.querying() as connection:
-            return found_or_named(locate(connection), self.server_pid)
+            return take_named_process(locate(connection), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         with self.querying(f"{self.target} can't be checked") as connection:
@@ -198,8 +198,8 @@ class MysqlEngine(ServerEngine[Connection]):
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the named lock on a connection of its own; the server releases it when this process ends."""
         socket_file = Path(self.params.arguments.get("unix_socket", ""))
-        with claimed_through(socket_file.parent, purpose), self.open("lock") as connection:
-            with reported(f"{self.target} can't be locked"):
+        with reserve_through(socket_file.parent, purpose), self.open("lock") as connection:
+            with report_as(f"{self.target} can't be locked"):
                 require_direct(connection, self.target)
                 checks.require_stored_name(connection, self.names.database)
                 override_defaults(connection)
@@ -256,7 +256,7 @@ class MysqlEngine(ServerEngine[Connection]):
         self.patience.require()
         connection = open_connection(self.params, f"run/{plan.tag}")
         self._opened[thread_id(connection)] = f"session {plan.number}"
-        with closed_on_failure(connection), reported(f"session {plan.number} can't be opened"):
+        with close_on_failure(connection), report_as(f"session {plan.number} can't be opened"):
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
         return MysqlSession(connection, self.params, self.names, plan)
 
@@ -326,5 +326,5 @@ class MysqlData(ServerData[Connection]):
             return sum(manifest.blocks_now(connection, names).by_table.values())
 
 
-def _named(rows: Sequence[Row]) -> dict[str, str]:
+def _by_name(rows: Sequence[Row]) -> dict[str, str]:
     return {row["Variable_name"]: row["Value"] for row in rows}

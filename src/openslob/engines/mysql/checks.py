@@ -17,7 +17,7 @@ from openslob.core.errors import UsageError
 from openslob.core.workload import BlockPath, CommitMode, Workload
 from openslob.engines import common_checks
 from openslob.engines.base import SessionPlan
-from openslob.engines.capabilities import Capability, lacking
+from openslob.engines.capabilities import Capability, find_lacking
 from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.mysql import connection_registry, global_settings
@@ -26,7 +26,7 @@ from openslob.engines.mysql.errors import NOT_ANSWERED, code_of, explain_error
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
 from openslob.engines.mysql.names import TABLES, MysqlNames, account
 from openslob.engines.mysql.page_layout import layout_of
-from openslob.engines.mysql.quiesce import SETTING, required_setting
+from openslob.engines.mysql.quiesce import SETTING, find_required
 from openslob.engines.mysql.slice_procedure import compose_slice
 from openslob.engines.mysql.tables import COLUMNS
 from openslob.engines.mysql.waits import are_observed
@@ -138,13 +138,13 @@ def findings(
     yield from _server(connection, facts, identity)
     yield from in_the_way(connection)
     yield from _rights(connection, names, facts, identity["user"], grants)
-    yield from common_checks.connections(workload, facts.free_connections, _raise_limit(identity), _BY)
-    yield from common_checks.data(workload, facts, data_state())
+    yield from common_checks.check_connections(workload, facts.free_connections, _raise_limit(identity), _BY)
+    yield from common_checks.check_data(workload, facts, data_state())
     yield from _commit_mode(workload, facts, may_set(grants), account(identity["user"]))
     yield from binary_log(workload, facts)
     yield from late_commits(workload, facts)
-    yield from lacking(capabilities(connection, facts))
-    yield from common_checks.bad_settings(_BAD_SETTINGS, facts, _BY)
+    yield from find_lacking(capabilities(connection, facts))
+    yield from common_checks.check_settings(_BAD_SETTINGS, facts, _BY)
     yield from _left_behind(connection, names)
     yield from _neighbours(connection, names)
 
@@ -204,7 +204,7 @@ def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterat
 
 
 def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, grantee: str) -> Iterator[Finding]:
-    required, present = required_setting(workload), facts.settings.get(SETTING)
+    required, present = find_required(workload), facts.settings.get(SETTING)
     if required is None or present == str(required):
         return
     if may_change:
@@ -302,7 +302,7 @@ def _set_metric(name: str) -> str:
 
 
 def _left_behind(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
-    for leftover in global_settings.left_behind(connection, names):
+    for leftover in global_settings.find_left_behind(connection, names):
         why = f"{leftover.description}; the next run, load or drop restores it"
         yield Finding("left behind", why, leftover.remedy, False)
 

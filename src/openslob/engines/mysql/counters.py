@@ -16,7 +16,7 @@ import pymysql
 
 from openslob.engines.base import CounterReading
 from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, statement, thread_id
-from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.errors import report_as
 from openslob.engines.mysql.names import TABLES, MysqlNames
 from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
@@ -72,12 +72,12 @@ class LastingSums:
             self._sums[name] = self._sums.get(name, 0.0) + max(0.0, growth)
         self._last = found
         kept = {**values, **self._sums, _DROPPED: float(self._dropped)}
-        for name, value in _separated(kept).items():
+        for name, value in _separate(kept).items():
             self._sums[name] = kept[name] = max(value, self._sums.get(name, value))
         return kept
 
 
-def _separated(values: Values) -> dict[str, float]:
+def _separate(values: Values) -> dict[str, float]:
     """Return what is left of counters without what is counted apart, where both are counted.
 
     Reads: without those of others' files. Tables of our database that are not of the test are others', but for some
@@ -96,13 +96,13 @@ def _separated(values: Values) -> dict[str, float]:
     return {f"{APART}{name}": value for name, value in left.items()}
 
 
-def attributed(delta: EngineDelta, change: Values) -> EngineDelta:
+def attribute(delta: EngineDelta, change: Values) -> EngineDelta:
     """Return a difference of counters without what is known to be others' work, and with its amounts in ``others``.
 
     What is taken out is a sum of counters, and never depends on how large another one is: the difference of a window is
     the sum of those of its parts.
     """
-    changed, found, here = _rows_changed(change), change.get("others.rows_read"), _found_otherwise(delta, change)
+    changed, found, here = _rows_changed(change), change.get("others.rows_read"), _count_found_otherwise(delta, change)
     without = _without(delta, change)
     others: dict[str, float] = {}
     if changed is not None:
@@ -154,7 +154,7 @@ def _rows_changed(change: Values) -> float | None:
     return None if ours is None or every is None else every - ours
 
 
-def _found_otherwise(delta: EngineDelta, change: Values) -> float | None:
+def _count_found_otherwise(delta: EngineDelta, change: Values) -> float | None:
     """Return the rows of the test tables that others read: not by the index that the work loop uses.
 
     A node of a Galera cluster finds the rows that other nodes changed in another way, too; those are the test's.
@@ -202,7 +202,7 @@ class MysqlCounters(ConnectionOwner[Connection]):
         super().__init__(connection)
         self._names = names
         self._values = {"database": names.database, "tables": TABLES}
-        with reported("the counters can't be read"):
+        with report_as("the counters can't be read"):
             query(connection, read_statements(PACKAGE, "session")["clock"])
             self._values["folder"] = self._folder(names.database)
             self._product = self._answering()
@@ -256,7 +256,7 @@ class MysqlCounters(ConnectionOwner[Connection]):
             return None
 
     def read(self) -> CounterReading:
-        with reported("the counters can't be read"):
+        with report_as("the counters can't be read"):
             rows = query(self._connection, self._statement, self._values)
             values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in rows}
             if _COMMITS not in values:
@@ -321,7 +321,7 @@ def _times(value: float | None, factor: float) -> float | None:
 
 def to_delta(change: Values) -> EngineDelta:
     """Return differences of counters as `EngineDelta` of the test, what others did taken off as far as it is known."""
-    return attributed(whole_delta(change), change)
+    return attribute(whole_delta(change), change)
 
 
 def whole_delta(change: Values) -> EngineDelta:

@@ -21,7 +21,7 @@ from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.processes import wait
 from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import query, statement
-from openslob.engines.mysql.replication import connected
+from openslob.engines.mysql.replication import connect_as_administrator
 from openslob.engines.mysql.server import MariaServer, managed
 
 _LIBRARIES = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so")
@@ -77,7 +77,7 @@ class GaleraNode(MariaServer):
     def members(self) -> int:
         """Return how many members its cluster has, as far as it sees; 0 while it takes no writes."""
         try:
-            with connected(self.url, f"{self.name} does not answer") as connection:
+            with connect_as_administrator(self.url, f"{self.name} does not answer") as connection:
                 rows = query(connection, statement("replication", "cluster"))
         except SlobError:
             return 0

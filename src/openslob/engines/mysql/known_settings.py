@@ -22,7 +22,7 @@ from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
-from openslob.engines.mysql.names import quoted
+from openslob.engines.mysql.names import quote
 from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_known, not_taken
 
 _SWITCH = ("ON", "OFF")
@@ -167,7 +167,7 @@ class ManagedMariaSettings:
             raise UsageError(f"{refused}: {error.what}") from error
         found = asked.variable(setting.name).value
         if not known.is_shown(value, found):
-            raise UsageError(f"{refused}: it takes {found} instead", _allowed(setting))
+            raise UsageError(f"{refused}: it takes {found} instead", _list_allowed(setting))
 
     def _ask(self, name: str, settings: Mapping[str, str]) -> list[Variable]:
         """Return the variables of a server with these settings. SlobError with its complaint if it does not start."""
@@ -198,7 +198,7 @@ def _complaint(said: str, settings: Iterable[str]) -> str:
     return re.sub(r"^(\S*mariadbd|\S*mysqld): ", "", text)
 
 
-def _allowed(setting: ServerSetting) -> str:
+def _list_allowed(setting: ServerSetting) -> str:
     return f"it takes {', '.join(setting.choices)}" if setting.choices else "give a value in its range"
 
 
@@ -223,7 +223,7 @@ class MysqlSessionSettings:
     def _has_its_own(self, name: str) -> bool:
         """Return whether each session has a value of its own: MySQL's catalogue does not say."""
         try:
-            query(self._connection, statement("catalogue", "own", setting=quoted(name)))
+            query(self._connection, statement("catalogue", "own", setting=quote(name)))
         except pymysql.Error as error:
             if code_of(error) != ER.INCORRECT_GLOBAL_LOCAL_VAR:
                 raise
@@ -236,9 +236,9 @@ class MysqlSessionSettings:
         try:
             found = set_in_session(self._connection, setting.name, value)
         except pymysql.Error as error:
-            raise UsageError(f"{refused}: {explain_error(error)}", _allowed(setting)) from error
+            raise UsageError(f"{refused}: {explain_error(error)}", _list_allowed(setting)) from error
         if not known.is_shown(value, found):
-            raise UsageError(f"{refused}: it takes {found} instead", _allowed(setting))
+            raise UsageError(f"{refused}: it takes {found} instead", _list_allowed(setting))
 
 
 def _variables(connection: Connection) -> list[Variable]:
@@ -260,7 +260,7 @@ def set_in_session(connection: Connection, name: str, value: str) -> str:
     return _value(connection, "of_session", name) or ""
 
 
-def shown(connection: Connection, changes: Sequence[SettingChange], values: Mapping[str, str]) -> dict[str, str]:
+def read_shown(connection: Connection, changes: Sequence[SettingChange], values: Mapping[str, str]) -> dict[str, str]:
     """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""
     of_server = any(each.effect is not Effect.SESSION for each in changes)
     known = MysqlCatalogue("", _variables(connection)) if of_server else None

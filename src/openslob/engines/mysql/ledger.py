@@ -23,9 +23,9 @@ from openslob.engines.mysql.connection import (
     query,
     statement,
 )
-from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.errors import report_as
 from openslob.engines.mysql.names import MysqlNames
-from openslob.engines.patience import PROBE_S, closed_on_failure, cut_when_late
+from openslob.engines.patience import PROBE_S, close_on_failure, cut_when_late
 from openslob.engines.server_engine import ConnectionOwner
 
 # What the connections are for, as the server shows it.
@@ -73,7 +73,7 @@ class MysqlLedger:
     def open_session(self, session: int) -> MysqlLedgerSession:
         connection = open_connection(self._params, f"{PURPOSE}/{session}")
         failure = f"session {session} can't be opened"
-        with closed_on_failure(connection), reported(failure), cut_when_late(partial(cut_off, connection)):
+        with close_on_failure(connection), report_as(failure), cut_when_late(partial(cut_off, connection)):
             override_defaults(connection)
             query(connection, statement("ledger", "clock_is_utc"))
             parts: dict[str, object] = {**self._names, "repeats": _repeats(connection), "session": session}
@@ -124,7 +124,7 @@ class MysqlLedger:
 
     @contextmanager
     def _asking(self, failure: str, purpose: str = PURPOSE) -> Iterator[Connection]:
-        with self._open_connection(purpose) as connection, reported(f"{failure} ({self._target})"):
+        with self._open_connection(purpose) as connection, report_as(f"{failure} ({self._target})"):
             query(connection, statement("ledger", "clock_is_utc"))
             yield connection
 
@@ -150,7 +150,7 @@ class MysqlLedgerSession(ConnectionOwner[Connection]):
     def commit(self, number: int, key: int) -> int:
         """Commit one operation: one message, whose last answer is that to COMMIT."""
         text = statement("ledger", "commit", **self._parts, number=number, key=key)
-        with reported(f"session {self._session} was lost"), self._connection.cursor() as cursor:
+        with report_as(f"session {self._session} was lost"), self._connection.cursor() as cursor:
             cursor.execute(text)
             changed, clocks = [cursor.rowcount], None
             while cursor.nextset():
@@ -163,7 +163,7 @@ class MysqlLedgerSession(ConnectionOwner[Connection]):
 
     def last(self) -> Entry:
         """Return the session's own row; on a node of a cluster, after what the others have acknowledged."""
-        with reported(f"session {self._session} was lost"):
+        with report_as(f"session {self._session} was lost"):
             in_cluster = is_on(self._connection, "wsrep_on")
             if in_cluster:
                 query(self._connection, statement("ledger", "await_cluster"))
@@ -175,7 +175,7 @@ class MysqlLedgerSession(ConnectionOwner[Connection]):
         return _entry(row)
 
     def server_ns(self) -> int:
-        with reported(f"session {self._session} was lost"):
+        with report_as(f"session {self._session} was lost"):
             return int(query(self._connection, statement("ledger", "clock"))[0]["ns"])
 
     def cut(self) -> None:

@@ -20,7 +20,7 @@ from openslob.core.errors import SlobError
 from openslob.engines.copies import CopyReading, LogPosition
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.mysql.connection import Connection, open_connection, parse, query, statement
-from openslob.engines.mysql.errors import code_of, reported
+from openslob.engines.mysql.errors import code_of, report_as
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
 from openslob.engines.server_engine import ConnectionOwner
 
@@ -34,7 +34,7 @@ class MysqlReplication:
 
     def log_position(self) -> int:
         """Return the last transaction of the cluster that is committed here."""
-        with self._connect("query") as connection, reported(f"{self._target} does not answer"):
+        with self._connect("query") as connection, report_as(f"{self._target} does not answer"):
             rows = query(connection, statement("facts", "replication"))
         status = {row["Variable_name"]: row["Value"] for row in rows}
         if "wsrep_last_committed" not in status:
@@ -57,7 +57,7 @@ class MysqlCopyReader(ConnectionOwner[Connection]):
 
     def read(self) -> CopyReading:
         """Return the position in the binary log of the primary, of this server or of the one that it follows."""
-        with reported(f"{self._target} does not answer"):
+        with report_as(f"{self._target} does not answer"):
             if rows := query(self._connection, statement("replication", "copy")):
                 # What MySQL calls a source is a master in MariaDB and in older versions.
                 return copy_reading({name.replace("Source", "Master"): each for name, each in rows[0].items()})
@@ -106,7 +106,7 @@ def user_of(name: str) -> str:
 
 
 @contextmanager
-def connected(url: str, failure: str) -> Iterator[Connection]:
+def connect_as_administrator(url: str, failure: str) -> Iterator[Connection]:
     """Open a connection as an administrator for the block; errors in it begin with ``failure``.
 
     No statement is waited for without end: the server may hang.
@@ -114,7 +114,7 @@ def connected(url: str, failure: str) -> Iterator[Connection]:
     params = parse(url)
     params = replace(params, arguments={"connect_timeout": PROBE_S, **params.arguments})
     try:
-        with open_connection(params, PURPOSE, Watch(Patience(), Work.SHORT, str)) as connection, reported(failure):
+        with open_connection(params, PURPOSE, Watch(Patience(), Work.SHORT, str)) as connection, report_as(failure):
             yield connection
     except NoAnswerError as error:
         raise SlobError(f"{failure}: {error.what}", error.remedy) from error
@@ -122,15 +122,15 @@ def connected(url: str, failure: str) -> Iterator[Connection]:
 
 def follows(url: str) -> bool:
     """Return whether a server knows which one it follows."""
-    with connected(url, "the server can't be asked whom it follows") as connection:
+    with connect_as_administrator(url, "the server can't be asked whom it follows") as connection:
         return bool(_status(connection))
 
 
 def follow(url: str, spec: ServerSpec, primary_url: str, primary: ServerSpec) -> None:
     """Let a server that is a copy of its primary's files follow the primary."""
-    with connected(url, f"{spec.name} can't follow {primary.name}") as own:
+    with connect_as_administrator(url, f"{spec.name} can't follow {primary.name}") as own:
         account = {"user": user_of(spec.name), "password": secrets.token_urlsafe(_PASSWORD_BYTES)}
-        with connected(primary_url, f"{primary.name} can't have a standby") as source:
+        with connect_as_administrator(primary_url, f"{primary.name} can't have a standby") as source:
             for name in ("not_logged", "let_in", "let_follow"):
                 query(source, statement(PURPOSE, name), account)
         for name in ("begin", "follow", "start"):
@@ -139,7 +139,7 @@ def follow(url: str, spec: ServerSpec, primary_url: str, primary: ServerSpec) ->
 
 def let_go(primary_url: str, name: str, last: bool) -> None:
     """Remove a standby's account from its primary; after the ``last`` one the binary log, too."""
-    with connected(primary_url, f"the account of {name} can't be removed") as connection:
+    with connect_as_administrator(primary_url, f"the account of {name} can't be removed") as connection:
         query(connection, statement(PURPOSE, "not_logged"))
         query(connection, statement(PURPOSE, "let_out"), {"user": user_of(name)})
         if last:
@@ -148,7 +148,7 @@ def let_go(primary_url: str, name: str, last: bool) -> None:
 
 def promote(url: str, name: str) -> None:
     """Let a standby apply what it has got of the log and take writes from then on. SlobError if it does not."""
-    with connected(url, f"{name} can't be promoted") as connection:
+    with connect_as_administrator(url, f"{name} can't be promoted") as connection:
         query(connection, statement(PURPOSE, "receive_no_more"))
         deadline = time.monotonic() + _PROMOTION_S
         while not _has_applied_all(connection, name):
@@ -176,14 +176,14 @@ def await_copies(url: str, name: str, on: bool, standbys: Mapping[str, str]) -> 
     ``standbys`` are the URLs of the standbys by name: one that connected before asks again to take part.
     """
     failure = f"the replication of {name} can't be set"
-    with connected(url, failure) as connection:
+    with connect_as_administrator(url, failure) as connection:
         if not on:
             query(connection, statement(PURPOSE, "go_on"))
             return
         query(connection, statement(PURPOSE, "wait_without_end"))
         query(connection, statement(PURPOSE, "wait"))
         for each in standbys.values():
-            with connected(each, failure) as copy:
+            with connect_as_administrator(each, failure) as copy:
                 query(copy, statement(PURPOSE, "receive_no_more"))
                 query(copy, statement(PURPOSE, "receive"))
         deadline = time.monotonic() + _ATTACHED_S

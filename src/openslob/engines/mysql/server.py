@@ -21,7 +21,7 @@ from openslob.engines.managed.resources import page_bytes
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.mysql import known_settings, replication
 from openslob.engines.mysql import server_config as config
-from openslob.engines.mysql.binaries import MariaPrograms, find_installation, usable_installation
+from openslob.engines.mysql.binaries import MariaPrograms, find_installation, find_usable_programs
 from openslob.engines.mysql.connection import DirectConnection
 from openslob.engines.settings import KnownSettings
 
@@ -149,7 +149,7 @@ class MariaServer(LocalServer[MariaPrograms]):
 
     def find_programs(self, account: ServerAccount) -> MariaPrograms:
         """Return the programs of the host, or those of the bin directory."""
-        return usable_installation(self.spec, account)
+        return find_usable_programs(self.spec, account)
 
     def bytes_at_first(self) -> int:
         """Return the size of an empty server with its log, which has its full size from the beginning, or of a copy."""

@@ -20,8 +20,8 @@ from openslob.engines.mysql.connection import (
     query,
     thread_id,
 )
-from openslob.engines.mysql.errors import code_of, reported
-from openslob.engines.mysql.known_settings import set_in_session, shown
+from openslob.engines.mysql.errors import code_of, report_as
+from openslob.engines.mysql.known_settings import read_shown, set_in_session
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.slice_procedure import (
     CALL_PARAMETERS,
@@ -75,7 +75,7 @@ class MysqlSession(ConnectionOwner[Connection]):
 
     def prepare(self) -> None:
         """Set the session up, run one operation of each kind to fill caches, then set the seed."""
-        with reported(f"session {self._plan.number} was lost"):
+        with report_as(f"session {self._plan.number} was lost"):
             statements = read_statements(PACKAGE, "session")
             query(self._connection, statements["memory"])
             for change in of_sessions(self._plan.settings):
@@ -96,17 +96,17 @@ class MysqlSession(ConnectionOwner[Connection]):
                 raise
 
     def plans(self) -> dict[str, str]:
-        with reported(f"session {self._plan.number} was lost"):
+        with report_as(f"session {self._plan.number} was lost"):
             value_bytes = self._parameters["value_bytes"]
             return explain(self._connection, self._names, self._plan.schema, self._plan.workload, value_bytes)
 
     def settings(self) -> dict[str, str]:
-        with reported(f"session {self._plan.number} was lost"):
-            return shown(self._connection, self._plan.settings, self._set)
+        with report_as(f"session {self._plan.number} was lost"):
+            return read_shown(self._connection, self._plan.settings, self._set)
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         """Run one slice: one CALL, or more when the server aborted it."""
-        with reported(f"session {self._plan.number} was lost"):
+        with report_as(f"session {self._plan.number} was lost"):
             return self._execute(self._call, order, self._paced)
 
     def _execute(self, call: str, order: SliceRequest, paced: bool) -> SliceResult:

@@ -8,7 +8,7 @@ import pymysql
 
 from openslob.engines.base import Activity
 from openslob.engines.mysql.connection import PACKAGE, Connection, Row, query, statement, thread_id
-from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.errors import report_as
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
@@ -61,7 +61,7 @@ class MysqlWaits(ConnectionOwner[Connection]):
 
         Without the privilege to see other users only others of this user are seen: that there are none proves nothing.
         """
-        with reported("the wait events can't be sampled"):
+        with report_as("the wait events can't be sampled"):
             rows = query(self._connection, self._statement, self._values)
         events = {row["event"]: row["sessions"] for row in rows if not row["others"]}
         others = {row["event"]: row["sessions"] for row in rows if row["others"]}
@@ -119,7 +119,7 @@ def describe(rows: Sequence[Row], waits: Iterable[tuple[int, int]], ours: Mappin
     if held_up:
         waiting = min(held_up)
         holder = held_up[waiting]
-        whose = f"held by {_named(by_number.get(holder), holder)}"
+        whose = f"held by {_describe(by_number.get(holder), holder)}"
     else:
         whose = _suspects([row for row in rows if row["connection"] not in ours and not _is_lock(row["state"])])
     more = len({*states, *held_up}) - 1
@@ -137,10 +137,10 @@ def _suspects(rows: Sequence[Row]) -> str:
     found = sorted(rows, key=lambda row: (row["command"] != _IDLE, -row["seconds"]))[:_MOST_SUSPECTS]
     if not found:
         return "of a connection that this user may not see (PROCESS shows it)"
-    return "that may be held by " + " or ".join(_named(row, row["connection"]) for row in found)
+    return "that may be held by " + " or ".join(_describe(row, row["connection"]) for row in found)
 
 
-def _named(row: Row | None, number: int) -> str:
+def _describe(row: Row | None, number: int) -> str:
     if row is None:
         return f"connection {number}"
     does = "idle" if row["command"] == _IDLE else row["state"] or row["command"].lower()

@@ -25,8 +25,8 @@ from openslob.engines.oracle.session import OracleSession, measure_clock
 from openslob.engines.oracle.slice_procedure import install, require_shared
 from openslob.engines.oracle.target import parse
 from openslob.engines.oracle.waits import OracleWaits
-from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
-from openslob.engines.peer_process import found_or_named
+from openslob.engines.patience import Patience, Watch, Work, ask_probe, close_on_failure
+from openslob.engines.peer_process import take_named_process
 from openslob.engines.proofs import Proving
 
 # Until a database has passed tests/contract.
@@ -109,7 +109,7 @@ class OracleEngine:
 
     def location(self) -> ServerLocation:
         with self.querying(f"{self.target} does not answer") as connection:
-            return found_or_named(locate(connection, self.params.tablespace), self.server_pid)
+            return take_named_process(locate(connection, self.params.tablespace), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         with self.querying(f"{self.target} can't be checked") as connection:
@@ -160,7 +160,7 @@ class OracleEngine:
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         connection = self._landing.note(open_connection(self.params, f"run/{plan.tag}"))
-        with closed_on_failure(connection):
+        with close_on_failure(connection):
             self._landing.require_one()
         return OracleSession(connection, plan)
 

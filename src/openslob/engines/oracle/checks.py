@@ -9,8 +9,8 @@ from dataclasses import replace
 from openslob.core.units import GIB, KIB, MIB, format_bytes
 from openslob.core.workload import CommitMode, Mode, RedoStress, Workload
 from openslob.engines import common_checks
-from openslob.engines.capabilities import Capability, lacking
-from openslob.engines.common_checks import BadSetting, bad_settings
+from openslob.engines.capabilities import Capability, find_lacking
+from openslob.engines.common_checks import BadSetting, check_settings
 from openslob.engines.facts import OTHER_INSTANCES, READ_ONLY_FINDING, DataState, Finding, ServerFacts
 from openslob.engines.oracle import rights, snapshots, tablespace
 from openslob.engines.oracle.connection import Connection
@@ -86,12 +86,12 @@ def findings(
     yield from _check_profile(survey, workload)
     yield from _check_connections(survey, workload, facts)
     loaded = state()
-    yield from common_checks.data(workload, facts, loaded)
+    yield from common_checks.check_data(workload, facts, loaded)
     yield from _check_commits(survey, workload, facts)
     yield from _check_pacing(workload, facts)
     yield from _check_storage(survey, workload, facts, loaded)
     yield from _check_instance(survey, workload, facts)
-    yield from lacking(_list_by_settings(survey, facts))
+    yield from find_lacking(_list_by_settings(survey, facts))
 
 
 def _check_server(survey: Survey, params: ConnectParams, facts: ServerFacts) -> Iterator[Finding]:
@@ -148,7 +148,7 @@ def _check_connections(survey: Survey, workload: Workload, facts: ServerFacts) -
             "-- and restart the instance; or use fewer sessions"
         )
 
-    yield from common_checks.connections(workload, facts.free_connections, remedy, rights.sysdba_of_root(survey))
+    yield from common_checks.check_connections(workload, facts.free_connections, remedy, rights.sysdba_of_root(survey))
 
 
 def _count_processes(survey: Survey, needed: int) -> int:
@@ -227,7 +227,7 @@ def _check_instance(survey: Survey, workload: Workload, facts: ServerFacts) -> I
     yield from _check_windows(survey, workload)
     yield from _check_prefetch(survey, facts, by)
     yield from _check_memory(survey, upper, by)
-    yield from bad_settings(_BAD_SETTINGS, upper, by)
+    yield from check_settings(_BAD_SETTINGS, upper, by)
     yield from _check_neighbours(survey)
 
 

@@ -27,10 +27,10 @@ from openslob.engines.common_checks import (
     require_own_storage,
 )
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
-from openslob.engines.managed.state import claimed_through
+from openslob.engines.managed.state import reserve_through
 from openslob.engines.manifest import LoadManifest
-from openslob.engines.patience import PROBE_S, Watch, Work, closed_on_failure
-from openslob.engines.peer_process import found_or_named
+from openslob.engines.patience import PROBE_S, Watch, Work, close_on_failure
+from openslob.engines.peer_process import take_named_process
 from openslob.engines.postgresql import checks, manifest
 from openslob.engines.postgresql.connection import (
     PACKAGE,
@@ -39,14 +39,14 @@ from openslob.engines.postgresql.connection import (
     PatientPsycopg,
     Pooling,
     detect,
+    find_limit_option,
     override_defaults,
     require_sessions,
     restore_path,
     transport,
-    without_limits,
 )
 from openslob.engines.postgresql.counters import PostgresCounters, PostgresServerCounters, least_window_s
-from openslob.engines.postgresql.errors import is_full, reported
+from openslob.engines.postgresql.errors import is_full, report_as
 from openslob.engines.postgresql.ledger import PostgresLedger
 from openslob.engines.postgresql.loader import PostgresLoader
 from openslob.engines.postgresql.location import locate, with_tables_in
@@ -139,7 +139,7 @@ class PostgresEngine(ServerEngine[Connection]):
             try:
                 return connect()
             except SlobError as error:
-                option = without_limits(error.__cause__, self._version)
+                option = find_limit_option(error.__cause__, self._version)
                 if not option or option in tried:
                     raise
                 self._options |= {option}
@@ -158,7 +158,7 @@ class PostgresEngine(ServerEngine[Connection]):
         kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
         if options:
             kept["options"] = f"{given.get('options') or os.environ.get('PGOPTIONS', '')} {' '.join(sorted(options))}"
-        with reported(f"can't connect to {self.target}"):
+        with report_as(f"can't connect to {self.target}"):
             connection = PatientPsycopg.connect(
                 self.address.reveal(),
                 autocommit=True,
@@ -171,8 +171,8 @@ class PostgresEngine(ServerEngine[Connection]):
         checks.require_version(connection)
         return connection
 
-    def reported(self, failure: str) -> AbstractContextManager[None]:
-        return reported(failure)
+    def report_as(self, failure: str) -> AbstractContextManager[None]:
+        return report_as(failure)
 
     def is_full(self, error: BaseException | None) -> bool:
         return is_full(error)
@@ -229,7 +229,7 @@ class PostgresEngine(ServerEngine[Connection]):
     def location(self) -> ServerLocation:
         """Return the postmaster and the directory of the test tables, if it is proved that they are on this host."""
         with self.querying() as connection:
-            location = found_or_named(locate(connection), self.server_pid)
+            location = take_named_process(locate(connection), self.server_pid)
         tablespaces = [str(directory) for (directory,) in self.query("tablespaces", schema=self.names.schema)]
         return with_tables_in(location, tablespaces)
 
@@ -257,8 +257,8 @@ class PostgresEngine(ServerEngine[Connection]):
         A run changes settings of its own sessions only, so nothing needs to be restored.
         """
         holder = f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"[:63]
-        with claimed_through(Path(self._host), purpose), self.open(holder) as connection:
-            with reported(f"{self.target} can't be locked"):
+        with reserve_through(Path(self._host), purpose), self.open(holder) as connection:
+            with report_as(f"{self.target} can't be locked"):
                 require_sessions(connection, lambda: self.open("query"), self.target)
                 override_defaults(connection)
                 require_none(checks.in_the_way(connection))
@@ -292,7 +292,7 @@ class PostgresEngine(ServerEngine[Connection]):
 
     def _connect_session(self, plan: SessionPlan) -> PatientPsycopg:
         connection = self._connect(f"run/{plan.tag}")
-        with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
+        with close_on_failure(connection), report_as(f"can't connect to {self.target}"):
             # It is idle until it gets ready, and a limit would end it then.
             override_defaults(connection)
         return connection

@@ -19,7 +19,7 @@ from openslob.core.units import format_bytes
 from openslob.core.workload import Workload
 from openslob.engines import common_checks
 from openslob.engines.base import SessionPlan
-from openslob.engines.capabilities import Capability, lacking
+from openslob.engines.capabilities import Capability, find_lacking
 from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.postgresql import local_path, manifest
@@ -88,15 +88,15 @@ def findings(
     role = _role(connection, names)
     yield from _role_findings(role, names)
     yield from () if role["standby"] else in_the_way(connection)
-    yield from common_checks.connections(
+    yield from common_checks.check_connections(
         workload, facts.free_connections, _raise_limit(role), _superuser(role["database"])
     )
     if role["may_use"] or not role["has_schema"]:
-        yield from common_checks.data(workload, facts, data_state())
+        yield from common_checks.check_data(workload, facts, data_state())
     yield from local_path.findings(connection, workload, facts.block_size)
     yield from _pooler(facts)
-    yield from common_checks.bad_settings(_BAD_SETTINGS, facts, _apart(_superuser(role["database"])))
-    yield from lacking(capabilities(facts, role["name"], role["database"]))
+    yield from common_checks.check_settings(_BAD_SETTINGS, facts, _apart(_superuser(role["database"])))
+    yield from find_lacking(capabilities(facts, role["name"], role["database"]))
     yield from _neighbours(connection)
     yield from _orphans(connection)
 
@@ -178,7 +178,7 @@ def _neighbours(connection: Connection) -> Iterator[Finding]:
         yield Finding("other load", why, "run them one after the other", False, spoils=True)
 
 
-def orphaned_files(connection: Connection) -> str:
+def find_orphaned_files(connection: Connection) -> str:
     """Return number, size and place of this database's files that no relation has; empty if none are known.
 
     A crash of the server leaves the files of tables and indexes whose transactions it ended. It never removes them.
@@ -191,7 +191,7 @@ def orphaned_files(connection: Connection) -> str:
 
 
 def _orphans(connection: Connection) -> Iterator[Finding]:
-    if found := orphaned_files(connection):
+    if found := find_orphaned_files(connection):
         why = f"no table or index owns {found}: a crash of the server during a load leaves such files"
         yield Finding(ORPHANS, why, _REMOVE_ORPHANS, False)
 

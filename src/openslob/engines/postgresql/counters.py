@@ -40,11 +40,11 @@ from openslob.engines.postgresql.delta import (
     Values,
     counts_blocks,
     counts_bytes,
+    remove_sessions,
     since_17,
     to_delta,
-    without_sessions,
 )
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.waits import OwnWork
 from openslob.engines.server_engine import ConnectionOwner
@@ -101,7 +101,7 @@ class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
         without = {*_COMBINE, *self._not_read, *(_BEFORE_PROMPT if self._prompt else ())}
         without |= set() if self._is_on("track_counts") else set(_TRACKED)
         without |= {name for name, needed in _NEEDS.items() if not self._has(needed)}
-        names = ordered([name for name in statements if name not in without], self._prompt)
+        names = order_sources([name for name in statements if name not in without], self._prompt)
         sources = "\nUNION ALL\n".join(statements[name] for name in names)
         text = statements[self._together].format(sources=sources)
         # No source is of the test where track_counts is off.
@@ -112,7 +112,7 @@ class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
         return self._connection.execute(_IN_CATALOGUE, {"name": name}).fetchone() == (True,)
 
     def read(self) -> CounterReading:
-        with reported("the counters can't be read"):
+        with report_as("the counters can't be read"):
             text = self._ask()
         sources: dict[str, dict[str, Any]] = json.loads(text)
         server_ns = sources.pop("clock")["us"] * 1000
@@ -140,18 +140,18 @@ class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
         if before.epoch != after.epoch:
             return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})
         delta = self._delta(before.values, after.values)
-        return delta if self._prompt else _without_late(delta, (after.server_ns - before.server_ns) / NANOS)
+        return delta if self._prompt else _remove_late(delta, (after.server_ns - before.server_ns) / NANOS)
 
     def _delta(self, before: Values, after: Values) -> EngineDelta:
         change: Values = subtract(before, after)
         if not after.get(SESSIONS):
             # A pooler may give the work loop's sessions another name: their reads would seem to be none.
-            change = without_sessions(change)
+            change = remove_sessions(change)
         return to_delta(change, self._block_size, *timed(before, after))
 
     def task_kinds(self) -> dict[int, str]:
         """Return the ``backend_type`` of each process that this role may see, with our own samplers apart."""
-        with reported("the server's processes can't be listed"):
+        with report_as("the server's processes can't be listed"):
             rows = self._connection.execute(read_statements(PACKAGE, "facts")["processes"]).fetchall()
         return dict(rows)
 
@@ -159,7 +159,7 @@ class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
         return [backend_pid(self._connection)]
 
 
-def ordered(names: Sequence[str], prompt: bool) -> list[str]:
+def order_sources(names: Sequence[str], prompt: bool) -> list[str]:
     """Return the sources in the order in which they are read; ``prompt``: none of them keeps the reading waiting.
 
     Then the clock comes last, so that all counts are of no later moment. Otherwise it follows what is exact.
@@ -192,7 +192,7 @@ def least_window_s(version: int) -> float:
     return 0.0 if version >= PROMPT_SINCE else LATENESS_S / LATENESS_SHARE
 
 
-def _without_late(delta: EngineDelta, seconds: float) -> EngineDelta:
+def _remove_late(delta: EngineDelta, seconds: float) -> EngineDelta:
     """Remove figures that must be exact, and of a short window all figures that come late."""
     least_s = LATENESS_S / LATENESS_SHARE
     short = seconds < least_s

@@ -79,7 +79,7 @@ class _Io:
     def of_server(cls, change: Values) -> _Io:
         """Return the sums over all processes, from the views that the version has."""
         found = cls.of(change)
-        return cls(found.data or _renamed(change, DATA_BEFORE_16), found.log or _renamed(change, LOG_BEFORE_18))
+        return cls(found.data or _rename(change, DATA_BEFORE_16), found.log or _rename(change, LOG_BEFORE_18))
 
     def bytes_of(self, requests: str, column: str, block_size: int) -> float | None:
         """Return the bytes of data requests."""
@@ -119,7 +119,7 @@ class _Reads:
         """Return the reads of the test's sessions or tables; those of all sessions if neither is counted."""
         if SESSIONS in change:
             return cls.of_sessions(change, _RUN)
-        requested, hits = (_added(*(change.get(f"{of}_{name}") for of in _BLOCKS)) for name in ("fetched", "hit"))
+        requested, hits = (_add(*(change.get(f"{of}_{name}") for of in _BLOCKS)) for name in ("fetched", "hit"))
         if requested is None or hits is None:
             return cls.of_all(io, block_size)
         return cls(hits, requested - hits, (requested - hits) * block_size)
@@ -136,11 +136,11 @@ def _io_column(name: str) -> tuple[bool, bool, str] | None:
     return (row.startswith(_CLIENTS), "/wal/" in row, column) if row.startswith("io.") else None
 
 
-def _renamed(change: Values, names: Mapping[str, str]) -> Values:
+def _rename(change: Values, names: Mapping[str, str]) -> Values:
     return {new: change[old] for new, old in names.items() if old in change}
 
 
-def _added(*parts: float | None) -> float | None:
+def _add(*parts: float | None) -> float | None:
     known = [part for part in parts if part is not None]
     return sum(known) if known else None
 
@@ -149,7 +149,7 @@ def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-def without_sessions(change: Values) -> Values:
+def remove_sessions(change: Values) -> Values:
     """Return the changes without those that are counted by session."""
     return {name: value for name, value in change.items() if not name.startswith(_BY_SESSION)}
 
@@ -161,7 +161,7 @@ def to_delta(change: Values, block_size: int, timing: bool = True, log_timing: b
     """
     if change.get(SESSIONS, 0.0) != 0:
         # The counters of a session that ended are gone; those of one that came begin before the interval.
-        change = without_sessions(change)
+        change = remove_sessions(change)
     get, io = change.get, _Io.of_server(change)
     reads = _Reads.of_test(change, io, block_size)
     combined = _reads_combined(change)
@@ -174,8 +174,8 @@ def to_delta(change: Values, block_size: int, timing: bool = True, log_timing: b
         read_requests=requests,
         read_bytes=reads.bytes,
         read_time_us=read_us,
-        write_requests=_added(io.data.get("writes"), io.data.get("extends")),
-        write_bytes=_added(
+        write_requests=_add(io.data.get("writes"), io.data.get("extends")),
+        write_bytes=_add(
             io.bytes_of("writes", "write_bytes", block_size), io.bytes_of("extends", "extend_bytes", block_size)
         ),
         log_bytes=log_bytes,
@@ -185,10 +185,10 @@ def to_delta(change: Values, block_size: int, timing: bool = True, log_timing: b
         log_sync_time_us=sync_us,
         log_write_requests=io.log.get("writes"),
         commits=get("database.xact_commit"),
-        rows_read=_added(get("indexes.idx_tup_fetch"), get("private_indexes.idx_tup_fetch")),
-        rows_updated=_added(get("tables.n_tup_upd"), get("private_tables.n_tup_upd")),
-        rows_updated_in_place=_added(get("tables.n_tup_hot_upd"), get("private_tables.n_tup_hot_upd")),
-        checkpoints=_added(
+        rows_read=_add(get("indexes.idx_tup_fetch"), get("private_indexes.idx_tup_fetch")),
+        rows_updated=_add(get("tables.n_tup_upd"), get("private_tables.n_tup_upd")),
+        rows_updated_in_place=_add(get("tables.n_tup_hot_upd"), get("private_tables.n_tup_hot_upd")),
+        checkpoints=_add(
             *(get(f"checkpointer.{name}") for name in ("num_timed", "num_requested")),
             *(get(f"bgwriter.{name}") for name in ("checkpoints_timed", "checkpoints_req")),
         ),

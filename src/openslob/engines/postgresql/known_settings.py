@@ -51,7 +51,7 @@ _SMALL = {"shared_buffers": "16MB"}
 _SIZES = frozenset({"shared_buffers", "max_connections"})
 
 
-def made_options(name: str, value: str) -> list[str]:
+def make_options(name: str, value: str) -> list[str]:
     """Return initdb's options for a setting that a cluster is made with. UsageError for another one."""
     if name == "data_checksums":
         if value not in _SWITCH:
@@ -70,7 +70,7 @@ def initdb_options(programs: PostgresPrograms, account: ServerAccount, made: Map
 
     Versions that make one without checksums unless asked have no option for that, and need none.
     """
-    options = [option for name, value in made.items() for option in made_options(name, value)]
+    options = [option for name, value in made.items() for option in make_options(name, value)]
     known = account.run([programs.program("initdb"), "--help"]).stdout if options else ""
     return [each for each in options if each in known or not each.startswith("--no-")]
 
@@ -136,7 +136,7 @@ class ManagedPostgresSettings:
         if row.name in config.ACCESS:
             raise UsageError(f"slob reaches its servers by {row.name}", "leave it as it is")
         if row.context == _INTERNAL:
-            made_options(row.name, row.value)
+            make_options(row.name, row.value)
             return self._catalogue.setting(row, Effect.NEW_SERVER)
         return self._catalogue.setting(row, EFFECTS[row.context])
 

@@ -15,7 +15,7 @@ from openslob.core.errors import SlobError
 from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
 from openslob.engines.patience import cut_when_late
 from openslob.engines.postgresql.connection import Connection, cut_off, override_defaults, statement
-from openslob.engines.postgresql.errors import explain_error, reported
+from openslob.engines.postgresql.errors import explain_error, report_as
 from openslob.engines.postgresql.manifest import make_schema, remove_empty_schema
 from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.server_engine import ConnectionOwner
@@ -66,7 +66,7 @@ class PostgresLedger:
     def open_session(self, session: int) -> PostgresLedgerSession:
         connection = self._open_unwatched(f"{PURPOSE}/{session}")
         try:
-            with reported(f"session {session} can't be opened"), cut_when_late(partial(cut_off, connection)):
+            with report_as(f"session {session} can't be opened"), cut_when_late(partial(cut_off, connection)):
                 override_defaults(connection)
                 parts = {**self._identifiers, "repeats": _repeats(connection), "session": sql.Literal(session)}
         except BaseException:
@@ -117,7 +117,7 @@ class PostgresLedger:
 
     @contextmanager
     def _asking(self, failure: str, purpose: str = PURPOSE) -> Iterator[Connection]:
-        with self._open_connection(purpose) as connection, reported(f"{failure} ({self._target})"):
+        with self._open_connection(purpose) as connection, report_as(f"{failure} ({self._target})"):
             yield connection
 
     def _statement(self, name: str, **parts: sql.Composable) -> sql.Composed:
@@ -192,7 +192,7 @@ class PostgresLedgerSession(ConnectionOwner[Connection]):
         cut_off(self._connection)
 
     def _guard(self) -> AbstractContextManager[None]:
-        return reported(f"session {self._session} was lost")
+        return report_as(f"session {self._session} was lost")
 
 
 def _repeats(connection: Connection) -> sql.Literal:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openslob.engines import peer_process
 from openslob.engines.facts import ServerLocation
-from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener
+from openslob.engines.peer_process import UnprovedError, find_holder, find_listener, is_unix
 from openslob.engines.postgresql.connection import Connection
 
 
@@ -33,10 +33,10 @@ def _postmaster(connection: Connection) -> int:
     backend, port = row or (0, None)
     parent = _parent_of(backend)
     if is_unix(connection.fileno()):
-        proved = listener(connection.fileno()) == parent
+        proved = find_listener(connection.fileno()) == parent
     else:
         seen_port = port if _serves_port(backend, port) else None
-        proved = holder(connection.fileno(), (backend,), seen_port) == backend
+        proved = find_holder(connection.fileno(), (backend,), seen_port) == backend
     if parent is None or not proved:
         raise UnprovedError("no process of this host serves the connection: a proxy, a tunnel or a container does")
     return parent

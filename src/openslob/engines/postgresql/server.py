@@ -18,7 +18,7 @@ from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.postgresql import known_settings, server_config
 from openslob.engines.postgresql import server_config as config
-from openslob.engines.postgresql.binaries import PostgresPrograms, find_installation, major, readable_installation
+from openslob.engines.postgresql.binaries import PostgresPrograms, find_installation, major, make_readable
 from openslob.engines.settings import KnownSettings
 
 READY_SETTINGS = (
@@ -200,7 +200,7 @@ class PostgresServer(LocalServer[PostgresPrograms]):
 
     def find_programs(self, account: ServerAccount) -> PostgresPrograms:
         """Return the bundled programs, or those of the bin directory, in a place where the account can run them."""
-        programs = readable_installation(find_installation(self.spec), account)
+        programs = make_readable(find_installation(self.spec), account)
         check_path(programs.bin, config.UNSAFE_IN_PROGRAMS)
         return programs
 

@@ -174,10 +174,10 @@ def config_text(spec: ServerSpec, layout: ServerFiles, bin_dir: Path, bulk: bool
 
 
 def _line(setting: ConfigLine) -> str:
-    return f"{setting.name} = {_quoted(setting.value)}" + (f"  # {setting.why}" if setting.why else "")
+    return f"{setting.name} = {_quote(setting.value)}" + (f"  # {setting.why}" if setting.why else "")
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     """Return a value as postgresql.conf and connection strings quote it."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
@@ -195,7 +195,7 @@ def slot_of(name: str) -> str:
 
 def copy_command(program: Path, primary: ServerFiles, data: Path, name: str) -> list[str | Path]:
     """Return the command that copies a running primary into ``data`` as a standby, and creates its slot."""
-    connection = f"host={_quoted(str(primary.run))} port={PORT} user={ROLE}"
+    connection = f"host={_quote(str(primary.run))} port={PORT} user={ROLE}"
     options: list[str | Path] = ["--write-recovery-conf", "--create-slot", "--slot", slot_of(name)]
     return [program, "--pgdata", data, "--dbname", connection, "--checkpoint", "fast", *options, "--no-password"]
 
@@ -205,4 +205,4 @@ def include(configuration: Path, ours: Path) -> None:
     lines = configuration.read_text(encoding="utf-8").splitlines()
     kept = [line for line in lines if not line.startswith(_INCLUDE)]
     with configuration.open("w", encoding="utf-8") as file:
-        file.write("\n".join([*kept, f"{_INCLUDE}{_quoted(str(ours))}", ""]))
+        file.write("\n".join([*kept, f"{_INCLUDE}{_quote(str(ours))}", ""]))

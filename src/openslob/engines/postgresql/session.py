@@ -12,11 +12,11 @@ from psycopg import sql
 from openslob.core.workload import CommitMode
 from openslob.engines.base import CANCEL_S, SessionPlan, SliceRequest, SliceResult
 from openslob.engines.postgresql.connection import backend_pid, cut_off, override_defaults
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.local_path import load_private_tables
 from openslob.engines.postgresql.names import PostgresNames
-from openslob.engines.postgresql.session_settings import set_in_session, shown
+from openslob.engines.postgresql.session_settings import read_shown, set_in_session
 from openslob.engines.postgresql.slice_procedure import (
     PACKAGE,
     compose_call,
@@ -56,7 +56,7 @@ class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
         return PlainStatement(self._connection, call.as_bytes(self._connection))
 
     def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:
-        with reported(f"session {self._plan.number} could not load its own tables"):
+        with report_as(f"session {self._plan.number} could not load its own tables"):
             load_private_tables(self._connection, self._plan, wrote_blocks)
 
     def prepare(self) -> None:
@@ -82,7 +82,7 @@ class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
 
     def settings(self) -> dict[str, str]:
         with self._guard():
-            return shown(self._connection, self._plan.settings, self._set) if self._plan.settings else {}
+            return read_shown(self._connection, self._plan.settings, self._set) if self._plan.settings else {}
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         with self._guard():
@@ -104,7 +104,7 @@ class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
         return to_result(row)
 
     def _guard(self) -> AbstractContextManager[None]:
-        return reported(f"session {self._plan.number} was lost")
+        return report_as(f"session {self._plan.number} was lost")
 
     def backend_id(self) -> int:
         return backend_pid(self._connection)

@@ -56,7 +56,7 @@ def set_in_session(connection: psycopg.Connection[Any], name: str, value: str) -
     return str(rows[0][0])
 
 
-def shown(
+def read_shown(
     connection: psycopg.Connection[Any], changes: Sequence[SettingChange], values: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""

@@ -16,7 +16,7 @@ from openslob.core.histogram import BUCKETS, Histogram, bucket_expression
 from openslob.core.method import OpKind
 from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceResult
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.local_path import tables_on_path
 from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.page_layout import column_bytes
@@ -58,7 +58,7 @@ class PostgresStop(ConnectionOwner[psycopg.Connection[Any]]):
 
     def request(self) -> None:
         """Make every session stop within about half a second."""
-        with reported("the sessions can't be stopped"):
+        with report_as("the sessions can't be stopped"):
             self._connection.execute("SELECT pg_advisory_lock(%s)", (STOP_KEY,))
 
 
@@ -77,8 +77,8 @@ def compose_slice(names: PostgresNames, schema: int, workload: Workload) -> sql.
         bucket=_BUCKET,
         common_start=_part("slice", "common_start") if together else sql.SQL(""),
         step_aside=_part("slice", "step_aside") if together else sql.SQL(""),
-        paced_wait=_paced("wait", names) if paced else sql.SQL(""),
-        paced_respond=_paced("respond", names) if paced else sql.SQL(""),
+        paced_wait=_compose_paced("wait", names) if paced else sql.SQL(""),
+        paced_respond=_compose_paced("respond", names) if paced else sql.SQL(""),
         **{kind.value: _in_loop(kind, names, schema, workload) for kind in KINDS},
         **{f"{kind.value}_hot": _in_loop(kind, names, 1, workload) for kind in KINDS},
     )
@@ -113,7 +113,7 @@ def _part(file: str, name: str) -> sql.SQL:
     return sql.SQL(read_statements(PACKAGE, file)[name])
 
 
-def _paced(name: str, names: PostgresNames) -> sql.Composed:
+def _compose_paced(name: str, names: PostgresNames) -> sql.Composed:
     return _part("paced", name).format(nap=names.nap(), bucket=_BUCKET)
 
 

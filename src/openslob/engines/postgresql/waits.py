@@ -10,7 +10,7 @@ import psycopg
 
 from openslob.engines.base import Activity
 from openslob.engines.postgresql.connection import PACKAGE, PROMPT_SINCE, Connection, backend_pid
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_sql, read_statements
@@ -29,7 +29,7 @@ class PostgresWaits(ConnectionOwner[psycopg.Connection[Any]]):
     def __init__(self, connection: psycopg.Connection[Any], application: str) -> None:
         super().__init__(connection)
         self._pattern = application.encode()
-        with reported("the wait events can't be sampled"):
+        with report_as("the wait events can't be sampled"):
             self._statement = self._prepare()
 
     def _prepare(self) -> PlainStatement:
@@ -40,7 +40,7 @@ class PostgresWaits(ConnectionOwner[psycopg.Connection[Any]]):
 
         Others are unknown when this role may not see what one of them does.
         """
-        with reported("the wait events can't be sampled"):
+        with report_as("the wait events can't be sampled"):
             rows = self._statement.rows(self._pattern)
         found: dict[bytes, dict[str, int]] = {b"test": {}, b"other": {}, b"hidden": {}}
         for kind, what, sessions in rows:
