@@ -267,7 +267,7 @@ FAULTS = (
           "a cut keeps what was never synced: an unsafe server seems safe", _unit("durability/test_cut_layer")),
     Fault("kinds/failover/accounting.py", "return seen, []", "return there, []",
           "what a copy never got counts as there after it took over", _unit("kinds/failover/test_failover")),
-    Fault("kinds/failover/outage.py", "(done_ns - ahead - wall_ns)", "(done_ns - wall_ns)",
+    Fault("kinds/failover/figures.py", "(done_ns - ahead - wall_ns)", "(done_ns - wall_ns)",
           "the servers' outage includes the difference of their clocks", _unit("kinds/failover/test_failover")),
     Fault("kinds/failover/lag.py", "self._acked_ns[number : bisect", "self._acked_ns[number - 1 : bisect",
           "a copy that has everything is one beat behind", _unit("kinds/failover/test_failover")),

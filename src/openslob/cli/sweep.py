@@ -47,7 +47,7 @@ from openslob.kinds.sweep.plan import (
 )
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SweepFolder, SweepRecord, load_sweep
-from openslob.kinds.sweep.report import render_plan
+from openslob.kinds.sweep.report import plan_sections
 from openslob.kinds.sweep.request import SweepRequest, search_for, sweep_file, to_do
 from openslob.kinds.sweep.request import resume as resume_sweep
 from openslob.kinds.sweep.servers import require_target
@@ -55,7 +55,7 @@ from openslob.kinds.sweep.sizing import server_memory
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.format import pairs
-from openslob.report.terminal import render_answer, render_text
+from openslob.report.terminal import render_answer, render_blocks, render_text
 from openslob.report.text import render
 
 NAME = Annotated[
@@ -257,7 +257,7 @@ def _plan(record: SweepRecord) -> str:
     ]
     local = "://" not in record.target
     free = shutil.disk_usage(existing_parent(servers_place())).free if local else None
-    return render_plan(record, rows, free, columns())
+    return render_blocks(plan_sections(record, rows, free), columns()) + "\n"
 
 
 def _announce(record: SweepRecord, is_new: bool) -> None:

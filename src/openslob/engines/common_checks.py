@@ -20,10 +20,10 @@ LOCK_PATIENCE_S = 3.0
 _END_PATIENCE_S = 5.0
 
 
-def require_own_storage(data: DataSpec, target: str) -> None:
-    """Raise SlobError if ``data`` name a tablespace or block size and the engine uses only the server's default."""
-    if data.tablespace or data.block_size:
-        place = f"tablespace {data.tablespace}" if data.tablespace else f"blocks of {data.block_size} bytes"
+def require_own_storage(spec: DataSpec, target: str) -> None:
+    """Raise SlobError if ``spec`` names a tablespace or block size and the engine uses only the server's default."""
+    if spec.tablespace or spec.block_size:
+        place = f"tablespace {spec.tablespace}" if spec.tablespace else f"blocks of {spec.block_size} bytes"
         why = f"the data are specified for {place}, but tables of {target} can only use the server's default"
         raise SlobError(why, "leave the tablespace out, or make it the database's default")
 

@@ -76,18 +76,18 @@ class Variable:
         choices = _SWITCH if self.type == "BOOLEAN" else self.choices if self.type == "ENUM" else ()
         return ServerSetting(self.name, effect, choices, self.value, _PARAMETERS.get(self.name))
 
-    def is_shown(self, asked: str, shown: str) -> bool:
+    def is_shown(self, asked: str, read_shown: str) -> bool:
         """Return whether the server has what was asked for, which it may write in another way."""
         if self.type == "BOOLEAN":
-            return any(asked.upper() in same and shown.upper() in same for same in (_TRUE, _FALSE))
+            return any(asked.upper() in same and read_shown.upper() in same for same in (_TRUE, _FALSE))
         if self.type == "ENUM":
             numbered = self.choices[int(asked)] if asked.isdecimal() and int(asked) < len(self.choices) else asked
-            return numbered.upper() == shown.upper()
-        wanted, found = number(asked), number(shown)
+            return numbered.upper() == read_shown.upper()
+        wanted, found = number(asked), number(read_shown)
         if wanted is not None and found is not None:
             return wanted == found
         # Lists of flags are completed by the server.
-        return self.type not in ("VARCHAR",) or asked == shown
+        return self.type not in ("VARCHAR",) or asked == read_shown
 
 
 def number(text: str) -> float | None:

@@ -22,7 +22,15 @@ import oracledb
 from openslob.core.errors import SlobError
 from openslob.engines.base import Hold
 from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver
-from openslob.engines.oracle.connection import Connection, Row, change, query, require_alive, statement
+from openslob.engines.oracle.connection import (
+    Connection,
+    Row,
+    change,
+    query,
+    query_if_visible,
+    require_alive,
+    statement,
+)
 from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, find_codes, is_missing, reported
 from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
 
@@ -159,7 +167,7 @@ def end_sessions(connection: Connection, target: str) -> int:
     Without the right to see sessions they are told to end, and a moment later they have.
     """
     found = _list_sessions(connection, _OF_RUNS)
-    if found == []:
+    if found is not None and not found:
         return 0
     if found:
         require_no_driver(target, lambda: [_name_session(row) for row in _list_sessions(connection, STOP) or ()])
@@ -209,12 +217,7 @@ def _kill(connection: Connection) -> None:
 
 def _list_sessions(connection: Connection, purpose: str) -> Sequence[Row] | None:
     """Return our sessions with a purpose on this instance; None if this user may not see them."""
-    try:
-        return list(query(connection, statement("stop", "sessions"), {"purpose": purpose}))
-    except oracledb.DatabaseError as error:
-        if not is_missing(error):
-            raise
-        return None
+    return query_if_visible(connection, statement("stop", "sessions"), {"purpose": purpose})
 
 
 def _name_victim(row: Row) -> str:

@@ -17,8 +17,8 @@ from openslob.core.units import NANOS, iso
 from openslob.core.workload import StatisticsType
 from openslob.engines.capabilities import Capability, require
 from openslob.engines.oracle import rights
-from openslob.engines.oracle.connection import Connection, execute_block, query, statement
-from openslob.engines.oracle.errors import explain_error, is_missing, reported
+from openslob.engines.oracle.connection import Connection, execute_block, query, query_if_visible, statement
+from openslob.engines.oracle.errors import explain_error, reported
 from openslob.engines.oracle.names import grant_select
 from openslob.engines.oracle.server_facts import Survey, is_pluggable
 from openslob.engines.oracle.versions import PDB_SNAPSHOTS
@@ -62,12 +62,8 @@ def _check_statspack(survey: Survey, may_execute: bool) -> Capability:
 
 
 def _read_pack_access(connection: Connection) -> str | None:
-    try:
-        return str(query(connection, statement("awr", "pack_access"))[0]["value"]).upper()
-    except oracledb.Error as error:
-        if is_missing(error):
-            return None
-        raise
+    rows = query_if_visible(connection, statement("awr", "pack_access"))
+    return str(rows[0]["value"]).upper() if rows else None
 
 
 def open_snapshots(
@@ -190,13 +186,5 @@ class AwrSnapshots(_Snapshots):
 
     def _other_instances(self, own: int) -> list[int]:
         """Return the other instances' numbers; none where this user may not see them."""
-        try:
-            return [
-                int(row["inst_id"])
-                for row in query(self._connection, statement("awr", "instances"))
-                if int(row["inst_id"]) != own
-            ]
-        except oracledb.Error as error:
-            if is_missing(error):
-                return []
-            raise
+        rows = query_if_visible(self._connection, statement("awr", "instances"))
+        return [int(row["inst_id"]) for row in rows or () if int(row["inst_id"]) != own]
