@@ -16,7 +16,7 @@ from openslob.core.workload import DataSpec, StatisticsType
 from openslob.engines.base import Snapshotter
 from openslob.engines.facts import DataState, LoadResult, ProgressSink
 from openslob.engines.ledger import LedgerTables
-from openslob.engines.load import SurveyingLoader, load
+from openslob.engines.load import Loader, load
 from openslob.engines.manifest import LoadManifest
 from openslob.engines.patience import Closeable, NoAnswerError, Patience, Watch, Work, close_on_failure
 from openslob.engines.proofs import Proving
@@ -149,7 +149,7 @@ class ServerData(ABC, Generic[C]):
         """Return the manifest of the last load; None when nothing was loaded."""
 
     @abstractmethod
-    def prepare(self, connection: C, spec: DataSpec, degree: int) -> SurveyingLoader[C]:
+    def prepare(self, connection: C, spec: DataSpec, degree: int) -> Loader[C]:
         """Return what loads these data, ``degree`` tables at a time."""
 
     @abstractmethod
