@@ -14,6 +14,7 @@ from openslob._version import __version__
 from openslob.analyze.build_record import build_observation, build_record
 from openslob.analyze.load_kinds import LOAD_KINDS
 from openslob.analyze.measure import totals_beside
+from openslob.analyze.run_folder import course_of, read_tables
 from openslob.analyze.trace import Trace
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS, iso
@@ -23,7 +24,6 @@ from openslob.metrics.measurement import Measurement, Observed
 from openslob.record.model import RecordKind, RunRecord, Status
 from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder, record_id
-from openslob.report.tables import course_of, read_tables
 
 
 class RecordBuilder:
