@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 import oracledb
 
 from openslob.core.errors import SlobError
-from openslob.engines.oracle.errors import explain_error, find_remedy, is_gone, is_missing, reported
+from openslob.engines.oracle.errors import explain_error, find_remedy, is_gone, is_missing, report_as
 from openslob.engines.oracle.target import APPLICATION, ConnectParams
 from openslob.engines.patience import AT_ONCE_S, POLL_S, NoAnswerError, Patience, Watch
 from openslob.engines.sql import read_statements
@@ -221,7 +221,7 @@ def _require_mode(params: ConnectParams) -> None:
 def open_connection(params: ConnectParams, purpose: str, watch: Watch | None = None) -> Connection:
     """Open a connection in autocommit mode that names its purpose. Without a watch a statement may take any time."""
     failure = f"can't connect to {params.shown}"
-    with reported(failure), _report_local_errors(failure):
+    with report_as(failure), _report_local_errors(failure):
         _require_mode(params)
         raw = _log_on(params)
         raw.autocommit = True

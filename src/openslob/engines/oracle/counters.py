@@ -11,8 +11,9 @@ from openslob.engines.base import CounterReading
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.delta import Values, make_unknown, to_delta, to_server_delta
-from openslob.engines.oracle.errors import CONNECTION_LOST, explain_error, find_codes, is_missing, reported
+from openslob.engines.oracle.errors import CONNECTION_LOST, explain_error, find_codes, is_missing, report_as
 from openslob.engines.oracle.server_facts import Survey
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.metrics.measurement import EngineDelta
 
 # The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock.
@@ -36,11 +37,8 @@ _MOST_SEARCHES = 3
 _TIMES = 2
 
 
-class OracleSampler:
+class OracleSampler(ConnectionOwner[Connection]):
     """Samples over one connection that stays open."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def backend_ids(self) -> list[int]:
         """Return the process of the sampler's session; none when this user may not see it."""
@@ -48,9 +46,6 @@ class OracleSampler:
             return [int(row["spid"]) for row in query(self._connection, statement("counters", "own_process"))]
         except oracledb.Error:
             return []
-
-    def close(self) -> None:
-        self._connection.close()
 
     def compose_grant(self, view: str) -> str:
         """Return the statement that lets the sampler's user read one of SYS's views."""
@@ -72,7 +67,7 @@ class OracleCounters(OracleSampler):
         self._search_failed = ""
         self._statements: Sequence[str] = ()
         self._way_s = 0.0
-        with reported("the counters can't be read"):
+        with report_as("the counters can't be read"):
             self._pluggable = Survey(connection).is_pluggable
             self._statements = self._search()
             # What a query of nothing takes is the way to the server and back.
@@ -134,7 +129,7 @@ class OracleCounters(OracleSampler):
 
     def read(self) -> CounterReading:
         """Return all counters now; SlobError when the server is gone."""
-        with reported("the counters can't be read"):
+        with report_as("the counters can't be read"):
             if not self._statements and self._searches < _MOST_SEARCHES and "sql" not in self._missing:
                 self._statements = self._search()
             rows = query(self._connection, self._compose())

@@ -15,7 +15,7 @@ from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle import names, tablespace
 from openslob.engines.oracle.connection import Connection, Row, drop, query, query_if_visible, statement
-from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.errors import report_as
 from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import OracleSession
@@ -40,7 +40,7 @@ class Bench:
 
     def __init__(self, connect: Callable[[str], Connection], params: ConnectParams) -> None:
         self._connect = connect
-        with self.connect() as connection, reported("the server can't be asked"):
+        with self.connect() as connection, report_as("the server can't be asked"):
             self.version = connection.version
             self.place = tablespace.find(Survey(connection), params.tablespace)
         self._made: list[int] = []
@@ -48,7 +48,7 @@ class Bench:
     @contextmanager
     def connect(self) -> Iterator[Connection]:
         """Open a connection for one question; errors of the server become SlobError."""
-        with self._connect("prove") as connection, reported("the server refused"):
+        with self._connect("prove") as connection, report_as("the server refused"):
             yield connection
 
     def make_schema(

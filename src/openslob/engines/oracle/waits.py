@@ -10,7 +10,7 @@ from openslob.core.errors import SlobError
 from openslob.engines.base import Activity
 from openslob.engines.oracle.connection import Connection, Row, query, query_if_visible, statement
 from openslob.engines.oracle.counters import OracleSampler
-from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.errors import report_as
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.target import APPLICATION
 
@@ -29,14 +29,14 @@ class OracleWaits(OracleSampler):
     def __init__(self, connection: Connection, whole: bool = False) -> None:
         super().__init__(connection)
         self._statement = statement("waits", "server_look" if whole else "look")
-        with reported(_FAILED):
+        with report_as(_FAILED):
             # Sessions of other pluggable databases are not to be seen from within one, nor by a common user in the root
             # unless its CONTAINER_DATA says so, which it has no right to see.
             self._sees_all = Survey(connection).container_number == 0
 
     def sample(self) -> Activity:
         """Return the test's sessions by event, and who else is at work; SlobError when this user may not see it."""
-        with reported(_FAILED):
+        with report_as(_FAILED):
             rows = query_if_visible(self._connection, self._statement)
         if rows is None:
             raise SlobError(f"{_FAILED}: this user may not read V$SESSION", self.compose_grant("V_$SESSION"))
