@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from openslob.api.asking import (
@@ -208,15 +208,14 @@ class Target:
         """
         if repeats is not None and repeats < 1:
             raise UsageError(f"repeats={repeats} is not allowed", "a whole number from 1")
-        search = search_for(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
         context = self.context(results, config, progress)
         own, (texts, servers) = values_of(settings or {}), several_texts(parameters)
         request = SweepRequest(
             name or ready or "sweep", texts, servers,
             sweep_file(Path(grid) if grid else None, ready, self._address, own), against, repeats,
-            None if until_steady is None else seconds("until_steady", until_steady), search, own,
-            Path(config) if config else None, environment_of(self._address, config), new,
-            finding.one(str(resume), context.results, log.warning, {SWEEP}).folder if resume else None,
+            None if until_steady is None else seconds("until_steady", until_steady),
+            search_for(find_max_iops_under, at, most_sessions), own, Path(config) if config else None,
+            environment_of(self._address, config), new, _resumed(resume, context, SWEEP),
         )  # fmt: skip
         folder = sweep.execute(sweep_plan(request, context), context)
         _require_all_points(folder)
@@ -253,7 +252,7 @@ class Target:
 
         """
         context = self.context(results, config, progress)
-        path = _resumed(resume, context, ENDURANCE, {"duration": duration}, parameters)
+        path = _resumed(resume, context, ENDURANCE, {"duration": duration, **parameters})
         length_s = 0.0 if path else seconds("duration", duration, endurance.LEAST_S)
         request = EnduranceRequest(self._resolution(parameters, config), name, length_s, path)
         try:
@@ -298,8 +297,8 @@ class Target:
 
         """
         context = self.context(results, config, progress)
-        given = {"every": every or duration or count}
-        path = _resumed(resume, context, REPEATED, given, parameters)
+        given = {"every": every or duration or count, **parameters}
+        path = _resumed(resume, context, REPEATED, given)
         every_s = 0.0 if path else seconds("every", every, repeated.LEAST_EVERY_S)
         planned = None if path else _planned(every_s, duration, count)
         request = RepeatedRequest(self._resolution(parameters, config), name, every_s, planned, path)
@@ -455,16 +454,12 @@ def _announced(spec: ServerSpec) -> ServerSpec:
 
 
 def _resumed(
-    resume: Folder, context: Context, kind: AnyKind, given: Mapping[str, object], parameters: Mapping[str, object]
+    resume: Folder, context: Context, kind: AnyKind, given: Mapping[str, object] = MappingProxyType({})
 ) -> Path | None:
-    """Return the folder of the record to go on with; None for a new one. UsageError if anything else is given, too."""
+    """Return the folder of the record to go on with; None for a new one. UsageError if anything else is ``given``."""
     if not resume:
         return None
-    others = [
-        *(name for name, value in given.items() if value),
-        *(name for name, value in parameters.items() if value is not None),
-    ]
-    if others:
+    if others := [name for name, value in given.items() if value is not None]:
         raise UsageError(f"resume takes the parameters of the record, not {', '.join(others)}", "leave them out")
     return finding.one(str(resume), context.results, log.warning, {kind}).folder
 

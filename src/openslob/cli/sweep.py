@@ -30,12 +30,12 @@ from openslob.kinds.sweep.execute import execute
 from openslob.kinds.sweep.plan import MOST_POINTS, Step, run_seconds, started_with, steps
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SweepFolder, SweepRecord
-from openslob.kinds.sweep.report import render_plan
+from openslob.kinds.sweep.report import plan_sections
 from openslob.kinds.sweep.request import SweepRequest, plan, search_for, sweep_file
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.format import pairs
-from openslob.report.terminal import render_answer, render_text
+from openslob.report.terminal import render_answer, render_blocks, render_text
 
 NAME = Annotated[
     str | None,
@@ -145,7 +145,7 @@ def sweep(
     if ready == LIST:
         write(_ready_list(json))
         return
-    search = search_for(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
+    search = search_for(find_max_iops_under, at, most_sessions)
     path = _resumed(resume, results, several, settings or ()) if resume else None
     own = parse_settings(settings or ())
     request = SweepRequest(
@@ -193,7 +193,7 @@ def _plan(record: SweepRecord) -> str:
     ]
     local = "://" not in record.target
     free = shutil.disk_usage(existing_parent(servers_place())).free if local else None
-    return render_plan(record, rows, free, columns())
+    return render_blocks(plan_sections(record, rows, free), columns()) + "\n"
 
 
 def _preparation(record: SweepRecord, step: Step) -> str:

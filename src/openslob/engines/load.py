@@ -176,21 +176,6 @@ def load(
     return _Load(loader, spec, progress, cancelled).run(degree, checks)
 
 
-def load_tables(
-    loader: Loader[Connection],
-    spec: DataSpec,
-    degree: int,
-    progress: ProgressSink,
-    cancelled: Callable[[], bool],
-    checks: Mapping[str, str],
-) -> LoadResult:
-    """Load and verify, ``degree`` tables at a time; ``checks`` are checks that were made before, by name.
-
-    SlobError when the load fails or ``cancelled`` returns true: then nothing is left of it.
-    """
-    return _Load(loader, spec, progress, cancelled).run(degree, checks)
-
-
 def require_a_block(spec: DataSpec) -> None:
     """Raise UsageError for tables without a block."""
     if spec.scale_blocks < 1:

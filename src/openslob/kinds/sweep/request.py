@@ -110,8 +110,13 @@ class SweepRequest:
         return self.file.against if len(varied.get(self.file.against or "", ())) == 2 else None
 
 
-def search_for(under: str, at: str, most: int) -> SearchRecord:
-    """Return the search for the most IOPS with a latency below ``under``. UsageError for a value that is not one."""
+def search_for(under: str | None, at: str, most: int) -> SearchRecord | None:
+    """Return the search for the most IOPS with a latency below ``under``, if that is given.
+
+    UsageError for a value that is not one.
+    """
+    if not under:
+        return None
     latency_figure(at)
     try:
         return SearchRecord(limit_us=parse_latency_us(under), at=at, most_sessions=most)
