@@ -215,7 +215,7 @@ FAULTS = (
     Fault("analyze/verdicts/server.py", "min(1.0, ahead.value / read.value)", "min(0.0, ahead.value / read.value)",
           "blocks that were read ahead are said to have been read one by one", _unit("analyze/verdicts/test_server")),
     Fault("analyze/run_tables.py", "[AMOUNTS[number] for number in there]", "[AMOUNTS[number - 1] for number in there]",
-          "charts show operations as SELECTs", _unit("report/test_tables")),
+          "charts show operations as SELECTs", _unit("analyze/test_run_folder")),
     Fault("analyze/session_sums.py", "values if replace else", "values if not replace else",
           "a session begins with its last slice: the load that is derived is shorter than it was",
           _unit("analyze/test_session_sums")),

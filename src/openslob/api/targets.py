@@ -206,8 +206,6 @@ class Target:
             UsageError: A parameter is unknown, or a value is not allowed.
 
         """
-        if repeats is not None and repeats < 1:
-            raise UsageError(f"repeats={repeats} is not allowed", "a whole number from 1")
         context = self.context(results, config, progress)
         own, (texts, servers) = values_of(settings or {}), several_texts(parameters)
         request = SweepRequest(

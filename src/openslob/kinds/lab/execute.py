@@ -30,7 +30,6 @@ from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_serve
 from openslob.kinds.run.runner import FinishedRun, RunRequest
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.record.store import say_nothing
-from openslob.report.record_view import reason
 
 # A side whose server or runs failed so often in a row is left out: it would cost time and give no figure.
 _MOST_FAILURES = 2
@@ -313,7 +312,7 @@ def _done(made: LabRun, finished: FinishedRun, rate: str, not_as_asked: str) -> 
     found: Mapping[str, object] = {
         "run": finished.folder.name,
         "figures": figures,
-        "why": not_as_asked or ("" if figures[RATE] else reason(record, rate)),
+        "why": not_as_asked or ("" if figures[RATE] else record.why_unknown(rate)),
         "failed_verdicts": tuple(verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS),
     }
     return made.model_copy(update=found)

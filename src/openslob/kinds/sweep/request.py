@@ -52,6 +52,10 @@ class SweepRequest:
     new: bool = False
     resume: Path | None = None
 
+    def __post_init__(self) -> None:
+        if self.repeats is not None and self.repeats < 1:
+            raise UsageError(f"repeats={self.repeats} is not allowed", "a whole number from 1")
+
     def has_own_servers(self, settings: SettingsGrid) -> bool:
         """Return whether the sweep varies what servers are made with, so that it makes servers of its own."""
         return bool(made_with({**self._servers, **settings.values}, settings.effects))
