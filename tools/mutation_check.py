@@ -122,11 +122,11 @@ FAULTS = (
     # --- adding up
     Fault("core/counts.py", "map(add, self.values(), other.values())", "map(add, self.values()[:-1], other.values())",
           "conflicts of all sessions but the last are lost", _unit("kinds/run/test_accumulator")),
-    Fault("kinds/run/accumulator.py", "self.idle_us += (result.start_ns", "self.idle_us += (result.end_ns",
+    Fault("kinds/run/accumulator.py", "idle_us += (result.start_ns", "idle_us += (result.end_ns",
           "idle time of sessions includes the time in operations", _unit("kinds/run/test_accumulator")),
     Fault(_WINDOW, "late_s <= LATE_SHARE * load_ns / NANOS", "late_s <= load_ns / NANOS",
           "the host's CPU in the last moment of a run is given as that of its load", _unit("kinds/run/test_window")),
-    Fault("kinds/run/plan.py", "return min(max(SLICE_S, sessions / SLICES_PER_S), LONGEST_SLICE_S)",
+    Fault("core/workload.py", "return min(max(SLICE_S, sessions / SLICES_PER_S), LONGEST_SLICE_S)",
           "return max(SLICE_S, sessions / SLICES_PER_S)",
           "a slice of 1,000 sessions lasts two minutes: no time line", _unit("kinds/run/test_plan")),
     Fault(_WINDOW, "before.counters.server_ns > load_begin_ns:", "before.counters.server_ns > load_begin_ns + NANOS:",

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_none
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
@@ -149,9 +149,7 @@ class OracleEngine(ServerEngine[Connection]):
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> OracleWaits:
         return OracleWaits(self.open("waits"), scope is SamplingScope.SERVER)
 
-    def open_snapshots(
-        self, kind: StatisticsType, consented: frozenset[str]
-    ) -> snapshots.AwrSnapshots | snapshots.StatspackSnapshots | None:
+    def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
         return snapshots.open_snapshots(lambda: self.open("snapshots"), consented, kind)
 
     def open_stop(self) -> OracleStop:

@@ -21,7 +21,7 @@ import oracledb
 
 from openslob.core.errors import SlobError
 from openslob.engines.base import Hold
-from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver
+from openslob.engines.common_checks import LOCK_PATIENCE_S, await_ended, require_no_driver
 from openslob.engines.oracle.connection import (
     Connection,
     Row,
@@ -41,8 +41,6 @@ _own = local()
 _OF_RUNS = "run/%"
 # Sessions that sleep look for the signal five times a second.
 _SLICE_END_S = 0.5
-_END_PATIENCE_S = 3.0
-_POLL_S = 0.05
 _IDLE = "INACTIVE"
 _GONE = ("ORA-00030", "ORA-00031", "ORA-00026")
 
@@ -167,9 +165,9 @@ def end_sessions(connection: Connection, target: str) -> int:
     Without the right to see sessions they are told to end, and a moment later they have.
     """
     found = _list_sessions(connection, _OF_RUNS)
-    if found is not None and not found:
-        return 0
-    if found:
+    if found is not None:
+        if not found:
+            return 0
         require_no_driver(target, lambda: [_name_session(row) for row in _list_sessions(connection, STOP) or ()])
     try:
         tell_to_stop(connection)
@@ -182,24 +180,13 @@ def end_sessions(connection: Connection, target: str) -> int:
         if found is None:
             time.sleep(_SLICE_END_S)
             return 0
-        _end(connection)
+        await_ended(lambda: count_sessions(connection))
+        if count_sessions(connection):
+            _kill(connection)
+            await_ended(lambda: count_sessions(connection))
     finally:
         let_work(connection)
     return len(found)
-
-
-def _end(connection: Connection) -> None:
-    """Wait until all have ended, and end those that have not done so in time."""
-    for act in (_wait, _kill, _wait):
-        act(connection)
-        if not count_sessions(connection):
-            return
-
-
-def _wait(connection: Connection) -> None:
-    deadline = time.monotonic() + _END_PATIENCE_S
-    while count_sessions(connection) and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
 
 
 def _kill(connection: Connection) -> None:

@@ -11,7 +11,7 @@ from openslob.engines.base import Activity
 from openslob.engines.oracle.connection import Connection, Row, query, query_if_visible, statement
 from openslob.engines.oracle.counters import compose_grant, find_own_process
 from openslob.engines.oracle.errors import reported
-from openslob.engines.oracle.server_facts import Survey, container_number
+from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.target import APPLICATION
 
 _FAILED = "the wait events can't be sampled"
@@ -32,7 +32,7 @@ class OracleWaits:
         with reported(_FAILED):
             # Sessions of other pluggable databases are not to be seen from within one, nor by a common user in the root
             # unless its CONTAINER_DATA says so, which it has no right to see.
-            self._sees_all = container_number(Survey(connection)) == 0
+            self._sees_all = Survey(connection).container_number == 0
 
     def sample(self) -> Activity:
         """Return the test's sessions by event, and who else is at work; SlobError when this user may not see it."""

@@ -11,7 +11,7 @@ import openslob
 from factories import measurements
 from factories.paths import FIXTURES
 from factories.running import slob
-from openslob.analyze.build_record import build_observation
+from openslob.analyze.build_record import build_record
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import point_set
@@ -39,8 +39,9 @@ ENDED = {"exit_code": 0, "elapsed_s": 60.0, "cpu_s": 6.0}
 
 def record(spec=SPEC, environment=None, **overrides):
     observed = measurements.observed(**overrides)
-    return build_observation(
+    return build_record(
         observed,
+        kind=RecordKind.OBSERVATION,
         id="20260101-000000-made-up",
         name="made-up",
         status=Status.FAILED if observed.errors else Status.COMPLETE,
