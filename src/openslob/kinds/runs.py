@@ -17,15 +17,15 @@ from openslob.analyze.curves.series import PointSet, point_set
 from openslob.analyze.history import History, server_of
 from openslob.analyze.history import histories as of_records
 from openslob.analyze.latencies import means_us
+from openslob.analyze.run_folder import counted, engine_course, tables_of
 from openslob.core.disk import is_there
 from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.contract import Kind, every_kind
 from openslob.metrics import priced
 from openslob.metrics.cost import price_in
 from openslob.record import finding, store
-from openslob.record.model import DocumentModel, RunRecord, Status, value_of
+from openslob.record.model import DocumentModel, RunRecord, Status
 from openslob.report.several_runs import runs_document
-from openslob.report.tables import counted, engine_course, tables_of
 
 if TYPE_CHECKING:
     from openslob.report.html.page import Page
@@ -281,4 +281,4 @@ def _with_courses(runs: Mapping[Path, Run], figures: Collection[str], problems: 
 
 def _knows(run: Run, figures: Collection[str]) -> bool:
     known = run.record.status is Status.COMPLETE
-    return known and all(value_of(run.record.summary, name) is not None for name in figures)
+    return known and all(run.record.value(name) is not None for name in figures)
