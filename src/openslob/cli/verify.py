@@ -26,6 +26,7 @@ from openslob.kinds.verification import (
     open_record,
     order_of,
     render_verification,
+    state_outcome,
     verification_json,
     verify,
 )

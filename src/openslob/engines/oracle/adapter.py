@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_none
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
@@ -15,7 +15,7 @@ from openslob.engines.manifest import LoadManifest
 from openslob.engines.oracle import checks, manifest, quiesce, run_table, snapshots
 from openslob.engines.oracle.connection import Connection, open_connection
 from openslob.engines.oracle.counters import DatabaseCounters, OracleCounters
-from openslob.engines.oracle.errors import is_full, reported
+from openslob.engines.oracle.errors import is_full, report_as
 from openslob.engines.oracle.known_settings import SessionParameters
 from openslob.engines.oracle.loader import OracleLoader
 from openslob.engines.oracle.location import locate
@@ -26,8 +26,8 @@ from openslob.engines.oracle.session import OracleSession, measure_clock
 from openslob.engines.oracle.slice_procedure import install, require_shared
 from openslob.engines.oracle.target import parse
 from openslob.engines.oracle.waits import OracleWaits, find_obstacle
-from openslob.engines.patience import Watch, Work, closed_on_failure
-from openslob.engines.peer_process import found_or_named
+from openslob.engines.patience import Watch, Work, close_on_failure
+from openslob.engines.peer_process import take_named_process
 from openslob.engines.proofs import Proving
 from openslob.engines.server_engine import ServerData, ServerEngine
 
@@ -65,8 +65,8 @@ class OracleEngine(ServerEngine[Connection]):
     def connect(self, purpose: str, watch: Watch | None = None) -> Connection:
         return self._landing.note(open_connection(self.params, purpose, watch))
 
-    def reported(self, failure: str) -> AbstractContextManager[None]:
-        return reported(failure)
+    def report_as(self, failure: str) -> AbstractContextManager[None]:
+        return report_as(failure)
 
     def is_full(self, error: BaseException | None) -> bool:
         return is_full(error)
@@ -94,7 +94,7 @@ class OracleEngine(ServerEngine[Connection]):
 
     def location(self) -> ServerLocation:
         with self.querying() as connection:
-            return found_or_named(locate(connection, self.params.tablespace), self.server_pid)
+            return take_named_process(locate(connection, self.params.tablespace), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         with self.querying(f"{self.target} can't be checked") as connection:
@@ -137,7 +137,7 @@ class OracleEngine(ServerEngine[Connection]):
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         connection = self.connect(f"run/{plan.tag}")
-        with closed_on_failure(connection):
+        with close_on_failure(connection):
             require_none(self._landing.findings())
         return OracleSession(connection, plan)
 
@@ -149,9 +149,7 @@ class OracleEngine(ServerEngine[Connection]):
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> OracleWaits:
         return OracleWaits(self.open("waits"), scope is SamplingScope.SERVER)
 
-    def open_snapshots(
-        self, kind: StatisticsType, consented: frozenset[str]
-    ) -> snapshots.AwrSnapshots | snapshots.StatspackSnapshots | None:
+    def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
         return snapshots.open_snapshots(lambda: self.open("snapshots"), consented, kind)
 
     def open_stop(self) -> OracleStop:

@@ -21,7 +21,7 @@ import oracledb
 
 from openslob.core.errors import SlobError
 from openslob.engines.base import Hold
-from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver
+from openslob.engines.common_checks import LOCK_PATIENCE_S, await_ended, require_no_driver
 from openslob.engines.oracle.connection import (
     Connection,
     Row,
@@ -31,8 +31,9 @@ from openslob.engines.oracle.connection import (
     require_alive,
     statement,
 )
-from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, find_codes, is_missing, reported
+from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, find_codes, is_missing, report_as
 from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
+from openslob.engines.server_engine import ConnectionOwner
 
 LOCK, STOP = "lock", "stop"
 _AGAIN_S = LOCK_PATIENCE_S / 20
@@ -41,8 +42,6 @@ _own = local()
 _OF_RUNS = "run/%"
 # Sessions that sleep look for the signal five times a second.
 _SLICE_END_S = 0.5
-_END_PATIENCE_S = 3.0
-_POLL_S = 0.05
 _IDLE = "INACTIVE"
 _GONE = ("ORA-00030", "ORA-00031", "ORA-00026")
 
@@ -53,7 +52,7 @@ def hold_lock(connection: Connection, target: str, purpose: str) -> Iterator[Hol
     who = f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"
     mine: list[str] = _own.__dict__.setdefault("holders", [])
     connection.raw.autocommit = False
-    with reported(f"{target} can't be locked"):
+    with report_as(f"{target} can't be locked"):
         is_first = _take_lock(connection, target, who if who in mine else None)
         if is_first:
             _enter(connection, target, who)
@@ -138,21 +137,18 @@ def let_work(connection: Connection) -> None:
     change(connection, _statement("reset"))
 
 
-class OracleStop:
+class OracleStop(ConnectionOwner[Connection]):
     """Tells the sessions of a run to end their slices. Implements `openslob.engines.base.StopSignal`."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def request(self) -> None:
         """Make every session stop within about half a second."""
-        with reported("the sessions can't be stopped"):
+        with report_as("the sessions can't be stopped"):
             tell_to_stop(self._connection)
 
     def close(self) -> None:
         with suppress(oracledb.Error, SlobError):
             let_work(self._connection)
-        self._connection.close()
+        super().close()
 
 
 def count_sessions(connection: Connection) -> int:
@@ -167,9 +163,9 @@ def end_sessions(connection: Connection, target: str) -> int:
     Without the right to see sessions they are told to end, and a moment later they have.
     """
     found = _list_sessions(connection, _OF_RUNS)
-    if found is not None and not found:
-        return 0
-    if found:
+    if found is not None:
+        if not found:
+            return 0
         require_no_driver(target, lambda: [_name_session(row) for row in _list_sessions(connection, STOP) or ()])
     try:
         tell_to_stop(connection)
@@ -182,24 +178,13 @@ def end_sessions(connection: Connection, target: str) -> int:
         if found is None:
             time.sleep(_SLICE_END_S)
             return 0
-        _end(connection)
+        await_ended(lambda: count_sessions(connection))
+        if count_sessions(connection):
+            _kill(connection)
+            await_ended(lambda: count_sessions(connection))
     finally:
         let_work(connection)
     return len(found)
-
-
-def _end(connection: Connection) -> None:
-    """Wait until all have ended, and end those that have not done so in time."""
-    for act in (_wait, _kill, _wait):
-        act(connection)
-        if not count_sessions(connection):
-            return
-
-
-def _wait(connection: Connection) -> None:
-    deadline = time.monotonic() + _END_PATIENCE_S
-    while count_sessions(connection) and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
 
 
 def _kill(connection: Connection) -> None:

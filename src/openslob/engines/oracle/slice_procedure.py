@@ -59,14 +59,6 @@ _TOP = {"SELECT STATEMENT", "SORT AGGREGATE", "UPDATE STATEMENT", "UPDATE", "FIL
 _BY_INDEX, _BY_ROWID = "INDEX RANGE SCAN", "TABLE ACCESS BY INDEX ROWID"
 # V$SQL.COMMAND_TYPE.
 _UPDATE_COMMAND = 6
-# The path of blocks that this engine does not have.
-_NO_LOCAL_PATH = Finding(
-    "block path",
-    "BLOCK_PATH=local: Oracle reads single blocks through the cache that all sessions share, and only"
-    " whole tables into private memory",
-    "set BLOCK_PATH=shared",
-    blocking=True,
-)
 
 
 def compose_slice(
@@ -122,7 +114,11 @@ def _compose_statement(kind: OpKind, schema: int, **parts: str) -> str:
 def check_path(workload: Workload) -> Iterator[Finding]:
     """Yield the finding about a path of blocks that this engine does not have."""
     if workload.block_path is BlockPath.LOCAL:
-        yield _NO_LOCAL_PATH
+        why = (
+            "BLOCK_PATH=local: Oracle reads single blocks through the cache that all sessions share, and only whole "
+            "tables into private memory"
+        )
+        yield Finding("block path", why, "set BLOCK_PATH=shared", blocking=True)
 
 
 def require_shared(workload: Workload) -> None:
