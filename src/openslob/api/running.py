@@ -13,7 +13,7 @@ from openslob.api.stopping import interruptible
 from openslob.config.grid import Grid
 from openslob.core.errors import SlobError
 from openslob.core.secrets import Target
-from openslob.fleet import hired
+from openslob.fleet import hire_drivers
 from openslob.kinds.run import runner
 from openslob.kinds.runs import run_of
 from openslob.kinds.sweep.servers import target_with
@@ -51,7 +51,7 @@ def ran(target: Target, options: RunOptions, parameters: Mapping[str, object], d
             left.workload, options.name, folder, left.notices, asked.sources, consented=consented,
             settings=chosen.changes,
         )  # fmt: skip
-        with hired(options.drivers) as fleet, run_sink(display) as sink:
+        with hire_drivers(options.drivers) as fleet, run_sink(display) as sink:
             request = replace(request, hire=fleet.hire if fleet else request.hire)
             finished = runner.run(engine, request, interrupt, sink, render)
     if finished.record.status is not Status.COMPLETE:

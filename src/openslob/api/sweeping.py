@@ -19,7 +19,7 @@ from openslob.core.secrets import Target
 from openslob.core.units import parse_duration
 from openslob.engines import registry
 from openslob.engines.facts import LoadProgress
-from openslob.fleet import hired
+from openslob.fleet import hire_drivers
 from openslob.kinds import runs
 from openslob.kinds.run.crew import local_crew
 from openslob.kinds.run.progress import ProgressSink
@@ -96,7 +96,7 @@ def executed(
     with (
         interruptible() as interrupt,
         resume(path, bool(options.resume), log.info) if path else SweepFolder.begin(results, record) as folder,
-        hired(options.drivers) as fleet,
+        hire_drivers(options.drivers) as fleet,
     ):
         view, hire = View(display), fleet.hire if fleet else local_crew
         pid, consented = options.server_pid, options.consented

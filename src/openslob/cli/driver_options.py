@@ -12,8 +12,7 @@ import typer
 from openslob.analyze.outcome import counted
 from openslob.cli.console import notify
 from openslob.core.errors import UsageError
-from openslob.fleet import hired as hired_fleet
-from openslob.fleet import local_count
+from openslob.fleet import hire_drivers, local_count
 from openslob.kinds.run.crew import Hire, local_crew
 
 _PANEL = "Drivers"
@@ -55,7 +54,7 @@ def hired(drivers: str | None, ca_file: Path | None, cert: Path | None, key: Pat
 
     A line says how many drivers there are.
     """
-    with hired_fleet(drivers, ca_file, cert, key) as fleet:
+    with hire_drivers(drivers, ca_file, cert, key) as fleet:
         if fleet is not None:
             hosts = len({each.who.machine for each in fleet.drivers})
             notify(f"{counted(len(fleet.drivers), 'driver')} on {counted(hosts, 'host')}")

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from openslob.core.disk import scratch_folder
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.guard import guarded
+from openslob.core.guard import guard_group
 from openslob.core.histogram import Histogram
 from openslob.core.secrets import redact_words
 from openslob.core.units import MIB
@@ -178,7 +178,7 @@ def run_program(
             env={**os.environ, **environment},
             process_group=0,
         ) as process,
-        guarded(process.pid),
+        guard_group(process.pid),
     ):
         try:
             while True:

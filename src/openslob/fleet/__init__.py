@@ -21,7 +21,7 @@ FORM = "write local:N for N processes on this host, or tcp://HOST:PORT or tls://
 
 
 @contextmanager
-def hired(
+def hire_drivers(
     drivers: str | None, ca_file: Path | None = None, cert: Path | None = None, key: Path | None = None
 ) -> Iterator[Fleet | None]:
     """Hire for this block the drivers that a text such as ``local:4`` names; None for no text: this process drives.
@@ -48,7 +48,7 @@ def hired(
             raise
         why = f"many drivers need the Python package {error.name}, which is not installed"
         raise SlobError(why, "pip install 'openslob[distributed]'") from error
-    with hiring.hired(drivers, Tls(ca_file, cert, key)) as fleet:
+    with hiring.hire_drivers(drivers, Tls(ca_file, cert, key)) as fleet:
         yield fleet
 
 

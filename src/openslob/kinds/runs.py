@@ -23,7 +23,7 @@ from openslob.kinds.lab.record import LAB_FILE
 from openslob.kinds.lab.record import find as find_labs
 from openslob.kinds.lab.record import load as load_lab
 from openslob.kinds.sweep.record import SWEEP_FILE, SweepRecord, find_sweeps, load_sweep
-from openslob.metrics import priced
+from openslob.metrics import add_costs
 from openslob.metrics.cost import price_in
 from openslob.record import finding, store
 from openslob.record.model import RunRecord, Status, value_of
@@ -76,7 +76,7 @@ class Runs:
         not a price.
         """
         known = price_in(price)
-        return replace(self, runs=tuple(replace(run, record=priced(run.record, known)) for run in self.runs))
+        return replace(self, runs=tuple(replace(run, record=add_costs(run.record, known)) for run in self.runs))
 
 
 def histories(
