@@ -20,7 +20,8 @@ from openslob.analyze.curves.points import Run
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
 from openslob.record.model import RunRecord
-from openslob.report.comparison import side_by_side_lines
+from openslob.report.comparison import show_side_by_side
+from openslob.report.terminal import render_blocks
 
 PATHS = ("shared", "local")
 DATA_PER_CACHE = 64
@@ -60,7 +61,7 @@ def measure(target: Bench, shape: dict[str, object], rounds: int) -> dict[str, l
 def show(records: dict[str, list[RunRecord]], what: str) -> None:
     """Print the comparison with intervals, then the ratios of the rounds."""
     runs = [Run.of(record) for each in records.values() for record in each]
-    print("\n".join(side_by_side_lines(compare_values(runs, ComparedValues("block_path", *PATHS)))))
+    print(render_blocks(show_side_by_side(compare_values(runs, ComparedValues("block_path", *PATHS)))))
     print_heading(f"{what}: local and shared", pairs=True)
     for name in FIGURES:
         both = zip(records["local"], records["shared"], strict=True)

@@ -16,7 +16,7 @@ from openslob.kinds.storage import record as storage  # noqa: E402
 from openslob.kinds.storage.report import storage_document  # noqa: E402
 from openslob.record import store  # noqa: E402
 from openslob.report.html.page import page_of, render_page  # noqa: E402
-from openslob.report.html.set_page import set_page  # noqa: E402
+from openslob.report.several_runs import set_document  # noqa: E402
 from openslob.report.text import run_document  # noqa: E402
 
 RECORDS = ROOT / "tests" / "fixtures" / "records"
@@ -50,4 +50,4 @@ def exhibits() -> Iterator[Exhibit]:
 
 def _sweep(*block_sizes: int) -> str:
     runs = [Run.of(record) for record in sweep(block_sizes=block_sizes, repeats=2)]
-    return render_page(set_page("a made-up sweep", runs, ()))
+    return render_page(page_of(set_document("a made-up sweep", runs, ())))

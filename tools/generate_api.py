@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openslob.config.parameters import Parameter, parameters
+from openslob.config.server_parameters import SERVER_PARAMETERS
 from openslob.core.units import Extent
 from openslob.core.workload import Workload
-from openslob.kinds.sweep.servers import SERVER_PARAMETERS
 
 FILE = Path(__file__).resolve().parent.parent / "src" / "openslob" / "api" / "parameters.py"
 _WIDTH = 120

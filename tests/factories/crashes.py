@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from openslob.kinds.crash import figures as analysis
-from openslob.kinds.crash.record import CrashCycle, CrashKind, CrashRecord, LostOperation
+from openslob.kinds.crash.record import CrashCycle, CrashMethod, CrashRecord, LostCommit
 from openslob.record.model import Status
 
-CLEAN = CrashCycle(number=1, kind=CrashKind.KILL, load_s=1.0, acked=1200, in_doubt=8, doubtful_there=3, recovery_s=0.5,
-                   compared=True)  # fmt: skip
+CLEAN = CrashCycle(
+    number=1, kind=CrashMethod.KILL, load_s=1.0, acked=1200, in_doubt=8, doubtful_there=3, recovery_s=0.5, compared=True
+)  # fmt: skip
 LOST = CLEAN.model_copy(
     update={
-        "number": 2, "kind": CrashKind.CUT, "lost": 2, "oldest_lost_ms": 41.5, "ledger": "ledgers/cycle-2.csv",
-        "lost_operations": (LostOperation(session=3, number=77, key=1, age_ms=41.5),),
+        "number": 2, "kind": CrashMethod.CUT, "lost": 2, "oldest_lost_ms": 41.5, "ledger": "ledgers/cycle-2.csv",
+        "lost_operations": (LostCommit(session=3, number=77, key=1, age_ms=41.5),),
     }
 )  # fmt: skip
-DOWN = CrashCycle(number=3, kind=CrashKind.KILL, load_s=1.0, acked=10, why="it did not start; its log is /x")
+DOWN = CrashCycle(number=3, kind=CrashMethod.KILL, load_s=1.0, acked=10, why="it did not start; its log is /x")
 
 
 def record(*cycles, control=None, status=Status.COMPLETE):

@@ -4,6 +4,7 @@ import pickle
 import random
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 from openslob.core.counts import SliceCounts
@@ -159,7 +160,7 @@ class Line:
 
 @dataclass
 class Rig:
-    """A crew of several drivers, and the pool and accumulator of a run that it belongs to."""
+    """A crew of several drivers, and the pool and accumulator of a run that it belongs to; ``ops`` are by session."""
 
     server: MadeUpServer
     folder: object
@@ -170,6 +171,7 @@ class Rig:
     # Whether a driver may be late: a busy host lets processes wait.
     lenient: bool = True
     lines: dict = field(default_factory=dict)
+    ops: Counter = field(default_factory=Counter)
 
     def __post_init__(self):
         self.workload = Workload(schemas=1, sessions=self.sessions, run_time=self.run_time, warmup=0)
@@ -198,6 +200,7 @@ class Rig:
             def handle(message):
                 if isinstance(message, SliceDone):
                     accumulator.add(message.session, message.result)
+                    self.ops[message.session] += message.result.counts.ops
 
             phase = Phase("window", begin_ns, begin_ns + int(self.run_time * NANOS))
             self.pool.run_phase(phase, handle)

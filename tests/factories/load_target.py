@@ -5,9 +5,18 @@ import time
 import psycopg
 
 from openslob.core.workload import DataSpec
-from openslob.engines.postgresql import loader
+from openslob.engines.load import load
+from openslob.engines.postgresql import manifest
+from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.loader import PostgresLoader
+from openslob.engines.postgresql.names import PostgresNames
 
+NAMES = PostgresNames()
 SPEC = DataSpec(schemas=2, scale_blocks=300, scan_blocks=20, obfuscate=False)
+
+
+def read_manifest(connection):
+    return manifest.read(connection, NAMES)
 
 
 class Target:
@@ -25,15 +34,22 @@ class Target:
             return cursor.fetchall() if cursor.description else []
 
     def load(self, spec=SPEC, degree=2, progress=lambda _: None, cancelled=lambda: False, connect=None):
-        return loader.load(connect or self.connect, spec, degree, progress, cancelled)
+        connect = connect or self.connect
+
+        def prepare(connection):
+            return PostgresLoader(connect, NAMES, spec, connection)
+
+        with reported("the load failed"):
+            return load(connect, read_manifest, prepare, spec, degree, progress, cancelled)
 
     def state(self):
         with self.connect() as connection:
-            return loader.data_state(connection)
+            loaded = read_manifest(connection)
+            return loaded.data_state() if loaded else None
 
     def drop(self):
         with self.connect() as connection:
-            return loader.drop(connection)
+            return manifest.remove_with_schema(connection, NAMES)
 
     def left(self):
         return [name for (name,) in self.ask("SELECT relname FROM pg_class WHERE relname ~ '^(cf[12]_|manifest)'")]

@@ -154,7 +154,7 @@ def window(seconds: float = SECONDS, **overrides: Any) -> Window:
 
 def timeline(ops: Sequence[float] = (2000.0,) * 60, seconds: float = 1.0) -> tuple[TimelinePoint, ...]:
     """One point for each count of operations."""
-    return tuple(TimelinePoint((i + 1) * seconds, seconds, count, None, None, None) for i, count in enumerate(ops))
+    return tuple(TimelinePoint((i + 1) * seconds, seconds, count) for i, count in enumerate(ops))
 
 
 def workload(**overrides: Any) -> Workload:

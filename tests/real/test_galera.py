@@ -12,7 +12,7 @@ from openslob.core.interrupt import Interrupt
 from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.kinds.failover.conduct import Conduct, Request
+from openslob.kinds.failover.execute import Conduct, FailoverRequest
 from openslob.kinds.failover.servers import ManagedNodes
 from openslob.kinds.run import loading
 from openslob.record.model import Holds, Status
@@ -89,7 +89,7 @@ def test_refused_updates_are_run_again_and_counted(engine, nodes, tmp_path):
 
 def test_a_node_is_killed_and_the_others_go_on_with_every_operation(cluster, nodes, tmp_path):
     servers = ManagedNodes(cluster)
-    request = Request("test", tmp_path, sessions=3, before_s=2, recovery_s=10)
+    request = FailoverRequest("test", tmp_path, sessions=3, before_s=2, recovery_s=10)
     record, _ = Conduct(request, servers, Interrupt(), ignore, mends_last=True).run()
     assert (record.errors, record.status) == ((), Status.COMPLETE)
     verdicts = {each.name: each.verdict for each in record.verdicts}

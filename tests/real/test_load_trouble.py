@@ -13,13 +13,13 @@ import pytest
 from psycopg import sql
 
 from factories.disks import small_disk
-from factories.load_target import SPEC, Target
+from factories.load_target import NAMES, SPEC, Target, read_manifest
 from factories.running import measured, verdicts_of
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines import load, registry
 from openslob.engines.mysql.connection import parse
-from openslob.engines.postgresql import checks, loader
+from openslob.engines.postgresql import checks, manifest
 
 pytestmark = pytest.mark.server
 
@@ -93,12 +93,9 @@ def test_a_session_killed_in_the_server_fails_the_load_in_one_line(target):
 def test_a_killed_driver_leaves_nothing_that_counts_as_loaded(target):
     """kill -9 amid the tables: some are whole, one is half-way, the manifest says unverified; then load again."""
     code = f"""
-import psycopg
-from openslob.engines.mysql.connection import parse
-from openslob.engines.postgresql import checks, loader
-from openslob.core.workload import DataSpec, Workload
-connect = lambda: psycopg.connect({target.url!r}, autocommit=True, application_name="slob/load")
-loader.load(connect, {LARGE!r}, 1, lambda p: print(p.blocks_done, flush=True), lambda: False)
+from openslob.core.workload import DataSpec
+from openslob.engines.postgresql.adapter import connect
+connect({target.url!r}).data.load({LARGE!r}, 1, lambda p: print(p.blocks_done, flush=True), lambda: False)
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=os.environ) as driver:
         for line in driver.stdout:
@@ -173,8 +170,8 @@ def test_a_user_who_owns_only_the_schema_can_load_and_keeps_the_schema(target, o
     result = target.load(connect=ordinary)
     assert "not checked: this role may not see" in result.checks["disk space"]
     with ordinary() as connection:
-        assert loader.data_state(connection).verified
-        assert "slob" not in loader.drop(connection)
+        assert read_manifest(connection).data_state().verified
+        assert "slob" not in manifest.remove_with_schema(connection, NAMES)
     assert target.left() == []
     assert target.ask("SELECT to_regnamespace('slob') IS NOT NULL") == [(True,)]
 

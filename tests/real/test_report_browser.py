@@ -65,13 +65,14 @@ def browse(html: str, *flags: str) -> Seen:
 
 @pytest.fixture(scope="module")
 def sweep_html() -> str:
-    from openslob.report.html.page import render_page  # noqa: PLC0415 - a moment of CPU, which each worker would spend
-    from openslob.report.html.set_page import set_page  # noqa: PLC0415 - as above
+    # A moment of CPU, which each worker would spend.
+    from openslob.report.html.page import page_of, render_page  # noqa: PLC0415
+    from openslob.report.several_runs import set_document  # noqa: PLC0415 - as above
 
     records = sweep(repeats=2)
     doubted = [failing(each, "quiet_machine") if each.spec["sessions"] == 64 else each for each in records]
     doubted = [failing(each, "mode") if each.spec["sessions"] == 1 else each for each in doubted]
-    return render_page(set_page("a sweep", [Run.of(record) for record in doubted], ()))
+    return render_page(page_of(set_document("a sweep", [Run.of(record) for record in doubted], ())))
 
 
 @pytest.fixture(scope="module")

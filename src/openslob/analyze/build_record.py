@@ -23,9 +23,10 @@ from openslob.record.model import MOST_EPISODES, EpisodeRow, InstanceRow, Record
 
 
 def build_record(
-    measurement: Measurement,
+    measured: Observed,
     trace: Trace | None = None,
     *,
+    kind: RecordKind = RecordKind.RUN,
     id: str,
     name: str,
     status: Status,
@@ -37,12 +38,13 @@ def build_record(
     sources: Mapping[str, str] | None = None,
     notes: tuple[str, ...] = (),
 ) -> RunRecord:
-    """Return the record of a run: its identity as given, and every figure and verdict derived from the measurement.
+    """Return the record of a run, or of a load that is not ours: its identity as given, and all that follows from it.
 
-    ``trace`` is the course of the load, if its raw files could be read.
+    ``trace`` is the course of the load, if it is known.
     """
-    measurement = measurement if trace is None else replace(measurement, caps=search(trace))
+    measured = measured if trace is None else replace(measured, caps=search(trace))
     return RunRecord(
+        kind=kind,
         id=id,
         name=name,
         status=status,
@@ -50,57 +52,27 @@ def build_record(
         openslob_version=openslob_version,
         spec=spec,
         sources=sources or {},
-        environment=with_engine_cpu(measurement, environment),
-        engine=with_wait_latency(measurement, engine),
-        window=window_record(measurement),
-        summary=summary(measurement),
-        latency=with_slowest(latency(measurement.latency), measurement),
-        response=latency(measurement.response),
-        waits=top_events(measurement),
-        io_by_object=io_by_object(measurement),
-        instances=tuple(instance_row(measurement, instance) for instance in measurement.instances),
-        verdicts=judge(measurement),
-        episodes=None if trace is None else episode_rows(trace, measurement.caps),
-        errors=tuple(measurement.errors),
+        environment=with_engine_cpu(measured, environment),
+        engine=with_wait_latency(measured, engine),
+        window=window_record(measured),
+        summary=summary(measured),
+        waits=top_events(measured),
+        io_by_object=io_by_object(measured),
+        episodes=None if trace is None else episode_rows(trace, measured.caps),
+        errors=tuple(measured.errors),
         notes=notes,
+        **_of_own_load(measured) if isinstance(measured, Measurement) else {"verdicts": judge_observed(measured)},
     )
 
 
-def build_observation(
-    observed: Observed,
-    trace: Trace | None = None,
-    *,
-    id: str,
-    name: str,
-    status: Status,
-    started_at: str,
-    openslob_version: str,
-    spec: Mapping[str, Any],
-    environment: Mapping[str, Any],
-    engine: Mapping[str, Any],
-    notes: tuple[str, ...] = (),
-) -> RunRecord:
-    """Return the record of a load that is not ours: its identity as given, and what is known of it."""
-    observed = observed if trace is None else replace(observed, caps=search(trace))
-    return RunRecord(
-        kind=RecordKind.OBSERVATION,
-        id=id,
-        name=name,
-        status=status,
-        started_at=started_at,
-        openslob_version=openslob_version,
-        spec=spec,
-        environment=with_engine_cpu(observed, environment),
-        engine=with_wait_latency(observed, engine),
-        window=window_record(observed),
-        summary=summary(observed),
-        waits=top_events(observed),
-        io_by_object=io_by_object(observed),
-        verdicts=judge_observed(observed),
-        episodes=None if trace is None else episode_rows(trace, observed.caps),
-        errors=tuple(observed.errors),
-        notes=notes,
-    )
+def _of_own_load(measurement: Measurement) -> dict[str, Any]:
+    """Return the parts of a record that a load of our own alone has."""
+    return {
+        "latency": with_slowest(latency(measurement.latency), measurement),
+        "response": latency(measurement.response),
+        "instances": tuple(instance_row(measurement, instance) for instance in measurement.instances),
+        "verdicts": judge(measurement),
+    }
 
 
 def episode_rows(trace: Trace, caps: CapSearch | None = None) -> tuple[EpisodeRow, ...]:

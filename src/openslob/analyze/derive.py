@@ -1,7 +1,8 @@
 """The figures of a run or an observation, derived once more from its raw measurements alone, and what they say.
 
-Nothing is taken from the record but what was asked for (the workload), facts such as the block size, and the longest
-operation of each kind where there are several kinds. The definitions are those of every run: `metrics`.
+Nothing is taken from the record but what was asked for (the workload), facts such as the block size, and, of older
+records, the longest operation of each kind where there are several kinds. The definitions are those of every run:
+`metrics`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from openslob.analyze.measure import NOT_KEPT, measure
+from openslob.analyze.measure import LATENCY, NOT_KEPT, RESPONSE, WAIT_SAMPLES, measure, times
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.session_sums import SessionSums
-from openslob.core.histogram import PERCENTILES, Histogram
+from openslob.core.histogram import BELOW_RESOLUTION_US, PERCENTILES, Histogram
 from openslob.core.method import OpKind
 from openslob.metrics import add_costs, summary
 from openslob.metrics.cost import price_of
@@ -51,11 +52,13 @@ def derived(record: RunRecord, tables: RunTables, totals: Mapping[str, float], t
     if record.window is None:
         return []
     measured = measure(record, tables, totals)
+    has_means_only = thinned and WAIT_SAMPLES not in totals
     return [
         *_window(record, measured),
-        *_figures(record, measured, thinned),
-        *_latencies(record, measured, tables.sessions),
-        *_waits(record, measured, thinned),
+        *_figures(record, measured, has_means_only),
+        *_latencies(record, measured, totals),
+        *([] if totals.keys() & _times(measured) else _of_all_kinds(record, measured, tables.sessions)),
+        *_waits(record, measured, has_means_only),
     ]
 
 
@@ -92,25 +95,33 @@ def _window(record: RunRecord, measured: Observed) -> Iterator[Derived]:
         yield Derived(name, recorded, value or None, "" if value else NOT_KEPT)
 
 
-def _latencies(record: RunRecord, measured: Observed, sessions: SessionSums) -> Iterator[Derived]:
+def _latencies(record: RunRecord, measured: Observed, totals: Mapping[str, float]) -> Iterator[Derived]:
     if not isinstance(measured, Measurement):
         return
     for what, recorded, again in (
-        ("latency", record.latency, measured.latency),
-        ("response", record.response, measured.response),
+        (LATENCY, record.latency, measured.latency),
+        (RESPONSE, record.response, measured.response),
     ):
         for kind, known in recorded.items():
             found = again.get(OpKind(kind), Histogram())
-            for name in ("count", *PERCENTILES):
+            values = {"count": float(found.count), **{name: found.quantile_us(at) for name, at in PERCENTILES.items()}}
+            if totals.keys() & dict(times(what, OpKind(kind), found)):
+                values |= {"mean_us": found.mean_us(), "max_us": max(found.max_us, BELOW_RESOLUTION_US)}
+            for name, value in values.items():
                 if known.get(name) is not None:
-                    value = float(found.count) if name == "count" else found.quantile_us(PERCENTILES[name])
                     yield Derived(f"{what}.{kind}.{name}", float(known[name]), value, "" if found.count else NOT_KEPT)
-    if sessions.slices:
-        yield from _of_all_kinds(record, measured, sessions.max_us)
 
 
-def _of_all_kinds(record: RunRecord, measured: Measurement, longest_us: float | None) -> Iterator[Derived]:
+def _times(measured: Observed) -> dict[str, float]:
+    """Return what totals say of service times, if they do."""
+    kinds = measured.latency.items() if isinstance(measured, Measurement) else ()
+    return dict(total for kind, found in kinds for total in times(LATENCY, kind, found))
+
+
+def _of_all_kinds(record: RunRecord, measured: Observed, sessions: SessionSums) -> Iterator[Derived]:
     """Yield mean and maximum: slices have both of all kinds together."""
+    if not isinstance(measured, Measurement) or not sessions.slices:
+        return
     known, kinds, ops = record.latency.values(), "+".join(record.latency), measured.counts.ops
     counts = sum(float(each.get("count") or 0) for each in known)
     # A mean below a clock tick is stated as half a tick.
@@ -119,8 +130,8 @@ def _of_all_kinds(record: RunRecord, measured: Measurement, longest_us: float | 
         yield Derived(f"latency.{kinds}.mean_us", mean, measured.busy_us / ops)
     longest = [float(each["max_us"]) for each in known if each.get("max_us") is not None]
     if longest:
-        why = "" if longest_us is not None else NOT_KEPT
-        yield Derived(f"latency.{kinds}.max_us", max(longest), longest_us, why)
+        why = "" if sessions.max_us is not None else NOT_KEPT
+        yield Derived(f"latency.{kinds}.max_us", max(longest), sessions.max_us, why)
 
 
 def _waits(record: RunRecord, measured: Observed, thinned: bool) -> Iterator[Derived]:

@@ -93,6 +93,13 @@ class Latencies:
         for begin, end in pairwise([*starts.tolist(), len(units)]):
             yield int(units[begin]), buckets[begin:end], counts[begin:end]
 
+    def coarser(self, factor: int) -> Latencies:
+        """Return the same counts by units that are ``factor`` times as long."""
+        coarse = Latencies(self._unit_s * factor)
+        for units, buckets, counts in self.parts():
+            coarse.add(units // factor, buckets, counts, older=False)
+        return coarse
+
     def between(self, low: int, high: int) -> tuple[Moments, Moments, Moments]:
         """Return the same of the units from ``low`` to before ``high``."""
         entries = self._entries.cells[0]

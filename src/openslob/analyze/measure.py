@@ -1,13 +1,13 @@
 """The measurement of a run or an observation by its raw files alone, whole or up to a moment of it.
 
-Nothing is taken from the record but what was asked for (the workload), facts such as the block size, what it says of
-its counters, and the longest operation of each kind. What the files do not have is unknown.
+Nothing is taken from the record but what was asked for (the workload), facts such as the block size, and what it says
+of its counters. What the files do not have is unknown; who makes a record puts on it what they alone know.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -25,7 +25,7 @@ from openslob.core.group import GroupUse
 from openslob.core.histogram import Histogram, bucket_of
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
-from openslob.core.workload import Workload
+from openslob.core.workload import Workload, slice_seconds
 from openslob.metrics.measurement import (
     DEVICE_COUNTERS,
     EVERY_FIGURE,
@@ -52,8 +52,15 @@ _KNOWN_AT_THE_END = ("client_cpu_s", "driver_cpu_s")
 _ROUNDING = 1e-10
 _CPU, _DEV = "host.cpu_", ".dev_"
 _NOTHING = SessionTotals(-1, 0, SliceCounts(), 0.0, 0.0, 0)
-# Time lines of more points would not change what is judged, and cost time.
-_MOST_POINTS = 600
+# Time lines of more points would not change what is judged, and cost time: of a load that goes on, once a second.
+_MOST_POINTS, _MOST_SO_FAR = 7200, 600
+# Sessions at work may publish what they counted as much as a second late, all at the same moment: over a second, rates
+# jump between 0 and twice the truth, over so many seconds they are off by 2 %.
+OBSERVED_POINT_S = 20.0
+# Readings do not come exactly an interval apart.
+_JITTER_S = 0.5
+LATENCY, RESPONSE = "latency", "response"
+_OF_WAITS, WAIT_SAMPLES = "waits.", "wait_samples"
 
 
 @dataclass(frozen=True)
@@ -98,25 +105,27 @@ def measure(
     totals: Mapping[str, float] = MappingProxyType({}),
     until: Until | None = None,
     errors: Sequence[str] = (),
+    unfinished: Container[int] = (),
 ) -> Observed:
     """Return what was measured, by the tables of the load and its totals; ``until`` a moment of it while it goes on.
 
-    ValueError if its parameters are not known.
+    A record without a window is one that is being made. ``unfinished`` are the sessions that were cancelled in their
+    last slice. ValueError if the parameters are not known.
     """
     at_s = until.at_s if until else math.inf
     engine, host = _Part.of(tables.engine, at_s), _Part.of(tables.host, at_s)
     # A run whose counters do not belong to its window has intervals of them all the same.
-    is_counted = until is not None or (record.window is not None and record.window.counter_seconds > 0)
-    waits = _waited(tables.waits)
+    is_counted = record.window is None or record.window.counter_seconds > 0
+    waits = _waited(tables.waits, totals)
     # A record without waits that were sampled says that samples had to end, or did not see all sessions.
-    dropped = any(waits.values()) and not record.waits
+    dropped = record.window is not None and any(waits.values()) and not record.waits
     facts: dict[str, Any] = {
         "block_size": int(record.engine.get("block_size") or 0),
         "cache_bytes": record.engine.get("cache_bytes"),
         "engine": _engine(engine, totals) if is_counted else EngineDelta(unknown={EVERY_FIGURE: NOT_COUNTED}),
         "host": _host(host, totals, not record.environment.get("drivers")),
         "waits": {} if dropped else waits,
-        "wait_samples": 0 if dropped else round(_total(tables.waits, SAMPLES)),
+        "wait_samples": 0 if dropped else round(totals.get(WAIT_SAMPLES, _total(tables.waits, SAMPLES))),
         "direct_io": record.engine.get("direct_io"),
         "stand_in": bool(record.engine.get("stand_in")),
         "local": bool(record.environment.get("local", tables.host.value(SERVER_CPU) is not None)),
@@ -127,18 +136,25 @@ def measure(
         # Of a load that is not ours, the window is that of the counters.
         begin_ns = record.window.load_start_ns if record.window else tables.zero_ns
         end_ns = tables.zero_ns + round(float(engine.end_s[-1]) * NANOS) if engine.count else begin_ns
-        return Observed(window=Window(begin_ns, end_ns, counted_s, None, 0.0, 0.0), timeline=(), **facts)
+        window = Window(begin_ns, end_ns, counted_s, None, float(record.spec.get("seconds") or 0.0), 0.0)
+        return Observed(window=window, timeline=tuple(_observed_timeline(engine)), **facts)
     load = Workload.model_validate(record.spec)
-    window = _window(tables, load, counted_s, record.window.warmup_s if record.window else 0.0, until)
+    warmup_s = record.window.warmup_s if record.window else 0.0
+    window = _window(tables, load, counted_s, warmup_s, until)
     work_ends = _work_ends(tables, until or Until(math.inf, (window.load_end_ns - tables.zero_ns) / NANOS))
+    known = _Part.of(engine.table, min(at_s, float(work_ends[-1]))) if until and len(work_ends) else engine
     return Measurement(
         workload=load,
         data_bytes=int(record.engine.get("data_bytes") or 0),
         window=window,
-        sessions=_together(tables.work, len(work_ends), load) if until else _totals(tables.sessions, load),
-        latency=_histograms(tables.latency, record.latency, at_s),
-        response=_histograms(tables.response, record.response, at_s),
-        timeline=tuple(_timeline(tables, engine, host, work_ends)),
+        sessions=(
+            _together(tables.work, len(work_ends), load)
+            if until
+            else _totals(tables.sessions, load, window, unfinished)
+        ),
+        latency=_histograms(tables.latency, LATENCY, totals, record.latency, at_s),
+        response=_histograms(tables.response, RESPONSE, totals, record.response, at_s),
+        timeline=tuple(_timeline(tables, known, work_ends, load, _MOST_SO_FAR if until else _MOST_POINTS)),
         **facts,
     )
 
@@ -147,21 +163,28 @@ def _window(tables: RunTables, load: Workload, counted_s: float, warmup_s: float
     """Return the window; of a load that goes on, it is that of the counters."""
     if until:
         return Window(tables.zero_ns, tables.zero_ns + int(counted_s * NANOS), counted_s, 0.0, 0.0, 0.0)
-    paced = load.target_ops is not None or load.target_iops is not None
     sums = tables.sessions.by_number().values()
-    starts = [at for each in sums if (at := each.begin_ns if paced else each.first_op_ns) is not None]
+    begun = any(each.first_op_ns is not None for each in sums)
+    # At a given rate, a session may have to wait for its first operation.
+    starts = [at for each in sums if begun and (at := each.begin_ns if load.is_paced else each.first_op_ns) is not None]
     begin_ns, end_ns = min(starts, default=0), max((each.end_ns for each in sums), default=0)
     skew_ms = (max(starts) - begin_ns) / 1e6 if starts else 0.0
     return Window(begin_ns, end_ns, counted_s, skew_ms, load.run_time, warmup_s)
 
 
-def _totals(sessions: SessionSums, load: Workload) -> list[SessionTotals]:
-    totals = [
-        SessionTotals(number, 1 + number % load.schemas, each.counts, each.busy_us, 0.0, each.slices)
-        for number, each in sessions.by_number().items()
-    ]
-    # A session that ended no slice has no row.
-    return totals + [_NOTHING] * max(load.total_sessions - len(totals), 0)
+def _totals(sessions: SessionSums, load: Workload, window: Window, unfinished: Container[int]) -> list[SessionTotals]:
+    """Return what each session did; of one that ended no slice there is no row."""
+    sums = sessions.by_number()
+    totals = []
+    for number in sorted({*range(load.total_sessions), *sums}):
+        own, begin_ns = sums.get(number), window.load_start_ns
+        counts, busy_us, slices, end_ns = SliceCounts(), 0.0, 0, begin_ns
+        if own is not None:
+            counts, busy_us, slices, begin_ns, end_ns = own.counts, own.busy_us, own.slices, own.begin_ns, own.end_ns
+        after_ns = 0 if number in unfinished else window.load_end_ns - max(end_ns, begin_ns)
+        apart_ns = max(0, begin_ns - window.load_start_ns) + max(0, after_ns)
+        totals.append(SessionTotals(number, 1 + number % load.schemas, counts, busy_us, 0.0, slices, apart_ns / 1000))
+    return totals
 
 
 def _together(work: Seconds, units: int, load: Workload) -> list[SessionTotals]:
@@ -178,25 +201,40 @@ def _work_ends(tables: RunTables, until: Until) -> Array:
     return ends[: int(np.searchsorted(ends[:known], min(until.at_s, until.complete_s), side="right"))]
 
 
-def totals_beside(measured: Observed, tables: RunTables) -> dict[str, float]:
-    """Return the totals that are not the sums of the intervals in the tables, by the names that they have in events.
+def totals_beside(measured: Observed, derived: Observed) -> dict[str, float]:
+    """Return the totals of a measurement that its raw files do not add up to, by the names that they have in events.
 
-    The counters of a session go with it: intervals before that can be of the test's sessions alone, and the whole
-    window of all.
+    ``derived`` is what the files alone come to. The counters of a session go with it: intervals before that can be of
+    the test's sessions alone, and the whole window of all. Of a long load, samples of waits are means of several.
     """
-    if not measured.window.counter_seconds or not len(tables.engine):
-        return {}
-    sums = {_OF_ENGINE + name: value for name, value in _sums(_Part.of(tables.engine, math.inf)).items()}
-    read = _host(_Part.of(tables.host, math.inf), {}, alone=True)
-    sums |= {_OF_HOST + name: getattr(read, name) for name in _KNOWN_AT_THE_END}
-    known = {_OF_ENGINE + name: value for name, value in measured.engine.amounts().items()}
-    known |= {_OF_HOST + name: getattr(measured.host, name) for name in _KNOWN_AT_THE_END}
-    return {
-        name: value
-        for name, value in known.items()
-        if value is not None
-        and ((added := sums.get(name)) is None or not math.isclose(value, added, rel_tol=_ROUNDING, abs_tol=_ROUNDING))
-    }
+    known, sums = _numbers(measured), _numbers(derived)
+    return {name: value for name, value in known.items() if not _are_same(value, sums.get(name))}
+
+
+def _are_same(value: float, other: float | None) -> bool:
+    return other is not None and math.isclose(value, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+
+
+def _numbers(measured: Observed) -> dict[str, float]:
+    """Return the totals of a measurement by the names that they have in events; those of no window are none."""
+    found: dict[str, float | None] = {}
+    if measured.window.counter_seconds:
+        found = {_OF_ENGINE + name: value for name, value in measured.engine.amounts().items()}
+        found |= {_OF_HOST + name: getattr(measured.host, name) for name in _KNOWN_AT_THE_END}
+    if measured.wait_samples:
+        found |= {_OF_WAITS + event: float(count) for event, count in measured.waits.items() if event}
+        found[WAIT_SAMPLES] = float(measured.wait_samples)
+    if isinstance(measured, Measurement):
+        for what, histograms in ((LATENCY, measured.latency), (RESPONSE, measured.response)):
+            found |= {name: value for kind, of_kind in histograms.items() for name, value in times(what, kind, of_kind)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def times(what: str, kind: OpKind, histogram: Histogram) -> Iterator[tuple[str, float]]:
+    """Yield the totals of a kind of operation that its buckets do not say, by name: time and longest operation."""
+    if histogram.count:
+        yield f"{what}.{kind.value}.sum_us", histogram.sum_us
+        yield f"{what}.{kind.value}.max_us", histogram.max_us
 
 
 def totals_in(events: Iterable[Happening]) -> dict[str, float]:
@@ -280,53 +318,76 @@ def _total(table: Seconds, name: str) -> float:
     return 0.0 if values is None else float(values.sum())
 
 
-def _waited(waits: Seconds) -> dict[str, int]:
+def _waited(waits: Seconds, totals: Mapping[str, float]) -> dict[str, int]:
     """Return in how many samples each event was; of a thinned record, means of several samples count as one."""
-    return {event: round(_total(waits, event)) for event in waits.names if event != SAMPLES}
+    events = [event for event in waits.names if event != SAMPLES]
+    return {event: round(totals.get(_OF_WAITS + event, _total(waits, event))) for event in events}
 
 
 def _histograms(
-    tables: Mapping[str, Latencies], recorded: Mapping[str, Mapping[str, Any]], at_s: float
+    tables: Mapping[str, Latencies],
+    what: str,
+    totals: Mapping[str, float],
+    recorded: Mapping[str, Mapping[str, Any]],
+    at_s: float,
 ) -> dict[OpKind, Histogram]:
-    """Return the latencies by kind, up to a moment. The longest one is by its bucket, unless the record has it."""
+    """Return the latencies by kind, up to a moment.
+
+    Without totals of their own, times are by the middles of buckets; the longest one is that of the record, if it can
+    be.
+    """
     found = {}
     for kind in (kind for kind in OpKind if kind.value in tables):
-        totals = tables[kind.value].totals(at_s)
-        buckets = np.flatnonzero(totals)
+        counts = tables[kind.value].totals(at_s)
+        buckets = np.flatnonzero(counts)
         histogram = Histogram()
         if len(buckets):
             longest, last = float(recorded.get(kind.value, {}).get("max_us") or 0.0), int(buckets[-1])
+            # The longest operation is in the highest bucket.
+            longest = longest if bucket_of(longest) == last else float(MIDDLES_US[last])
             histogram.add(
-                zip(buckets.tolist(), totals[buckets].astype(int).tolist(), strict=True),
-                float((totals * MIDDLES_US).sum()),
-                # The longest operation is in the highest bucket.
-                longest if bucket_of(longest) == last else float(MIDDLES_US[last]),
+                zip(buckets.tolist(), counts[buckets].astype(int).tolist(), strict=True),
+                totals.get(f"{what}.{kind.value}.sum_us", float((counts * MIDDLES_US).sum())),
+                totals.get(f"{what}.{kind.value}.max_us", longest),
             )
         found[kind] = histogram
     return found
 
 
-def _timeline(tables: RunTables, engine: _Part, host: _Part, work_ends: Array) -> Iterator[TimelinePoint]:
-    """Yield the intervals of the engine in which all sessions reported, with the operations in each."""
+def _timeline(tables: RunTables, engine: _Part, work_ends: Array, load: Workload, most: int) -> Iterator[TimelinePoint]:
+    """Yield operations by intervals of the engine, some of them together if there are more than ``most``.
+
+    A slice reports its total only: finer points would be means over slices, which hide what happened.
+    """
     ops = tables.work.value("ops")
     if ops is None or not len(work_ends):
         return
     edges = np.append(tables.work.begin_s[: len(work_ends)], work_ends[-1])
     done = np.append(0.0, np.cumsum(ops[: len(work_ends)]))
-    known = _Part.of(engine.table, min(float(work_ends[-1]), float(engine.end_s[-1]) if engine.count else 0.0))
-    group = max(1, -(-known.count // _MOST_POINTS))
-    reads, steal = known.value("read_requests"), _cumulative(host, "host.cpu_steal_s")
-    for first in range(0, known.count, group):
-        last = min(first + group, known.count) - 1
-        begin, end = max(float(known.begin_s[first]), 0.0), float(known.end_s[last])
-        if end <= begin:
-            continue
+    least_s = max(slice_seconds(load.total_sessions) - _JITTER_S, engine.span_s / most)
+    for begin, end in _points(engine, least_s, with_rest=True):
         begun, ended = np.interp([begin, end], edges, done)
-        counted = None if reads is None else float(reads[first : last + 1].sum())
-        stolen = None if steal is None else float(np.diff(np.interp([begin, end], *steal))[0])
-        yield TimelinePoint(end, end - begin, float(ended - begun), counted, None, stolen)
+        yield TimelinePoint(end, end - begin, float(ended - begun))
 
 
-def _cumulative(host: _Part, name: str) -> tuple[Array, Array] | None:
-    values = host.value(name)
-    return None if values is None or not host.count or np.isnan(values).any() else (host.end_s, values)
+def _observed_timeline(engine: _Part) -> Iterator[TimelinePoint]:
+    """Yield the transactions of a load that is not ours, without a rest at the end; none where they are not known."""
+    counted = engine.value("transactions")
+    if counted is None:
+        return
+    for begin, end in _points(engine, OBSERVED_POINT_S, with_rest=False):
+        inside = (engine.end_s > begin) & (engine.end_s <= end)
+        if (done := _sum(counted[inside])) is not None:
+            yield TimelinePoint(end, end - begin, done)
+
+
+def _points(engine: _Part, least_s: float, with_rest: bool) -> Iterator[tuple[float, float]]:
+    """Yield begin and end of intervals, neighbours taken together until they last so long."""
+    begin = None
+    for begin_s, end_s in zip(engine.begin_s.tolist(), engine.end_s.tolist(), strict=True):
+        begin = max(begin_s, 0.0) if begin is None else begin
+        if end_s - begin >= least_s:
+            yield begin, end_s
+            begin = None
+    if with_rest and begin is not None and end_s > begin:
+        yield begin, end_s

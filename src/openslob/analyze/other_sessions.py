@@ -77,16 +77,11 @@ def ours_alone(measurement: Measurement) -> Measurement:
     """
     if not worked(measurement.others):
         return measurement
-    spoilt = measurement.engine.server_wide
     return replace(
         measurement,
         engine=_engine(measurement.engine),
         host=_host(measurement.host),
         instances=[replace(each, engine=_engine(each.engine)) for each in measurement.instances],
-        timeline=[
-            replace(point, reads=None if "read_requests" in spoilt else point.reads, server_cpu_s=None)
-            for point in measurement.timeline
-        ],
     )
 
 

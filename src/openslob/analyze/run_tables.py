@@ -19,8 +19,9 @@ from openslob.analyze.timeline import EngineRow, Span, amounts_between
 from openslob.core.histogram import bucket_of
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
+from openslob.record.arrays import PART_BYTES
 from openslob.record.cells import Cells
-from openslob.record.raw_csv import Event, Happening
+from openslob.record.raw_csv import COLUMNS, WINDOW_FACTS, Event, Happening, RawCsv
 
 SAMPLES = "samples"
 # The files that tables are made of.
@@ -148,6 +149,13 @@ class RunTables:
         """
         self._readers[file](columns, cells, older)
 
+    def coarsen(self, unit_s: int) -> None:
+        """Keep work, waits and latencies in units of so many seconds, a multiple of the units so far."""
+        factor, self.unit_s = unit_s // self.unit_s, unit_s
+        self.work, self.waits = (table.coarser(factor) for table in (self.work, self.waits))
+        for latencies in (self.latency, self.response):
+            latencies.update({kind: of_kind.coarser(factor) for kind, of_kind in latencies.items()})
+
     def _at(self, moments: Moments, offset_ns: int = 0) -> Array:
         """Return times in ns of the server's clock, or of one that is ``offset_ns`` behind it, in seconds.
 
@@ -203,9 +211,10 @@ class RunTables:
         self.waits.add([event or SAMPLES for event in events], code, units[run], np.nan_to_num(cells.numbers(2)))
 
     def _slice_rows(self, names: Sequence[str], cells: Cells, older: bool) -> None:
-        begins, ends = (self._at(cells.integers(names.index(name))) for name in ("start_ns", "end_ns"))
         amounts = amounts_of(names, cells)
+        # First of all: what sessions did does not depend on the clock.
         self.sessions.take(names, cells, amounts, older)
+        begins, ends = (self._at(cells.integers(names.index(name))) for name in ("start_ns", "end_ns"))
         single = begins < self.thinned_from_s
         self.slice_s = max(self.slice_s, float((ends - begins)[single].max(initial=0.0)))
         low, high = int(np.floor(begins.min() / self.unit_s)), int(np.ceil(ends.max() / self.unit_s))
@@ -230,6 +239,51 @@ class RunTables:
             if kind not in into:
                 into[kind] = Latencies(self.unit_s)
             into[kind].add(units[mine], buckets[mine], counts[mine], older)
+
+
+class TablesInMemory:
+    """The tables of a load that this process records: of all rows of its raw files, even if these can't be written.
+
+    Lines are read when there are many: in smaller parts, reading them would cost the driver CPU while it measures.
+    """
+
+    def __init__(self, raw: RawCsv) -> None:
+        raw.copy_to(self._keep)
+        self._events = raw.events
+        self._lines: dict[str, list[bytes]] = {file: [] for file in FILES}
+        self._kept_bytes = 0
+        self._tables: RunTables | None = None
+        # Why some of the lines could not be read; empty if all were.
+        self.problem = ""
+
+    def _keep(self, file: str, lines: bytes) -> None:
+        if file in self._lines:
+            self._lines[file].append(lines)
+            self._kept_bytes += len(lines)
+            if self._kept_bytes > PART_BYTES:
+                self.read()
+
+    def read(self) -> RunTables:
+        """Return the tables of all lines so far."""
+        thinned = [each for each in self._events if each.kind == Event.STEP_S]
+        if self._tables is None:
+            facts = {each.kind: int(each.text) for each in self._events if each.kind in WINDOW_FACTS}
+            self._tables = RunTables(facts.get(Event.BEGIN_NS, 0), facts.get(Event.CLOCK_OFFSET_NS, 0))
+        tables = self._tables
+        if thinned:
+            tables.thinned_from_s = (thinned[0].wall_ns + tables.offset_ns - tables.zero_ns) / NANOS
+        for file, parts in self._lines.items():
+            try:
+                if parts:
+                    tables.take(file, COLUMNS[file], Cells(b"".join(parts), len(COLUMNS[file])))
+            except (ValueError, OverflowError, KeyError) as error:
+                self.problem = self.problem or f"{file} can't be read: {error}"
+            parts.clear()
+        self._kept_bytes = 0
+        unit_s = unit_for(tables.end_s, steps_of(self._events))
+        if unit_s > tables.unit_s:
+            tables.coarsen(unit_s)
+        return tables
 
 
 def fewer(table: Intervals, most: int) -> tuple[Array, Array, dict[str, Array]]:

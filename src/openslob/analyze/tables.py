@@ -209,6 +209,13 @@ class Seconds:
         self.cover(int(units.min()), int(units.max()))
         np.add.at(self._grid.cells, (rows, units - self.first), amounts)
 
+    def coarser(self, factor: int) -> Seconds:
+        """Return the same numbers by units that are ``factor`` times as long."""
+        coarse = Seconds(unit_s=self.unit_s * factor)
+        row, column = np.indices(self.cells.shape)
+        coarse.add(list(self.names), row.ravel(), (self.first + column.ravel()) // factor, self.cells.ravel())
+        return coarse
+
     def set(self, names: Sequence[str], units: Moments, values: Array) -> None:
         """Set values by name, then by entry of ``units``."""
         self.cover(int(units.min()), int(units.max()))

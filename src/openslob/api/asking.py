@@ -8,21 +8,17 @@ from itertools import islice
 from pathlib import Path
 
 from openslob.api.table import unknown
-from openslob.config.configuration import TARGET_VARIABLE, names, read_configuration
-from openslob.config.layers import Layer
-from openslob.config.loaded import loaded_layer
+from openslob.config.configuration import environment_with, names, read_configuration
 from openslob.config.parameters import parameters
 from openslob.config.resolve import Resolution, resolve
+from openslob.config.server_parameters import SERVER_PARAMETERS
 from openslob.config.slob_toml import variable_of
 from openslob.core import places, rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.secrets import Target, redact_url
-from openslob.core.units import parse_bytes, parse_duration
+from openslob.core.units import format_duration, parse_bytes, parse_duration
 from openslob.engines import registry
-from openslob.engines.base import Engine
-from openslob.kinds.run.loading import loaded
 from openslob.kinds.sweep.plan import MOST_POINTS
-from openslob.kinds.sweep.servers import SERVER_PARAMETERS
 
 Folder = str | os.PathLike[str] | None
 
@@ -68,28 +64,33 @@ def size(name: str, given: int | str | None) -> int | None:
         raise UsageError(f"{name}: {error}") from None
 
 
-def seconds(name: str, given: float | str) -> float:
-    """Return the seconds of a duration such as ``10m``; fewer in a rehearsal. UsageError for anything else."""
+def seconds(name: str, given: float | str | None, least: float = 0.0) -> float:
+    """Return the seconds of a duration such as ``10m``; fewer in a rehearsal.
+
+    UsageError for none, for one below the least, and for anything else.
+    """
+    if given is None:
+        raise UsageError(f"{name} is not given", f"{name}='8h', for instance; resume goes on with an earlier one")
     try:
-        return rehearsal.seconds(parse_duration(str(given)))
+        found = rehearsal.seconds(parse_duration(str(given)))
     except ValueError as error:
         raise UsageError(f"{name}: {error}") from None
+    if found < least:
+        raise UsageError(f"{name}={given} is not allowed", f"{format_duration(least)} at the least")
+    return found
 
 
 def environment_of(target: Target | None, config: Folder) -> Mapping[str, str]:
     """Return the environment of this process, with a target that it was not given by that or by files."""
     if target is None or target.shown == redact_url(default_target(config)):
         return os.environ
-    return {**os.environ, TARGET_VARIABLE: target.shown}
+    return environment_with(os.environ, target=target.shown)
 
 
-def resolution(
-    given: Mapping[str, object], config: Folder, engine: Engine | None = None, target: Target | None = None
-) -> Resolution:
+def resolution(given: Mapping[str, object], config: Folder, target: Target | None = None) -> Resolution:
     """Return the workload that ``given`` parameters ask for; others come from environment, files and defaults.
 
-    A price in a file counts for the ``target`` only if the file does not name another. With an ``engine``, parameters
-    of the data that nothing gives are those of the data that are loaded.
+    A price in a file counts for the ``target`` only if the file does not name another.
 
     Raises:
         UsageError: A parameter is unknown, a value is not allowed, or there are several values.
@@ -98,14 +99,7 @@ def resolution(
     several = next((name for name, value in given.items() if isinstance(value, (list, tuple))), None)
     if several:
         raise UsageError(f"{several} takes one value here", "sweep() takes several")
-    layer = loaded_layer_of(engine) if engine else None
-    return resolve(texts(given), Path(config) if config else None, environment_of(target, config), layer)
-
-
-def loaded_layer_of(engine: Engine) -> Layer:
-    """Return the parameters of the data that are loaded; none if there are none."""
-    found = loaded(engine)
-    return loaded_layer(*found) if found else {}
+    return resolve(texts(given), Path(config) if config else None, environment_of(target, config))
 
 
 def texts(given: Mapping[str, object]) -> dict[str, str]:

@@ -15,16 +15,17 @@ from openslob.kinds import runs
 from openslob.kinds.runs import Runs
 from openslob.report.comparison import (
     change_cells,
+    comparison_document,
     comparison_json,
     figure_label,
     is_listed,
     main_differences,
     reads_reached_device,
-    render_comparison,
     summary,
     value_cells,
 )
 from openslob.report.notebook import lines_html
+from openslob.report.terminal import render_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +73,7 @@ class ComparisonResult:
 
     def text(self) -> str:
         """Return the comparison for a terminal, as `slob compare` prints it."""
-        return render_comparison(self.comparison)
+        return render_text(comparison_document(self.comparison))
 
     def __repr__(self) -> str:
         """Return the result in one or two sentences."""

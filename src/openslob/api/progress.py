@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol
 
 from openslob.core.units import format_duration
@@ -178,3 +179,22 @@ def load_sink(display: Display) -> Iterator[Callable[[LoadProgress], None]]:
         yield lambda state: display.show(Progress("", state.phase, state.blocks_done, state.blocks_total, "blocks"))
     finally:
         display.clear()
+
+
+class Shown:
+    """The progress of a measurement on a display."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+
+    def running(self, label: str, left_s: float | None) -> AbstractContextManager[run_progress.ProgressSink]:
+        """Show a run in this block."""
+        return run_sink(self._display, label, left_s)
+
+    def loading(self, block_size: int) -> AbstractContextManager[Callable[[LoadProgress], None]]:  # noqa: ARG002
+        """Show a load in this block."""
+        return load_sink(self._display)
+
+    def viewing(self, folder: Path) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Show nothing: there is no live screen."""
+        return nullcontext()

@@ -21,7 +21,7 @@ from openslob.report.headline import headline
 from openslob.report.notebook import run_html
 from openslob.report.record_view import label
 from openslob.report.slowest import slowest_of
-from openslob.report.text import render
+from openslob.report.text import render, run_document
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,9 +190,9 @@ class RunResult(Drawn):
 
     def _page(self) -> Page:
         # Pictures take a moment to import, and only some want them.
-        from openslob.report.html.pages import page_for  # noqa: PLC0415
+        from openslob.report.html.page import page_of  # noqa: PLC0415
 
-        return page_for([(self.name, [self.analysed])], [self.analysed], [self.folder], ())
+        return page_of(run_document(self.record, self.folder))
 
 
 def _summary(record: RunRecord) -> dict[str, FigureValue]:

@@ -12,22 +12,25 @@ from openslob.core.interrupt import Interrupt, stopped_by
 
 
 @contextmanager
-def interruptible() -> Iterator[Interrupt]:
+def interruptible(interrupt: Interrupt | None = None) -> Iterator[Interrupt]:
     """Let SIGINT and SIGTERM ask what runs in this block to end: the first within a slice, the second at once.
+
+    They request ``interrupt``, a new one by default.
 
     After the block the signal goes to the handler that was there before, usually as KeyboardInterrupt. Signals reach
     the main thread only; in others the block can't be interrupted.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield Interrupt()
+        yield interrupt or Interrupt()
         return
     received: list[int] = []
     error: SlobError | None = None
     known = [number for number in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(number))]
     default = [signal.SIGTERM] if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL else []
-    with stopped_by([*known, *default], lambda number, _repeated: received.append(number)) as interrupt:
+    numbers = [*known, *default]
+    with stopped_by(numbers, lambda number, _repeated: received.append(number), interrupt=interrupt) as requested:
         try:
-            yield interrupt
+            yield requested
         except SlobError as ended:
             error = ended
     if received:

@@ -8,11 +8,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob.api.asking import Folder, environment_of, loaded_layer_of, several_texts, values_of
+from openslob.api.asking import Folder, environment_of, several_texts, values_of
 from openslob.api.progress import Display, load_sink, run_sink
 from openslob.api.results import Results
 from openslob.api.stopping import interruptible
 from openslob.config.layers import Layer
+from openslob.config.loaded import loaded_layer
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError, VerdictError
 from openslob.core.secrets import Target
@@ -22,14 +23,15 @@ from openslob.engines.facts import LoadProgress
 from openslob.fleet import hire_drivers
 from openslob.kinds import runs
 from openslob.kinds.run.crew import local_crew
+from openslob.kinds.run.loading import loaded
 from openslob.kinds.run.progress import ProgressSink
+from openslob.kinds.run.settings import SettingsGrid
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep.create import unfinished_like
 from openslob.kinds.sweep.execute import Execution
 from openslob.kinds.sweep.record import SweepFolder, SweepRecord, load_sweep
 from openslob.kinds.sweep.request import SweepRequest, resume, search_for, sweep_file
 from openslob.kinds.sweep.servers import require_target
-from openslob.kinds.sweep.settings import SettingsGrid
 from openslob.kinds.sweep.sizing import server_memory
 from openslob.record import finding
 from openslob.record.model import Status
@@ -123,7 +125,10 @@ def _new(options: SweepOptions, parameters: Mapping[str, object], target: Target
 
 def _loaded(request: SweepRequest, target: Target, settings: SettingsGrid) -> Layer:
     """Return the parameters of the data in the target; none for a sweep that makes servers of its own."""
-    return {} if request.has_own_servers(settings) else loaded_layer_of(registry.resolve(target.reveal())[0])
+    if request.has_own_servers(settings):
+        return {}
+    found = loaded(registry.resolve(target.reveal())[0])
+    return loaded_layer(*found) if found else {}
 
 
 def _request(options: SweepOptions, parameters: Mapping[str, object], target: Target) -> SweepRequest:

@@ -6,29 +6,46 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-from openslob.api.asking import Folder, consent, resolution, results_folder
+from openslob.api.asking import Folder, consent, resolution, results_folder, seconds, values_of
 from openslob.api.checking import CheckResult
-from openslob.api.lasting import Place, RepeatOptions, endured, repeated_runs
 from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.loading import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
-from openslob.api.progress import ProgressOption, display_for, load_sink
+from openslob.api.progress import ProgressOption, Shown, display_for
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
-from openslob.api.running import RunOptions, ran
 from openslob.api.stopping import interruptible
 from openslob.api.sweeping import SweepOptions, executed
-from openslob.core.errors import UsageError
+from openslob.config.resolve import Resolution
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
 from openslob.core.secrets import Target as Address
-from openslob.core.units import format_bytes
+from openslob.core.units import format_bytes, format_duration
 from openslob.engines import registry
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec, ServerStatus
 from openslob.engines.patience import Patience
+from openslob.fleet import hire_crews
+from openslob.kinds.context import Context
+from openslob.kinds.endurance import KIND as ENDURANCE
+from openslob.kinds.endurance import execute as endurance
+from openslob.kinds.endurance.execute import EnduranceRequest, SegmentError
+from openslob.kinds.repeated import KIND as REPEATED
+from openslob.kinds.repeated import execute as repeated
+from openslob.kinds.repeated.execute import RepeatedRequest
+from openslob.kinds.repeated.report import time_line
+from openslob.kinds.run import execute as run
 from openslob.kinds.run import loading
+from openslob.kinds.run.execute import AskedRun
 from openslob.kinds.run.preflight import preflight
+from openslob.kinds.runs import run_of
+from openslob.record import finding
+from openslob.record.finding import AnyKind
+from openslob.record.model import Status
 from openslob.report.notebook import lines_html
 
 log = logging.getLogger("openslob")
@@ -85,13 +102,11 @@ class Target:
             UsageError: A parameter is unknown, its value is not allowed, or the server takes no writes, as a standby.
 
         """
-        workload = resolution(parameters, config, target=self._address).workload
-        with interruptible() as interrupt:
-            engine, server = registry.resolve(self._address.reveal(), _announced)
-            engine.server_pid = self._server_pid
-            engine.follow(Patience(interrupt, log.info))
-            with load_sink(display_for(progress)) as sink:
-                result = loading.load(engine, server, workload, sink, interrupt.stop.is_set, log.info)
+        workload = self._resolution(parameters, config).workload
+        context = self._context(None, config, progress)
+        engine, server = registry.resolve(context.address, _announced)
+        with context.stopping():
+            result = context.load(context.adopt(engine), server, workload)
         return LoadSummary(result)
 
     @with_parameters(Parameters)
@@ -122,10 +137,11 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        options = RunOptions(
-            name, settings or {}, results, config, self._server_pid, tuple(self._consent), self._drivers
-        )
-        return ran(self._address, options, parameters, display_for(progress))
+        asked = AskedRun(self._resolution(parameters, config), name, values_of(settings or {}))
+        finished = run.execute(asked, self._context(results, config, progress))
+        if finished.record.status is not Status.COMPLETE:
+            raise SlobError("the run was stopped before its end", f"its record is {finished.folder}")
+        return RunResult(run_of(finished.folder, finished.record), finished.folder)
 
     @with_parameters(SweptParameters)
     def sweep(
@@ -214,7 +230,18 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        return endured(self._place(results, config, progress), name, duration, resume, parameters)
+        context = self._context(results, config, progress)
+        path = _resumed(resume, context, ENDURANCE, {"duration": duration}, parameters)
+        length_s = 0.0 if path else seconds("duration", duration, endurance.LEAST_S)
+        request = EnduranceRequest(self._resolution(parameters, config), name, length_s, path)
+        try:
+            folder = endurance.execute(request, context)
+        except SegmentError as error:
+            raise error.then(_endure_again(error.folder.path)) from error
+        if folder.record.status is not Status.COMPLETE:
+            left = format_duration(folder.record.left_s)
+            raise SlobError(f"the endurance run was stopped with {left} left", _endure_again(folder.path))
+        return EnduranceResult(folder.record, folder.path)
 
     @with_parameters(Parameters)
     def repeat(
@@ -248,13 +275,30 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        options = RepeatOptions(every, duration, count)
-        return repeated_runs(self._place(results, config, progress), name, options, resume, parameters)
+        context = self._context(results, config, progress)
+        given = {"every": every or duration or count}
+        path = _resumed(resume, context, REPEATED, given, parameters)
+        every_s = 0.0 if path else seconds("every", every, repeated.LEAST_EVERY_S)
+        planned = None if path else _planned(every_s, duration, count)
+        request = RepeatedRequest(self._resolution(parameters, config), name, every_s, planned, path)
+        folder = repeated.execute(request, context, lambda done: log.info(time_line(done)))
+        record = folder.record
+        if record.status is not Status.COMPLETE:
+            raise SlobError(
+                f"the repeated run was stopped with {(record.planned or 0) - len(record.times)} runs left",
+                f"openslob.repeat(resume={str(folder.path)!r}) goes on",
+            )
+        return RepeatedResult(record, folder.path)
 
-    def _place(self, results: Folder, config: Folder, progress: ProgressOption) -> Place:
-        return Place(
-            self._address, self._server_pid, consent(self._consent, config), results_folder(results, config), config,
-            display_for(progress),
+    def _resolution(self, parameters: Mapping[str, object], config: Folder) -> Resolution:
+        return resolution(parameters, config, self._address)
+
+    def _context(self, results: Folder, config: Folder, progress: ProgressOption) -> Context:
+        interrupt = Interrupt()
+        return Context(
+            self._address, results_folder(results, config), Shown(display_for(progress)), log.info, interrupt,
+            partial(interruptible, interrupt), self._server_pid, consent(self._consent, config),
+            partial(hire_crews, self._drivers, None, None, None, log.info),
         )  # fmt: skip
 
     @with_parameters(Parameters)
@@ -272,9 +316,10 @@ class Target:
         """
         engine = registry.resolve_as_is(self._address.reveal())
         engine.server_pid = self._server_pid
-        asked = resolution(parameters, config, engine, self._address)
-        found = preflight(engine, asked.workload, consent(self._consent, config), asked.sources)
-        return CheckResult(engine.target, found)
+        found = loading.take_loaded(self._resolution(parameters, config), engine, log.info)
+        return CheckResult(
+            engine.target, preflight(engine, found.workload, consent(self._consent, config), found.sources)
+        )
 
     def drop(self) -> list[str]:
         """Remove everything that loads and runs made in the database, and return the names of what was removed.
@@ -384,3 +429,33 @@ def changed(spec: ServerSpec, settings: dict[str, Any]) -> ServerSpec:
 def _announced(spec: ServerSpec) -> ServerSpec:
     log.info("there is no server %r yet: it is created", spec.name)
     return spec
+
+
+def _resumed(
+    resume: Folder, context: Context, kind: AnyKind, given: Mapping[str, object], parameters: Mapping[str, object]
+) -> Path | None:
+    """Return the folder of the record to go on with; None for a new one. UsageError if anything else is given, too."""
+    if not resume:
+        return None
+    others = [
+        *(name for name, value in given.items() if value),
+        *(name for name, value in parameters.items() if value is not None),
+    ]
+    if others:
+        raise UsageError(f"resume takes the parameters of the record, not {', '.join(others)}", "leave them out")
+    return finding.one(str(resume), context.results, log.warning, {kind}).folder
+
+
+def _endure_again(folder: Path) -> str:
+    return f"openslob.endure(resume={str(folder)!r}) goes on with the time that is left"
+
+
+def _planned(every_s: float, duration: float | str | None, count: int | None) -> int:
+    """Return the number of runs. UsageError unless exactly one of duration and count is given."""
+    if (duration is None) == (count is None):
+        raise UsageError("duration and count each say how many runs there are", "give one of them")
+    if count is None:
+        return max(1, round(seconds("duration", duration, every_s) / every_s))
+    if count < 1:
+        raise UsageError(f"count={count} is not allowed", "a whole number from 1")
+    return count

@@ -35,14 +35,14 @@ _SETS = ", ".join((*SETS, *ROW_SETS, MODEL, LIST))
 def check_picture(path: Path) -> None:
     """Raise UsageError unless the file's ending names a picture format."""
     # The drawing library takes a second to import, and pictures are the exception.
-    from openslob.report.html.pages import check_format  # noqa: PLC0415
+    from openslob.report.picture_files import check_format  # noqa: PLC0415
 
     check_format(path)
 
 
 def draw(path: Path, results: Sequence[Result], events: Sequence[str], theme: PictureTheme) -> None:
     """Draw the reports that have a point, and print why others have none. SlobError if no report has a point."""
-    from openslob.report.html.pages import draw_external_points  # noqa: PLC0415
+    from openslob.report.picture_files import draw_external_points  # noqa: PLC0415
 
     for result in results:
         if result.no_point:

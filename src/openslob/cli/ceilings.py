@@ -42,7 +42,7 @@ def load_ceiling(name: str, results: Path) -> StorageAlone:
 
 
 def ceiling_source(
-    name: str | None, results: Path, sessions: int, interrupt: Interrupt
+    name: str | None, results: Path, interrupt: Interrupt, sessions: int
 ) -> Callable[[Engine], StorageAlone | None]:
     """Return a function from an engine to its ceiling: the named record, a new measurement, or None."""
     if name == MEASURE:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openslob.cli import proofs
-from openslob.cli.console import write
+from openslob.cli.console import notify, write
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
 from openslob.cli.options import Resolved, with_workload
 from openslob.core.errors import UsageError
@@ -19,6 +19,7 @@ from openslob.core.units import format_bytes
 from openslob.engines.facts import DATA, Finding, ServerLocation
 from openslob.engines.registry import resolve_as_is
 from openslob.fleet import hire_drivers
+from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.preflight import Preflight, preflight
 from openslob.metrics import METRICS
 from openslob.record.model import reservations
@@ -185,8 +186,8 @@ def check(
     if prove:
         proofs.prove(engine, output, with_names, as_json)
         return
-    on_engine = resolved.on(engine)
-    result = preflight(engine, on_engine.workload, resolved.consented, on_engine.sources)
+    found = take_loaded(resolved.parameters, engine, notify)
+    result = preflight(engine, found.workload, resolved.consented, found.sources)
     with hire_drivers(drivers, tls_ca_file, tls_cert, tls_key) as fleet:
         reached = fleet.reach(engine) if fleet else []
     text = result_json(engine.target, result, reached) if as_json else result_text(engine.target, result, reached)

@@ -27,9 +27,10 @@ from openslob.kinds import baseline as baselines
 from openslob.kinds import runs
 from openslob.kinds.runs import Runs
 from openslob.report import ci_formats
-from openslob.report.comparison import comparison_json, render_comparison
+from openslob.report.comparison import comparison_document, comparison_json
 from openslob.report.gate_text import gate_sentence
 from openslob.report.refusal import Refusal, refusal_json, refusal_markdown, refusal_text
+from openslob.report.terminal import render_text
 
 
 class CompareFormat(StrEnum):
@@ -208,7 +209,7 @@ def _print(comparison: Comparison, checks: Sequence[GateCheck], form: CompareFor
             write(ci_formats.github(comparison, checks), end="")
             _add_summary(ci_formats.markdown(comparison, checks))
         case CompareFormat.TEXT:
-            write_report(render_comparison(comparison, checks, columns()))
+            write_report(render_text(comparison_document(comparison, checks), columns()))
 
 
 def _add_summary(text: str) -> None:

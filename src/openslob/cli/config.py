@@ -51,7 +51,7 @@ def config(
             {"results": str(results), "name": name, "consent": ",".join(sorted(resolved.consented)) or "none"},
         ),
         *(_Setting("server", one.key, one.value, one.where) for one in server_settings(ctx).values()),
-        *_of_the_workload(resolved.workload, resolved.sources),
+        *_of_the_workload(resolved.parameters.workload, resolved.parameters.sources),
     ]
     files = [str(path) for path in configuration(ctx).files]
     if as_json:

@@ -261,8 +261,10 @@ def reader_is_gone() -> bool:
 
 
 @contextmanager
-def stoppable(announced: bool = True) -> Iterator[Interrupt]:
+def stoppable(announced: bool = True, interrupt: Interrupt | None = None) -> Iterator[Interrupt]:
     """Let Ctrl-C, SIGTERM and SIGHUP ask the run in this block to end: the first within a slice, the second at once.
+
+    They request ``interrupt``, a new one by default.
 
     SIGHUP, which comes when the terminal is closed, stays ignored if the caller ignores it, as nohup does.
     ``announced``: a message says that it takes a moment.
@@ -280,5 +282,6 @@ def stoppable(announced: bool = True) -> Iterator[Interrupt]:
                 os.write(_STDERR, b"\nstopping at once\n" if repeated else b"\nstopping; again to leave at once\n")
 
     hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
-    with stopped_by([signal.SIGINT, signal.SIGTERM, *hangup], tell, once_stopped=[signal.SIGINT, *hangup]) as interrupt:
-        yield interrupt
+    numbers = [signal.SIGINT, signal.SIGTERM, *hangup]
+    with stopped_by(numbers, tell, [signal.SIGINT, *hangup], interrupt) as requested:
+        yield requested

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -12,12 +11,12 @@ import typer
 from openslob.cli.common_options import MEASUREMENT_NAME, RECORD_JSON, REQUIRE, RESULTS, require_known, require_verdicts
 from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.core import rehearsal
-from openslob.core.errors import SlobError, UsageError, VerdictError
+from openslob.core.errors import SlobError, VerdictError
+from openslob.durability.cut import Survival
 from openslob.engines import registry
-from openslob.engines.writes import require_primary
-from openslob.kinds.crash.execute import CrashPlan, prove
+from openslob.kinds.crash.execute import CrashRequest, execute
 from openslob.kinds.crash.figures import CAUGHT, KEEPS, WHOLE
-from openslob.kinds.crash.record import CrashCycle, CrashKind, CrashRecord
+from openslob.kinds.crash.record import CrashCycle, CrashMethod, CrashRecord
 from openslob.kinds.crash.report import crash_document, cycle_line
 from openslob.record.model import Holds, Status
 
@@ -38,8 +37,9 @@ class Survive(StrEnum):
 
 
 _KINDS = {
-    Kinds.KILL: (CrashKind.KILL,), Kinds.CUT: (CrashKind.CUT,), Kinds.BOTH: (CrashKind.KILL, CrashKind.CUT),
+    Kinds.KILL: (CrashMethod.KILL,), Kinds.CUT: (CrashMethod.CUT,), Kinds.BOTH: (CrashMethod.KILL, CrashMethod.CUT),
 }  # fmt: skip
+_SURVIVAL: Mapping[Survive, Survival] = {Survive.NOTHING: "nothing", Survive.RANDOM: "random"}
 _MOST_SESSIONS = 256
 
 KIND = Annotated[
@@ -106,52 +106,16 @@ def crash(
     Example: slob crash --kind both --cycles 100
     """
     require_known(require or (), (KEEPS, WHOLE, *([CAUGHT] if control else [])))
-    if survive is Survive.RANDOM and kind is Kinds.KILL:
-        raise UsageError("--survive random is of a cut, and --kind kill cuts nothing off", "use --kind cut or both")
-    plan = _plan(_KINDS[kind], cycles, sessions, rows, engine, version, server, control, seed)
-    plan = replace(plan, survive="random" if survive is Survive.RANDOM else "nothing")
-    plan.check()
-    notify(plan.begin)
+    request = CrashRequest(
+        _KINDS[kind], cycles, sessions, rows, seed, name, results, engine, server, version, control, _SURVIVAL[survive]
+    )
     with stoppable() as interrupt:
-        record, folder = prove(plan, name, results, interrupt, _teller(cycles))
+        record, folder = execute(request, interrupt, notify, _teller(cycles))
     if as_json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
         write_document(crash_document(record, folder), folder)
     _require(record, require or ())
-
-
-def _plan(
-    kinds: tuple[CrashKind, ...],
-    cycles: int,
-    sessions: int,
-    rows: int,
-    engine: str | None,
-    version: str | None,
-    server: str | None,
-    control: str | None,
-    seed: int,
-) -> CrashPlan:
-    """Return the plan. UsageError for options that exclude each other, and for a server that can't be crashed."""
-    if server is None:
-        engine = engine or registry.default_engine()
-        return CrashPlan(engine, kinds, cycles, sessions, rows, seed, None, version, control)
-    for option, given in (("--engine", engine), ("--version", version), ("--control", control)):
-        if given is not None:
-            raise UsageError(f"{option} is for a server that is made for the proof", "leave out --server")
-    if CrashKind.CUT in kinds:
-        raise UsageError(
-            f"the storage of {server} can't be cut off: its data are not on the layer that drops what was not synced",
-            "leave out --server, or use --kind kill",
-        )
-    if "://" in server or "," in server:
-        raise UsageError(
-            f"{server} is no managed server, and slob crashes no server that it did not make",
-            "leave out --server: a server is made for the proof, and destroyed afterwards",
-        )
-    found = registry.require_server(server)
-    require_primary(found)
-    return CrashPlan(found.status().spec.engine, kinds, cycles, sessions, rows, seed, server)
 
 
 def _teller(cycles: int) -> Callable[[CrashCycle], None]:

@@ -150,7 +150,7 @@ def write_page(made: Runs, results: Path) -> str:
 
 def petals(made: Runs, width: int) -> str:
     """Return latency over reads per second of the physical runs, drawn in characters."""
-    from openslob.report.charts.theme import FigureNames  # noqa: PLC0415 - takes a moment to import
+    from openslob.report.record_view import FigureNames  # noqa: PLC0415 - takes a moment to import
 
     physical = [run for run in made.runs if run.record.spec.get("mode") == Mode.PIO]
     names = FigureNames(reads_are_physical([run.record for run in physical]))

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from openslob.analyze.outcome import counted
-from openslob.cli.console import notify
 from openslob.core.errors import UsageError
-from openslob.fleet import hire_drivers, local_count
-from openslob.kinds.run.crew import Hire, local_crew
+from openslob.fleet import local_count
 
 _PANEL = "Drivers"
 
@@ -46,16 +41,3 @@ TLS_KEY = Annotated[
     Path | None,
     typer.Option("--tls-key", metavar="FILE", rich_help_panel=_PANEL, help="Its key, for tls://."),
 ]
-
-
-@contextmanager
-def hired(drivers: str | None, ca_file: Path | None, cert: Path | None, key: Path | None) -> Iterator[Hire]:
-    """Hire the drivers that the options name for this block, and yield what makes crews of them; else of this process.
-
-    A line says how many drivers there are.
-    """
-    with hire_drivers(drivers, ca_file, cert, key) as fleet:
-        if fleet is not None:
-            hosts = len({each.who.machine for each in fleet.drivers})
-            notify(f"{counted(len(fleet.drivers), 'driver')} on {counted(hosts, 'host')}")
-        yield fleet.hire if fleet else local_crew

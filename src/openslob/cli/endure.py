@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,25 +20,21 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.completion import records
-from openslob.cli.console import notify, stoppable, write, write_document
+from openslob.cli.console import notify, write, write_document
+from openslob.cli.measuring import Screen, context_for
 from openslob.cli.options import Resolved, with_workload
-from openslob.cli.progress import LiveLine
-from openslob.cli.screen import LIVE, viewing
+from openslob.cli.screen import LIVE
 from openslob.config.resolve import DEFAULT
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_duration
 from openslob.core.workload import MOST_RUN_S
-from openslob.engines.patience import Patience
-from openslob.engines.registry import resolve
 from openslob.kinds.endurance import KIND as ENDURANCE
-from openslob.kinds.endurance import record as endurance
-from openslob.kinds.endurance.execute import LEAST_S, Connected, new_record, require_unfinished, run_segment
-from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord
+from openslob.kinds.endurance.execute import LEAST_S, EnduranceRequest, SegmentError, execute
+from openslob.kinds.endurance.record import EnduranceFolder
 from openslob.kinds.endurance.report import endurance_document
 from openslob.kinds.endurance.verdicts import NAMES
 from openslob.record import finding, store
 from openslob.record.model import Status
-from openslob.report.text import render
 
 FOR = Annotated[
     float | None,
@@ -79,64 +73,39 @@ def endure(
     Example: slob endure --for 8h --sessions 8 --update-pct 20
     """
     require_known(require or (), [*NAMES, *verdict_registry.NAMES])
-    path = _resumed(resume, resolved, seconds, results) if resume else None
-    if not path:
+    if resume:
+        _require_alone(resolved, seconds)
+    else:
         _require_one_length(resolved, seconds)
-    if path:
-        resolved = replace(resolved, target=resolved.target.recorded_as(endurance.load(path).target))
-    engine, _ = resolve(resolved.target.reveal())
-    engine.server_pid = resolved.server_pid
-    with stoppable() as interrupt:
-        engine.follow(Patience(interrupt, notify))
-        if not path:
-            resolved = resolved.on(engine)
-            new = new_record(
-                name, resolved.target.shown, resolved.workload, seconds or 0, resolved.sources, resolved.notices
-            )
-        with EnduranceFolder.resume(path) if path else EnduranceFolder.begin(results, new) as folder:
-            _announce(folder.record)
-            line = LiveLine(every_s=report_interval)
-            try:
-                with viewing(live, folder.path):
-                    run_segment(folder, Connected(engine, interrupt, line, render, resolved.consented))
-            except SlobError as error:
-                line.clear()
-                if not folder.record.segments:
-                    folder.discard()
-                    raise
-                _show(folder, json)
-                raise _resumable(folder, error) from error
-            finally:
-                line.clear()
-            _show(folder, json)
+    path = finding.one(resume, results, notify, {ENDURANCE}).folder if resume else None
+    context = context_for(
+        resolved.target, results, Screen(report_interval, live), server_pid=resolved.server_pid,
+        consented=resolved.consented,
+    )  # fmt: skip
+    try:
+        folder = execute(EnduranceRequest(resolved.parameters, name, seconds or 0, path), context)
+    except SegmentError as error:
+        _show(error.folder, json)
+        again = f"slob endure --resume {error.folder.record.id} goes on with the time that is left"
+        raise error.then(again) from error
+    _show(folder, json)
     _judge(folder, require or [])
 
 
 def _require_one_length(resolved: Resolved, seconds: float | None) -> None:
-    if "run_time" in resolved.asked.flags:
+    if "run_time" in resolved.parameters.given:
         raise UsageError("--run-time is the length of a run, and that of an endurance run is --for", "give --for alone")
     if not seconds:
         raise UsageError("how long is not given", "give --for, such as --for 8h; --resume goes on with an earlier one")
-    if resolved.sources["run_time"] != DEFAULT:
-        notify(f"RUN_TIME ({resolved.sources['run_time']}) is not used: --for is the length")
+    if (source := resolved.parameters.sources["run_time"]) != DEFAULT:
+        notify(f"RUN_TIME ({source}) is not used: --for is the length")
 
 
-def _resumed(wanted: str, resolved: Resolved, seconds: float | None, results: Path) -> Path:
-    """Return the folder to go on with. UsageError if parameters are given too, or if nothing is left to be done."""
-    given = [*(f"--{name.replace('_', '-')}" for name in resolved.asked.flags), *(["--for"] if seconds else [])]
+def _require_alone(resolved: Resolved, seconds: float | None) -> None:
+    flags = (f"--{name.replace('_', '-')}" for name in resolved.parameters.given)
+    given = [*flags, *(["--for"] if seconds else [])]
     if given:
         raise UsageError(f"--resume takes the parameters of the record, not {', '.join(given)}", "leave them out")
-    path = finding.one(wanted, results, notify, {ENDURANCE}).folder
-    require_unfinished(endurance.load(path))
-    return path
-
-
-def _announce(record: EnduranceRecord) -> None:
-    left = f"{format_duration(record.left_s)} under load"
-    if record.segments:
-        notify(f"resuming {record.id}: {left} of {format_duration(record.planned_s)} are left")
-    else:
-        notify(f"{left}; what is measured survives a stop or a crash, and slob endure --resume latest goes on")
 
 
 def _show(folder: EnduranceFolder, json: bool) -> None:
@@ -145,11 +114,6 @@ def _show(folder: EnduranceFolder, json: bool) -> None:
         write(record.model_dump_json(indent=1), kept=folder.path)
     elif record.segments:
         write_document(endurance_document(record, folder.path), folder.path)
-
-
-def _resumable(folder: EnduranceFolder, error: SlobError) -> SlobError:
-    """Return the error with how to go on."""
-    return error.then(f"slob endure --resume {folder.record.id} goes on with the time that is left")
 
 
 def _judge(folder: EnduranceFolder, required: Sequence[str]) -> None:

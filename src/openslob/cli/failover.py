@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,24 +22,14 @@ from openslob.cli.completion import one_of, servers
 from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.interrupt import Interrupt
 from openslob.core.secrets import Target
 from openslob.engines import registry
-from openslob.kinds.failover.conduct import Conduct, Request
-from openslob.kinds.failover.follow import FollowSearch
+from openslob.kinds.failover.execute import FailoverRequest, execute
+from openslob.kinds.failover.figures import NAMES
 from openslob.kinds.failover.record import FailoverRecord
 from openslob.kinds.failover.report import failover_document
-from openslob.kinds.failover.servers import (
-    Command,
-    ForeignServers,
-    Servers,
-    fresh_cluster,
-    fresh_pair,
-    named_pair,
-    pair_of,
-)
+from openslob.kinds.failover.servers import pair_of
 from openslob.kinds.failover.sessions import Retry
-from openslob.kinds.failover.verdicts import NAMES
 from openslob.record.model import Status
 
 TARGET = Annotated[
@@ -143,32 +132,16 @@ def failover(
     Example: slob failover --cycles 3 --synchronous
     """
     require_known(require or (), NAMES)
-    if engine and target:
-        raise UsageError("--engine is for a new pair, and --target names servers", "give one of them")
-    if nodes and (target or synchronous):
-        raise UsageError(
-            "--nodes makes a new cluster, whose commits wait for its nodes", "give no --target, --synchronous"
-        )
-    request = Request(
-        name, results, sessions, cycles, before_s, recovery, retry, rate, answer_timeout, synchronous
+    request = FailoverRequest(
+        name, results, sessions, cycles, before_s, recovery, retry, rate, answer_timeout, synchronous, follow_limit,
+        registry.instances(Target.parse(target).reveal()) if target else (), engine, nodes, on_outage, repair,
     )  # fmt: skip
-    targets = registry.instances(Target.parse(target).reveal()) if target else []
-    if _are_managed(targets) and (on_outage or repair):
-        raise UsageError(
-            "slob kills, promotes and mends managed servers itself", "--on-outage and --repair are for servers by URL"
-        )
-    if targets and _are_managed(targets) and follow_limit is None and not yes:
-        _require_consent(targets)
-    with stoppable() as interrupt, _servers(targets, engine, nodes, on_outage, repair, interrupt) as (used, is_named):
-        if follow_limit is None:
-            record, folder = Conduct(request, used, interrupt, notify, is_named).run()
-        else:
-            record, folder = FollowSearch(request, used, interrupt, notify, follow_limit).run()
+    request.check()
+    if request.kills_named and not yes:
+        _require_consent(request.targets)
+    with stoppable() as interrupt:
+        record, folder = execute(request, interrupt, notify)
     _show(record, folder, require, json)
-
-
-def _are_managed(targets: Sequence[str]) -> bool:
-    return all("://" not in each for each in targets)
 
 
 def _require_consent(names: Sequence[str]) -> None:
@@ -179,30 +152,6 @@ def _require_consent(names: Sequence[str]) -> None:
         raise UsageError(what, "--yes allows it; without --target new servers are made for the test")
     if not typer.confirm(f"slob: {what}. What {primary} alone has is lost. Go on?", err=True):
         raise SlobError(f"nothing was done to {primary} and {standby}", "without --target new servers are made")
-
-
-@contextmanager
-def _servers(
-    targets: Sequence[str],
-    engine: str | None,
-    nodes: int | None,
-    on_outage: str | None,
-    repair: str | None,
-    interrupt: Interrupt,
-) -> Iterator[tuple[Servers, bool]]:
-    """Provide the servers; the second value says that they are managed ones that stay."""
-    if nodes:
-        with fresh_cluster(engine or registry.cluster_engines()[0], nodes, notify) as cluster:
-            yield cluster, False
-    elif not targets:
-        with fresh_pair(engine or registry.default_engine(), notify) as made:
-            yield made, False
-    elif _are_managed(targets):
-        with named_pair(targets) as named:
-            yield named, True
-    else:
-        command, mending = (Command(text, interrupt) if text else None for text in (on_outage, repair))
-        yield ForeignServers(targets, command, mending), False
 
 
 def _show(record: FailoverRecord, folder: Path, require: list[str] | None, json: bool) -> None:

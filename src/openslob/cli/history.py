@@ -18,7 +18,8 @@ from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.core.errors import UsageError, VerdictError
 from openslob.export import tidy
 from openslob.kinds import runs
-from openslob.report.history import change_sentence, history_json, history_rows, render_histories
+from openslob.report.history import change_sentence, history_document, history_json, history_rows
+from openslob.report.terminal import render_text
 
 
 class HistoryFormat(StrEnum):
@@ -84,7 +85,7 @@ def history(
         case HistoryFormat.CSV:
             write(tidy.as_csv(*history_rows(found)), end="")
         case HistoryFormat.TEXT:
-            write_report(render_histories(found, columns(), whole))
+            write_report(render_text(history_document(found, whole), columns()))
     if picture:
         _draw(picture, found, theme)
     if fail:
@@ -108,7 +109,7 @@ def _judge(found: list[History], last: int) -> None:
 def _draw(path: Path, found: list[History], theme: PictureTheme) -> None:
     # The drawing library takes a second to import.
     with default_interrupt():
-        from openslob.report.html.pages import check_format, draw_history  # noqa: PLC0415
+        from openslob.report.picture_files import check_format, draw_history  # noqa: PLC0415
 
     check_format(path)
     if not any(each.runs for each in found):

@@ -7,24 +7,23 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import zip_longest
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from openslob.cli.console import columns, notify, stoppable, write
+from openslob.cli.console import columns, notify, write
+from openslob.cli.measuring import Screen, context_for
 from openslob.cli.options import Resolved, with_workload
-from openslob.cli.progress import LoadView
 from openslob.cli.server import settings_text, spec_with
 from openslob.config.loaded import data_text
 from openslob.config.parameters import Setting
-from openslob.core.interrupt import Interrupt
 from openslob.core.units import format_bytes
 from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.facts import LoadResult
-from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.engines.patience import Patience
+from openslob.engines.managed.base import ServerSpec
 
 # A figure that is a text is not folded into less than this.
 _NARROWEST = 20
@@ -39,9 +38,11 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
     Example: slob load --schemas 8 --scale 256M
     """
     engine, server = registry.resolve(resolved.target.reveal(), lambda spec: announced(spec, resolved.server))
-    engine.server_pid = resolved.server_pid
-    with stoppable() as interrupt:
-        result = _load(engine, server, resolved.workload, interrupt)
+    context = context_for(resolved.target, Path(), Screen(), server_pid=resolved.server_pid)
+    with context.stopping():
+        context.adopt(engine)
+        _tell_what_is_replaced(engine, resolved.parameters.workload)
+        result = context.load(engine, server, resolved.parameters.workload)
     write(result_json(result) if as_json else result_text(result, columns()))
 
 
@@ -52,17 +53,8 @@ def announced(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpe
     return spec
 
 
-def _load(engine: Engine, server: ManagedServer | None, workload: Workload, interrupt: Interrupt) -> LoadResult:
-    from openslob.kinds.run import loading  # noqa: PLC0415 - help and completions do without
-
-    engine.follow(Patience(interrupt, notify))
-    _tell_what_is_replaced(engine, workload)
-    with LoadView(engine.facts().block_size) as view:
-        return loading.load(engine, server, workload, view, interrupt.stop.is_set, notify)
-
-
 def _tell_what_is_replaced(engine: Engine, workload: Workload) -> None:
-    from openslob.kinds.run.loading import loaded  # noqa: PLC0415 - as above
+    from openslob.kinds.run.loading import loaded  # noqa: PLC0415 - help and completions do without
 
     facts, present = engine.facts(), loaded(engine)
     asked = workload.data(facts.block_size, facts.tablespace)

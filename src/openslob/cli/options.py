@@ -5,8 +5,8 @@ Example — a command file::
     @with_workload
     def run(resolved: Resolved, name: Annotated[str, typer.Option(help="Name of the run.")] = "run") -> None:
         '''Run the workload and write a record.'''
-        engine = engine_for(resolved.target.reveal())   # the only place the password goes
-        record = measure(engine, resolved.workload, sources=resolved.sources, notes=resolved.notices)
+        context = context_for(resolved.target, results, Screen())   # the only place the password goes
+        finished = execute(AskedRun(resolved.parameters, name), context)
 
     def register(app: typer.Typer) -> None:
         app.command()(run)
@@ -18,8 +18,8 @@ from the signature, so the decorators replace ``resolved`` or ``target`` in it b
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,19 +40,17 @@ from openslob.cli.configured import (
     with_signature,
 )
 from openslob.cli.console import explain, notify
-from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, TARGET_VARIABLE, names
-from openslob.config.loaded import DATA_SIZE, LOADED, loaded_layer, taken_text
+from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, TARGET_VARIABLE, environment_with, names
 from openslob.config.parameters import Parameter, Setting, parameters, shown
-from openslob.config.resolve import DEFAULT, resolve
+from openslob.config.resolve import DEFAULT, Resolution, resolve
 from openslob.core.errors import UsageError
-from openslob.core.secrets import Target, redact_url
+from openslob.core.secrets import Target
 from openslob.core.units import Price
-from openslob.core.workload import PRICE, Workload
+from openslob.core.workload import PRICE
 from openslob.engines import registry
-from openslob.engines.base import Engine
 
 if TYPE_CHECKING:
-    from openslob.kinds.sweep.servers import ServerParameter
+    from openslob.config.server_parameters import ServerParameter
 
 Command = Callable[..., None]
 # A flag and its values in 80 columns, beside the help text.
@@ -98,47 +96,18 @@ CONSENT = Annotated[
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The parameters of a workload as the user gave them: flags, and where files and environment are read from."""
-
-    flags: Mapping[str, str]
-    config: Path | None
-    environment: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class Resolved:
-    """Workload and target of a command. ``sources`` and ``notices`` are for the record and contain no password.
+    """Parameters and target of a command. ``parameters`` are for the record, and contain no password.
 
-    ``server`` has the settings of a server that the command creates, by key. ``asked`` is what it was resolved from.
+    ``server`` has the settings of a server that the command creates, by key.
     ``server_pid`` is the server's main process as the user names it, ``consented`` what the user has a licence for.
     """
 
-    workload: Workload
-    sources: Mapping[str, str]
-    notices: Sequence[str]
+    parameters: Resolution
     target: Target
     server: Mapping[str, Setting]
-    asked: Asked
     server_pid: int | None = None
     consented: frozenset[str] = frozenset()
-
-    def on(self, engine: Engine) -> Resolved:
-        """Return the same with the parameters of the data that are loaded, where the user gave no others, and say so.
-
-        Raises:
-            SlobError: The server can't be reached.
-
-        """
-        from openslob.kinds.run import loading  # noqa: PLC0415 - help and completions do without
-
-        loaded = loading.loaded(engine)
-        layer = loaded_layer(*loaded) if loaded else {}
-        found = resolve(self.asked.flags, self.asked.config, self.asked.environment, layer)
-        taken = [name for name in DATA_SIZE if found.sources[name] == LOADED]
-        if loaded and taken:
-            notify(f"data: {taken_text(taken, *loaded)}, {loading.origin(engine)}")
-        return replace(self, workload=found.workload, sources=found.sources)
 
 
 def with_workload(command: Command, hidden: Collection[str] = ()) -> Command:
@@ -148,19 +117,16 @@ def with_workload(command: Command, hidden: Collection[str] = ()) -> Command:
     """
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
-        around = _environment(ctx)
         target, server_pid, consented = _target(ctx, given), given.pop("server_pid"), names(given.pop("consent"))
         flags, own = _split_options(given)
-        asked = Asked(flags, config, around)
-        found = resolve(flags, config, asked.environment)
+        found = resolve(flags, config, _environment(ctx))
         for notice in found.notices:
             notify(notice)
         explain(f"the target is {target}")
         for name, source in found.sources.items():
             if source != DEFAULT:
                 explain(f"{name} is {shown(getattr(found.workload, name))}: {source}")
-        server = server_settings(ctx)
-        resolved = Resolved(found.workload, found.sources, found.notices, target, server, asked, server_pid, consented)
+        resolved = Resolved(found, target, server_settings(ctx), server_pid, consented)
         command(resolved=resolved, **own, **context_for(command, ctx))
 
     return _with_options(called, command, "resolved", _workload_options(hidden))
@@ -184,7 +150,7 @@ class Several:
 
 def with_several(command: Command) -> Command:
     """Add the flags like `with_workload`; the command receives them unresolved as ``several: Several``."""
-    from openslob.kinds.sweep.servers import SERVER_PARAMETERS  # noqa: PLC0415 - for few commands
+    from openslob.config.server_parameters import SERVER_PARAMETERS  # noqa: PLC0415 - for few commands
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
         around = _environment(ctx)
@@ -227,13 +193,9 @@ def price_of_target(ctx: typer.Context, given: str | None) -> Price | None:
 
 
 def _environment(ctx: typer.Context) -> Mapping[str, str]:
-    """Return the environment with target or engine of the command's flags: a price in a file may be of another."""
-    named = {TARGET_VARIABLE: "target", ENGINE_VARIABLE: "engine"}
-    flags = {
-        variable: redact_url(str(ctx.params[name])) for variable, name in named.items() if strength(ctx, name) == FLAG
-    }
-    known = environment(ctx)
-    return {**{name: value for name, value in known.items() if not (flags and name in named)}, **flags}
+    """Return the environment with target or engine of the command's flags."""
+    flags = {name: str(ctx.params[name]) for name in ("target", "engine") if strength(ctx, name) == FLAG}
+    return environment_with(environment(ctx), **flags)
 
 
 def _target(ctx: typer.Context, given: dict[str, Any]) -> Target:

@@ -25,12 +25,10 @@ from openslob.cli.console import notify, stoppable
 from openslob.cli.raw_compare import show
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
-from openslob.core.units import MIB, format_bytes
 from openslob.engines.managed.resources import usable_cpus
 from openslob.kinds.storage import calibrate as calibration
 from openslob.kinds.storage import dd as demonstration
-from openslob.kinds.storage.fio import VERIFY_INTERVAL, Fio, IoEngine
-from openslob.kinds.storage.session import StorageRequest, StorageTarget, session
+from openslob.kinds.storage.fio import IoEngine
 
 NO_LIMIT = "none"
 
@@ -99,21 +97,13 @@ def calibrate(
     Example: slob raw calibrate /data --size 4G --latency-limit 500us
     """
     limit_us = None if latency_limit == float("inf") else latency_limit
-    processes = len(usable_cpus(cpus))
-    _check_options(path, block_size, at, verify)
     plan = calibration.CalibrationPlan(
-        io_engine, block_size, run_time, processes, repeats, limit_us, at, not buffered, verify, cpus
+        io_engine, block_size, run_time, len(usable_cpus(cpus)), repeats, limit_us, at, not buffered, verify, cpus
     )  # fmt: skip
-    options = {
-        "block_bytes": block_size, "latency_limit_us": limit_us, "at": at, "repeats": repeats, "seconds": run_time,
-        "verify": verify, "engine": io_engine.value, "direct": not buffered, "cpus": cpus, "processes": processes,
-    }  # fmt: skip
-    request = StorageRequest("calibrate", name, results, options)
+    request = calibration.CalibrationRequest(plan, path, size, name, results)
     with stoppable() as interrupt:
-        fio = Fio.find(interrupt.stop)
-        with session(fio, request, StorageTarget(path, size, io_engine, not buffered), notify) as (step_runner, file):
-            record = calibration.calibrate(step_runner, file, plan)
-    show(record, step_runner.folder.path, require, json)
+        record, folder = calibration.execute(request, interrupt, notify)
+    show(record, folder, require, json)
 
 
 def dd(
@@ -135,28 +125,11 @@ def dd(
 
     Example: slob raw dd /data --size 2G --cpus 0
     """
-    demonstration.require_dd()
-    usable_cpus(cpus)
     plan = demonstration.DdPlan(io_engine, block_size, in_flight, run_time, repeats, not buffered, cpus)
-    options = {
-        "block_bytes": block_size, "in_flight": in_flight, "repeats": repeats, "seconds": run_time,
-        "engine": io_engine.value, "direct": not buffered, "cpus": cpus,
-    }  # fmt: skip
-    request = StorageRequest("dd", name, results, options)
+    request = demonstration.DdRequest(plan, path, size, name, results)
     with stoppable() as interrupt:
-        fio = Fio.find(interrupt.stop)
-        with session(fio, request, StorageTarget(path, size, io_engine, not buffered), notify) as (step_runner, file):
-            record = demonstration.demonstrate(step_runner, file, plan)
-    show(record, step_runner.folder.path, None, json)
-
-
-def _check_options(path: Path, block_size: int, at: str, verify: bool) -> None:
-    if at not in ("p99", "mean"):
-        raise UsageError(f"--at {at} is neither p99 nor mean", "give one of them")
-    if verify and not path.is_dir():
-        raise UsageError("--verify needs a test file with checksums", "give a directory to create it in")
-    if verify and (block_size % VERIFY_INTERVAL or MIB % block_size):
-        raise UsageError(f"--verify needs blocks of 4k, 8k … 1M, not of {format_bytes(block_size)}")
+        record, folder = demonstration.execute(request, interrupt, notify)
+    show(record, folder, None, json)
 
 
 def register(app: typer.Typer) -> None:

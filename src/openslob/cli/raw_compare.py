@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -24,13 +24,11 @@ from openslob.cli.common_options import (
 from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.cli.progress import LiveLine
 from openslob.core import rehearsal
-from openslob.core.errors import UsageError
 from openslob.engines import registry
 from openslob.engines.managed.resources import usable_cpus
-from openslob.kinds.storage.comparison.execute import ComparisonProgress, ComparisonRequest, available
-from openslob.kinds.storage.comparison.execute import compare as measure
+from openslob.kinds.storage.comparison.execute import ComparisonProgress, ComparisonRequest, execute
 from openslob.kinds.storage.comparison.plan import ComparisonPlan
-from openslob.kinds.storage.fio import Fio, IoEngine
+from openslob.kinds.storage.fio import IoEngine
 from openslob.kinds.storage.record import StorageRecord
 from openslob.kinds.storage.report import storage_document
 from openslob.report.text import render
@@ -107,19 +105,15 @@ def compare(
 
     The servers are created for this command, then destroyed. Example: slob raw compare --cpus 0 --data-dir /data
     """
-    if io_engine is IoEngine.PSYNC:
-        raise UsageError("--io-engine psync: the comparison always includes psync", "give io_uring or libaio")
-    processes = len(usable_cpus(cpus))
     plan = ComparisonPlan(
-        io_engine, (), processes, block_size, in_flight, run_time, repeats, scale, update_pct, work_unit, cpus,
-        tuple(dict.fromkeys(_listed(workloads))),
+        io_engine, (), len(usable_cpus(cpus)), block_size, in_flight, run_time, repeats, scale, update_pct, work_unit,
+        cpus, tuple(dict.fromkeys(_listed(workloads))),
     )  # fmt: skip
+    request = ComparisonRequest(plan, name, results, _listed(engines), data_dir)
     live = _MessagesAbove(LiveLine())
     with stoppable() as interrupt:
-        fio = Fio.find(interrupt.stop)
-        request = _request(plan, engines, data_dir, name, results)
         try:
-            record, folder = measure(fio, request, interrupt, ComparisonProgress(live.notify, live.line, render))
+            record, folder = execute(request, interrupt, ComparisonProgress(live.notify, live.line, render))
         finally:
             live.line.clear()
     show(record, folder, require, json)
@@ -140,19 +134,6 @@ class _MessagesAbove:
         """Print a message of progress."""
         self.line.clear()
         notify(text)
-
-
-def _request(
-    plan: ComparisonPlan, engines: str | None, place: Path | None, name: str, results: Path
-) -> ComparisonRequest:
-    """Return the request with the engines that are installed. UsageError for an unknown engine."""
-    requested = _listed(engines) or None
-    place = place.absolute() if place else None
-    installed, missing = available(plan, requested, place)
-    directory = place or registry.servers_place()
-    if place is None:
-        directory.mkdir(parents=True, exist_ok=True)
-    return ComparisonRequest(replace(plan, engines=installed), name, results, directory, place, missing)
 
 
 def show(record: StorageRecord, folder: Path, require: list[str] | None, json: bool) -> None:

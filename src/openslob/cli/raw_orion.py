@@ -16,8 +16,8 @@ from openslob.cli.tree import Command
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.units import KIB, MIB, parse_bytes
-from openslob.kinds.storage.fio import Fio, IoEngine
-from openslob.kinds.storage.orion import execute
+from openslob.kinds.storage.fio import IoEngine
+from openslob.kinds.storage.orion.execute import OrionRequest, execute
 from openslob.kinds.storage.orion.options import DURATION_S, LargeType, MatrixKind, Options, OrionRun, SimulatedArray
 from openslob.kinds.storage.record import StorageRecord
 from openslob.kinds.storage.report import storage_document
@@ -191,11 +191,11 @@ def orion(
         large_type=large_type, num_small=num_small, num_large=num_large, num_streamio=num_streamio, simulate=simulate,
         stripe=stripe * MIB, write_pct=write, cache_size=cache_size * MIB, duration_s=duration, matrix=matrix,
     )  # fmt: skip
-    request = execute.OrionRequest(
+    request = OrionRequest(
         options, path.parent, _bytes(size), results, io_engine, not buffered, allow_destructive, seed
     )
     with stoppable() as interrupt:
-        record, folder = execute.run(Fio.find(interrupt.stop), request, notify)
+        record, folder = execute(request, interrupt, notify)
     if pictures:
         _draw(record, pictures, theme)
     summary = next(folder.glob("*_summary.txt")).read_text(encoding="utf-8")

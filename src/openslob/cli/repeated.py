@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,29 +13,21 @@ import typer
 
 from openslob.cli.common_options import require_known, require_verdicts
 from openslob.cli.configured import config_file, environment
-from openslob.cli.console import notify, stoppable, write, write_document
-from openslob.cli.options import Asked, Resolved
-from openslob.cli.progress import LiveLine
+from openslob.cli.console import notify, write, write_document
+from openslob.cli.measuring import Screen, context_for
 from openslob.config.layers import nearest
 from openslob.config.parameters import parameters
-from openslob.config.resolve import resolve as resolve_workload
+from openslob.config.resolve import resolve
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.interrupt import Interrupt
 from openslob.core.secrets import Target
-from openslob.core.units import format_duration
-from openslob.engines.base import Engine
-from openslob.engines.patience import Patience
-from openslob.engines.registry import resolve
 from openslob.kinds.repeated import KIND as REPEATED
-from openslob.kinds.repeated import record as repeated
-from openslob.kinds.repeated.execute import Repeating, new_record, repeat, require_unfinished
+from openslob.kinds.repeated.execute import RepeatedRequest, execute
 from openslob.kinds.repeated.figures import NAMES
 from openslob.kinds.repeated.record import RepeatedFolder, RepeatedTime
 from openslob.kinds.repeated.report import repeated_document, time_line
-from openslob.kinds.run.progress import Progress
+from openslob.kinds.run.progress import ProgressSink
 from openslob.record import finding
 from openslob.record.model import Status
-from openslob.report.text import render
 
 
 @dataclass(frozen=True)
@@ -102,60 +95,32 @@ def watch_runs(
     """Make the runs that are due, and print what they come to."""
     require_known(required, NAMES)
     path = finding.one(asked.resume, results, notify, {REPEATED}).folder if asked.resume else None
-    if path:
-        before = repeated.load(path)
-        require_unfinished(before)
-        target = target.recorded_as(before.target)
-    with stoppable() as interrupt:
-        engine = _connected(target, interrupt)
-        if path is None:
-            resolved = _resolved(target, ctx, asked.words).on(engine)
-            record = new_record(
-                name, target.shown, resolved.workload, asked.every_s or 0, asked.planned, resolved.sources,
-                resolved.notices,
-            )  # fmt: skip
-        with RepeatedFolder.resume(path) if path else RepeatedFolder.begin(results, record) as folder:
-            _announce(folder)
-            # Between the lines of the runs, phases would hide what is looked for.
-            line = LiveLine() if sys.stderr.isatty() else None
-
-            def tell(done: RepeatedTime) -> None:
-                if line:
-                    line.clear()
-                if not json:
-                    write(time_line(done))
-
-            repeat(folder, Repeating(lambda: _connected(target, interrupt), interrupt, line or _ignore, render, tell))
-            if line:
-                line.clear()
-            _print(folder, json)
+    parameters = resolve(parameter_texts(asked.words), config_file(ctx), environment(ctx))
+    for notice in () if path else parameters.notices:
+        notify(notice)
+    request = RepeatedRequest(parameters, name, asked.every_s or 0, asked.planned, path)
+    context = context_for(target, results, _BetweenLines())
+    folder = execute(request, context, _say_nothing if json else _tell)
+    _print(folder, json)
     _judge(folder, required)
 
 
-def _ignore(_progress: Progress) -> None:
+class _BetweenLines(Screen):
+    """The progress of each run on a terminal; elsewhere its lines would hide those of the times."""
+
+    @contextmanager
+    def running(self, label: str, left_s: float | None) -> Iterator[ProgressSink]:
+        """Show the progress of a run in this block."""
+        with super().running(label, left_s) if sys.stderr.isatty() else nullcontext(_say_nothing) as show:
+            yield show
+
+
+def _say_nothing(_: object) -> None:
     """Show nothing."""
 
 
-def _connected(target: Target, interrupt: Interrupt) -> Engine:
-    engine, _ = resolve(target.reveal())
-    engine.follow(Patience(interrupt, notify))
-    return engine
-
-
-def _resolved(target: Target, ctx: typer.Context, words: str) -> Resolved:
-    flags, variables = parameter_texts(words), environment(ctx)
-    found = resolve_workload(flags, config_file(ctx), variables)
-    for notice in found.notices:
-        notify(notice)
-    asked = Asked(flags, config_file(ctx), variables)
-
-    return Resolved(found.workload, found.sources, found.notices, target, {}, asked)
-
-
-def _announce(folder: RepeatedFolder) -> None:
-    record = folder.record
-    runs = f"{record.planned - len(record.times)} runs" if record.planned else "runs until Ctrl-C"
-    notify(f"{runs}, one every {format_duration(record.every_s)}; slob watch --resume {record.id} goes on after a stop")
+def _tell(done: RepeatedTime) -> None:
+    write(time_line(done))
 
 
 def _print(folder: RepeatedFolder, json: bool) -> None:

@@ -26,6 +26,7 @@ from openslob.record.finding import Found
 from openslob.record.model import RunRecord
 from openslob.report.format import wrapped
 from openslob.report.headline import WITHIN_CEILING
+from openslob.report.several_runs import runs_document
 
 if TYPE_CHECKING:
     from openslob.report.html.page import Page
@@ -137,14 +138,15 @@ def page_of_kind(found: Sequence[Found], wanted: Wanted) -> Page:
 
     kind = kind_of(found[0])
     read = [kind.read_as(each.folder, wanted) for each in found]
-    return page_of(kind.document(read[0], found[0].folder, wanted)) if len(read) == 1 else kind.page_of_several(read)
+    alone = len(read) == 1
+    return page_of(kind.document(read[0], found[0].folder, wanted) if alone else kind.document_of_several(read))
 
 
 def page_of_runs(
     records: Sequence[str], results: Path, ceiling: str | None, price: str | None = None
 ) -> tuple[Page, tuple[Path, ...]]:
     """Return the page of runs and sweeps and the folders of the runs."""
-    from openslob.report.html.pages import page_for  # noqa: PLC0415
+    from openslob.report.html.page import page_of  # noqa: PLC0415
 
     sides = [(names, runs.find(names.split(","), results)) for names in records]
     sides = [(names, side.at_price(price)) for names, side in sides] if price else sides
@@ -157,8 +159,8 @@ def page_of_runs(
             "--ceiling is drawn only for several runs", f"to judge a single run: slob run --ceiling {ceiling}"
         )
     curves, missing = ceilings(ceiling, [run.record for run in found.runs], results)
-    page = page_for(named, found.runs, found.folders, (*found.problems, *missing), found.against, curves)
-    return page, found.folders
+    problems = (*found.problems, *missing)
+    return page_of(runs_document(named, found.runs, found.folders, problems, found.against, curves)), found.folders
 
 
 def ceilings(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from openslob.analyze import verdict_registry
-from openslob.cli.ceilings import CEILING_OR_MEASURE, ceiling_source
+from openslob.cli.ceilings import CEILING_OR_MEASURE
 from openslob.cli.common_options import (
     RECORD_JSON,
     REPORT_INTERVAL,
@@ -18,18 +17,14 @@ from openslob.cli.common_options import (
     require_known,
     require_verdicts,
 )
-from openslob.cli.console import notify, stoppable, write, write_document
-from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY, hired
+from openslob.cli.console import write, write_document
+from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
+from openslob.cli.measuring import Screen, context_for
 from openslob.cli.options import Resolved, with_workload
-from openslob.cli.progress import LiveLine
-from openslob.cli.screen import LIVE, viewing
-from openslob.config.grid import Grid
+from openslob.cli.screen import LIVE
 from openslob.core.errors import SlobError
-from openslob.core.workload import BlockPath
-from openslob.engines.patience import Patience
+from openslob.core.workload import BlockPath, Workload
 from openslob.engines.settings import parse_settings
-from openslob.kinds.sweep.servers import target_with
-from openslob.kinds.sweep.settings import for_run, giving_way
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import UnsavedError
 
@@ -67,38 +62,24 @@ def run(
     Example: slob run --sessions 8 --update-pct 10 --run-time 60
     """
     # Help and completions do without what follows.
-    from openslob.kinds.run import runner  # noqa: PLC0415
-    from openslob.report.text import render  # noqa: PLC0415
+    from openslob.kinds.run.execute import AskedRun, execute  # noqa: PLC0415
 
     require_known(require or (), verdict_registry.NAMES)
-    target = resolved.target.reveal()
-    chosen = for_run(target, parse_settings(settings or ()))
-    line = LiveLine(every_s=report_interval)
-    with target_with(target, chosen.changes, notify) as engine:
-        engine.server_pid = resolved.server_pid
-        with stoppable() as interrupt:
-            engine.follow(Patience(interrupt, notify))
-            resolved = resolved.on(engine)
-            left = giving_way(Grid(resolved.workload, {}, resolved.notices, resolved.sources), chosen)
-            request = runner.RunRequest(
-                left.workload, name, results, left.notices, resolved.sources, consented=resolved.consented,
-                settings=chosen.changes,
-            )  # fmt: skip
-            try:
-                raw = ceiling_source(ceiling, results, resolved.workload.total_sessions, interrupt)(engine)
-                with hired(drivers, tls_ca_file, tls_cert, tls_key) as hire, viewing(live, results):
-                    finished = runner.run(engine, replace(request, ceiling=raw, hire=hire), interrupt, line, render)
-            except UnsavedError as error:
-                line.clear()
-                _print(error.record, None, json)
-                raise SlobError(
-                    error.what,
-                    "the report on standard output is the result; free space or choose another folder with --results",
-                ) from error
-            finally:
-                line.clear()
-        _print(finished.record, finished.folder, json)
-    judge(finished.record, required_of(resolved, require))
+    asked = AskedRun(resolved.parameters, name, parse_settings(settings or ()))
+    context = context_for(
+        resolved.target, results, Screen(report_interval, live), ceiling=ceiling,
+        drivers=(drivers, tls_ca_file, tls_cert, tls_key), server_pid=resolved.server_pid, consented=resolved.consented,
+    )  # fmt: skip
+    try:
+        finished = execute(asked, context)
+    except UnsavedError as error:
+        _print(error.record, None, json)
+        raise SlobError(
+            error.what,
+            "the report on standard output is the result; free space or choose another folder with --results",
+        ) from error
+    _print(finished.record, finished.folder, json)
+    judge(finished.record, required_of(resolved.parameters.workload, require))
 
 
 def _print(record: RunRecord, folder: Path | None, json: bool) -> None:
@@ -111,10 +92,10 @@ def _print(record: RunRecord, folder: Path | None, json: bool) -> None:
         write_document(run_document(record, folder), folder)
 
 
-def required_of(resolved: Resolved, require: list[str] | None) -> list[str]:
+def required_of(workload: Workload, require: list[str] | None) -> list[str]:
     """Return the verdicts that must hold: those of --require, and the proof of a stated mode or local block path."""
-    local = resolved.workload.block_path is BlockPath.LOCAL
-    return [*(require or ()), *(["mode"] if resolved.workload.mode else ()), *(["block_path"] if local else ())]
+    local = workload.block_path is BlockPath.LOCAL
+    return [*(require or ()), *(["mode"] if workload.mode else ()), *(["block_path"] if local else ())]
 
 
 def judge(record: RunRecord, required: list[str]) -> None:

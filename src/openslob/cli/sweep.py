@@ -15,7 +15,7 @@ from openslob.cli.ceilings import CEILING_OR_MEASURE, ceiling_source
 from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, at_least
 from openslob.cli.completion import ready_sweeps, records
 from openslob.cli.console import columns, notify, stoppable, write, write_report
-from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY, hired
+from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
 from openslob.cli.options import Several, with_several
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.cli.screen import LIVE, viewing
@@ -28,6 +28,7 @@ from openslob.core.secrets import STARS
 from openslob.core.units import format_duration
 from openslob.engines.registry import resolve, resolve_as_is, servers_place
 from openslob.engines.settings import parse_settings
+from openslob.fleet import hire_crews
 from openslob.kinds.contract import Wanted
 from openslob.kinds.run import loading
 from openslob.kinds.run.progress import ProgressSink
@@ -46,7 +47,7 @@ from openslob.kinds.sweep.plan import (
 )
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SweepFolder, SweepRecord, load_sweep
-from openslob.kinds.sweep.report import render_plan
+from openslob.kinds.sweep.report import plan_sections
 from openslob.kinds.sweep.request import SweepRequest, search_for, sweep_file, to_do
 from openslob.kinds.sweep.request import resume as resume_sweep
 from openslob.kinds.sweep.servers import require_target
@@ -54,7 +55,7 @@ from openslob.kinds.sweep.sizing import server_memory
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.format import pairs
-from openslob.report.terminal import render_answer, render_text
+from openslob.report.terminal import render_answer, render_blocks, render_text
 from openslob.report.text import render
 
 NAME = Annotated[
@@ -177,7 +178,7 @@ def sweep(
     if not path and not new:
         path = unfinished_like(record, results, notify)
     with stoppable() as interrupt:
-        ceilings = ceiling_source(ceiling, results, sessions_at_most(record), interrupt)
+        ceilings = ceiling_source(ceiling, results, interrupt, sessions_at_most(record))
         if dry_run:
             write(_plan(to_do(path, load_sweep(path), bool(resume), notify) if path else record), end="")
             return
@@ -185,7 +186,7 @@ def sweep(
         with resume_sweep(path, bool(resume), notify) if path else SweepFolder.begin(results, record) as folder:
             target, view = _target(folder.record, several), SweepView(report_interval)
             more = (render, ceilings, several.server_pid, several.consented)
-            with hired(drivers, tls_ca_file, tls_cert, tls_key) as hire, viewing(live, results):
+            with hire_crews(drivers, tls_ca_file, tls_cert, tls_key, notify) as hire, viewing(live, results):
                 Execution(folder, target, interrupt, view, *more, hire).execute()
             _print(folder, json)
             judge(folder)
@@ -256,7 +257,7 @@ def _plan(record: SweepRecord) -> str:
     ]
     local = "://" not in record.target
     free = shutil.disk_usage(existing_parent(servers_place())).free if local else None
-    return render_plan(record, rows, free, columns())
+    return render_blocks(plan_sections(record, rows, free), columns()) + "\n"
 
 
 def _announce(record: SweepRecord, is_new: bool) -> None:

@@ -59,6 +59,18 @@ def names(text: str | None) -> frozenset[str]:
     return frozenset(name.strip().lower() for name in (text or "").split(",") if name.strip())
 
 
+def environment_with(environment: Mapping[str, str], target: str = "", engine: str = "") -> Mapping[str, str]:
+    """Return the environment with the target or the engine that a command or a call itself names, if it does.
+
+    A price in a file may be that of another target.
+    """
+    named = {TARGET_VARIABLE: redact_url(target), ENGINE_VARIABLE: engine}
+    if not (target or engine):
+        return environment
+    others = {name: value for name, value in environment.items() if name not in named}
+    return {**others, **{name: value for name, value in named.items() if value}}
+
+
 def user_file() -> Path:
     """Return the path of the user's file, which need not exist."""
     return places.configuration() / DEFAULT_FILE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from openslob.config.layers import Layer
@@ -62,7 +63,7 @@ def split(text: str) -> list[str]:
 
 
 def resolve_grid(
-    texts: Texts, config: Path | None, environment: Mapping[str, str], loaded: Layer | None = None
+    texts: Texts, config: Path | None, environment: Mapping[str, str], loaded: Layer = MappingProxyType({})
 ) -> Grid:
     """Return the grid of ``texts``, the values of each given parameter by field name.
 
@@ -72,19 +73,16 @@ def resolve_grid(
         raise UsageError(f"{' and '.join(prices)}: a price is the server's, and no dimension of a sweep", "give one")
     texts = {name: rehearsal.ends(values) for name, values in texts.items()}
     first = {name: values[0] for name, values in texts.items()}
-    base = resolve(first, config, environment, loaded)
-    varied = {
-        name: tuple(
-            dict.fromkeys(
-                resolve({**first, name: text}, config, environment, loaded).workload.to_record()[name]
-                for text in values
-            )
-        )
-        for name, values in texts.items()
-        if len(values) > 1
-    }
-    several = {name: values for name, values in varied.items() if len(values) > 1}
-    return Grid(base.workload, several, base.notices, base.sources)
+
+    def value_of(name: str, text: str) -> Any:  # noqa: ANN401 - of any parameter
+        found = resolve({**first, name: text}, config, environment).with_loaded(loaded)
+        return found.workload.to_record()[name]
+
+    several = {name: values for name, values in texts.items() if len(values) > 1}
+    varied = {name: tuple(dict.fromkeys(value_of(name, text) for text in texts)) for name, texts in several.items()}
+    base = resolve(first, config, environment).with_loaded(loaded)
+    differing = {name: values for name, values in varied.items() if len(values) > 1}
+    return Grid(base.workload, differing, base.notices, base.sources)
 
 
 def read_sweep_file(path: Path) -> SweepFile:

@@ -1,8 +1,8 @@
-"""Combine flags, environment, files, what is loaded and defaults, in this order, and keep the origin of each value."""
+"""Combine what is given, environment, files, what is loaded and defaults, in this order, with each value's origin."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from openslob.core.errors import UsageError
 from openslob.core.units import Extent
 from openslob.core.workload import Workload
 
-DEFAULT = "default"
+FLAG, ENVIRONMENT, DEFAULT = "flag", "environment", "default"
 # Variables with our prefix that are not parameters and are read elsewhere.
 OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, PROFILE_VARIABLE, rehearsal.VARIABLE, *setting_variables()})
 
@@ -38,11 +38,20 @@ class Resolution:
     sources: Mapping[str, str]
     notices: Sequence[str]
 
+    @property
+    def given(self) -> list[str]:
+        """The names of the parameters that the command or the call itself gives."""
+        return [name for name, source in self.sources.items() if source == FLAG]
 
-def resolve(
-    flags: Mapping[str, str], config: Path | None, environment: Mapping[str, str], loaded: Layer | None = None
-) -> Resolution:
-    """Return the workload of ``flags`` (by field name), environment, files, and what is ``loaded``.
+    def with_loaded(self, layer: Layer) -> Resolution:
+        """Return the same with what is loaded, where nothing gives other values."""
+        taken = {name: setting.value for name, setting in layer.items() if self.sources[name] == DEFAULT}
+        sources = {**self.sources, **dict.fromkeys(taken, LOADED)}
+        return replace(self, workload=self.workload.changed(**taken), sources=sources)
+
+
+def resolve(given: Mapping[str, str], config: Path | None, environment: Mapping[str, str]) -> Resolution:
+    """Return the workload of what is ``given`` (texts by field name), of environment and files.
 
     Without ``config``, ./slob.toml is read if it exists; the user's own is read too (`read_configuration`).
 
@@ -52,17 +61,17 @@ def resolve(
     """
     files = read_configuration(config, environment)
     notices = [*files.notices, *rehearsal.notices()]
-    layers = [loaded or {}, *files.workload, _environment_layer(environment, notices), _flag_layer(flags)]
-    given = _merge(layers, notices)
-    sources = {name: given[name].where if name in given else DEFAULT for name in parameters()}
+    layers = [*files.workload, _environment_layer(environment, notices), _flag_layer(given)]
+    merged = _merge(layers, notices)
+    sources = {name: merged[name].where if name in merged else DEFAULT for name in parameters()}
     if config and not is_toml(config) and sources["schemas"] == DEFAULT:
         default = f"else --schemas {parameters()['schemas'].default}"
         notices.append(f"{config} gives no number of schemas: that of loaded data is used, {default}")
-    return Resolution(_validated(given), sources, tuple(notices))
+    return Resolution(_validated(merged, sources), sources, tuple(notices))
 
 
-def _flag_layer(flags: Mapping[str, str]) -> Layer:
-    return {name: Setting(parameters()[name].slob, value, "flag") for name, value in flags.items()}
+def _flag_layer(given: Mapping[str, str]) -> Layer:
+    return {name: Setting(parameters()[name].slob, value, FLAG) for name, value in given.items()}
 
 
 def _environment_layer(environment: Mapping[str, str], notices: list[str]) -> Layer:
@@ -72,7 +81,7 @@ def _environment_layer(environment: Mapping[str, str], notices: list[str]) -> La
             continue
         parameter = by_slob_name().get(variable.removeprefix(ENVIRONMENT_PREFIX))
         if parameter and value:
-            layer[parameter.name] = Setting(parameter.slob, value, "environment")
+            layer[parameter.name] = Setting(parameter.slob, value, ENVIRONMENT)
         elif not parameter:
             if near := nearest(variable, [*(known.variable for known in parameters().values()), *OTHER_VARIABLES]):
                 raise UsageError(f"the environment variable {variable} is not a parameter", f"did you mean {near}?")
@@ -95,19 +104,19 @@ def _merge(layers: Sequence[Layer], notices: list[str]) -> Layer:
     return merged
 
 
-def _validated(given: Layer) -> Workload:
+def _validated(given: Layer, sources: Mapping[str, str]) -> Workload:
     try:
         workload = Workload.model_validate({name: setting.value for name, setting in given.items()})
     except ValidationError as error:
-        raise _explained(error, given) from None
-    return _rehearsed(workload, loaded=[name for name, setting in given.items() if setting.where == LOADED])
+        raise _explained(error, given, sources) from None
+    return _rehearsed(workload)
 
 
-def _rehearsed(workload: Workload, loaded: Collection[str]) -> Workload:
-    """Return the workload with less data and shorter times in a rehearsal; parameters that are ``loaded`` stay."""
+def _rehearsed(workload: Workload) -> Workload:
+    """Return the workload with less data and shorter times in a rehearsal."""
     if rehearsal.divisor() == 1:
         return workload
-    data = {name: _fewer(getattr(workload, name)) for name in ("scale", "scan_table_sz") if name not in loaded}
+    data = {name: _fewer(getattr(workload, name)) for name in ("scale", "scan_table_sz")}
     times = {"run_time": rehearsal.seconds(workload.run_time), "warmup": rehearsal.seconds(workload.warmup, least=0.2)}
     return workload.changed(**data, **times)
 
@@ -118,10 +127,10 @@ def _fewer(extent: Extent) -> Extent:
     return replace(extent, amount=max(extent.amount // rehearsal.divisor(), min(extent.amount, FEWEST_BLOCKS)))
 
 
-def _explained(error: ValidationError, given: Layer) -> UsageError:
+def _explained(error: ValidationError, given: Layer, sources: Mapping[str, str]) -> UsageError:
     first, *others = error.errors(include_url=False)
     if not first["loc"]:
-        return UsageError(_across(first["msg"].removeprefix("Value error, "), given))
+        return UsageError(_across(first["msg"], sources))
     wrong = [given[str(detail["loc"][0])].key for detail in others if detail["loc"]]
     also = f"; also wrong: {', '.join(wrong)}" if wrong else ""
     name = str(first["loc"][0])
@@ -130,15 +139,13 @@ def _explained(error: ValidationError, given: Layer) -> UsageError:
 
 def _not_allowed(parameter: Parameter, setting: Setting) -> str:
     value = setting.value if len(setting.value) <= 60 else setting.value[:60] + "…"
-    where = {"flag": parameter.flag, "environment": parameter.variable}.get(setting.where, setting.where)
+    where = {FLAG: parameter.flag, ENVIRONMENT: parameter.variable}.get(setting.where, setting.where)
     return f"{setting.key}={value} ({where}) is not allowed; allowed is {parameter.allowed}"
 
 
-def _across(message: str, given: Layer) -> str:
+def _across(message: str, sources: Mapping[str, str]) -> str:
     """Return a message about several parameters with the origin of each."""
-    named = [parameter for parameter in parameters().values() if parameter.slob in message.replace("=", " ").split()]
-    origins = ", ".join(
-        f"{parameter.slob}: {given[parameter.name].where if parameter.name in given else DEFAULT}"
-        for parameter in named
-    )
-    return f"{message} ({origins})"
+    message = message.removeprefix("Value error, ")
+    words = message.replace("=", " ").split()
+    origins = [f"{each.slob}: {sources[name]}" for name, each in parameters().items() if each.slob in words]
+    return f"{message} ({', '.join(origins)})"

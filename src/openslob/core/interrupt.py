@@ -38,14 +38,17 @@ class Interrupt:
 
 @contextmanager
 def stopped_by(
-    numbers: Sequence[signal.Signals], tell: Callable[[int, bool], None], once_stopped: Sequence[signal.Signals] = ()
+    numbers: Sequence[signal.Signals],
+    tell: Callable[[int, bool], None],
+    once_stopped: Sequence[signal.Signals] = (),
+    interrupt: Interrupt | None = None,
 ) -> Iterator[Interrupt]:
-    """Let these signals request the interrupt in this block, which must be in the main thread.
+    """Let these signals request the interrupt, a new one by default, in this block, which must be in the main thread.
 
     ``tell`` gets each signal's number and whether it is a repeated one; it is called in the handler. The signals
     ``once_stopped`` are ignored from the block's end on if one of the signals has requested the interrupt.
     """
-    interrupt = Interrupt()
+    interrupt = interrupt or Interrupt()
 
     def handler(number: int, _frame: FrameType | None) -> None:
         repeated = interrupt.requested

@@ -18,7 +18,7 @@ _NOTHING = Entry(0, 0, 0)
 
 
 @dataclass(frozen=True)
-class Account:
+class LedgerAccount:
     """What became of the operations of all sessions.
 
     ``acked`` and ``in_doubt`` count operations of the ledger, ``doubtful_there`` those in doubt that the server has.
@@ -66,7 +66,7 @@ class _Findings:
     altered: list[str] = field(default_factory=list)
 
 
-def account(before: LedgerContents, operations: Sequence[Operation], after: LedgerContents) -> Account:
+def account(before: LedgerContents, operations: Sequence[Operation], after: LedgerContents) -> LedgerAccount:
     """Compare what the server had before the operations, the operations and what it has afterwards.
 
     An operation that was sent twice with the same number is one, and acknowledged if one of them was.
@@ -79,7 +79,7 @@ def account(before: LedgerContents, operations: Sequence[Operation], after: Ledg
         rows = {key: (before.rows.get((session, key), _NOTHING), after.rows.get((session, key))) for key in keys}
         own = (before.sessions.get(session, _NOTHING), after.sessions.get(session))
         _Session(session, sent.get(session, []), own, rows, findings).examine()
-    return Account(
+    return LedgerAccount(
         acked=sum(1 for _ in acked(operations)),
         in_doubt=sum(operation.in_doubt for operation in operations),
         doubtful_there=findings.doubtful_there,

@@ -21,6 +21,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_bytes
 from openslob.core.workload import DataSpec
 from openslob.engines.facts import LoadProgress, LoadResult, ProgressSink
+from openslob.engines.manifest import LoadManifest
 from openslob.engines.patience import StoppedError
 from openslob.engines.tables import Check, DataTable, require, summary
 
@@ -142,18 +143,36 @@ class Loader(Protocol[Connection]):
         """Remove all that the load made."""
 
 
-def load_tables(
-    loader: Loader[Connection],
+class SurveyingLoader(Loader[Connection], Protocol):
+    """A loader that looks beforehand whether its data can be loaded."""
+
+    def survey(self, connection: Connection) -> Mapping[str, str]:
+        """Raise SlobError when the data do not fit; return what is known beforehand, by the name of the check."""
+
+
+def load(
+    connect: Callable[[], Connection],
+    read: Callable[[Connection], LoadManifest | None],
+    prepare: Callable[[Connection], SurveyingLoader[Connection]],
     spec: DataSpec,
     degree: int,
     progress: ProgressSink,
     cancelled: Callable[[], bool],
-    checks: Mapping[str, str],
 ) -> LoadResult:
-    """Load and verify, ``degree`` tables at a time; ``checks`` are checks that were made before, by name.
+    """Load and verify, ``degree`` tables at a time; do nothing if exactly these data are there and verified.
 
-    SlobError when the load fails or ``cancelled`` returns true: then nothing is left of it.
+    ``connect`` opens a connection of a load, on which ``read`` returns the manifest and ``prepare`` what loads the
+    data. Whatever was loaded before is removed. SlobError when the load fails or ``cancelled`` returns true: then
+    nothing is left of it.
     """
+    began_s = time.monotonic()
+    require_a_block(spec)
+    with connect() as connection:
+        loader = prepare(connection)
+        loaded = read(connection)
+        if loaded and loaded.is_whole and loaded.spec == spec:
+            return loaded.reused(time.monotonic() - began_s, loader.block_size)
+        checks = loader.survey(connection)
     return _Load(loader, spec, progress, cancelled).run(degree, checks)
 
 

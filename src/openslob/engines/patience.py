@@ -215,22 +215,6 @@ class _Wait:
             raise NoAnswerError(held_up)
 
 
-def ask_probe(target: str, ask: Callable[[], str], is_full: Callable[[BaseException | None], bool]) -> str:
-    """Return what ``ask`` learns of an obstacle, over a connection of its own; empty if the server takes no more.
-
-    ``is_full`` returns whether that is what an error of the driver says. NoAnswerError when no answer comes.
-    """
-    try:
-        return ask()
-    except NoAnswerError as error:
-        why = f"{target} does not answer, neither on this connection nor on a new one"
-        raise NoAnswerError(why, "it hangs or is stopped") from error
-    except SlobError as error:
-        if is_full(error.__cause__):
-            return ""
-        raise
-
-
 @contextmanager
 def cut_when_late(cut: Callable[[], None], seconds: float = OPENING_S) -> Iterator[None]:
     """Break a connection off when the block takes longer, as if it hangs: what waits for the server fails then."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openslob.analyze.outcome import counted
 from openslob.core.errors import SlobError, UsageError
+from openslob.kinds.run.crew import Hire, local_crew
 
 if TYPE_CHECKING:
     from openslob.fleet.hiring import Fleet
@@ -50,6 +52,21 @@ def hire_drivers(
         raise SlobError(why, "pip install 'openslob[distributed]'") from error
     with hiring.hire_drivers(drivers, Tls(ca_file, cert, key)) as fleet:
         yield fleet
+
+
+@contextmanager
+def hire_crews(
+    drivers: str | None, ca_file: Path | None, cert: Path | None, key: Path | None, tell: Callable[[str], None]
+) -> Iterator[Hire]:
+    """Hire drivers for this block, as `hire_drivers` does, and yield what makes crews of them, or of this process.
+
+    ``tell`` gets a line that says how many drivers there are.
+    """
+    with hire_drivers(drivers, ca_file, cert, key) as fleet:
+        if fleet is not None:
+            hosts = len({each.who.machine for each in fleet.drivers})
+            tell(f"{counted(len(fleet.drivers), 'driver')} on {counted(hosts, 'host')}")
+        yield fleet.hire if fleet else local_crew
 
 
 def local_count(text: str) -> int:

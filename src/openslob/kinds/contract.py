@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from openslob.analyze.derive import Derived
     from openslob.live.follow import Follower
     from openslob.report.document import Document as Report
-    from openslob.report.html.page import Page
 
 Row = Mapping[str, Any]
 
@@ -42,8 +41,8 @@ class Kind(KindOfRecord[Record]):
     ``commands`` has the module of each command that another distribution brings, by its name; ``register(app)`` of the
     module adds it. ``why_not_derived`` says why its own figures can't be derived again; else it is empty.
     ``has_own_page``: a page of a record alone shows its document, and not its runs; ``pages_show_several``:
-    `page_of_several` makes a page of more. ``is_ceiling``: its records can be drawn beside runs, as what storage gives.
-    ``has_ratios``: `ratios` are what it is exported as.
+    `document_of_several` makes a report of more. ``is_ceiling``: its records can be drawn beside runs, as what storage
+    gives. ``has_ratios``: `ratios` are what it is exported as.
     """
 
     commands: ClassVar[Mapping[str, str]] = {}
@@ -85,8 +84,8 @@ class Kind(KindOfRecord[Record]):
     def document(self, record: Record, folder: Path | None = None, wanted: Wanted = AS_IT_IS) -> Report:
         """Return the report; if ``folder`` is given, its last lines name the record's files."""
 
-    def page_of_several(self, _records: Sequence[Record]) -> Page:
-        """Return the page of several records, where there is one."""
+    def document_of_several(self, _records: Sequence[Record]) -> Report:
+        """Return the report of several records, where there is one."""
         raise NotImplementedError
 
     def documents(self, found: Found) -> list[tuple[str, Path]]:

@@ -27,6 +27,7 @@ from openslob.metrics import add_costs
 from openslob.metrics.cost import price_in
 from openslob.record import finding, store
 from openslob.record.model import RunRecord, Status, value_of
+from openslob.report.several_runs import runs_document
 from openslob.report.tables import counted, engine_course, tables_of
 
 if TYPE_CHECKING:
@@ -65,9 +66,10 @@ class Runs:
     def page(self) -> Page:
         """Return the page of the report."""
         # Pictures take a moment to import, and only some want them.
-        from openslob.report.html.pages import page_for  # noqa: PLC0415
+        from openslob.report.html.page import page_of  # noqa: PLC0415
 
-        return page_for([(self.name, self.runs)], self.runs, self.folders, self.problems, self.against)
+        sides = [(self.name, self.runs)]
+        return page_of(runs_document(sides, self.runs, self.folders, self.problems, self.against))
 
     def at_price(self, price: str) -> Self:
         """Return the same runs with what they cost at a price of the server, such as ``"123.45 EUR/month"``.

@@ -295,9 +295,6 @@ class TimelinePoint:
     at_s: float
     seconds: float
     ops: float
-    reads: float | None
-    server_cpu_s: float | None
-    steal_s: float | None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from enum import StrEnum
+from io import StringIO
 from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, TypeVar
@@ -62,6 +63,10 @@ class Event(StrEnum):
     TOTAL = "total"
 
 
+# The events that say when the window began, by which clock.
+WINDOW_FACTS = (Event.BEGIN_NS, Event.CLOCK_OFFSET_NS)
+
+
 class Happening(NamedTuple):
     """A row of `events.csv`."""
 
@@ -86,13 +91,15 @@ class RawCsv:
     """The CSV files of one run. It is not thread-safe: only the recorder's thread calls it.
 
     Rows are written together once a second. When they can't be written, for example because the disk is full, ``error``
-    says so, earlier rows stay on disk, and later ones are dropped.
+    says so, earlier rows stay on disk, and later ones are not written. ``events`` has all rows of `events.csv`.
     """
 
     def __init__(self, folder: Path) -> None:
+        self.events: list[Happening] = []
         self._stack = ExitStack()
         self._folder = folder
-        self._files: dict[str, IO[str]] = {}
+        self._files: dict[str, IO[bytes]] = {}
+        self._copy: Callable[[str, bytes], None] | None = None
         self._rows: dict[str, list[Iterable[Cell]]] = {}
         self._flushed_ns = time.monotonic_ns()
         self.error: SlobError | None = None
@@ -193,26 +200,37 @@ class RawCsv:
     def event(self, kind: Event, text: str, wall_ns: int | None = None) -> None:
         """Write at once that something happens, or happened at ``wall_ns``; a text is one line, without secrets."""
         at_ns = time.time_ns() if wall_ns is None else wall_ns
-        self._append("events.csv", [(at_ns, kind.value, redact_text(" ".join(text.split())))])
+        self.events.append(Happening(at_ns, kind.value, redact_text(" ".join(text.split()))))
+        self._append("events.csv", self.events[-1:])
         self.flush()
 
     def _histogram(self, name: str, second: int, kind: OpKind, histogram: Histogram) -> None:
         buckets, named = sorted(histogram.counts.items()), kind.value
         self._append(name, [(second, named, lower_edge_us(bucket), count) for bucket, count in buckets])
 
+    def copy_to(self, copy: Callable[[str, bytes], None]) -> None:
+        """Call ``copy`` with the name of a file and its new lines from now on, also when they can't be written."""
+        self._copy = copy
+
     def flush(self) -> None:
         """Write all rows to the operating system. While rows are added, this happens once a second without a call."""
         for name, rows in self._rows.items():
-            if rows and not self.error:
+            if rows and (self._copy or not self.error):
                 self._write(name, rows)
             rows.clear()
         self._flushed_ns = time.monotonic_ns()
 
     def _write(self, name: str, rows: Iterable[Iterable[Cell]]) -> None:
-        file = self._files[name]
+        text = StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        lines = text.getvalue().encode()
+        if self._copy:
+            self._copy(name, lines)
+        if self.error:
+            return
         try:
-            csv.writer(file, lineterminator="\n").writerows(rows)
-            file.flush()
+            self._files[name].write(lines)
+            self._files[name].flush()
         except OSError as error:
             self._fail(name, error)
 
@@ -242,7 +260,7 @@ class RawCsv:
 
     def _open(self, name: str, columns: tuple[str, ...]) -> None:
         try:
-            self._files[name] = self._stack.enter_context((self._folder / name).open("w", encoding="utf-8", newline=""))
+            self._files[name] = self._stack.enter_context((self._folder / name).open("wb"))
         except OSError as error:
             self._fail(name, error)
         self._rows[name] = [columns]
@@ -267,8 +285,7 @@ def _cell(value: Cell) -> Cell:
 def window_facts(folder: Path) -> dict[Event, int]:
     """Read the facts of the window from `events.csv`, in ns: of a run that did not live to write its record, too."""
     rows = _read(folder / "events.csv", lambda row: (row[1], row[2]))
-    wanted = (Event.BEGIN_NS, Event.CLOCK_OFFSET_NS)
-    return {Event(kind): int(text) for kind, text in rows if kind in wanted}
+    return {Event(kind): int(text) for kind, text in rows if kind in WINDOW_FACTS}
 
 
 def last_slice_end_ns(folder: Path) -> int | None:

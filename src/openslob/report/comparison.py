@@ -1,9 +1,9 @@
-"""Comparison of two sides as text and JSON: summary, differing conditions, then the figures."""
+"""Comparison of two sides as a document, as text and JSON: summary, differing conditions, then the figures."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +17,18 @@ from openslob.analyze.intervals import MOST_RUNS
 from openslob.analyze.statistics import Basis
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import RATE_OF
-from openslob.report.format import MISSING, number, pairs, quantity, shortened, table, warning_lines, wrapped
+from openslob.report.document import (
+    Answer,
+    Document,
+    LabelledTexts,
+    Paragraph,
+    Part,
+    Section,
+    TextTable,
+    TitleOfSeveral,
+    plain_paragraphs,
+)
+from openslob.report.format import MISSING, number, quantity, shortened
 from openslob.report.gate_text import gate_sentence
 from openslob.report.record_view import REACHED_DEVICE
 from openslob.report.runs_needed import footnote, runs_needed, way_out
@@ -30,6 +41,8 @@ _WIDEST_SHOWN = 100
 MOST_PCT = 1000.0
 _CHANGE_HEAD = ("B against A", "difference", "runs*")
 _IN_TABLE = {Outcome.NOT_SHOWN: "not shown", Outcome.NOT_ENOUGH: "no data"}
+_RESULTS = {GateResult.VIOLATED: ("✗", "met"), GateResult.UNDECIDED: ("?", ""), GateResult.OK: ("✓", "not met")}
+_MAY_EXPLAIN = "Conditions that are not the same on both sides, and may explain differences:"
 _SHOWN = (Outcome.BETTER, Outcome.WORSE, Outcome.DIFFERENT)
 # Parts of the time per operation that make less of the difference, in percentage points, are one row.
 _LEAST_POINTS = 0.5
@@ -48,26 +61,30 @@ _SIDE_BY_SIDE = (
 )  # fmt: skip
 
 
-def render_comparison(comparison: Comparison, checks: Sequence[GateCheck] = (), columns: int | None = None) -> str:
-    """Return the comparison as text, with tables at most ``columns`` wide, or as wide as they need to be."""
+def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> Document:
+    """Return the report on a comparison: its result, the differing conditions, then the figures."""
     differences = main_differences(comparison)
-    several = len(comparison.pairs) > 1
     physical = reads_reached_device(comparison)
     rows = {name: change for name, change in differences.items() if is_listed(name, change)}
-    lines = [
-        *_sides(comparison),
-        *warning_lines(reservations(comparison)),
-        "",
-        *_check_lines(checks),
-        *wrapped(summary(comparison)),
-        *_mismatches(comparison),
-        "",
-        *(_mean_table(rows, physical, columns) if several else _value_table(rows, physical, columns)),
-        *(_point_table(comparison, physical, columns) if several else time_lines(comparison.pairs[0].time, columns)),
-        *_unlisted(differences),
-        *_remarks(comparison),
-    ]
-    return "\n".join(lines) + "\n"
+    if len(comparison.pairs) > 1:
+        tables = [_mean_table(rows, physical), *_point_tables(comparison, physical)]
+    else:
+        tables = [_value_table(rows, physical), *_time_tables(comparison.pairs[0].time)]
+    doubts = reservations(comparison)
+    *first, last = [(each,) for each in tables]
+    return Document(
+        TitleOfSeveral(f"{comparison.name_b} against {comparison.name_a}", summary(comparison)),
+        (
+            Section("", (LabelledTexts(_sides(comparison)), *(Paragraph(each, "! ") for each in doubts))),
+            Section("", tuple(map(_show_check, checks))),
+            Answer((summary(comparison),)),
+            Section("", _show_mismatches(comparison.mismatches, _MAY_EXPLAIN)),
+            *(Section("", parts) for parts in first),
+            Section("", (*last, *_unlisted(differences))),
+            Section("", plain_paragraphs(_remarks(comparison))),
+        ),
+        titled=False,
+    )
 
 
 def comparison_json(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> dict[str, Any]:
@@ -118,10 +135,11 @@ def _result(comparison: Comparison) -> str:
     return f"{text}. At 95 % confidence, {by_chance} would differ by chance." if parts else f"{text}."
 
 
-def _unlisted(differences: Mapping[str, Difference]) -> list[str]:
+def _unlisted(differences: Mapping[str, Difference]) -> tuple[Paragraph, ...]:
     """Return where the figures are that the summary counts and the tables leave out."""
     left_out = sum(not _is_empty(change) and not is_listed(name, change) for name, change in differences.items())
-    return [f"{left_out} more figures, of which none is shown to differ: --json"] if left_out else []
+    texts = [f"{left_out} more figures, of which none is shown to differ: --json"] if left_out else []
+    return plain_paragraphs(texts)
 
 
 def reads_reached_device(comparison: Comparison) -> bool:
@@ -129,9 +147,9 @@ def reads_reached_device(comparison: Comparison) -> bool:
     return all(REACHED_DEVICE in point.held for pair in comparison.pairs for point in (pair.a, pair.b))
 
 
-def mismatch_lines(mismatches: Sequence[Mismatch]) -> list[str]:
+def list_mismatches(mismatches: Sequence[Mismatch]) -> LabelledTexts:
     """Return a line for each parameter or fact that differs between the sides."""
-    return pairs([(each.name, f"{value_text(each.a)}  against  {value_text(each.b)}") for each in mismatches])
+    return LabelledTexts([(each.name, f"{value_text(each.a)}  against  {value_text(each.b)}") for each in mismatches])
 
 
 def figure_label(name: str, physical: bool) -> str:
@@ -149,9 +167,9 @@ def figure_text(value: float | None, unit: str) -> str:
     return f"{quantity(value, unit.removesuffix('/s').removeprefix('1'))}/s"
 
 
-def _sides(comparison: Comparison) -> list[str]:
+def _sides(comparison: Comparison) -> list[tuple[str, str]]:
     a, b = ([getattr(pair, side) for pair in comparison.pairs] for side in ("a", "b"))
-    return pairs([("A", _side(comparison.name_a, a)), ("B", _side(comparison.name_b, b))])
+    return [("A", _side(comparison.name_a, a)), ("B", _side(comparison.name_b, b))]
 
 
 def reservations(comparison: Comparison) -> list[str]:
@@ -171,29 +189,14 @@ def _side(name: str, points: Sequence[Point]) -> str:
     return f"{name} ({', '.join([what, *(f'at {price}' for price in prices)])})"
 
 
-def _check_lines(checks: Sequence[GateCheck]) -> list[str]:
-    results = {
-        GateResult.VIOLATED: ("✗", "met"),
-        GateResult.UNDECIDED: ("?", ""),
-        GateResult.OK: ("✓", "not met"),
-    }
-    texts = []
-    for check in checks:
-        sign, result = results[check.result]
-        undecided = check.result is GateResult.UNDECIDED
-        head = sign if undecided else f"{sign} {check.condition.text}: {result}:"
-        texts.append(f"{head} {gate_sentence(check)}")
-    return [*(line for text in texts for line in wrapped(text, later="  ")), ""] if texts else []
+def _show_check(check: GateCheck) -> Paragraph:
+    sign, result = _RESULTS[check.result]
+    asked = f"{check.condition.text}: {result}: " if result else ""
+    return Paragraph(f"{asked}{gate_sentence(check)}", f"{sign} ", plain=True)
 
 
-def _mismatches(comparison: Comparison) -> list[str]:
-    if not comparison.mismatches:
-        return []
-    return [
-        "",
-        "Conditions that are not the same on both sides, and may explain differences:",
-        *mismatch_lines(comparison.mismatches),
-    ]
+def _show_mismatches(mismatches: Sequence[Mismatch], heading: str) -> tuple[Part, ...]:
+    return (Paragraph(heading, plain=True), list_mismatches(mismatches)) if mismatches else ()
 
 
 def _loads(comparison: Comparison) -> str:
@@ -207,35 +210,32 @@ def _loads(comparison: Comparison) -> str:
     )
 
 
-def _value_table(rows: Mapping[str, Difference], physical: bool, columns: int | None) -> list[str]:
+def _value_table(rows: Mapping[str, Difference], physical: bool) -> TextTable:
     last = None if any(_needed(change) for change in rows.values()) else -1
     head = ("figure", "A", "B", *_CHANGE_HEAD[:last])
     cells = [
         (figure_label(name, physical), *value_cells(change), *change_cells(change)[:last])
         for name, change in rows.items()
     ]
-    return table(head, cells, columns=columns)
+    return TextTable(head, cells)
 
 
-def _mean_table(rows: Mapping[str, Difference], physical: bool, columns: int | None) -> list[str]:
+def _mean_table(rows: Mapping[str, Difference], physical: bool) -> TextTable:
     head = ("mean over the points", *_CHANGE_HEAD[:-1])
     cells = [(figure_label(name, physical), *change_cells(change)[:-1]) for name, change in rows.items()]
-    return table(head, cells, columns=columns)
+    return TextTable(head, cells)
 
 
-def _point_table(comparison: Comparison, physical: bool, columns: int | None) -> list[str]:
-    """Return tables of throughput and latency at each point."""
+def _point_tables(comparison: Comparison, physical: bool) -> Iterator[TextTable]:
+    """Yield tables of throughput and latency at each point."""
     axes = axes_for([pair.a for pair in comparison.pairs])
-    lines = []
     for figure in (axes.throughput, axes.latency):
         rows = [(pair.label, change) for pair in comparison.pairs if (change := _of(pair, figure))]
         head = (figure_label(rows[0][1].figure, physical) if rows else figure, "A", "B", *_CHANGE_HEAD)
-        cells = [(label, *value_cells(change), *change_cells(change)) for label, change in rows]
-        lines += ["", *table(head, cells, columns=columns)]
-    return lines
+        yield TextTable(head, [(label, *value_cells(change), *change_cells(change)) for label, change in rows])
 
 
-def time_lines(time: Breakdown | None, columns: int | None) -> list[str]:
+def _time_tables(time: Breakdown | None) -> list[TextTable]:
     """Return what the difference in the time per operation consists of; nothing if that is not known."""
     if time is None:
         return []
@@ -249,8 +249,7 @@ def time_lines(time: Breakdown | None, columns: int | None) -> list[str]:
     )
     rows += [("the rest", "", "", f"{rest:+.1f} pt")] if len(rows) < len(time.parts) else []
     whole = ("time per operation", quantity(time.a_us, "µs"), quantity(time.b_us, "µs"), f"{time.change_pct:+.1f} %")
-    head = ("what sessions waited for, by samples", "A", "B", "B against A")
-    return ["", *table(head, [whole, *rows], columns=columns)]
+    return [TextTable(("what sessions waited for, by samples", "A", "B", "B against A"), [whole, *rows])]
 
 
 def _of(pair: Pair, figure: str) -> Difference | None:
@@ -322,7 +321,7 @@ def _every_difference(comparison: Comparison) -> list[Difference]:
 def _remarks(comparison: Comparison) -> list[str]:
     points = [point for pair in comparison.pairs for point in (pair.a, pair.b)]
     within = any(point.metrics["ops_per_s"].basis is Basis.WITHIN_RUN for point in points)
-    remarks = [
+    return [
         *([footnote(comparison)] if any(_needed(each) for each in _every_difference(comparison)) else []),
         *runs_needed(comparison),
         *_fails(comparison),
@@ -330,7 +329,6 @@ def _remarks(comparison: Comparison) -> list[str]:
         *([f"Only in B: {_named(comparison.only_b)}."] if comparison.only_b else []),
         *(["± of a single run comes from the spread within it."] if within else []),
     ]
-    return ["", *(line for text in remarks for line in wrapped(text))] if remarks else []
 
 
 def _fails(comparison: Comparison) -> list[str]:
@@ -374,17 +372,19 @@ def _time_json(time: Breakdown | None) -> dict[str, Any] | None:
     return {"a_us": time.a_us, "b_us": time.b_us, "change_pct": time.change_pct, "parts": parts}
 
 
-def side_by_side_lines(comparison: Comparison, more_figures: Sequence[str] = (), width: int | None = None) -> list[str]:
+def show_side_by_side(comparison: Comparison, more_figures: Sequence[str] = ()) -> tuple[Section, ...]:
     """Return a table for each point that both sides have; ``more_figures`` come before those that are always shown."""
     head = f"{comparison.name_b} against {comparison.name_a}: differences of means, ± half of the 95 % interval."
     # The name of a setting stays as the server writes it.
-    lines = wrapped(head if "=" in head.split(maxsplit=1)[0] else head[0].upper() + head[1:])
-    if comparison.mismatches:
-        lines += ["Conditions that are not the same on both sides, too:", *mismatch_lines(comparison.mismatches)]
-    for pair in comparison.pairs:
-        columns = (pair.label, comparison.name_a, comparison.name_b, "difference", "")
-        lines += ["", *table(columns, side_by_side_rows(pair, more_figures), ends_in_text=True, columns=width)]
-    return lines
+    lead = head if "=" in head.split(maxsplit=1)[0] else head[0].upper() + head[1:]
+    mismatches = _show_mismatches(comparison.mismatches, "Conditions that are not the same on both sides, too:")
+    tables = [
+        TextTable.ending_in_text(
+            (pair.label, comparison.name_a, comparison.name_b, "difference", ""), side_by_side_rows(pair, more_figures)
+        )
+        for pair in comparison.pairs
+    ]
+    return (Section("", (Paragraph(lead, plain=True), *mismatches)), *(Section("", (table,)) for table in tables))
 
 
 def side_by_side_rows(pair: Pair, more_figures: Sequence[str] = ()) -> list[tuple[str, ...]]:

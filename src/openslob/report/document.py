@@ -1,7 +1,7 @@
 """A report as data: its title, then blocks in the order of reading. Each renderer shows the same document.
 
 `terminal` renders it as text and as the short answer, `html.page` as a page, `notebook` as a piece of HTML. Nothing
-here needs the drawing library: pictures are made when a page is rendered.
+here needs the drawing library: pictures are made when a page is rendered. A report is on one record or on several.
 """
 
 from __future__ import annotations
@@ -9,27 +9,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-from openslob.record.model import DocumentModel, Status, Verdict
-from openslob.report.record_view import why_incomplete
+from openslob.record.model import DocumentModel, Holds, Status, Verdict
+from openslob.report.record_view import SIGNS, why_incomplete
 
 if TYPE_CHECKING:
     from openslob.report.charts.picture import Picture
 
 # Letters of a cell that is aligned as a number, and of a text that needs no wide column.
 LONGEST_NUMBER, LONGEST_TEXT = 24, 60
+# Letters of the names of records in a title.
+LONGEST_TITLE = 60
 # Pictures, and what keeps others from being drawn; empty if nothing does.
 MadePictures = tuple[Sequence["Picture"], str]
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text after a ``lead``, below which its further lines are indented; a ``plain`` one is not indented."""
+    """Running text after a ``lead``, beside which its further lines stand; a ``plain`` one begins at the margin.
+
+    A plain one that is ``wide`` is as wide as the screen.
+    """
 
     text: str
     lead: str = ""
     plain: bool = False
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,9 +121,28 @@ class Section:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result in sentences. The terminal shows the first one; its sections have what the others say."""
+    """The result in sentences. The terminal shows the first one; its sections have what the others say.
+
+    ``page_only``: they have what the first one says, too.
+    """
 
     sentences: tuple[str, ...]
+    page_only: bool = False
+
+
+@dataclass(frozen=True)
+class VerdictLine:
+    """A verdict as it is shown: its outcome, also in words, its name, and why."""
+
+    outcome: Holds
+    outcome_text: str
+    name: str
+    why: str
+
+    @property
+    def sign(self) -> str:
+        """Sign of the outcome."""
+        return SIGNS[self.outcome][0]
 
 
 @dataclass(frozen=True)
@@ -123,9 +150,54 @@ class Verdicts:
     """The verdicts on a record."""
 
     judged: tuple[Verdict, ...]
+    each: ClassVar[str] = ""
+
+    @property
+    def lines(self) -> tuple[VerdictLine, ...]:
+        """A line for each verdict, failed ones first."""
+        return worst_first(
+            [
+                VerdictLine(verdict.verdict, SIGNS[verdict.verdict][1], in_words(verdict.name), verdict.why)
+                for verdict in self.judged
+            ]
+        )
 
 
-Block = Section | Answer | Verdicts
+@dataclass(frozen=True)
+class VerdictsOfSeveral:
+    """The verdicts on several records, given with their names; ``each`` of the records is such as a "run"."""
+
+    given: tuple[tuple[str, Sequence[Verdict]], ...]
+    each: str
+
+    @property
+    def lines(self) -> tuple[VerdictLine, ...]:
+        """A line for each verdict's name over the records, the worst first."""
+        names = dict.fromkeys(verdict.name for _, verdicts in self.given for verdict in verdicts)
+        return worst_first([self._summarize(name) for name in names])
+
+    def _summarize(self, name: str) -> VerdictLine:
+        """Return the verdicts of one name as a line: the worst outcome, its number, and the first reason."""
+        judged = [(called, one) for called, verdicts in self.given for one in verdicts if one.name == name]
+        outcome = next(one for one in SIGNS if any(verdict.verdict is one for _, verdict in judged))
+        same = [(called, verdict) for called, verdict in judged if verdict.verdict is outcome]
+        called, verdict = same[0]
+        why = verdict.why if outcome is Holds.HOLDS else f"{called}: {verdict.why}"
+        return VerdictLine(outcome, f"{SIGNS[outcome][1]} in {len(same)} of {len(judged)}", in_words(name), why)
+
+
+def worst_first(lines: Sequence[VerdictLine]) -> tuple[VerdictLine, ...]:
+    """Return the lines in the order of `SIGNS`."""
+    return tuple(sorted(lines, key=lambda line: list(SIGNS).index(line.outcome)))
+
+
+def in_words(name: str) -> str:
+    """Return an identifier with blanks in place of underscores."""
+    return name.replace("_", " ")
+
+
+Judgement = Verdicts | VerdictsOfSeveral
+Block = Section | Answer | Judgement
 
 
 @dataclass(frozen=True)
@@ -152,6 +224,41 @@ class Title:
         """Why the record is not complete, as a sentence; empty for a complete one."""
         return f"This {self.noun} is {self.status.value}: {self.incomplete}" if self.incomplete else ""
 
+    @property
+    def in_short(self) -> str:
+        """The name of the record, and why it is not complete."""
+        return f"{self.name} ({self.status.value}: {self.incomplete})" if self.incomplete else self.name
+
+    @property
+    def heading(self) -> str:
+        """The title of the page."""
+        return f"{self.name}: {self.subject}"
+
+    @property
+    def introduction(self) -> str:
+        """The record, when it was begun and with what, and what it is about, in sentences."""
+        what = f"{self.noun.capitalize()} {self.id}, started {self.started}, openslob {self.version}."
+        return f"{what} {self.about[:1].upper()}{self.about[1:]}." if self.about else what
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What must be read first."""
+        return (*([self.banner] if self.banner else []), *self.warnings)
+
+
+@dataclass(frozen=True)
+class TitleOfSeveral:
+    """What a report on several records is on: the title of its page, its introduction, and what must be read first."""
+
+    heading: str
+    introduction: str
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def in_short(self) -> str:
+        """The same as the heading."""
+        return self.heading
+
 
 @dataclass(frozen=True)
 class Document:
@@ -160,7 +267,7 @@ class Document:
     One that is not ``titled`` begins with its first block in a terminal.
     """
 
-    title: Title
+    title: Title | TitleOfSeveral
     blocks: tuple[Block, ...]
     files: tuple[str, ...] = ()
     pictures: Callable[[], MadePictures] = field(default=lambda: ((), ""))
@@ -178,8 +285,13 @@ class Document:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """All verdicts."""
+        """All verdicts on the only record."""
         return tuple(each for block in self.blocks if isinstance(block, Verdicts) for each in block.judged)
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """The block of verdicts; None if the report is on what has no verdicts by nature."""
+        return next((block for block in self.blocks if isinstance(block, Judgement)), None)
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -215,6 +327,23 @@ def paragraphs(texts: Iterable[str]) -> tuple[Paragraph, ...]:
     return tuple(Paragraph(text) for text in texts)
 
 
+def plain_paragraphs(texts: Iterable[str], lead: str = "") -> tuple[Paragraph, ...]:
+    """Return a paragraph at the margin for each text, each after the same ``lead``."""
+    return tuple(Paragraph(text, lead, plain=True) for text in texts)
+
+
 def named_paragraphs(texts: Iterable[tuple[str, str]]) -> tuple[Paragraph, ...]:
     """Return a paragraph for each text, after its name."""
     return tuple(Paragraph(text, f"{name}: ") for name, text in texts)
+
+
+def shorten_names(names: Sequence[str]) -> str:
+    """Return the names of records, given as names or paths, as a title: as many as have room, and how many follow."""
+    called = [_cut(Path(name).name or name) for name in names]
+    lengths = list(accumulate(len(name) for name in called))
+    shown = max(sum(length <= LONGEST_TITLE for length in lengths), 1)
+    return ", ".join(called[:shown]) + (f" and {len(called) - shown} more" if called[shown:] else "")
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_TITLE else f"{name[: LONGEST_TITLE - 1]}…"

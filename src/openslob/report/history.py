@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from openslob.analyze.history import LEAST_RUNS, History, HistoryChange, HistoryRun
+from openslob.analyze.outcome import counted
 from openslob.core.units import format_duration
-from openslob.report.folding import folded
-from openslob.report.format import quantity, wrapped
+from openslob.report.document import (
+    Answer,
+    Document,
+    MadePictures,
+    Paragraph,
+    Section,
+    TextTable,
+    TitleOfSeveral,
+    paragraphs,
+    plain_paragraphs,
+)
+from openslob.report.format import quantity
 
 # Runs in the table of a terminal; with more, those before the last ones are shown only where something changed.
 MOST_RUNS = 40
@@ -17,15 +28,25 @@ MOST_SHORT = 20
 _MOST_NAMED = 3
 
 
-def render_histories(found: Sequence[History], columns: int | None = None, whole: bool = False) -> str:
-    """Return the text of the histories; those too short for a change point have a line each, if others are not.
+def history_document(found: Sequence[History], whole: bool = False) -> Document:
+    """Return the report on the histories; those too short for a change point have a line each, if others are not.
 
     ``whole``: these have their runs, too.
     """
     shown = list(found) if whole else long_enough(found)
     short = [each for each in found if each not in shown]
-    parts = ["\n".join(_lines(each, columns)) for each in shown]
-    return "\n\n".join([*parts, *(["\n".join(_short(short, columns))] if short else [])])
+    runs = sum(len(each.runs) for each in found)
+    changes = tuple(change_sentence(change) for each in found for change in each.changes)
+    return Document(
+        TitleOfSeveral(describe(found), f"All runs: {runs}, of {counted(len(found), 'load')}."),
+        (
+            Answer(changes or ("No figure has a change point.",), page_only=True),
+            *(block for each in shown for block in _sections(each)),
+            *([_list_short(short)] if short else []),
+        ),
+        pictures=lambda: _draw(found),
+        titled=False,
+    )
 
 
 def long_enough(found: Sequence[History]) -> list[History]:
@@ -33,14 +54,24 @@ def long_enough(found: Sequence[History]) -> list[History]:
     return [each for each in found if each.is_long] or list(found)
 
 
-def _short(short: Sequence[History], columns: int | None) -> list[str]:
+def _list_short(short: Sequence[History]) -> Section:
     """Return the latest of the histories with few runs, in a table of their own."""
     head = ("last run (UTC)", "runs", "server", "load")
     rows = [(when(each.runs[-1].started_at), str(len(each.runs)), each.server, each.words) for each in reversed(short)]
     left = len(rows) - MOST_SHORT
-    more = [f"  {left} more are not shown; name a server or a --load, or use --all"] if left > 0 else []
-    title = f"FEWER THAN {LEAST_RUNS} RUNS, too few for a change point (--all shows each of them)"
-    return [title, *folded(head, rows[:MOST_SHORT], columns, texts={0, 2, 3}), *more]
+    more = [f"{left} more are not shown; name a server or a --load, or use --all"] if left > 0 else []
+    return Section(
+        f"Fewer than {LEAST_RUNS} runs",
+        (TextTable(head, rows[:MOST_SHORT], texts=frozenset({0, 2, 3})), *paragraphs(more)),
+        ", too few for a change point (--all shows each of them)",
+    )
+
+
+def describe(found: Sequence[History]) -> str:
+    """Return what the histories that are shown are of."""
+    shown = long_enough(found)
+    runs = sum(len(each.runs) for each in shown)
+    return headline(shown[-1]) if len(shown) == 1 else f"{runs} runs of {len(shown)} loads over time"
 
 
 def headline(history: History) -> str:
@@ -48,6 +79,12 @@ def headline(history: History) -> str:
     days = [run.started_at[:10] for run in (history.runs[0], history.runs[-1])]
     count = f"{len(history.runs)} run{'' if len(history.runs) == 1 else 's'}"
     return f"{history.server} on {history.host}: {history.words}, {count}, {' to '.join(dict.fromkeys(days))}"
+
+
+def _draw(found: Sequence[History]) -> MadePictures:
+    from openslob.report.charts.history import history_picture  # noqa: PLC0415 - takes a second to import
+
+    return (history_picture(found),), ""
 
 
 def change_sentence(change: HistoryChange) -> str:
@@ -61,25 +98,28 @@ def when(started_at: str) -> str:
     return started_at.replace("T", " ")[:16]
 
 
-def _lines(history: History, columns: int | None) -> list[str]:
-    lines = wrapped(headline(history), columns=columns) if columns else [headline(history)]
-    if history.left_out:
-        lines.append(f"{history.left_out} more failed or were interrupted, and are left out")
+def _sections(history: History) -> Iterator[Section]:
+    """Yield whose history it is, its change points, and its runs."""
+    left_out = [f"{history.left_out} more failed or were interrupted, and are left out"] if history.left_out else []
+    yield Section("", (Paragraph(headline(history), plain=True, wide=True), *plain_paragraphs(left_out)))
+    yield _show_changes(history)
+    shown = [run for at, run in enumerate(history.runs) if _is_shown(history, at, run)]
+    left = len(history.runs) - len(shown)
+    more = [f"{left} earlier runs without a change are not shown; -f csv has all"] if left else []
+    head = ("begun (UTC)", *history.figures, "what changed")
+    yield Section(
+        "Runs", (TextTable.ending_in_text(head, [_run_row(history, run) for run in shown]), *paragraphs(more))
+    )
+
+
+def _show_changes(history: History) -> Section:
     if history.changes:
         head = ("from (UTC)", "figure", "before", "after", "change", "", "what else changed")
         rows = [_change_row(each, history.unit_of(each.figure)) for each in history.changes]
-        lines += ["", "CHANGE POINTS", *folded(head, rows, columns, texts={0, 1, 5, 6})]
-    elif len(history.runs) < LEAST_RUNS:
-        lines += ["", f"no change point can be seen in fewer than {LEAST_RUNS} runs"]
-    else:
-        lines += ["", f"no change point among {len(history.runs)} runs"]
-    columns_of = ("begun (UTC)", *history.figures, "what changed")
-    shown = [run for at, run in enumerate(history.runs) if _is_shown(history, at, run)]
-    left = len(history.runs) - len(shown)
-    more = [f"  {left} earlier runs without a change are not shown; -f csv has all"] if left else []
-    rows = [_run_row(history, run) for run in shown]
-    last = len(columns_of) - 1
-    return [*lines, "", "RUNS", *folded(columns_of, rows, columns, texts={0, last}), *more]
+        return Section("Change points", (TextTable(head, rows, texts=frozenset({0, 1, 5, 6})),))
+    few = len(history.runs) < LEAST_RUNS
+    why = f"can be seen in fewer than {LEAST_RUNS} runs" if few else f"among {len(history.runs)} runs"
+    return Section("", (Paragraph(f"no change point {why}", plain=True),))
 
 
 def _is_shown(history: History, at: int, run: HistoryRun) -> bool:

@@ -38,10 +38,8 @@ def run_html(record: RunRecord) -> str:
 
 def document_html(document: Document, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     """Return a report with one table: its answers, the verdicts that do not hold, and the number of the others."""
-    title = document.title
-    ended = f" ({title.status.value}: {title.incomplete})" if title.incomplete else ""
     table = [_table(head, rows)] if rows else []
-    return _block(f"{title.name}{ended}", document.answers, [*_verdicts(document.verdicts), *table])
+    return _block(document.title.in_short, document.answers, [*_verdicts(document.verdicts), *table])
 
 
 def known_columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:

@@ -12,17 +12,13 @@ from pathlib import Path
 from openslob.analyze.compare import Comparison
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import (
-    CACHED,
     PHYSICAL,
     RESPONSE_LATENCY,
-    Axes,
     PointSet,
-    axes_for,
-    point_set,
 )
 from openslob.core.errors import SlobError
 from openslob.core.references import Ceiling, StorageAlone
-from openslob.record.model import RunRecord, Status, all_reservations
+from openslob.record.model import RunRecord, all_reservations
 from openslob.report import run_series
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.heat import engine_map, heat_map, response_map
@@ -31,11 +27,9 @@ from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture
 from openslob.report.charts.run import latency_histogram, response_histogram, timeline
 from openslob.report.charts.slowest import slowest_reads
-from openslob.report.charts.theme import FigureNames
+from openslob.report.record_view import FigureNames
 from openslob.report.set_summary import reads_are_physical
-
-# More runs would be too many columns of a table and too many lines of a picture.
-MOST_SIDE_BY_SIDE = 6
+from openslob.report.several_runs import MOST_SIDE_BY_SIDE, measured, names_for, point_sets
 
 
 def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...], str]:
@@ -70,28 +64,6 @@ def pictures_of_runs(
         *([tails([(record.id, record) for record in few])] if few else []),
     )
     return _reserved(drawn, records)
-
-
-def measured(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs with figures, or all if there is none.
-
-    Runs that failed before their window have no points, and would add parameters to the names of the others.
-    """
-    return [run for run in runs if run.record.summary] or runs
-
-
-def names_for(records: Sequence[RunRecord]) -> FigureNames:
-    """Return the names of figures for these records."""
-    return FigureNames(reads_are_physical([record for record in records if record.status is Status.COMPLETE]))
-
-
-def point_sets(runs: Sequence[Run]) -> list[PointSet]:
-    """Return a set for physical reads and one for cached runs, as their figures have different axes."""
-    by_axes: dict[Axes, set[str]] = {PHYSICAL: set(), CACHED: set()}
-    for series in point_set(runs).series:
-        ids = by_axes.setdefault(axes_for(series.points), set())
-        ids.update(run for point in series.points for run in (*point.record_ids, *point.left_out))
-    return [point_set([run for run in runs if run.record.id in ids], axes) for axes, ids in by_axes.items() if ids]
 
 
 def _read_series(record: RunRecord, folder: Path) -> tuple[run_series.RunSeries, str]:

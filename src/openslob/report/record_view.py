@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from openslob.analyze.curves.points import RESPONSE_PREFIX
 from openslob.core.units import Price
 from openslob.metrics import METRICS
 from openslob.metrics.cost import CURRENCY
@@ -28,6 +30,48 @@ _CAVEATS = {
     "cache_size_kept": "while the server resized its cache",
     "not_throttled": "with sessions held back by the server's resource manager",
 }
+
+_LATENCIES = {
+    "mean_us": "mean latency",
+    "p50_us": "p50 latency",
+    "p90_us": "p90 latency",
+    "p99_us": "p99 latency",
+    "p999_us": "p99.9 latency",
+    "max_us": "longest",
+}
+_LATENCIES |= {RESPONSE_PREFIX + name: f"response time, {text}" for name, text in _LATENCIES.items()}
+_KINDS = {"op": "operation", "select": "select", "update": "update", "scan": "scan"}
+
+
+@dataclass(frozen=True)
+class FigureNames:
+    """Names of figures in tables and pictures.
+
+    ``physical`` is True if every read is known to have reached a device; otherwise reads are called "engine reads".
+    ``instead`` has names that replace those of the registry, for figures from other tools' reports.
+    """
+
+    physical: bool = True
+    instead: Mapping[str, str] = field(default_factory=dict)
+
+    def label(self, figure: str) -> str:
+        """Return the name of a figure of the registry, or of a latency such as ``select_p99_us``."""
+        if figure in self.instead:
+            return self.instead[figure]
+        if figure not in METRICS:
+            kind, _, percentile = figure.partition("_")
+            return f"{_KINDS[kind].capitalize()}: {_LATENCIES[percentile]}"
+        return METRICS[figure].label_of(self.physical)
+
+    def axis(self, figure: str) -> str:
+        """Return the name of a figure with its unit."""
+        unit = unit_of(figure)
+        return f"{self.label(figure)} ({unit})" if unit else self.label(figure)
+
+
+def unit_of(figure: str) -> str:
+    """Return the unit of a figure or latency."""
+    return METRICS[figure].unit if figure in METRICS else "µs"
 
 
 def value(record: RunRecord, name: str) -> float | None:

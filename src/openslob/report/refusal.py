@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass
 from openslob.analyze.ci_gate import GateVerdict
 from openslob.analyze.compare import Comparison, Mismatch
 from openslob.report import ci_formats
-from openslob.report.comparison import mismatch_lines
+from openslob.report.comparison import list_mismatches
+from openslob.report.document import Section
+from openslob.report.terminal import render_blocks
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Refusal:
 
 def refusal_text(refusal: Refusal) -> str:
     """Return a line for each condition that may not differ, and the option that allows them."""
-    return "\n".join([*mismatch_lines(refusal.refused), refusal.way_out])
+    return f"{render_blocks([Section('', (list_mismatches(refusal.refused),))])}\n{refusal.way_out}"
 
 
 def refusal_json(refusal: Refusal) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openslob.record.model import Holds, Verdict
+from openslob.record.model import Holds
 from openslob.report.document import (
     Answer,
     Block,
@@ -16,9 +16,11 @@ from openslob.report.document import (
     Section,
     TextTable,
     Title,
+    TitleOfSeveral,
+    VerdictLine,
 )
 from openslob.report.folding import folded
-from openslob.report.format import INDENT, hanging, pairs, title_lines, warning_lines, without_controls, wrapped
+from openslob.report.format import INDENT, WIDTH, hanging, pairs, title_lines, warning_lines, without_controls, wrapped
 
 _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
 
@@ -33,7 +35,8 @@ def render_text(document: Document, columns: int | None = None) -> str:
 def render_answer(document: Document) -> str:
     """Return the report in short: the result, how many verdicts hold, and those that fail."""
     short = [_part_lines(section.parts, None) for section in document.sections if section.short or section.short_only]
-    return _joined([wrapped(document.headline), *short, _failing(document.verdicts)])
+    judged = document.judgement.lines if document.judgement else ()
+    return _joined([wrapped(document.headline), *short, _failing(judged)])
 
 
 def render_blocks(blocks: Sequence[Block], columns: int | None = None) -> str:
@@ -45,7 +48,9 @@ def _joined(parts: Sequence[Sequence[str]]) -> str:
     return without_controls("\n\n".join("\n".join(lines) for lines in parts if lines))
 
 
-def _title_lines(title: Title) -> list[str]:
+def _title_lines(title: Title | TitleOfSeveral) -> list[str]:
+    if isinstance(title, TitleOfSeveral):
+        return [*wrapped(title.heading), *wrapped(title.introduction), *warning_lines(title.remarks)]
     lines = [*title_lines(title.id, f"{title.started}, openslob {title.version}"), *wrapped(title.about)]
     lines += warning_lines(title.warnings)
     return lines + (hanging(f"!! {title.status.upper()}: ", title.incomplete) if title.incomplete else [])
@@ -54,13 +59,13 @@ def _title_lines(title: Title) -> list[str]:
 def block_lines(block: Block, columns: int | None = None) -> list[str]:
     """Return a block as lines; none for one that has nothing to show."""
     if isinstance(block, Answer):
-        return wrapped(block.sentences[0])
+        return [] if block.page_only else wrapped(block.sentences[0])
     if isinstance(block, Section):
         if block.page_only or block.short_only:
             return []
         lines = _part_lines(block.parts, columns)
         return [block.title.upper() + block.rest, *lines] if lines and block.title else lines
-    return _verdict_lines(block.judged)
+    return _verdict_lines(block.lines)
 
 
 def _part_lines(parts: Sequence[Part], columns: int | None) -> list[str]:
@@ -69,8 +74,10 @@ def _part_lines(parts: Sequence[Part], columns: int | None) -> list[str]:
 
 def _lines_of(part: Part, columns: int | None) -> list[str]:
     match part:
-        case Paragraph(text, lead, plain):
-            return wrapped(text) if plain else hanging(lead, text)
+        case Paragraph(text, lead, plain=True, wide=wide):
+            return _at_margin(text, lead, columns if wide else WIDTH)
+        case Paragraph(text, lead):
+            return hanging(lead, text)
         case ItemList(items):
             return [line for item in items for line in hanging(f"{INDENT}- ", item)]
         case LabelledTexts(rows, width, figures):
@@ -81,37 +88,33 @@ def _lines_of(part: Part, columns: int | None) -> list[str]:
             return list(part.draw(columns))
 
 
+def _at_margin(text: str, lead: str, columns: int | None) -> list[str]:
+    return [f"{lead}{text}"] if columns is None else wrapped(text, lead, " " * len(lead), columns)
+
+
 def _at_one_end(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     width = max(len(text) for _, text in rows)
     return [(label, f"{text:>{width}}") for label, text in rows]
 
 
-def _failing(judged: Sequence[Verdict]) -> list[str]:
+def _failing(lines: Sequence[VerdictLine]) -> list[str]:
     """Return how many verdicts hold, and those that fail."""
-    fails = [verdict for verdict in judged if verdict.verdict is Holds.FAILS]
-    return [_verdict_counts(judged), *_verdict_lines(fails)[1:]] if judged else []
+    fails = [line for line in lines if line.outcome is Holds.FAILS]
+    return [_verdict_counts(lines), *_verdict_lines(fails)[1:]] if lines else []
 
 
-def _verdict_lines(judged: Sequence[Verdict]) -> list[str]:
-    """Return the verdicts as lines, failed ones first."""
-    if not judged:
+def _verdict_lines(lines: Sequence[VerdictLine]) -> list[str]:
+    if not lines:
         return []
-    order = list(_SIGNS)
-    width = max(len(_name(verdict)) for verdict in judged)
-    lines = [_verdict_counts(judged)]
-    for verdict in sorted(judged, key=lambda verdict: order.index(verdict.verdict)):
-        lines += hanging(f"{_SIGNS[verdict.verdict]}  {_name(verdict):<{width}}  ", verdict.why)
-    return lines
+    width = max(len(line.name) for line in lines)
+    shown = [hanging(f"{_SIGNS[line.outcome]}  {line.name:<{width}}  ", line.why) for line in lines]
+    return [_verdict_counts(lines), *(text for texts in shown for text in texts)]
 
 
-def _verdict_counts(judged: Sequence[Verdict]) -> str:
-    counts = {outcome: sum(verdict.verdict is outcome for verdict in judged) for outcome in _SIGNS}
-    if counts[Holds.HOLDS] == len(judged):
-        return f"VERDICTS: all {len(judged)} hold"
-    names = [_name(verdict) for verdict in judged if verdict.verdict is Holds.FAILS]
-    banner = f"!! {len(names)} FAIL{'S' if len(names) == 1 else ''}" if names else "none fails"
+def _verdict_counts(lines: Sequence[VerdictLine]) -> str:
+    counts = {outcome: sum(line.outcome is outcome for line in lines) for outcome in _SIGNS}
+    if counts[Holds.HOLDS] == len(lines):
+        return f"VERDICTS: all {len(lines)} hold"
+    fails = counts[Holds.FAILS]
+    banner = f"!! {fails} FAIL{'S' if fails == 1 else ''}" if fails else "none fails"
     return f"VERDICTS: {banner}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold"
-
-
-def _name(verdict: Verdict) -> str:
-    return verdict.name.replace("_", " ")

@@ -32,7 +32,8 @@ from openslob.core.method import OpKind
 from openslob.metrics import Better
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
-from openslob.report.comparison import comparison_json, render_comparison
+from openslob.report.comparison import comparison_document, comparison_json
+from openslob.report.terminal import render_text
 
 PAIRS = 200
 # The spread between equal runs on a quiet machine, and the one measured on a virtual machine with two shared cores.
@@ -338,7 +339,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_text_is_the_reviewed_one(name: str) -> None:
     found = CASES[name]()
-    text = render_comparison(found, [check(parse_condition("iops_per_db_cpu < -5%"), found)])
+    text = render_text(comparison_document(found, [check(parse_condition("iops_per_db_cpu < -5%"), found)]))
     file = GOLDEN / f"compare-{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(text, encoding="utf-8")
@@ -348,7 +349,7 @@ def test_text_is_the_reviewed_one(name: str) -> None:
 
 def test_reads_are_not_called_physical_where_they_were_not() -> None:
     again = buffered().model_copy(update={"id": "20260302-120000-again"})
-    text = render_comparison(compared([buffered()], [again]))
+    text = render_text(comparison_document(compared([buffered()], [again])))
     assert "Physical" not in text
     assert "IOPS" not in text
 

@@ -14,12 +14,13 @@ from openslob.core.units import Price
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import point_rows, run_rows
 from openslob.kinds.sweep.record import SearchRecord, SweepRecord
-from openslob.kinds.sweep.report import render_sweep
+from openslob.kinds.sweep.report import sweep_document
 from openslob.metrics import add_costs
 from openslob.report.ci_formats import markdown
-from openslob.report.comparison import render_comparison
+from openslob.report.comparison import comparison_document
 from openslob.report.gate_text import gate_sentence
 from openslob.report.set_summary import cost_at
+from openslob.report.terminal import render_text
 
 COST = "cost_per_million_reads"
 
@@ -45,7 +46,7 @@ def test_at_twice_the_price_and_the_same_rate_a_read_costs_twice_as_much():
     found = comparison.pairs[0].differences[COST]
     assert (found.unit, found.unit_b, found.outcome) == ("EUR", None, Outcome.WORSE)
     assert found.pct == pytest.approx(100)
-    text = render_comparison(comparison)
+    text = render_text(comparison_document(comparison))
     assert "(3 runs, at 100 EUR/month)" in text
     assert "Cost per 1M read requests" in text
     gate = check(parse_condition(f"{COST} > 50%"), comparison)
@@ -64,7 +65,7 @@ def test_different_currencies_have_no_ratio_and_no_gate_passes_on_them(price_b):
     assert found.a.mean
     assert found.b.mean
     assert "different currencies: EUR and" in found.why
-    for text in (render_comparison(comparison), markdown(comparison)):
+    for text in (render_text(comparison_document(comparison)), markdown(comparison)):
         row = next(line for line in text.splitlines() if "Cost per 1M read requests" in line)
         assert "other currency" in row
         assert " EUR" in row
@@ -81,7 +82,7 @@ def test_over_several_points_different_currencies_have_no_mean_either():
     comparison = compare(a, b, "a", "b")
     assert (comparison.overall[COST].outcome, comparison.overall[COST].pct) == (Outcome.UNKNOWN, None)
     assert check(parse_condition(f"{COST} > 5%"), comparison).result is GateResult.UNDECIDED
-    assert "other currency" in render_comparison(comparison)
+    assert "other currency" in render_text(comparison_document(comparison))
 
 
 def test_repeats_with_different_prices_have_no_mean_cost():
@@ -110,8 +111,8 @@ def test_a_search_says_what_reads_cost_at_its_latency_limit():
         id="s", name="s", started_at="2026-03-01T00:00:00Z", openslob_version="0", target="embedded", workload={},
         grid={}, seed=1, search=search,
     )  # fmt: skip
-    text = " ".join(render_sweep(record, runs).split())
+    text = " ".join(render_text(sweep_document(record, runs)).split())
     cost = point_set(runs).points[1].mean(COST)
     assert cost
     assert "EUR per million reads at 100 EUR/month; more sessions give less throughput." in text
-    assert "per million reads" not in render_sweep(record, [run(0, None, sessions=2)])
+    assert "per million reads" not in render_text(sweep_document(record, [run(0, None, sessions=2)]))

@@ -18,7 +18,8 @@ from openslob.analyze.statistics import Basis, Estimate, of_repeats
 from openslob.core.errors import UsageError
 from openslob.metrics import Better
 from openslob.record.model import RunRecord
-from openslob.report.comparison import render_comparison
+from openslob.report.comparison import comparison_document
+from openslob.report.terminal import render_text
 
 BEFORE, AFTER = [100.0, 101, 99, 100], [110.0, 111, 109, 110]
 
@@ -139,7 +140,7 @@ def test_the_gate_asks_for_restarts_where_each_side_is_of_one_start() -> None:
     assert result.result is GateResult.UNDECIDED
     assert "one start of the server" in result.why
     assert "restart" in result.why
-    text = " ".join(render_comparison(found).split())
+    text = " ".join(render_text(comparison_document(found)).split())
     assert "how much starts differ is not known" in text
     passed = check(parse_condition("ops_per_s > 5%"), found)
     assert (passed.result, "one start" in passed.why) == (GateResult.OK, True)
@@ -151,7 +152,7 @@ def test_the_gate_decides_on_single_runs_with_the_spread_of_a_baseline() -> None
     assert check(parse_condition("ops_per_s < -5%"), compared(a, b)).result is GateResult.UNDECIDED
     found = compared(a, b, like)
     assert check(parse_condition("ops_per_s < -5%"), found).result is GateResult.VIOLATED
-    assert "each after a restart of the server" in " ".join(render_comparison(found).split())
+    assert "each after a restart of the server" in " ".join(render_text(comparison_document(found)).split())
 
 
 def test_a_spread_of_other_points_is_refused() -> None:

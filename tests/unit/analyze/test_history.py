@@ -17,7 +17,8 @@ from openslob.core.units import Price
 from openslob.metrics import add_costs
 from openslob.record.model import Figure, RunRecord, Status
 from openslob.report.charts.history import history_picture
-from openslob.report.history import history_json, history_rows, render_histories
+from openslob.report.history import history_document, history_json, history_rows
+from openslob.report.terminal import render_text
 
 BEGAN = datetime.fromisoformat("2026-03-01T12:00:00+00:00")
 
@@ -47,6 +48,10 @@ def the_only(records: list[RunRecord], **options: Any) -> History:
     return found
 
 
+def text_of(found: list[History], columns: int, whole: bool = False) -> str:
+    return render_text(history_document(found, whole), columns)
+
+
 def test_a_step_is_placed_with_what_changed_then() -> None:
     found = the_only(series(10_000, 9_000, version="99.4"), figures=["ops_per_s"])
     (change,) = found.changes
@@ -63,15 +68,15 @@ def test_many_short_histories_have_a_line_each_beside_a_long_one() -> None:
     long = [run_at(n, 100, target=where.format("big")) for n in range(6)]
     few = [run_at(n, 100, target=where.format(f"lab-{n}")) for n in range(25)]
     found = histories([*long, *few])
-    text = render_histories(found, 120)
+    text = text_of(found, 120)
     assert text.startswith("big on ")
     assert "/servers/" not in text
     assert text.count("lab-") == 20
     assert "5 more are not shown" in text
-    assert render_histories(found, 120, whole=True).count("RUNS\n") == 26
+    assert text_of(found, 120, whole=True).count("RUNS\n") == 26
     assert len(history_picture(found).panels) == 2
     short = histories(few[:2])
-    assert render_histories(short, 120).count("RUNS\n") == 2
+    assert text_of(short, 120).count("RUNS\n") == 2
     assert {each.server for each in short} == {"lab-0", "lab-1"}
     assert history_json(short[0])["target"] == where.format("lab-0")
 
@@ -156,8 +161,8 @@ def test_a_cost_has_its_currency_and_no_other() -> None:
     assert change.worse
     assert change.change_pct == pytest.approx(50)
     assert any("price 100 EUR/month -> 150 EUR/month" in each for each in change.changed)
-    assert "EUR" in render_histories([found], 120)
-    assert "currency" not in render_histories([found], 120)
+    assert "EUR" in text_of([found], 120)
+    assert "currency" not in text_of([found], 120)
 
 
 def test_an_unknown_figure_is_refused() -> None:
@@ -167,7 +172,7 @@ def test_an_unknown_figure_is_refused() -> None:
 
 def test_the_text_fits_80_columns_and_tables_have_a_row_for_each_run() -> None:
     found = the_only(series(10_000, 9_000, version="99.4"), figures=["ops_per_s"])
-    text = render_histories([found], 80)
+    text = text_of([found], 80)
     assert max(map(len, text.splitlines())) <= 80
     assert "CHANGE POINTS" in text
     columns, rows = history_rows([found])
@@ -186,7 +191,7 @@ def test_a_history_is_one_picture(tmp_path: Path) -> None:
 
 
 def test_the_page_of_a_history_does_not_speak_of_verdicts_which_it_can_not_have() -> None:
-    from openslob.report.html.pages import draw_history  # noqa: PLC0415
+    from openslob.report.picture_files import draw_history  # noqa: PLC0415
 
     page = draw_history([the_only(series(10_000, 9_000, version="99.4"))], ".html").decode()
     assert "ops_per_s -" in page

@@ -89,16 +89,13 @@ def test_what_counts_others_too_is_unknown_everywhere():
     assert figures["redo_mb_per_s"].value is not None
     assert set(io_by_object(measured)) == {"table"}
     assert measured.engine.by_instance[0].log_syncs is None
-    assert {point.server_cpu_s for point in measured.timeline} == {None}
     assert next(row for row in top_events(measured) if row.event == "IO:DataFileRead").mean_us == made.READ_US
 
 
-def test_reads_of_the_whole_server_are_in_no_time_line():
-    point = replace(made.timeline()[0], reads=5.0)
+def test_reads_of_the_whole_server_are_those_of_no_instance():
     instance = Instance("a", False, (0,), 0, made.engine(server_wide=frozenset({"read_requests"})))
     whole = made.engine(server_wide=frozenset({"read_requests", "IO:DataFileRead"}))
-    measured = made.measurement(engine=whole, others=LOADED, timeline=(point,), instances=(instance,))
-    assert ours_alone(measured).timeline[0].reads is None
+    measured = made.measurement(engine=whole, others=LOADED, instances=(instance,))
     assert ours_alone(measured).instances[0].engine.read_requests is None
     assert ours_alone(measured).engine.timed_waits == []
     assert ours_alone(replace(measured, others=OtherSessions({}, 20))) == replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openslob.analyze.tables import Grid, Intervals
+from openslob.analyze.tables import Grid, Intervals, Seconds
 
 
 def put(found: Intervals, *intervals: tuple[float, float, float], name: str = "reads", older: bool = False) -> None:
@@ -54,3 +54,14 @@ def test_a_table_has_room_only_once_it_grows():
     table.grow(1, 0)
     table.grow(0, 1)
     assert table._cells.shape[1] > len(table) == 5
+
+
+def test_longer_units_hold_what_the_shorter_ones_held():
+    fine = Seconds()
+    # Work may begin before the load does.
+    fine.add(["ops", "busy"], np.array([0, 0, 1, 1]), np.array([-3, 4, 0, 9]), np.array([1.0, 2, 4, 8]))
+    coarse = fine.coarser(5)
+    assert (coarse.unit_s, coarse.first, coarse.begin_s.tolist()) == (5, -1, [-5, 0, 5])
+    assert coarse.value("ops").tolist() == [1, 2, 0]
+    assert coarse.value("busy").tolist() == [0, 4, 8]
+    assert len(Seconds().coarser(5)) == 0

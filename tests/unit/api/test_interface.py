@@ -20,10 +20,10 @@ from openslob.api import asking, functions, progress, stopping, targets
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.cli import server as server_command
 from openslob.config.parameters import parameters
+from openslob.config.server_parameters import SERVER_PARAMETERS
 from openslob.core.errors import SlobError, UsageError
 from openslob.engines.facts import LoadProgress
 from openslob.kinds.run import progress as run_progress
-from openslob.kinds.sweep.servers import SERVER_PARAMETERS
 
 # What a program that only reads records must not wait for.
 HEAVY = ("altair", "vl_convert", "psycopg", "pymysql", "openslob.engines", "pandas", "polars", "IPython", "typer")

@@ -9,7 +9,7 @@ import pytest
 import openslob
 from factories.endured import endured
 from factories.repeats import repeated_record
-from openslob.api import asking, lasting
+from openslob.kinds.context import Context
 from openslob.kinds.endurance import execute
 from openslob.kinds.endurance import record as endurance
 from openslob.kinds.endurance.record import SegmentState
@@ -27,15 +27,16 @@ def endurance_folder(tmp_path_factory):
 def server(monkeypatch, tmp_path):
     """A target that needs no server: what is made on it is in the lists of the value."""
     monkeypatch.setenv("SLOB_RESULTS", str(tmp_path))
-    monkeypatch.setattr(lasting.Place, "connected", lambda _, target, __: SimpleNamespace(target=target))
-    monkeypatch.setattr(lasting, "resolution", lambda given, config, *_: asking.resolution(given, config))
+    monkeypatch.setattr(Context, "connect", lambda context: SimpleNamespace(target=context.address))
+    for module in (execute, repeat):
+        monkeypatch.setattr(module, "take_loaded", lambda found, _engine, _tell: found)
     return openslob.target("postgresql://me@db1/test")
 
 
 def ended(state):
     """A segment that is written as it ended."""
 
-    def run_segment(folder, _with):
+    def run_segment(folder, _engine, _context):
         record = folder.record
         number = len(record.segments) + 1
         seconds = record.left_s if state is SegmentState.COMPLETE else 2.0
@@ -85,7 +86,7 @@ def test_an_endurance_run_that_was_stopped_is_gone_on_with(server, monkeypatch):
 
 
 def test_a_repeated_run_is_made_and_gone_on_with(server, monkeypatch):
-    def one_time(folder, _with):
+    def one_time(folder, _context, _tell_time):
         record = folder.record
         times = (*record.times, RepeatedTime(number=len(record.times) + 1, due_s=0, state=TimeState.MISSED, why="no"))
         status = Status.COMPLETE if len(times) == record.planned else Status.INTERRUPTED

@@ -16,11 +16,14 @@ from openslob import cli
 from openslob.api import asking
 from openslob.cli import load, options, server
 from openslob.cli.configured import configured
+from openslob.cli.console import notify
 from openslob.config.parameters import Setting
+from openslob.config.resolve import Resolution
 from openslob.core.errors import DeniedError, SlobError, UsageError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines import registry
 from openslob.engines.facts import DataState
+from openslob.kinds.run.loading import take_loaded
 
 SECRET = "hunter2"
 URL = f"postgresql://bench:{SECRET}@127.0.0.1:1/bench"
@@ -184,9 +187,9 @@ def engine_with(state):
     return type("Engine", (), {"data": Data(state), "facts": lambda _self: facts})()
 
 
-def resolved_on(state, *words: str) -> options.Resolved:
+def resolved_on(state, *words: str) -> Resolution:
     CliRunner().invoke(APP, ["run", *words])
-    return SEEN[-1].on(engine_with(state))
+    return take_loaded(SEEN[-1].parameters, engine_with(state), notify)
 
 
 STATE = DataState(DataSpec(8, 262_144, 128, False), True, "now", {})
@@ -218,7 +221,9 @@ def test_all_commands_with_records_or_targets_have_a_profile():
 
 
 def test_a_call_from_python_takes_what_is_loaded(monkeypatch):
-    found = asking.resolution({"update_pct": 5}, None, engine_with(STATE))
+    told: list[str] = []
+    found = take_loaded(asking.resolution({"update_pct": 5}, None), engine_with(STATE), told.append)
+    assert told == ["data: 8 schemas x 2 GB, as loaded"]
     assert (found.workload.schemas, found.sources["scale"], found.workload.update_pct) == (8, "loaded", 5)
     assert asking.resolution({}, None).workload == Workload()
 

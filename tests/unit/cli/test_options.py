@@ -64,15 +64,16 @@ def test_a_command_receives_one_object():
     resolved, name = SEEN
     assert isinstance(resolved, Resolved)
     assert name == "x"
-    assert (resolved.workload.update_pct, resolved.workload.scan_pct, resolved.workload.do_hotspot) == (20, 7, True)
-    assert (resolved.sources["do_hotspot"], resolved.sources["seed"]) == ("flag", "default")
+    workload, sources = resolved.parameters.workload, resolved.parameters.sources
+    assert (workload.update_pct, workload.scan_pct, workload.do_hotspot) == (20, 7, True)
+    assert (sources["do_hotspot"], sources["seed"]) == ("flag", "default")
     assert str(resolved.target) == "embedded"
 
 
 def test_a_switch_can_be_turned_off_against_a_file(tmp_path):
     (tmp_path / "a.conf").write_text("DO_HOTSPOT=TRUE\n")
     result = call("run", "--config", "a.conf", "--no-do-hotspot")
-    assert SEEN[0].workload.do_hotspot is False
+    assert SEEN[0].parameters.workload.do_hotspot is False
     assert "slob: a.conf gives no number of schemas" in result.stderr
     assert result.stdout == ""
 
@@ -88,7 +89,7 @@ def test_every_parameter_has_a_working_flag():
                 else [one.flag, one.default or {"mode": "pio", "price": "3/month"}.get(one.name, "3")]
             ),
         )
-        assert SEEN[0].sources[one.name] == "flag"
+        assert SEEN[0].parameters.sources[one.name] == "flag"
 
 
 def test_a_wrong_value_is_a_usage_error():

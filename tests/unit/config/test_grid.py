@@ -10,10 +10,11 @@ import pytest
 
 from factories.tables import table
 from openslob.config.grid import read_sweep_file, resolve_grid, split
+from openslob.config.server_parameters import server_grid
 from openslob.core.errors import SlobError, UsageError
 from openslob.engines import registry
 from openslob.kinds.sweep.create import new_sweep
-from openslob.kinds.sweep.servers import SweepServers, described, server_grid
+from openslob.kinds.sweep.servers import SweepServers, described
 
 HERE = {}
 

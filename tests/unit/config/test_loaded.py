@@ -23,7 +23,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def found(spec=BIG, environment=None, **flags: str):
-    return resolve(flags, None, environment or {}, loaded_layer(spec, BLOCK))
+    return resolve(flags, None, environment or {}).with_loaded(loaded_layer(spec, BLOCK))
 
 
 @given(
@@ -44,6 +44,7 @@ def test_what_is_loaded_is_weaker_than_what_is_given_and_stronger_than_the_defau
     given_one = found(environment={"SLOB_SCALE": "1G"}, schemas="2")
     assert (given_one.workload.schemas, str(given_one.workload.scale)) == (2, "1G")
     assert (given_one.sources["schemas"], given_one.sources["scale"]) == ("flag", "environment")
+    assert given_one.given == ["schemas"]
 
 
 def test_only_what_a_grid_varies_replaces_what_is_loaded():

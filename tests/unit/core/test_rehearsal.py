@@ -8,12 +8,12 @@ from factories.tables import table
 from openslob.cli.common_options import at_least, parse_block_size, parse_cache
 from openslob.config.grid import resolve_grid
 from openslob.config.resolve import resolve
+from openslob.config.server_parameters import server_grid
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.units import GIB, KIB, MIB
 from openslob.engines import registry
 from openslob.kinds.sweep import demo
-from openslob.kinds.sweep.servers import server_grid
 
 
 @pytest.fixture

@@ -143,6 +143,19 @@ def test_the_page_on_engines_names_every_protocol():
     assert {name for name in protocols if re.search(rf"\b{name}\b", text)} == protocols
 
 
+def test_files_that_pages_for_contributors_name_exist():
+    """Names with a folder; ENGINE stands for any engine's."""
+    pages = ["how-a-run-becomes-a-figure.md", "where-things-live.md", *(page.name for page in DOCS.glob("adding-*.md"))]
+    source = ROOT / "src" / "openslob"
+    for page in pages:
+        text = (DOCS / page).read_text(encoding="utf-8")
+        named = set(re.findall(r"`([\w.*-]+/[\w./*-]+\.(?:py|sql|md))`", text))
+        assert named or page == "adding-a-metric.md"
+        for name in sorted(named):
+            pattern = name.replace("ENGINE", "*")
+            assert any(list(folder.glob(pattern)) for folder in (ROOT, source, source / "engines")), f"{page}: {name}"
+
+
 def test_the_design_names_every_part_of_the_package():
     layers = (DOCS / "design.md").read_text(encoding="utf-8").partition("## Layers")[2].partition("Rules that")[0]
     source = ROOT / "src" / "openslob"

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openslob.analyze.run_tables import RunTables
+from openslob.analyze import run_tables
+from openslob.analyze.run_tables import RunTables, TablesInMemory
 from openslob.analyze.trace import trace_of
 from openslob.core.counts import COUNTERS, SliceCounts
 from openslob.core.histogram import Histogram
@@ -112,6 +113,32 @@ def test_figures_are_those_of_all_rows(tmp_path_factory: pytest.TempPathFactory,
         assert by_unit(of_thin, 1) == by_unit(of_full, STEP)
     for event in ("CPU", "IO:Read"):
         assert means(thin, event)[5:] == pytest.approx(means(full, event).reshape(-1, STEP).mean(axis=1)[5:], abs=1e-3)
+
+
+def test_the_tables_that_a_driver_keeps_are_those_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(run_tables, "PART_BYTES", 2000)
+    with ThinnedCsv(tmp_path) as raw:
+        kept = TablesInMemory(raw)
+        write(raw)
+        made = kept.read()
+    read = read_tables(tmp_path, BEGIN_NS, OFFSET_NS, SECONDS)
+    assert kept.problem == ""
+    assert (made.unit_s, made.thinned_from_s) == (read.unit_s, read.thinned_from_s) == (STEP, 20)
+    for name in (*COUNTERS, "busy_us"):
+        assert made.work.value(name) == pytest.approx(read.work.value(name))
+    for event in read.waits.names:
+        assert made.waits.value(event) == pytest.approx(read.waits.value(event))
+    for kind, of_kind in read.latency.items():
+        assert np.array_equal(made.latency[kind].entries, of_kind.entries)
+        for name in ("p50_us", "max_us"):
+            assert np.array_equal(made.latency[kind].percentile(name), of_kind.percentile(name), equal_nan=True)
+    for table in ("engine", "host", "durations"):
+        one, other = getattr(made, table), getattr(read, table)
+        assert one.end_s.tolist() == other.end_s.tolist()
+        for name in other.names:
+            assert np.array_equal(one.value(name), other.value(name), equal_nan=True)
+    assert made.sessions.by_number() == read.sessions.by_number()
+    assert made.slice_s == read.slice_s
 
 
 def test_fewer_rows_are_no_sign_that_the_server_hung(tmp_path: Path):

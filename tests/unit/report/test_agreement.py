@@ -10,9 +10,11 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.differences import Outcome
 from openslob.cli.check import _unknown
 from openslob.record.model import RunRecord, Status
-from openslob.report.comparison import main_differences, render_comparison
-from openslob.report.html.pages import page_for
+from openslob.report.comparison import comparison_document, main_differences
+from openslob.report.html.page import page_of
 from openslob.report.record_view import why_incomplete
+from openslob.report.several_runs import runs_document
+from openslob.report.terminal import render_text
 from openslob.report.text import render
 
 
@@ -46,14 +48,14 @@ def test_cpu_time_of_another_host_than_the_server_s_is_named_so() -> None:
 def test_a_page_of_runs_does_not_place_a_remote_server_on_this_host() -> None:
     for record, where in ((remote(), " driven from "), (physical(), " on ")):
         runs = [Run.of(record.model_copy(update={"id": f"{record.id}{number}"})) for number in "ab"]
-        assert where in page_for([("a", runs)], runs, [], ()).title
+        assert where in page_of(runs_document([("a", runs)], runs, [], ())).title
 
 
 def test_figures_that_a_comparison_counts_and_does_not_list_are_counted_too() -> None:
     a, b = _sides()
     found = compare(a, b)
     judged = sum(change.outcome is not Outcome.NOT_ENOUGH for change in main_differences(found).values())
-    text = render_comparison(found)
+    text = render_text(comparison_document(found))
     assert judged
     assert " more figures, of which none is shown to differ: --json" in text
 

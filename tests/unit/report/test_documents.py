@@ -12,25 +12,39 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from markupsafe import Markup
 
 import openslob.report.html.page
+from factories import records
 from factories.paths import GOLDEN
 from factories.reports import OLD, Made, made_up, of_a_sweep, stored
-from openslob.kinds.storage.pictures import storage_set_page
+from openslob.analyze.ci_gate import check, parse_condition
+from openslob.analyze.compare import compare
+from openslob.analyze.curves.points import Run
+from openslob.analyze.history import History
+from openslob.analyze.history import histories as histories_of
+from openslob.config.grid import Grid
+from openslob.core.workload import Workload
+from openslob.kinds.storage.report import storage_set_document
 from openslob.kinds.sweep import KIND as SWEEP
+from openslob.kinds.sweep.create import new_sweep
+from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
 from openslob.kinds.sweep.report import sweep_document
+from openslob.record.model import Figure, RunRecord, Status
+from openslob.report.comparison import comparison_document, show_side_by_side
 from openslob.report.document import Document
+from openslob.report.history import history_document
 from openslob.report.html.page import Page, page_of, render_page
-from openslob.report.html.pages import page_for
-from openslob.report.html.set_page import set_page
-from openslob.report.terminal import render_answer, render_text
+from openslob.report.several_runs import runs_document, set_document
+from openslob.report.terminal import render_answer, render_blocks, render_text
 
 PLACE = GOLDEN / "documents"
 DIGESTS = (
@@ -82,12 +96,101 @@ def test_the_pages_of_several_are_the_reviewed_ones(tmp_path: Path) -> None:
     sides = [("before", runs[:4]), ("after", runs[4:8])]
     several = [MADE[f"storage-{name}"](tmp_path).record for name in ("calibrate", "dd")]
     pages = {
-        "a sweep": set_page("a sweep", runs, ("a problem",)),
-        "two sides": page_for(sides, runs[:8], [tmp_path] * 8, ()),
-        "storage": storage_set_page(several),
+        "a sweep": page_of(set_document("a sweep", runs, ("a problem",))),
+        "two sides": page_of(runs_document(sides, runs[:8], [tmp_path] * 8, ())),
+        "storage": page_of(storage_set_document(several)),
     }
+    pages["histories"] = page_of(history_document(a_few_histories()))
     found = "".join(f"== {name}\n{outline(render_page(page))}\n" for name, page in pages.items())
     assert found == reviewed("pages-of-several.txt", found)
+
+
+def test_the_pages_of_several_say_all_that_their_texts_say() -> None:
+    runs = of_a_sweep()
+    found = compare(runs[:12], [*map(changed, runs[:10])], "a", "b")
+    several = (
+        sweep_document(a_sweep(), runs),
+        comparison_document(found, [check(parse_condition("ops_per_s < -5%"), found)]),
+        history_document(a_few_histories()),
+    )
+    for document in several:
+        page = render_page(page_of(document)).replace("&gt;", ">")
+        # Only plots and plans of statements are preformatted.
+        assert "<pre" not in page
+        assert words(render_text(document)) - words(page) == set()
+
+
+def test_the_texts_of_several_are_the_reviewed_ones() -> None:
+    runs = of_a_sweep()
+    one, other = runs[:2], [changed(run) for run in runs[:2]]
+    pair, several = compare(one, other, "before", "after"), compare(runs[:12], [*map(changed, runs[:10])], "a", "b")
+    conditions = map(parse_condition, ("ops_per_s < -5%", "lio_per_s > 3%", "commits_per_s < -1%"))
+    judged = comparison_document(pair, [check(each, pair) for each in conditions])
+    histories = a_few_histories()
+    texts: dict[str, Callable[[int | None], str]] = {
+        "a pair": partial(render_text, judged),
+        "several pairs": partial(render_text, comparison_document(several)),
+        "side by side": lambda columns: render_blocks(show_side_by_side(several, ("redo_mb_per_s",)), columns),
+        "a sweep": partial(render_text, sweep_document(a_sweep(), runs)),
+        "a sweep in short": lambda _: render_answer(sweep_document(a_sweep(), runs)),
+        "a search": partial(render_text, sweep_document(a_search(), [changed(run) for run in runs])),
+        "a search in short": lambda _: render_answer(sweep_document(a_search(), runs)),
+        "no run": partial(render_text, sweep_document(a_sweep(), ())),
+        "histories": partial(render_text, history_document(histories)),
+        "whole histories": partial(render_text, history_document(histories[:3], whole=True)),
+    }
+    found = "".join(
+        f"== {name}, {columns} columns\n{show(columns).rstrip()}\n\n"
+        for name, show in texts.items()
+        for columns in (None, 80, 120)
+    )
+    assert found == reviewed("texts-of-several.txt", found)
+
+
+def changed(run: Run) -> Run:
+    """A run on a newer server that is a twentieth slower."""
+    summary = dict(run.record.summary)
+    for name in ("ops_per_s", "lio_per_s", "pio_read_per_s"):
+        summary[name] = summary[name].model_copy(update={"value": (summary[name].value or 0) * 0.95})
+    engine = {**run.record.engine, "version": "99.4", "experimental": "its engine is new"}
+    return Run.of(run.record.model_copy(update={"summary": summary, "engine": engine}))
+
+
+def a_sweep() -> SweepRecord:
+    """A sweep of two settings, some of whose points failed."""
+    grid = Grid(Workload(schemas=1), {"sessions": (2, 8, 32), "update_pct": (0, 20)}, ())
+    asked = new_sweep("petals", "embedded", grid, {})
+    done = [point.model_copy(update={"state": PointState.DONE}) for point in asked.points[:4]]
+    bad = [point.model_copy(update={"state": PointState.FAILED, "error": "lost " * 40}) for point in asked.points[4:]]
+    against = {"against": "update_pct", "values_against": (0, 20), "figures": ("redo_mb_per_s", "commits_per_s")}
+    return asked.with_points([*done, *bad]).model_copy(update=against)
+
+
+def a_search() -> SweepRecord:
+    search = SearchRecord(
+        limit_us=500, at="p99", most_sessions=64, throughput="pio_read_per_s", sessions=8, best=54321.0,
+        latency_us=480.0, why="with more sessions the latency is above the limit",
+    )  # fmt: skip
+    return a_sweep().model_copy(update={"search": search, "against": "", "values_against": (), "figures": ()})
+
+
+def a_few_histories() -> list[History]:
+    """Three of fifty and six runs, one with a change, and many of a run each."""
+    random = np.random.default_rng(4)
+    rates = [float(random.normal(10_000 if number < 30 else 8_000, 90)) for number in range(50)]
+    long = [at_hour(number, rate, "big", version="18" if number < 30 else "19") for number, rate in enumerate(rates)]
+    even = [at_hour(number, 100, "even") for number in range(6)]
+    failed = at_hour(7, 100, "even").model_copy(update={"status": Status.FAILED})
+    short = [at_hour(number, 100, f"short-{number}") for number in range(25)]
+    return histories_of([*long, *even, failed, at_hour(3, 90, "few"), *short], ["ops_per_s", "lio_per_s"])
+
+
+def at_hour(number: int, rate: float, target: str, **engine: str) -> RunRecord:
+    made = records.physical()
+    day = {"id": f"{target}-{number:03}", "started_at": f"2026-03-{1 + number // 24:02}T{number % 24:02}:00:00Z"}
+    summary = {**made.summary, "ops_per_s": Figure(value=rate, unit="1/s")}
+    engine_now = {**made.engine, "target": target, **engine}
+    return made.model_copy(update={**day, "status": Status.COMPLETE, "summary": summary, "engine": engine_now})
 
 
 def words(text: str) -> set[str]:
@@ -122,7 +225,7 @@ def answer_of(made: Made) -> str:
 
 def drawn(made: Made) -> Page:
     if made.kind is SWEEP:
-        return page_for([(made.record.name, made.runs)], made.runs, [made.folder] * len(made.runs), ())
+        return page_of(runs_document([(made.record.name, made.runs)], made.runs, [made.folder] * len(made.runs), ()))
     return page_of(document_of(made, made.folder))
 
 

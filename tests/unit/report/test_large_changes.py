@@ -14,8 +14,10 @@ from openslob.metrics import Better
 from openslob.record.model import RunRecord
 from openslob.report.charts.comparing import changes
 from openslob.report.ci_formats import markdown
-from openslob.report.comparison import change_cells, render_comparison
-from openslob.report.html.pages import page_for
+from openslob.report.comparison import change_cells, comparison_document
+from openslob.report.html.page import page_of
+from openslob.report.several_runs import runs_document
+from openslob.report.terminal import render_text
 
 WRITES = "pio_write_per_s"
 
@@ -38,9 +40,9 @@ def compared(count: int = 3) -> Comparison:
 def test_a_large_change_is_a_multiple_in_every_format() -> None:
     a, b = side(1, 1 / 30, 1), side(2, 6_776.0, 1)
     found = compare(a, b)
-    assert "× 203,280" in render_comparison(found)
+    assert "× 203,280" in render_text(comparison_document(found))
     assert "| 0.0333/s | 6,776/s | × 203,280 | no data |" in markdown(found)
-    page = page_for([("a", a), ("b", b)], [*a, *b], [], ())
+    page = page_of(runs_document([("a", a), ("b", b)], [*a, *b], [], ()))
     assert not any("%" in cell and "20,3" in cell for section in page.sections for row in rows(section) for cell in row)
 
 

@@ -32,8 +32,8 @@ from openslob.report.charts.petals import petals
 from openslob.report.charts.run import response_histogram
 from openslob.report.comparison import figure_label
 from openslob.report.headline import headline
-from openslob.report.html.page import render_page
-from openslob.report.html.set_page import set_page
+from openslob.report.html.page import page_of, render_page
+from openslob.report.several_runs import set_document
 from openslob.report.text import render
 
 RATES = (1000, 2000, 4000, 8000, 16_000)
@@ -127,7 +127,7 @@ def test_pictures_run_along_the_rate() -> None:
 
 
 def test_a_page_of_a_sweep_over_rates_and_of_one_run() -> None:
-    page = render_page(set_page("rates", SWEEP, ()))
+    page = render_page(page_of(set_document("rates", SWEEP, ())))
     assert "block visits/s requested" in page
     histogram_ = response_histogram(paced(8000))
     assert histogram_ is not None

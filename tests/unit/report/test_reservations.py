@@ -11,11 +11,12 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.verdicts import judge
 from openslob.record.model import Holds, Verdict
 from openslob.report.ci_formats import github, markdown
-from openslob.report.comparison import comparison_json, render_comparison
+from openslob.report.comparison import comparison_document, comparison_json
 from openslob.report.headline import headline
 from openslob.report.html.page import page_of
-from openslob.report.html.pages import page_for
 from openslob.report.pictures import pictures_of_run, pictures_of_runs
+from openslob.report.several_runs import runs_document
+from openslob.report.terminal import render_text
 from openslob.report.text import render, run_document
 
 EXPERIMENTAL = "no such database has passed the tests of this engine yet"
@@ -46,8 +47,8 @@ def test_every_report_says_it_before_the_figures(tmp_path, facts, said):
     assert all(said in picture.notes[0] for picture in drawn)
     runs = [Run.of(reserved), Run.of(reserved.model_copy(update={"id": "other"}))]
     assert all(said in picture.notes[0] for picture in pictures_of_runs(runs))
-    assert said in page_for([("a", runs[:1]), ("b", runs[1:])], runs, [tmp_path] * 2, ()).banners[0]
-    head = render_comparison(compare(runs[:1], runs[1:], "a", "b"))
+    assert said in page_of(runs_document([("a", runs[:1]), ("b", runs[1:])], runs, [tmp_path] * 2, ())).banners[0]
+    head = render_text(comparison_document(compare(runs[:1], runs[1:], "a", "b")))
     assert said in " ".join(head.split())
     assert "! A:" not in head
     compared = compare(runs[:1], runs[1:], "a", "b")
@@ -55,7 +56,7 @@ def test_every_report_says_it_before_the_figures(tmp_path, facts, said):
     assert said in markdown(compared).splitlines()[2]
     assert github(compared).startswith("::warning") and said in github(compared).splitlines()[0]
     only_b = compare([Run.of(record())], runs[1:], "a", "b")
-    assert f"! B: {reserved.reservations[0][:12]}" in render_comparison(only_b)
+    assert f"! B: {reserved.reservations[0][:12]}" in render_text(comparison_document(only_b))
 
 
 def test_nothing_of_a_stand_in_can_be_taken_for_a_measurement():

@@ -18,7 +18,7 @@ from openslob.record.model import RunRecord
 from openslob.report.charts.picture import page_specs
 from openslob.report.charts.slowest import read_rows, slowest_reads
 from openslob.report.html.page import page_of
-from openslob.report.html.set_page import set_page
+from openslob.report.several_runs import set_document
 from openslob.report.slowest import slowest_of, slowest_section
 from openslob.report.terminal import block_lines
 from openslob.report.text import render, run_document
@@ -77,7 +77,7 @@ def test_those_of_several_runs_are_in_one_table() -> None:
     ]  # fmt: skip
     section = block_lines(slowest_section(runs))
     assert section[2].split()[-2:] == ["4", runs[2].id]
-    page = set_page("reads", [Run.of(run) for run in runs], ())
+    page = page_of(set_document("reads", [Run.of(run) for run in runs], ()))
     (shown,) = (each for each in page.sections if each.title + each.rest == "Slowest operations, of one block each")
     assert len(shown.table.rows) == 6
 

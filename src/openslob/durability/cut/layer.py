@@ -27,7 +27,16 @@ from random import Random
 from typing import Literal
 
 from openslob.durability.cut.contents import Content
-from openslob.durability.cut.names import ROOT, Change, Named, Node, Renamed, Resized, Unnamed, keep_attributes
+from openslob.durability.cut.names import (
+    ROOT,
+    DiskChange,
+    NameGiven,
+    NameMoved,
+    NameTaken,
+    Node,
+    Resized,
+    keep_attributes,
+)
 
 NamesModel = Literal["journal", "strict"]
 Survival = Literal["nothing", "random"]
@@ -57,7 +66,7 @@ class VolatileLayer:
         self.statistics = CutStatistics()
         self._kept = kept
         self._strict = names == "strict"
-        self._pending: deque[tuple[int, Change]] = deque()
+        self._pending: deque[tuple[int, DiskChange]] = deque()
         self._changes = 0
         self._numbers = ROOT
         self._dirty: dict[int, Node] = {}
@@ -135,7 +144,7 @@ class VolatileLayer:
     def _name(self, node: Node, folder: Node, name: str) -> None:
         folder.entries[name] = node
         node.names += 1
-        self._changed(Named(node, folder, name))
+        self._changed(NameGiven(node, folder, name))
 
     def remove(self, path: str) -> None:
         """Remove a name, or an empty folder."""
@@ -145,7 +154,7 @@ class VolatileLayer:
             raise _error(errno.ENOTEMPTY)
         del folder.entries[name]
         node.names -= 1
-        self._changed(Unnamed(node, folder, name))
+        self._changed(NameTaken(node, folder, name))
         self._release_unused(node)
 
     def rename(self, path: str, new_path: str) -> None:
@@ -160,7 +169,7 @@ class VolatileLayer:
             replaced.names -= 1
         del old[0].entries[old[1]]
         new[0].entries[new[1]] = node
-        self._changed(Renamed(node, old, new, replaced))
+        self._changed(NameMoved(node, old, new, replaced))
         if replaced:
             self._release_unused(replaced)
 
@@ -170,7 +179,7 @@ class VolatileLayer:
         if replaced.entries:
             raise _error(errno.ENOTEMPTY)
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: DiskChange) -> None:
         self._changes += 1
         self._pending.append((self._changes, change))
         now = time.time_ns()
@@ -275,7 +284,7 @@ class VolatileLayer:
         for change in changes:
             self._keep(change)
 
-    def _keep(self, change: Change) -> None:
+    def _keep(self, change: DiskChange) -> None:
         change.keep(self._kept)
         self._release_unused(change.node)
 
@@ -304,7 +313,7 @@ class VolatileLayer:
             raise _error(errno.EIO)
 
 
-def _due(node: Node, pending: deque[tuple[int, Change]]) -> Iterator[int]:
+def _due(node: Node, pending: deque[tuple[int, DiskChange]]) -> Iterator[int]:
     """Yield the changes that the sync of ``node`` must keep when only those of its own names or size are promised.
 
     An earlier change is kept too if a later one of them needs it: it is about the same name, node or folder.

@@ -246,7 +246,7 @@ class _Pointer(Protocol):
     contents: Any
 
 
-class Mount(mfusepy.FUSE):  # type: ignore[misc]
+class CutMount(mfusepy.FUSE):  # type: ignore[misc]
     """The library's dispatcher, which drops the handle of some requests, and the flags of a rename."""
 
     def truncate_fuse_3(self, path: bytes | None, length: int, fip: _Pointer) -> int:
@@ -331,7 +331,7 @@ def serve(kept: Path, mountpoint: Path, settings: Mapping[str, Any]) -> None:
     requests = Requests(layer, kept, lambda: _say({"mounted": True}))
     threading.Thread(target=_obey, args=(requests, mountpoint), daemon=True).start()
     options = {"allow_other": True} if os.geteuid() == 0 else {}
-    Mount(
+    CutMount(
         requests,
         str(mountpoint),
         foreground=True,

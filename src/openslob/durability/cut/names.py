@@ -63,7 +63,7 @@ ROOT = 1
 
 
 @dataclass(frozen=True)
-class Change:
+class DiskChange:
     """A change of names or of a size. ``slots``: the names that it changes, as (folder, name)."""
 
     node: Node
@@ -85,7 +85,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Named(Change):
+class NameGiven(DiskChange):
     """A name was given to a node: a new one, or a file that has others."""
 
     folder: Node
@@ -113,7 +113,7 @@ class Named(Change):
 
 
 @dataclass(frozen=True)
-class Unnamed(Change):
+class NameTaken(DiskChange):
     """A name was removed."""
 
     folder: Node
@@ -136,7 +136,7 @@ class Unnamed(Change):
 
 
 @dataclass(frozen=True)
-class Renamed(Change):
+class NameMoved(DiskChange):
     """A node got another name at once, in the place of the one that had it."""
 
     old: tuple[Node, str]
@@ -166,7 +166,7 @@ class Renamed(Change):
 
 
 @dataclass(frozen=True)
-class Resized(Change):
+class Resized(DiskChange):
     """A file was cut off or extended by truncate()."""
 
     size: int

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 import pymysql
 
 from openslob.core.errors import SlobError
-from openslob.core.secrets import Target
-from openslob.core.workload import DataSpec, StatisticsType, Workload
+from openslob.core.workload import DataSpec, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import (
@@ -23,9 +22,10 @@ from openslob.engines.common_checks import (
     require_none,
     require_own_storage,
 )
-from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
+from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
-from openslob.engines.mysql import checks, connection_registry, loader, manifest, trial
+from openslob.engines.manifest import LoadManifest
+from openslob.engines.mysql import checks, connection_registry, manifest, trial
 from openslob.engines.mysql.connection import (
     Connection,
     Row,
@@ -44,6 +44,7 @@ from openslob.engines.mysql.errors import is_full, reported
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.known_settings import MysqlSessionSettings
 from openslob.engines.mysql.ledger import MysqlLedger
+from openslob.engines.mysql.loader import MysqlLoader
 from openslob.engines.mysql.location import PROXY, locate, require_direct, transport
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.obstacle import obstacle
@@ -54,8 +55,9 @@ from openslob.engines.mysql.server_counters import MysqlServerCounters
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
 from openslob.engines.mysql.waits import MysqlServerWaits, MysqlWaits
-from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
+from openslob.engines.patience import Watch, Work, closed_on_failure
 from openslob.engines.peer_process import found_or_named
+from openslob.engines.server_engine import ServerData, ServerEngine
 from openslob.engines.slice_io import schemas_at_work
 
 SESSIONS = "run/%"
@@ -81,34 +83,40 @@ def connect(url: str) -> Engine:
     return MysqlEngine(url)
 
 
-class MysqlEngine:
+class MysqlEngine(ServerEngine[Connection]):
     """One database of a MariaDB or MySQL server as a target. Implements `openslob.engines.base.Engine`."""
 
     name = "mysql"
+    work = _WORK
 
     def __init__(self, url: str) -> None:
         self.params = parse(url)
-        self.address = Target.parse(url)
+        super().__init__(url, self.params.shown)
         self.names = MysqlNames(self.params.database)
-        self.target = self.params.shown
-        self.patience = Patience()
-        self.server_pid: int | None = None
         # The purpose of every connection that was opened, by the server's number of it.
         self._opened: dict[int, str] = {}
         self._override = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
 
-    def open(self, purpose: str) -> Connection:
-        """Open a connection in autocommit mode."""
-        connection = self._open(purpose, self.patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
-        self._opened[thread_id(connection)] = purpose
-        with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
-            if purpose in _OURS or not is_proxied(connection):
-                override_defaults(connection)
-        return connection
+    def connect(self, purpose: str, watch: Watch) -> Connection:
+        return open_connection(self.params, purpose, watch)
 
-    def _open(self, purpose: str, patience: Patience, work: Work, obstacle: Callable[[], str]) -> Connection:
-        watch = Watch(patience, work, obstacle)
-        return patience.connect(lambda: open_connection(self.params, purpose, watch), lambda late: late.close())
+    def settle(self, connection: Connection, purpose: str) -> None:
+        self._opened[thread_id(connection)] = purpose
+        if purpose in _OURS or not is_proxied(connection):
+            override_defaults(connection)
+
+    def reported(self, failure: str) -> AbstractContextManager[None]:
+        return reported(failure)
+
+    def is_full(self, error: BaseException | None) -> bool:
+        return is_full(error)
+
+    def find_obstacle(self, connection: Connection) -> str:
+        # Sessions that other drivers opened are ours too.
+        return obstacle(connection, {**connection_registry.purposes(connection, self.names), **self._opened})
+
+    def list_settings(self, connection: Connection) -> MysqlSessionSettings:
+        return MysqlSessionSettings(connection)
 
     def _open_known(self, purpose: str) -> Connection:
         """Open a connection that the wait sampler does not take for somebody else's."""
@@ -128,30 +136,6 @@ class MysqlEngine:
             connection_registry.enter(connection, self.names, purpose)
         return connection
 
-    @contextmanager
-    def querying(self, failure: str, purpose: str = "query") -> Iterator[Connection]:
-        """Open a connection for a few queries; errors begin with ``failure``."""
-        with self.open(purpose) as connection, reported(failure):
-            yield connection
-
-    def follow(self, patience: Patience) -> None:
-        """Let connections that are opened from now on wait as ``patience`` says."""
-        self.patience = patience
-
-    def obstacle(self) -> str:
-        """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
-        patience = self.patience.of_probe()
-
-        def ask() -> str:
-            with (
-                self._open("probe", patience, Work.SAMPLE, str) as connection,
-                reported(f"{self.target} does not answer"),
-            ):
-                # Sessions that other drivers opened are ours too.
-                return obstacle(connection, {**connection_registry.purposes(connection, self.names), **self._opened})
-
-        return ask_probe(self.target, ask, is_full)
-
     @property
     def data(self) -> MysqlData:
         """The test data of this database."""
@@ -164,7 +148,7 @@ class MysqlEngine:
 
     def facts(self) -> ServerFacts:
         """Return version, sizes, settings and free connections."""
-        with self.querying(f"{self.target} does not answer") as connection:
+        with self.querying() as connection:
             identity = query(connection, statement("facts", "identity"))[0]
             settings = query(connection, statement("facts", "settings"))
             replication = _named(query(connection, statement("facts", "replication")))
@@ -194,7 +178,7 @@ class MysqlEngine:
 
     def location(self) -> ServerLocation:
         """Return the server's process and its data directory, if it is proved that they are on this host."""
-        with self.querying(f"{self.target} does not answer") as connection:
+        with self.querying() as connection:
             return found_or_named(locate(connection), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
@@ -213,18 +197,9 @@ class MysqlEngine:
         with self.querying(f"{self.target} can't be checked") as connection:
             return checks.capabilities(connection, facts)
 
-    def proving(self) -> None:
-        """Return None: the contract tests of this engine run on real servers."""
-
     def ledger(self) -> MysqlLedger:
         """Return the tables of the proof. A session of a server that is away fails soon."""
         return MysqlLedger(self.params, self.names, self.open)
-
-    @contextmanager
-    def known_settings(self) -> Iterator[MysqlSessionSettings]:
-        """Give the settings that a session can change."""
-        with self.querying(f"{self.target} can't be asked for its settings") as connection:
-            yield MysqlSessionSettings(connection)
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
@@ -269,7 +244,7 @@ class MysqlEngine:
         """Create the slice procedure of each schema that sessions will work on."""
         checks.require_shared(workload)
         numbers = schemas_at_work(workload)
-        with self.open("install") as connection, reported("can't install the work loop"):
+        with self.querying("can't install the work loop", "install") as connection:
             identity = query(connection, statement("facts", "identity"))[0]
             value_bytes = layout_of(identity["block_size"]).value_bytes
             in_cluster = is_on(connection, "wsrep_on")
@@ -306,9 +281,6 @@ class MysqlEngine:
             return MysqlServerWaits(self._open_observer("waits"), self.names, SESSIONS, self._opened)
         return MysqlWaits(self._open_known("waits"), self.names, SESSIONS)
 
-    def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> None:
-        """Return None: the server makes no reports of its own statistics."""
-
     def open_stop(self) -> MysqlStop:
         """Connect the stop signal."""
         return MysqlStop(self._open_known(STOP), self.names)
@@ -337,39 +309,27 @@ class MysqlEngine:
         return [f"connection {number}" for number in numbers]
 
 
-class MysqlData:
-    """The test tables of one database. Implements `openslob.engines.base.DataStore`."""
+class MysqlData(ServerData[Connection]):
+    """The test tables of one database."""
 
     def __init__(self, engine: MysqlEngine) -> None:
+        super().__init__(engine)
         self._engine = engine
 
-    def state(self) -> DataState | None:
-        """Return what is loaded."""
-        with self._engine.querying(f"{self._engine.target} can't be checked") as connection:
-            loaded = manifest.read(connection, self._engine.names)
-            return loaded.data_state() if loaded else None
+    def read_manifest(self, connection: Connection) -> LoadManifest | None:
+        return manifest.read(connection, self._engine.names)
 
-    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        """Load and verify."""
-        require_own_storage(spec, self._engine.target)
-        return loader.load(
-            lambda: self._engine.open("load"),
-            self._engine.params,
-            self._engine.names,
-            spec,
-            degree,
-            progress,
-            cancelled,
-        )
+    def prepare(self, connection: Connection, spec: DataSpec, _degree: int) -> MysqlLoader:
+        engine = self._engine
+        require_own_storage(spec, engine.target)
+        return MysqlLoader(lambda: engine.open("load"), engine.params, engine.names, spec, connection)
 
-    def drop(self) -> list[str]:
-        """Remove everything a load made."""
-        with self._engine.querying(f"can't drop the data of {self._engine.target}", "drop") as connection:
-            removed = manifest.remove(connection, self._engine.names)
-            if not removed:
-                # To a user without rights the server shows nothing of a database, as if there were none.
-                manifest.require_entry(connection, self._engine.names)
-            return removed
+    def remove(self, connection: Connection) -> list[str]:
+        removed = manifest.remove(connection, self._engine.names)
+        if not removed:
+            # To a user without rights the server shows nothing of a database, as if there were none.
+            manifest.require_entry(connection, self._engine.names)
+        return removed
 
     def table_blocks(self) -> int:
         """Return the number of blocks of all test tables, after updating their statistics."""

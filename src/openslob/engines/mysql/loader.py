@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 import pymysql
@@ -10,8 +9,7 @@ import pymysql
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.core.workload import DataSpec
-from openslob.engines.facts import LoadResult, ProgressSink
-from openslob.engines.load import check_space, load_tables, require_a_block
+from openslob.engines.load import check_space
 from openslob.engines.mysql import manifest
 from openslob.engines.mysql.connection import (
     Connection,
@@ -36,32 +34,7 @@ _TABLE_BYTES = 4 * MIB
 _PACKET_BYTES = 4 * MIB
 
 
-def load(
-    connect: Callable[[], Connection],
-    params: MysqlParams,
-    names: MysqlNames,
-    spec: DataSpec,
-    degree: int,
-    progress: ProgressSink,
-    cancelled: Callable[[], bool],
-) -> LoadResult:
-    """Load and verify, ``degree`` tables at a time; do nothing if exactly these data are there and verified.
-
-    Whatever was loaded before is removed. SlobError when the load fails or ``cancelled`` returns true: then nothing is
-    left of it. ``connect`` opens a connection of a load.
-    """
-    began_s = time.monotonic()
-    require_a_block(spec)
-    with connect() as connection, reported("the load failed"):
-        loader = _MysqlLoader(connect, params, names, spec, connection)
-        loaded = manifest.read(connection, names)
-        if loaded and loaded.is_whole and loaded.spec == spec:
-            return loaded.reused(time.monotonic() - began_s, loader.block_size)
-        space = loader.check_space(connection)
-    return load_tables(loader, spec, degree, progress, cancelled, {"disk space": space})
-
-
-class _MysqlLoader:
+class MysqlLoader:
     """Implements `openslob.engines.load.Loader`."""
 
     def __init__(
@@ -82,13 +55,12 @@ class _MysqlLoader:
         self._layout = layout_of(self.block_size)
         self.tables: Sequence[DataTable] = tables_of(spec, names)
 
-    def check_space(self, connection: Connection) -> str:
-        """Raise SlobError when the data do not fit; what is loaded now counts as free. Return what was found."""
+    def survey(self, connection: Connection) -> dict[str, str]:
         held = query(connection, statement("load", "held"), {"database": self._names.database})[0]["held_bytes"]
         blocks = sum(table.blocks for table in self.tables)
         index = blocks * self._layout.rows_per_page * _INDEX_ENTRY_BYTES
         needed = blocks * self.block_size + index + len(self.tables) * _TABLE_BYTES
-        return check_space(needed, held, self._directory, "the server's disk can't be seen from here")
+        return {"disk space": check_space(needed, held, self._directory, "the server's disk can't be seen from here")}
 
     def connect(self) -> Connection:
         return self._connect()

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
-from openslob.core.errors import SlobError
-from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
+from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability
-from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
-from openslob.engines.oracle import checks, loader, manifest, quiesce, run_table, snapshots, waits
+from openslob.engines.common_checks import require_none
+from openslob.engines.facts import Finding, ServerFacts, ServerLocation
+from openslob.engines.manifest import LoadManifest
+from openslob.engines.oracle import checks, manifest, quiesce, run_table, snapshots
 from openslob.engines.oracle.connection import Connection, open_connection
 from openslob.engines.oracle.counters import DatabaseCounters, OracleCounters
 from openslob.engines.oracle.errors import is_full, reported
 from openslob.engines.oracle.known_settings import SessionParameters
+from openslob.engines.oracle.loader import OracleLoader
 from openslob.engines.oracle.location import locate
 from openslob.engines.oracle.proving import open_questions
 from openslob.engines.oracle.run_table import STOP, OracleStop
@@ -24,10 +25,11 @@ from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.session import OracleSession, measure_clock
 from openslob.engines.oracle.slice_procedure import install, require_shared
 from openslob.engines.oracle.target import parse
-from openslob.engines.oracle.waits import OracleWaits
-from openslob.engines.patience import Patience, Watch, Work, ask_probe, closed_on_failure
+from openslob.engines.oracle.waits import OracleWaits, find_obstacle
+from openslob.engines.patience import Watch, Work, closed_on_failure
 from openslob.engines.peer_process import found_or_named
 from openslob.engines.proofs import Proving
+from openslob.engines.server_engine import ServerData, ServerEngine
 
 # Until a database has passed tests/contract.
 _EXPERIMENTAL = "no Oracle database has passed the tests of this engine yet; docs/oracle.md says what is not proved"
@@ -49,48 +51,31 @@ def connect(url: str) -> Engine:
     return OracleEngine(url)
 
 
-class OracleEngine:
+class OracleEngine(ServerEngine[Connection]):
     """One user's schema in a database as a target. Implements `openslob.engines.base.Engine`."""
 
     name = "oracle"
+    work = _WORK
 
     def __init__(self, url: str) -> None:
         self.params = parse(url)
-        self.address = Target.parse(url)
-        self.target = self.params.shown
-        self.patience = Patience()
-        self.server_pid: int | None = None
+        super().__init__(url, self.params.shown)
         self._landing = Landing(self.target)
 
-    def open(self, purpose: str) -> Connection:
-        """Open a connection in autocommit mode."""
-        return self._open(purpose, self.patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
+    def connect(self, purpose: str, watch: Watch | None = None) -> Connection:
+        return self._landing.note(open_connection(self.params, purpose, watch))
 
-    def _open(self, purpose: str, patience: Patience, work: Work, obstacle: Callable[[], str]) -> Connection:
-        watch = Watch(patience, work, obstacle)
-        opened = patience.connect(lambda: open_connection(self.params, purpose, watch), lambda late: late.close())
-        return self._landing.note(opened)
+    def reported(self, failure: str) -> AbstractContextManager[None]:
+        return reported(failure)
 
-    @contextmanager
-    def querying(self, failure: str, purpose: str = "query") -> Iterator[Connection]:
-        """Open a connection for a few queries; errors begin with ``failure``."""
-        with self.open(purpose) as connection, reported(failure):
-            yield connection
+    def is_full(self, error: BaseException | None) -> bool:
+        return is_full(error)
 
-    def follow(self, patience: Patience) -> None:
-        self.patience = patience
+    def find_obstacle(self, connection: Connection) -> str:
+        return find_obstacle(connection)
 
-    def obstacle(self) -> str:
-        patience = self.patience.of_probe()
-
-        def ask() -> str:
-            with (
-                self._open("probe", patience, Work.SAMPLE, str) as connection,
-                reported(f"{self.target} does not answer"),
-            ):
-                return waits.find_obstacle(connection)
-
-        return ask_probe(self.target, ask, is_full)
+    def list_settings(self, connection: Connection) -> SessionParameters:
+        return SessionParameters(connection)
 
     @property
     def data(self) -> OracleData:
@@ -103,12 +88,12 @@ class OracleEngine:
 
     def facts(self) -> ServerFacts:
         """Return version, sizes, settings and free connections, and what reading the server's clock costs."""
-        with self.querying(f"{self.target} does not answer") as connection:
+        with self.querying() as connection:
             facts = read_facts(connection, self.params)
             return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **measure_clock(connection)})
 
     def location(self) -> ServerLocation:
-        with self.querying(f"{self.target} does not answer") as connection:
+        with self.querying() as connection:
             return found_or_named(locate(connection, self.params.tablespace), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
@@ -132,14 +117,6 @@ class OracleEngine:
         """Return the questions that no stand-in can answer; they make small tables of their own."""
         return open_questions(self.open, self.params)
 
-    def ledger(self) -> None:
-        """Return None: no server of this product was crashed for a test yet."""
-
-    @contextmanager
-    def known_settings(self) -> Iterator[SessionParameters]:
-        with self.querying(f"{self.target} can't be asked for its parameters") as connection:
-            yield SessionParameters(connection)
-
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the target's lock on a connection of its own; the server releases it when this process ends."""
@@ -148,7 +125,7 @@ class OracleEngine:
 
     def install(self, workload: Workload) -> None:
         require_shared(workload)
-        with self.open("install") as connection, reported("can't install the work loop"):
+        with self.querying("can't install the work loop", "install") as connection:
             install(connection, workload, read_facts(connection, self.params).block_size)
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
@@ -159,9 +136,9 @@ class OracleEngine:
     def open_session(self, plan: SessionPlan) -> OracleSession:
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
-        connection = self._landing.note(open_connection(self.params, f"run/{plan.tag}"))
+        connection = self.connect(f"run/{plan.tag}")
         with closed_on_failure(connection):
-            self._landing.require_one()
+            require_none(self._landing.findings())
         return OracleSession(connection, plan)
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> OracleCounters:
@@ -172,9 +149,7 @@ class OracleEngine:
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> OracleWaits:
         return OracleWaits(self.open("waits"), scope is SamplingScope.SERVER)
 
-    def open_snapshots(
-        self, kind: StatisticsType, consented: frozenset[str]
-    ) -> snapshots.AwrSnapshots | snapshots.StatspackSnapshots | None:
+    def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
         return snapshots.open_snapshots(lambda: self.open("snapshots"), consented, kind)
 
     def open_stop(self) -> OracleStop:
@@ -189,23 +164,21 @@ class OracleEngine:
             return run_table.end_sessions(connection, self.target)
 
 
-class OracleData:
-    """The test tables in one user's schema. Implements `openslob.engines.base.DataStore`."""
+class OracleData(ServerData[Connection]):
+    """The test tables in one user's schema."""
 
     def __init__(self, engine: OracleEngine) -> None:
+        super().__init__(engine)
         self._engine = engine
 
-    def state(self) -> DataState | None:
-        with self._engine.querying(f"{self._engine.target} can't be checked") as connection:
-            loaded = manifest.read(connection)
-            return loaded.data_state() if loaded else None
+    def read_manifest(self, connection: Connection) -> LoadManifest | None:
+        return manifest.read(connection)
 
-    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        return loader.load(lambda: self._engine.open("load"), self._engine.params, spec, degree, progress, cancelled)
+    def prepare(self, connection: Connection, spec: DataSpec, degree: int) -> OracleLoader:
+        return OracleLoader(lambda: self._engine.open("load"), self._engine.params, spec, degree, connection)
 
-    def drop(self) -> list[str]:
-        with self._engine.querying(f"can't drop the data of {self._engine.target}", "drop") as connection:
-            return manifest.remove(connection)
+    def remove(self, connection: Connection) -> list[str]:
+        return manifest.remove(connection)
 
     def table_blocks(self) -> int:
         with self._engine.querying("the tables can't be measured") as connection:
@@ -228,22 +201,10 @@ class Landing:
             self._instances.add(connection.instance)
         return connection
 
-    def require_one(self) -> None:
-        """Raise SlobError once connections have landed on several instances."""
-        if len(self._instances) > 1:
-            raise SlobError(self._why, self._remedy)
-
     def findings(self) -> Iterator[Finding]:
         """Yield a blocking finding once connections have landed on several instances."""
-        if len(self._instances) > 1:
-            yield Finding("spread", self._why, self._remedy, True)
-
-    @property
-    def _why(self) -> str:
-        found = " and ".join(sorted(self._instances))
-        return f"{self._target} spreads connections over {found}, and counters are those of one instance"
-
-    @property
-    def _remedy(self) -> str:
-        named = ",".join(f"oracle://…?instance_name={instance}" for instance in sorted(self._instances))
-        return f"name each instance by a URL of its own: {named}"
+        instances = sorted(self._instances)
+        if len(instances) > 1:
+            why = f"{self._target} spreads connections over {' and '.join(instances)}, and counters are those of one"
+            named = ",".join(f"oracle://…?instance_name={instance}" for instance in instances)
+            yield Finding("spread", f"{why} instance", f"name each instance by a URL of its own: {named}", True)

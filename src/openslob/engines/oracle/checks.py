@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -11,24 +12,21 @@ from openslob.core.workload import CommitMode, Mode, RedoStress, Workload
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, lacking
 from openslob.engines.common_checks import BadSetting, bad_settings
-from openslob.engines.facts import OTHER_INSTANCES, READ_ONLY_FINDING, DataState, Finding, ServerFacts
-from openslob.engines.oracle import rights, snapshots, tablespace
-from openslob.engines.oracle.connection import Connection
-from openslob.engines.oracle.names import identifier
+from openslob.engines.facts import OTHER_INSTANCES, READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
+from openslob.engines.oracle import snapshots, tablespace
+from openslob.engines.oracle.connection import PACKAGE, Connection
+from openslob.engines.oracle.names import grant_select, identifier
 from openslob.engines.oracle.server_facts import (
     ASM,
     ROOT,
     Survey,
-    container_number,
-    find_limit,
-    find_setting,
-    is_pluggable,
     no_tablespace,
 )
 from openslob.engines.oracle.slice_procedure import check_path
 from openslob.engines.oracle.tables import tables_of
 from openslob.engines.oracle.target import ConnectParams
-from openslob.engines.oracle.versions import OLDEST, OLDEST_THIN
+from openslob.engines.oracle.versions import EVENT_HISTOGRAM, OLDEST, OLDEST_THIN, SLEEP_FOR_ALL
+from openslob.engines.sql import read_statements
 
 # The server sleeps in hundredths of a second.
 _SLEEP_S = 0.01
@@ -47,6 +45,16 @@ _SWITCH_S, _LIKELY_REDO = 20, 50 * MIB
 _REDO_BYTES = {RedoStress.LITE: 1 * KIB, RedoStress.HEAVY: 6 * KIB}
 _SMALL_UNDO = 2 * GIB
 _PROTECTED = ("MAXIMUM PROTECTION", "MAXIMUM AVAILABILITY")
+# Sections of grants.sql, and what is not known without their views.
+SECTIONS = {
+    "figures": "figures of the engine",
+    "figures_12_1_0_2": "how long single reads took",
+    "sessions": "waits and other sessions",
+    "plans": "plans",
+    "facts": "settings and sizes of the server",
+}
+GRANT = re.compile(r"^GRANT SELECT ON SYS\.(\S+) TO .*;$", re.MULTILINE)
+_NEEDED = ("CREATE TABLE", "CREATE PROCEDURE")
 
 
 def _compose_set(parameter: str, value: str) -> str:
@@ -82,7 +90,7 @@ def findings(
     survey = Survey(connection)
     yield from check_path(workload)
     yield from _check_server(survey, params, facts)
-    yield from rights.findings(survey)
+    yield from _check_rights(survey)
     yield from _check_profile(survey, workload)
     yield from _check_connections(survey, workload, facts)
     loaded = state()
@@ -109,46 +117,86 @@ def _check_server(survey: Survey, params: ConnectParams, facts: ServerFacts) -> 
         yield Finding("pooler", why, _REDEDICATE, True)
     logins = survey.row("instance").get("logins")
     if logins == "RESTRICTED":
-        by = rights.sysdba(survey)
         why = "the instance is in restricted mode, so that sessions may be refused at any time"
-        yield Finding("restricted", why, "ALTER SYSTEM DISABLE RESTRICTED SESSION;", True, by=by)
+        yield Finding("restricted", why, "ALTER SYSTEM DISABLE RESTRICTED SESSION;", True, by=survey.sysdba)
+
+
+def _check_rights(survey: Survey) -> Iterator[Finding]:
+    """Yield the missing rights: those that a run needs, and in one finding those that make more figures known."""
+    user, by = survey.user, survey.sysdba
+    if missing := ", ".join(name for name in _NEEDED if not survey.has_right(name)):
+        yield Finding(RIGHTS, f"user {user} lacks {missing}", f"GRANT {missing} TO {user};", True, by=by)
+    if survey.connection.version < SLEEP_FOR_ALL and not survey.row("may_sleep").get("granted"):
+        why = f"user {user} may not sleep: before Oracle 18 that is a right on DBMS_LOCK, given to the user itself"
+        yield Finding("sleep", why, list_grants("sleeping", user)[0], True, by=by)
+    if not survey.has_right("ALTER SYSTEM"):
+        why = (
+            "this user may not run a checkpoint before the window, so earlier writes may fall into it, and may not end "
+            "sessions that a killed driver left"
+        )
+        yield Finding("checkpoint", why, list_grants("settling", user)[0], False, by=by)
+    yield from _check_views(survey, user, by)
+
+
+def _check_views(survey: Survey, user: str, by: str) -> Iterator[Finding]:
+    unseen = {section: _list_unseen(survey, section) for section in SECTIONS}
+    lost = [what for section, what in SECTIONS.items() if unseen[section]]
+    views = [view for section in SECTIONS for view in unseen[section]]
+    if views:
+        number = "one of the server's views" if len(views) == 1 else f"{len(views)} of the server's views"
+        why = f"this user may not read {number}, so that less will be known of: {', '.join(lost)}"
+        yield Finding("monitor", why, "\n".join(f"{grant_select(view, user)};" for view in views), False, by=by)
+
+
+def _list_unseen(survey: Survey, section: str) -> list[str]:
+    if section == "figures_12_1_0_2" and survey.connection.version < EVENT_HISTOGRAM:
+        return []
+    # Views of all instances are asked in a cluster only.
+    in_cluster = survey.row("instance").get("parallel") == "YES"
+    views = GRANT.findall(read_statements(PACKAGE, "grants")[section])
+    return [view for view in views if (in_cluster or not view.startswith("GV_")) and not survey.may_read(view)]
+
+
+def list_grants(section: str, user: str) -> list[str]:
+    """Return the statements of a section of grants.sql for a user."""
+    return read_statements(PACKAGE, "grants")[section].format(user=user, tablespace="{tablespace}").splitlines()
 
 
 def _check_profile(survey: Survey, workload: Workload) -> Iterator[Finding]:
     """Yield the limits of this user's profile that a run would reach."""
     seconds = workload.warmup + workload.run_time
-    limits = {name: find_limit(survey, name) for name in (*_PER_CALL, *_PER_SESSION, *_MINUTES)}
+    limits = {name: survey.find_limit(name) for name in (*_PER_CALL, *_PER_SESSION, *_MINUTES)}
     reached = {
         name: limit
         for name, limit in limits.items()
         if limit is not None and (name not in _MINUTES or 60 * limit <= seconds)
     }
     if reached:
-        user = rights.user_name(survey)
+        user = survey.user
         values = ", ".join(f"{name} {limit:,}" for name, limit in reached.items())
         # A slice is one call, and the connection that holds the lock is idle for the whole run.
         why = f"the profile of user {user} would end slices, or the connection that holds the lock: {values}"
         unlimited = " ".join(f"{name} UNLIMITED" for name in reached)
         remedy = f"CREATE PROFILE slob LIMIT {unlimited};\nALTER USER {user} PROFILE slob;"
-        yield Finding("profile", why, remedy, True, by=rights.sysdba(survey))
-    idle = find_setting(survey, "max_idle_time")
+        yield Finding("profile", why, remedy, True, by=survey.sysdba)
+    idle = survey.find_setting("max_idle_time")
     if idle.isdigit() and 0 < 60 * int(idle) <= seconds:
         why = f"max_idle_time is {idle} minutes: the connection that holds the lock is idle longer, and would be ended"
-        yield Finding("idle time", why, "ALTER SYSTEM SET max_idle_time = 0;", True, by=rights.sysdba(survey))
+        yield Finding("idle time", why, "ALTER SYSTEM SET max_idle_time = 0;", True, by=survey.sysdba)
 
 
 def _check_connections(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     def remedy(needed: int) -> str:
-        allowed = find_limit(survey, "SESSIONS_PER_USER")
+        allowed = survey.find_limit("SESSIONS_PER_USER")
         if allowed is not None and allowed < needed:
-            user = rights.user_name(survey)
+            user = survey.user
             return f"CREATE PROFILE slob LIMIT SESSIONS_PER_USER {needed};\nALTER USER {user} PROFILE slob;"
         return (
             f"ALTER SYSTEM SET processes = {_count_processes(survey, needed)} SCOPE = SPFILE;\n"
             "-- and restart the instance; or use fewer sessions"
         )
 
-    yield from common_checks.connections(workload, facts.free_connections, remedy, rights.sysdba_of_root(survey))
+    yield from common_checks.connections(workload, facts.free_connections, remedy, survey.sysdba_of_root)
 
 
 def _count_processes(survey: Survey, needed: int) -> int:
@@ -162,7 +210,7 @@ def _check_commits(survey: Survey, workload: Workload, facts: ServerFacts) -> It
     """Yield what the server's own settings of commits do to COMMIT_MODE."""
     if not workload.update_pct:
         return
-    by = rights.sysdba_of_root(survey)
+    by = survey.sysdba_of_root
     waits = facts.settings.get("commit_wait", "").upper()
     if workload.commit_mode is CommitMode.NOWAIT and waits == "FORCE_WAIT":
         why = "COMMIT_MODE=nowait, but the server makes every commit wait (commit_wait is FORCE_WAIT)"
@@ -195,7 +243,7 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
 
 
 def _list_by_settings(survey: Survey, facts: ServerFacts) -> list[Capability]:
-    by = rights.sysdba_of_root(survey)
+    by = survey.sysdba_of_root
     settings = {name: value.upper() for name, value in facts.settings.items()}
     return [
         Capability(
@@ -220,23 +268,22 @@ def _list_by_settings(survey: Survey, facts: ServerFacts) -> list[Capability]:
 def _check_instance(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield what on the instance spoils a run: who else uses its CPU and cache, and what changes in mid-run."""
     upper = replace(facts, settings={name: value.upper() for name, value in facts.settings.items()})
-    by = rights.sysdba_of_root(survey)
     yield from _check_container(survey)
     yield from _check_instances(survey, facts)
-    yield from _check_resources(survey, facts, by)
+    yield from _check_resources(survey, facts)
     yield from _check_windows(survey, workload)
-    yield from _check_prefetch(survey, facts, by)
-    yield from _check_memory(survey, upper, by)
-    yield from bad_settings(_BAD_SETTINGS, upper, by)
+    yield from _check_prefetch(survey, facts)
+    yield from _check_memory(survey, upper)
+    yield from bad_settings(_BAD_SETTINGS, upper, survey.sysdba_of_root)
     yield from _check_neighbours(survey)
 
 
 def _check_container(survey: Survey) -> Iterator[Finding]:
     """Yield whose counters they are: a pluggable database has its own, without those of the instance's processes."""
-    if container_number(survey) == ROOT:
+    if survey.container_number == ROOT:
         why = "the target is the root container: the counters are those of all pluggable databases together"
         yield Finding("container", why, "stop the others' work, or name the service of a pluggable database", False)
-    elif is_pluggable(survey):
+    elif survey.is_pluggable:
         why = (
             f"the target is pluggable database {survey.row('container').get('con_name')}: writes of the log and of "
             "blocks are counted for the whole instance only, and are not known here"
@@ -258,7 +305,7 @@ def _check_instances(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding(OTHER_INSTANCES, why, "name a target for each, separated by commas", False)
 
 
-def _check_resources(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
+def _check_resources(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a plan that throttles sessions, and fewer CPUs than the host has."""
     plan = survey.row("resource_manager")
     managed = plan.get("cpu_managed") == "ON"
@@ -267,10 +314,12 @@ def _check_resources(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Fi
     if managed:
         cage = f" on {allowed} of the host's {int(cpus)} CPUs" if caged and cpus is not None else ""
         why = f"the resource manager divides the CPU by plan {plan['name']}{cage}: sessions wait although CPU is left"
-        yield Finding("resource manager", why, _compose_set("resource_manager_plan", "''"), False, True, by)
+        yield Finding(
+            "resource manager", why, _compose_set("resource_manager_plan", "''"), False, True, survey.sysdba_of_root
+        )
     elif caged and cpus is not None:
         why = f"cpu_count is {allowed}, and the host has {int(cpus)} CPUs: the server sizes itself for fewer"
-        yield Finding("cpu_count", why, _compose_set("cpu_count", str(int(cpus))), False, by=by)
+        yield Finding("cpu_count", why, _compose_set("cpu_count", str(int(cpus))), False, by=survey.sysdba_of_root)
 
 
 def _check_windows(survey: Survey, workload: Workload) -> Iterator[Finding]:
@@ -289,10 +338,10 @@ def _check_windows(survey: Survey, workload: Workload) -> Iterator[Finding]:
         when = "is open" if is_open else f"begins in {int(until):,} s"
         why = f"maintenance window {row['window_name']} {when}: {names} may run beside the sessions{plan}"
         remedy = f"EXEC DBMS_SCHEDULER.DISABLE('SYS.{row['window_name']}', force => TRUE)"
-        yield Finding("maintenance", why, remedy, False, True, rights.sysdba(survey))
+        yield Finding("maintenance", why, remedy, False, True, survey.sysdba)
 
 
-def _check_prefetch(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
+def _check_prefetch(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a finding unless reading ahead is switched off; after a run the verdict says how much there was."""
     unset = [name for name in _PREFETCH if facts.settings.get(name) != "0"]
     if not survey.is_given("parameters") or not unset:
@@ -302,10 +351,12 @@ def _check_prefetch(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Fin
         "46 % of the blocks came so); the verdict on single blocks says what a run did"
     )
     statements = [f'ALTER SYSTEM SET "{name}" = 0 SCOPE = SPFILE;' for name in unset]
-    yield Finding("prefetch", why, "\n".join([*statements, "-- and restart the instance"]), False, by=by)
+    yield Finding(
+        "prefetch", why, "\n".join([*statements, "-- and restart the instance"]), False, by=survey.sysdba_of_root
+    )
 
 
-def _check_memory(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Finding]:
+def _check_memory(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     """Yield what may change the cache's size in mid-run."""
     moved = next((name for name in ("memory_target", "sga_target") if facts.settings.get(name, "0") != "0"), None)
     cache = next((row for row in survey.rows("sga") or () if row["component"] == "DEFAULT buffer cache"), None)
@@ -315,7 +366,7 @@ def _check_memory(survey: Survey, facts: ServerFacts, by: str) -> Iterator[Findi
     why = f"{moved} is {facts.settings[moved]}: the server may change the size of the cache{times}"
     floor = int(cache["current_size"]) if cache else facts.cache_bytes
     remedy = _compose_set("db_cache_size", str(floor)) if floor else "set db_cache_size to the cache's size"
-    yield Finding("memory", f"{why}; db_cache_size sets its least size", remedy, False, by=by)
+    yield Finding("memory", f"{why}; db_cache_size sets its least size", remedy, False, by=survey.sysdba_of_root)
 
 
 def _parse_bytes(text: str) -> int:
@@ -351,7 +402,7 @@ def _check_storage(
 
 def _check_tablespace(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     row = survey.row("tablespace", tablespace_name=facts.tablespace)
-    user, by = rights.user_name(survey), rights.sysdba(survey)
+    user, by = survey.user, survey.sysdba
     quota = f"ALTER USER {user} QUOTA UNLIMITED ON {identifier(str(facts.tablespace))};"
     if not row:
         yield Finding("tablespace", no_tablespace(user, str(facts.tablespace)).what, quota, True, by=by)
@@ -371,7 +422,7 @@ def _check_cache(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         size = facts.block_size // KIB
         why = f"the server has no cache for the blocks of tablespace {facts.tablespace}, of {size} KB"
         remedy = f"ALTER SYSTEM SET db_{size}k_cache_size = 1G;"
-        yield Finding("cache", why, remedy, True, by=rights.sysdba_of_root(survey))
+        yield Finding("cache", why, remedy, True, by=survey.sysdba_of_root)
 
 
 def _check_space(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
@@ -381,7 +432,7 @@ def _check_space(survey: Survey, workload: Workload, facts: ServerFacts) -> Iter
     tables = tables_of(workload.data(facts.block_size, facts.tablespace))
     place = tablespace.find(survey, facts.tablespace)
     if lack := tablespace.find_lack(place, tablespace.estimate_bytes(tables, facts.block_size)):
-        yield Finding("space", lack.why, lack.remedy, blocking=lack.sure, by=rights.sysdba(survey))
+        yield Finding("space", lack.why, lack.remedy, blocking=lack.sure, by=survey.sysdba)
 
 
 def _check_files(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
@@ -392,14 +443,14 @@ def _check_files(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     if slow and not all(str(row["file_name"]).startswith(ASM) for row in slow):
         why = f"{len(slow)} files of tablespace {facts.tablespace} are open without asynchronous I/O"
         remedy = "ALTER SYSTEM SET filesystemio_options = SETALL SCOPE = SPFILE;\n-- and restart the instance"
-        yield Finding("asynchronous I/O", why, remedy, False, True, rights.sysdba_of_root(survey))
+        yield Finding("asynchronous I/O", why, remedy, False, True, survey.sysdba_of_root)
 
 
 def _check_flash(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     if file := facts.settings.get("db_flash_cache_file"):
         why = f"blocks that leave the cache are kept in a flash cache ({file}) and read from there"
         remedy = "ALTER SYSTEM SET db_flash_cache_size = 0;"
-        yield Finding("flash cache", why, remedy, False, True, rights.sysdba_of_root(survey))
+        yield Finding("flash cache", why, remedy, False, True, survey.sysdba_of_root)
     if int(survey.row("smart_storage").get("hits") or 0):
         why = "the storage has a flash cache of its own (Exadata): reads of blocks visited before may come from it"
         yield Finding("smart storage", why, "take it into account, or load far more than the flash cache", False)
@@ -411,7 +462,7 @@ def _check_compression(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         kind = f" ({row['compress_for']})" if row.get("compress_for") else ""
         why = f"tables in {facts.tablespace} are compressed by default{kind}; the test tables ask not to be"
         remedy = f"ALTER TABLESPACE {identifier(str(facts.tablespace))} DEFAULT NOCOMPRESS;"
-        yield Finding("compression", why, remedy, False, by=rights.sysdba(survey))
+        yield Finding("compression", why, remedy, False, by=survey.sysdba)
     if row.get("encrypted") == "YES":
         why = f"tablespace {facts.tablespace} is encrypted: every read and write of a block costs CPU for it"
         yield Finding("encryption", why, "take it into account, or name a tablespace that is not", False)
@@ -419,7 +470,7 @@ def _check_compression(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
     if in_memory == "ENABLED":
         why = f"tables in {facts.tablespace} are copied into the In-Memory column store, which scans read"
         remedy = f"ALTER TABLESPACE {identifier(str(facts.tablespace))} DEFAULT NO INMEMORY;"
-        yield Finding("in-memory", why, remedy, False, True, rights.sysdba(survey))
+        yield Finding("in-memory", why, remedy, False, True, survey.sysdba)
 
 
 def _check_redo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
@@ -438,9 +489,7 @@ def _check_redo(survey: Survey, workload: Workload, facts: ServerFacts) -> Itera
             f"{smallest / rate:.0f} s, and sessions may wait for the next one"
         )
         remedy = "\n".join(f"ALTER DATABASE ADD LOGFILE SIZE {size}G;" for _ in range(3))
-        yield Finding(
-            "redo log", why, remedy, False, bool(given) or workload.mode is Mode.REDO, rights.sysdba_of_root(survey)
-        )
+        yield Finding("redo log", why, remedy, False, bool(given) or workload.mode is Mode.REDO, survey.sysdba_of_root)
     groups = [sum(1 for row in logs if row["thread"] == thread) for thread in {row["thread"] for row in logs}]
     if min(groups) < 3:
         why = (
@@ -451,7 +500,7 @@ def _check_redo(survey: Survey, workload: Workload, facts: ServerFacts) -> Itera
             why,
             f"ALTER DATABASE ADD LOGFILE SIZE {-(-smallest // MIB)}M;",
             False,
-            by=rights.sysdba_of_root(survey),
+            by=survey.sysdba_of_root,
         )
 
 
@@ -473,7 +522,7 @@ def _check_undo(survey: Survey, workload: Workload, facts: ServerFacts) -> Itera
     if files and most < _SMALL_UNDO:
         why = f"undo tablespace {name} can grow to {format_bytes(most)}: updates of all columns may fill it"
         add = f"ALTER TABLESPACE {name} ADD DATAFILE SIZE 4G AUTOEXTEND ON;"
-        yield Finding("undo", why, add, False, by=rights.sysdba(survey))
+        yield Finding("undo", why, add, False, by=survey.sysdba)
 
 
 def _check_protection(facts: ServerFacts) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 import oracledb
 
 from openslob.core.errors import SlobError
-from openslob.engines.oracle.errors import explain_error, find_remedy, reported
+from openslob.engines.oracle.errors import explain_error, find_remedy, is_missing, reported
 from openslob.engines.oracle.target import APPLICATION, ConnectParams
 from openslob.engines.patience import AT_ONCE_S, POLL_S, NoAnswerError, Patience, Watch
 from openslob.engines.sql import read_statements
@@ -271,6 +271,18 @@ def query(connection: Connection, text: str, values: Mapping[str, object] | None
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     return connection.call(act)
+
+
+def query_if_visible(
+    connection: Connection, text: str, values: Mapping[str, object] | None = None
+) -> Sequence[Row] | None:
+    """Return the rows of a query; None when a table or view is not there, or this user may not see it."""
+    try:
+        return query(connection, text, values)
+    except oracledb.DatabaseError as error:
+        if is_missing(error):
+            return None
+        raise
 
 
 def change(connection: Connection, text: str, values: Mapping[str, object] | None = None) -> int:

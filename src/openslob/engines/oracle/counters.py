@@ -12,7 +12,7 @@ from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.delta import Values, make_unknown, to_delta, to_server_delta
 from openslob.engines.oracle.errors import CONNECTION_LOST, explain_error, find_codes, is_missing, reported
-from openslob.engines.oracle.server_facts import Survey, is_pluggable
+from openslob.engines.oracle.server_facts import Survey
 from openslob.metrics.measurement import EngineDelta
 
 # The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock.
@@ -51,7 +51,7 @@ class OracleCounters:
         self._statements: Sequence[str] = ()
         self._way_s = 0.0
         with reported("the counters can't be read"):
-            self._pluggable = is_pluggable(Survey(connection))
+            self._pluggable = Survey(connection).is_pluggable
             self._statements = self._search()
             # What a query of nothing takes is the way to the server and back.
             self._way_s = self._measure_s("clock")

@@ -12,6 +12,8 @@ from typing import Any
 
 from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
 
+Values = Mapping[str, float]
+
 _CENTISECOND_US = 10_000.0
 # Statistics of V$SYSSTAT and of single sessions, by field. Data blocks alone: the "total" ones have the log, control
 # files and backups in them. A commit that waits for the log is counted once, however many share a write.
@@ -230,7 +232,7 @@ def classify_event(event: str) -> WaitClass:
     return CLASSES.get(group, WaitClass.OTHER)
 
 
-def list_timed_waits(change: Mapping[str, float]) -> tuple[TimedWait, ...]:
+def list_timed_waits(change: Values) -> tuple[TimedWait, ...]:
     """Return the events that sessions waited for in an interval."""
     durations = _sum_durations(change)
     found = []
@@ -243,7 +245,7 @@ def list_timed_waits(change: Mapping[str, float]) -> tuple[TimedWait, ...]:
     return tuple(found)
 
 
-def _sum_durations(change: Mapping[str, float]) -> dict[str, dict[tuple[int, int], int]]:
+def _sum_durations(change: Values) -> dict[str, dict[tuple[int, int], int]]:
     """Return the waits by event and duration. A bucket of the server's has those from half its limit to just below it.
 
     Background processes' waits are among them.
@@ -254,9 +256,6 @@ def _sum_durations(change: Mapping[str, float]) -> dict[str, dict[tuple[int, int
             event, _, limit = key.removeprefix(_HISTOGRAM).rpartition(".")
             found.setdefault(event, {})[(int(limit) // 2, int(limit))] = int(count)
     return found
-
-
-Values = Mapping[str, float]
 
 
 def _sum_by_function(change: Values) -> dict[str, ObjectIo]:

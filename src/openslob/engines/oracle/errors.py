@@ -6,7 +6,7 @@ Where a statement mends an error, the remedy is the statement; ``{tablespace}`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import oracledb
@@ -226,8 +226,19 @@ def is_gone(error: BaseException) -> bool:
 
 
 def is_final(error: BaseException) -> bool:
-    """Return whether a load that met this error would meet it in every other way, too."""
+    """Return whether whoever met this error would meet it in every other way, too."""
     return any(code in _FINAL for code in find_codes(error))
+
+
+def find_refusal(act: Callable[[], object]) -> str:
+    """Do what a load can do without; return why the server refused it, empty if it did not."""
+    try:
+        act()
+    except oracledb.Error as error:
+        if is_final(error):
+            raise
+        return explain_error(error)
+    return ""
 
 
 def explain_error(error: object) -> str:

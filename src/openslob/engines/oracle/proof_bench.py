@@ -14,8 +14,8 @@ from openslob.core.units import NANOS
 from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle import names, tablespace
-from openslob.engines.oracle.connection import Connection, Row, query, statement
-from openslob.engines.oracle.errors import is_gone, is_missing, reported
+from openslob.engines.oracle.connection import Connection, Row, query, query_if_visible, statement
+from openslob.engines.oracle.errors import is_gone, reported
 from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import OracleSession
@@ -205,12 +205,10 @@ def count_others_reads(connection: Connection, sid: int) -> tuple[int, int]:
 
 def read_rows(connection: Connection, name: str, values: Mapping[str, object], right: str) -> Sequence[Row]:
     """Return the rows of a statement of prove.sql. NotAskedError names the right that is missing."""
-    try:
-        return query(connection, statement("prove", name), values)
-    except oracledb.DatabaseError as error:
-        if is_missing(error):
-            raise NotAskedError(right) from error
-        raise
+    rows = query_if_visible(connection, statement("prove", name), values)
+    if rows is None:
+        raise NotAskedError(right)
+    return rows
 
 
 def subtract(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

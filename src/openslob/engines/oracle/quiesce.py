@@ -8,8 +8,8 @@ import oracledb
 
 from openslob.core.units import format_bytes
 from openslob.core.workload import Workload
-from openslob.engines.oracle.connection import Connection, query, statement
-from openslob.engines.oracle.errors import NO_RIGHT, explain_error, find_codes, is_final, is_missing
+from openslob.engines.oracle.connection import Connection, query, query_if_visible, statement
+from openslob.engines.oracle.errors import NO_RIGHT, explain_error, find_codes, is_final
 from openslob.engines.oracle.names import cf1, cf2, index
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
 
@@ -70,9 +70,5 @@ def _check_kept(connection: Connection, workload: Workload, scale: int, block_si
 
 
 def _count_reads(connection: Connection) -> int | None:
-    try:
-        return int(query(connection, statement("quiesce", "reads"))[0]["blocks"])
-    except oracledb.DatabaseError as error:
-        if is_missing(error):
-            return None
-        raise
+    rows = query_if_visible(connection, statement("quiesce", "reads"))
+    return int(rows[0]["blocks"]) if rows else None

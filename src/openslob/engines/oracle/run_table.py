@@ -21,8 +21,16 @@ import oracledb
 
 from openslob.core.errors import SlobError
 from openslob.engines.base import Hold
-from openslob.engines.common_checks import LOCK_PATIENCE_S, require_no_driver
-from openslob.engines.oracle.connection import Connection, Row, change, query, require_alive, statement
+from openslob.engines.common_checks import LOCK_PATIENCE_S, await_ended, require_no_driver
+from openslob.engines.oracle.connection import (
+    Connection,
+    Row,
+    change,
+    query,
+    query_if_visible,
+    require_alive,
+    statement,
+)
 from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, find_codes, is_missing, reported
 from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
 
@@ -33,8 +41,6 @@ _own = local()
 _OF_RUNS = "run/%"
 # Sessions that sleep look for the signal five times a second.
 _SLICE_END_S = 0.5
-_END_PATIENCE_S = 3.0
-_POLL_S = 0.05
 _IDLE = "INACTIVE"
 _GONE = ("ORA-00030", "ORA-00031", "ORA-00026")
 
@@ -159,9 +165,9 @@ def end_sessions(connection: Connection, target: str) -> int:
     Without the right to see sessions they are told to end, and a moment later they have.
     """
     found = _list_sessions(connection, _OF_RUNS)
-    if found == []:
-        return 0
-    if found:
+    if found is not None:
+        if not found:
+            return 0
         require_no_driver(target, lambda: [_name_session(row) for row in _list_sessions(connection, STOP) or ()])
     try:
         tell_to_stop(connection)
@@ -174,24 +180,13 @@ def end_sessions(connection: Connection, target: str) -> int:
         if found is None:
             time.sleep(_SLICE_END_S)
             return 0
-        _end(connection)
+        await_ended(lambda: count_sessions(connection))
+        if count_sessions(connection):
+            _kill(connection)
+            await_ended(lambda: count_sessions(connection))
     finally:
         let_work(connection)
     return len(found)
-
-
-def _end(connection: Connection) -> None:
-    """Wait until all have ended, and end those that have not done so in time."""
-    for act in (_wait, _kill, _wait):
-        act(connection)
-        if not count_sessions(connection):
-            return
-
-
-def _wait(connection: Connection) -> None:
-    deadline = time.monotonic() + _END_PATIENCE_S
-    while count_sessions(connection) and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
 
 
 def _kill(connection: Connection) -> None:
@@ -209,12 +204,7 @@ def _kill(connection: Connection) -> None:
 
 def _list_sessions(connection: Connection, purpose: str) -> Sequence[Row] | None:
     """Return our sessions with a purpose on this instance; None if this user may not see them."""
-    try:
-        return list(query(connection, statement("stop", "sessions"), {"purpose": purpose}))
-    except oracledb.DatabaseError as error:
-        if not is_missing(error):
-            raise
-        return None
+    return query_if_visible(connection, statement("stop", "sessions"), {"purpose": purpose})
 
 
 def _name_victim(row: Row) -> str:

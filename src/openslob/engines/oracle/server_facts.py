@@ -20,6 +20,7 @@ from openslob.engines.oracle.target import ConnectParams
 
 # SYS_CONTEXT('USERENV', 'CON_ID') of the root container.
 ROOT = 1
+_SYSDBA = "as SYSDBA"
 # May not be seen or is not there (Oracle does not say which), no such column, a right that is missing, no such
 # parameter of USERENV, the right to read an object that the user knows of.
 _ABSENT = ("ORA-00942", "ORA-00904", "ORA-01031", "ORA-02003", "ORA-41900")
@@ -72,6 +73,48 @@ class Survey:
         """Return whether this user may read one of SYS's views."""
         return self._ask(statement("facts", "may_read", view=view), {}) is not None
 
+    @property
+    def container_number(self) -> int:
+        """The container's number: 1 for the root, more for a pluggable database, 0 where there are no containers."""
+        return int(self.row("container").get("con_id") or 0)
+
+    @property
+    def is_pluggable(self) -> bool:
+        """Whether this is a pluggable database, whose views show nothing of background processes."""
+        return self.container_number > ROOT
+
+    @property
+    def user(self) -> str:
+        """The user's name as an identifier."""
+        return identifier(str(self.row("identity")["user_name"]))
+
+    @property
+    def sysdba(self) -> str:
+        """Who may grant rights on SYS's views, and where."""
+        name = self.row("container").get("con_name")
+        return f"{_SYSDBA}, after ALTER SESSION SET CONTAINER = {name}" if self.is_pluggable and name else _SYSDBA
+
+    @property
+    def sysdba_of_root(self) -> str:
+        """Who may change the instance itself, and where."""
+        return _SYSDBA if self.sysdba == _SYSDBA else f"{_SYSDBA} in the root container"
+
+    def has_right(self, privilege: str) -> bool:
+        """Return whether this user has a system privilege, itself or by a role."""
+        return any(row["privilege"] == privilege for row in self.rows("rights") or ())
+
+    def find_setting(self, name: str) -> str:
+        """Return a parameter's value in upper case; empty when it is not known."""
+        found = {str(row["name"]): str(row["display_value"]) for row in self.rows("parameters") or ()}
+        return found.get(name, "").upper()
+
+    def find_limit(self, resource: str) -> int | None:
+        """Return a limit of this user's profile that is enforced; None without one."""
+        if self.find_setting("resource_limit") == "FALSE":
+            return None
+        values = {str(row["resource_name"]): str(row["limit"]) for row in self.rows("profile") or ()}
+        return int(values[resource]) if values.get(resource, "").isdigit() else None
+
     def _ask(self, text: str, values: dict[str, object]) -> Sequence[Row] | None:
         try:
             return query(self.connection, text, values)
@@ -79,21 +122,6 @@ class Survey:
             if any(code in _ABSENT for code in find_codes(error)[:1]):
                 return None
             raise
-
-
-def container_number(survey: Survey) -> int:
-    """Return the container's number: 1 for the root, more for a pluggable database, 0 where there are no containers."""
-    return int(survey.row("container").get("con_id") or 0)
-
-
-def is_pluggable(survey: Survey) -> bool:
-    """Return whether this is a pluggable database, whose views show nothing of background processes."""
-    return container_number(survey) > ROOT
-
-
-def has_right(survey: Survey, privilege: str) -> bool:
-    """Return whether this user has a system privilege, itself or by a role."""
-    return any(row["privilege"] == privilege for row in survey.rows("rights") or ())
 
 
 def read_facts(connection: Connection, params: ConnectParams) -> ServerFacts:
@@ -175,26 +203,11 @@ def _count_free_connections(survey: Survey) -> int | None:
     free = [
         int(row["limit_value"]) - int(row["current_utilization"]) for row in limits if str(row["limit_value"]).isdigit()
     ]
-    mine, used = find_limit(survey, "SESSIONS_PER_USER"), survey.row("own_sessions").get("sessions")
+    mine, used = survey.find_limit("SESSIONS_PER_USER"), survey.row("own_sessions").get("sessions")
     if mine is not None:
         free.append(mine - int(used or 1))
     # This query itself holds a connection that will be free again.
     return min(free) + 1 if free else None
-
-
-def find_limit(survey: Survey, resource: str) -> int | None:
-    """Return a limit of this user's profile that is enforced; None without one."""
-    if find_setting(survey, "resource_limit") == "FALSE":
-        return None
-    rows = survey.rows("profile") or ()
-    values = {str(row["resource_name"]): str(row["limit"]) for row in rows}
-    return int(values[resource]) if values.get(resource, "").isdigit() else None
-
-
-def find_setting(survey: Survey, name: str) -> str:
-    """Return a parameter's value in upper case; empty when it is not known."""
-    found: Mapping[str, str] = {str(row["name"]): str(row["display_value"]) for row in survey.rows("parameters") or ()}
-    return found.get(name, "").upper()
 
 
 def _find_direct_io(survey: Survey, settings: Mapping[str, str], tablespace: str) -> bool | None:

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-import oracledb
-
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.histogram import BUCKETS, LINEAR_US, STEEPNESS, Histogram
 from openslob.core.method import OpKind
@@ -18,8 +16,7 @@ from openslob.core.workload import BlockPath, CommitMode, Workload
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.facts import Finding
 from openslob.engines.oracle import names
-from openslob.engines.oracle.connection import PACKAGE, Connection, Row, change, query, statement
-from openslob.engines.oracle.errors import is_missing
+from openslob.engines.oracle.connection import PACKAGE, Connection, Row, change, query, query_if_visible, statement
 from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, sleep_procedure
 from openslob.engines.slice_io import (
@@ -62,14 +59,6 @@ _TOP = {"SELECT STATEMENT", "SORT AGGREGATE", "UPDATE STATEMENT", "UPDATE", "FIL
 _BY_INDEX, _BY_ROWID = "INDEX RANGE SCAN", "TABLE ACCESS BY INDEX ROWID"
 # V$SQL.COMMAND_TYPE.
 _UPDATE_COMMAND = 6
-# The path of blocks that this engine does not have.
-_NO_LOCAL_PATH = Finding(
-    "block path",
-    "BLOCK_PATH=local: Oracle reads single blocks through the cache that all sessions share, and only"
-    " whole tables into private memory",
-    "set BLOCK_PATH=shared",
-    blocking=True,
-)
 
 
 def compose_slice(
@@ -125,7 +114,11 @@ def _compose_statement(kind: OpKind, schema: int, **parts: str) -> str:
 def check_path(workload: Workload) -> Iterator[Finding]:
     """Yield the finding about a path of blocks that this engine does not have."""
     if workload.block_path is BlockPath.LOCAL:
-        yield _NO_LOCAL_PATH
+        why = (
+            "BLOCK_PATH=local: Oracle reads single blocks through the cache that all sessions share, and only whole "
+            "tables into private memory"
+        )
+        yield Finding("block path", why, "set BLOCK_PATH=shared", blocking=True)
 
 
 def require_shared(workload: Workload) -> None:
@@ -214,12 +207,7 @@ def explain(connection: Connection, schema: int, workload: Workload) -> dict[str
 
 def _read_executed_plans(connection: Connection, schema: int) -> Mapping[OpKind, Sequence[Row]]:
     """Return the plans of the procedure's statements in this instance; none without the right to see them."""
-    try:
-        rows = query(connection, statement("slice", "cursors"), {"program": names.procedure(schema)})
-    except oracledb.DatabaseError as error:
-        if is_missing(error):
-            return {}
-        raise
+    rows = query_if_visible(connection, statement("slice", "cursors"), {"program": names.procedure(schema)}) or ()
     found: dict[OpKind, Sequence[Row]] = {}
     for _, steps in groupby(rows, lambda row: (row["sql_id"], row["child_number"])):
         plan = list(steps)

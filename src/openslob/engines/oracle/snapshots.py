@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import oracledb
@@ -15,13 +14,14 @@ import oracledb
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS, iso
 from openslob.core.workload import StatisticsType
+from openslob.engines.base import Snapshotter
 from openslob.engines.capabilities import Capability, require
-from openslob.engines.oracle import rights
-from openslob.engines.oracle.connection import Connection, execute_block, query, statement
-from openslob.engines.oracle.errors import explain_error, is_missing, reported
+from openslob.engines.oracle.connection import Connection, execute_block, query, query_if_visible, statement
+from openslob.engines.oracle.errors import explain_error, reported
 from openslob.engines.oracle.names import grant_select
-from openslob.engines.oracle.server_facts import Survey, is_pluggable
+from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.versions import PDB_SNAPSHOTS
+from openslob.engines.patience import closed_on_failure
 
 LICENCE = "Oracle Diagnostics Pack"
 _BY_CONSENT = f"AWR was used because the user said that this server has the licence ({LICENCE})."
@@ -39,7 +39,7 @@ def capabilities(connection: Connection) -> list[Capability]:
 
 
 def _check_awr(survey: Survey, may_execute: bool) -> Capability:
-    lack, remedy, user, by = "", "", rights.user_name(survey), rights.sysdba(survey)
+    lack, remedy, user, by = "", "", survey.user, survey.sysdba
     packs = _read_pack_access(survey.connection)
     if packs is None:
         lack = "whether AWR is switched on can't be seen (V$PARAMETER)"
@@ -50,43 +50,35 @@ def _check_awr(survey: Survey, may_execute: bool) -> Capability:
     elif not may_execute:
         lack = "this user may not execute DBMS_WORKLOAD_REPOSITORY"
         remedy = f"GRANT EXECUTE ON SYS.DBMS_WORKLOAD_REPOSITORY TO {user};"
-    elif survey.connection.version < PDB_SNAPSHOTS and is_pluggable(survey):
+    elif survey.connection.version < PDB_SNAPSHOTS and survey.is_pluggable:
         lack, remedy, by = "a pluggable database of 12.1 takes no snapshots of its own", "connect to the root", ""
     return Capability(StatisticsType.AWR, not lack, lack, _WHY, remedy, LICENCE, by)
 
 
 def _check_statspack(survey: Survey, may_execute: bool) -> Capability:
     lack = "" if may_execute else "Statspack is not installed, or this user may not execute it"
-    remedy = f"run spcreate.sql, then GRANT EXECUTE ON PERFSTAT.STATSPACK TO {rights.user_name(survey)};"
-    return Capability(StatisticsType.STATSPACK, may_execute, lack, _WHY, remedy, by=rights.sysdba(survey))
+    remedy = f"run spcreate.sql, then GRANT EXECUTE ON PERFSTAT.STATSPACK TO {survey.user};"
+    return Capability(StatisticsType.STATSPACK, may_execute, lack, _WHY, remedy, by=survey.sysdba)
 
 
 def _read_pack_access(connection: Connection) -> str | None:
-    try:
-        return str(query(connection, statement("awr", "pack_access"))[0]["value"]).upper()
-    except oracledb.Error as error:
-        if is_missing(error):
-            return None
-        raise
+    rows = query_if_visible(connection, statement("awr", "pack_access"))
+    return str(rows[0]["value"]).upper() if rows else None
 
 
 def open_snapshots(
     connect: Callable[[], Connection], consented: frozenset[str], kind: StatisticsType
-) -> AwrSnapshots | StatspackSnapshots | None:
+) -> Snapshotter | None:
     """Connect what takes snapshots of this kind; None for ``NONE``.
 
-    Raises:
-        SlobError: They can't be taken here, or need a licence that was not consented to.
-
+    SlobError when they can't be taken here, or need a licence that was not consented to.
     """
     if kind is StatisticsType.NONE:
         return None
-    with ExitStack() as opened:
-        connection = opened.enter_context(connect())
+    connection = connect()
+    with closed_on_failure(connection):
         require(capabilities(connection), kind, consented)
-        made = AwrSnapshots(connection) if kind is StatisticsType.AWR else StatspackSnapshots(connection)
-        opened.pop_all()
-    return made
+        return AwrSnapshots(connection) if kind is StatisticsType.AWR else StatspackSnapshots(connection)
 
 
 @dataclass(frozen=True)
@@ -122,7 +114,7 @@ class _Snapshots:
     def _numbers(self) -> tuple[int, int]:
         return self._taken[0].number, self._taken[-1].number
 
-    def _facts(self, *lines: str) -> Mapping[str, str]:
+    def _describe(self, *lines: str) -> Mapping[str, str]:
         first, last = self._taken[0], self._taken[-1]
         apart = (last.begun_ns - first.ended_ns) / NANOS
         span = (
@@ -144,7 +136,7 @@ class StatspackSnapshots(_Snapshots):
             "The report is made in SQL*Plus, as PERFSTAT on the same instance, by @?/rdbms/admin/spreport.sql with",
             f"begin_snap {first}, end_snap {last}. slob awr reads it.",
         )
-        return self._facts(*how)
+        return self._describe(*how)
 
 
 class AwrSnapshots(_Snapshots):
@@ -158,45 +150,37 @@ class AwrSnapshots(_Snapshots):
         A report that can't be made is named beside the others. SlobError when none can.
         """
         self.begin()
-        made: dict[str, str] = {}
+        reports: dict[str, str] = {}
         failed: list[str] = []
-        for name, text, values in self._reports():
+        for name, text, values in self._list_reports():
             try:
                 rows = query(self._connection, statement("awr", text), values)
             except oracledb.Error as error:
                 failed.append(f"{name} could not be made: {explain_error(error)}")
             else:
-                made[name] = "".join(f"{row['output'] or ''}\n" for row in rows)
-        if not made:
+                reports[name] = "".join(f"{row['output'] or ''}\n" for row in rows)
+        if not reports:
             first, last = self._numbers
             remedy = f"awrrpt.sql in SQL*Plus makes it, of snapshots {first} and {last}"
             raise SlobError(failed[0], remedy)
-        return {**made, **self._facts(_BY_CONSENT, *failed)}
+        return {**reports, **self._describe(_BY_CONSENT, *failed)}
 
-    def _reports(self) -> Iterator[tuple[str, str, Mapping[str, int]]]:
+    def _list_reports(self) -> Iterator[tuple[str, str, Mapping[str, int]]]:
         """Yield the name of each report, its statement and values: first of the connection's own instance."""
         with reported("the database can't be identified (V$DATABASE, V$INSTANCE)"):
-            which = "pluggable_database" if is_pluggable(Survey(self._connection)) else "database"
+            which = "pluggable_database" if Survey(self._connection).is_pluggable else "database"
             (found,) = query(self._connection, statement("awr", which))
         first, last = self._numbers
         span = {"dbid": int(found["dbid"]), "first_snap": first, "last_snap": last}
         own = int(found["instance_number"])
-        others = self._other_instances(own) if found["parallel"] == "YES" else []
+        others = self._list_other_instances(own) if found["parallel"] == "YES" else []
         for number in [own, *others]:
             # As Oracle's own script names them: the instance and both snapshots.
             yield f"awrrpt_{number}_{first}_{last}.txt", "report", {**span, "instance_number": number}
         if found["parallel"] == "YES":
             yield f"awrrpt_rac_{first}_{last}.txt", "global_report", span
 
-    def _other_instances(self, own: int) -> list[int]:
+    def _list_other_instances(self, own: int) -> list[int]:
         """Return the other instances' numbers; none where this user may not see them."""
-        try:
-            return [
-                int(row["inst_id"])
-                for row in query(self._connection, statement("awr", "instances"))
-                if int(row["inst_id"]) != own
-            ]
-        except oracledb.Error as error:
-            if is_missing(error):
-                return []
-            raise
+        rows = query_if_visible(self._connection, statement("awr", "instances"))
+        return [int(row["inst_id"]) for row in rows or () if int(row["inst_id"]) != own]

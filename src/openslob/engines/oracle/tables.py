@@ -18,7 +18,6 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-import oracledb
 from numpy.typing import NDArray
 
 from openslob.core.errors import SlobError
@@ -26,8 +25,8 @@ from openslob.core.method import BLOCK_TOLERANCE
 from openslob.core.units import MIB
 from openslob.core.workload import DataSpec
 from openslob.engines import tables
-from openslob.engines.oracle.connection import Connection, Row, change, query, statement
-from openslob.engines.oracle.errors import explain_error, is_final, is_missing
+from openslob.engines.oracle.connection import Connection, Row, change, query, query_if_visible, statement
+from openslob.engines.oracle.errors import find_refusal
 from openslob.engines.oracle.names import cf1, cf2, index, staging
 from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
 from openslob.engines.oracle.tablespace import Tablespace
@@ -123,12 +122,8 @@ class Ways:
         if reason := way.lacking(connection):
             self._refuse(way, reason)
             return False
-        try:
-            way.fill(connection, destination, wrote)
-        except oracledb.Error as error:
-            if is_final(error):
-                raise
-            self._refuse(way, explain_error(error))
+        if reason := find_refusal(partial(way.fill, connection, destination, wrote)):
+            self._refuse(way, reason)
             query(connection, statement("schema", "empty", table=destination.table.relation))
             wrote_blocks(-written)
             return False
@@ -292,15 +287,13 @@ def _create(connection: Connection, table: DataTable, how: Filling) -> None:
 
 def _limit_rows_per_block(connection: Connection, table: DataTable, how: Filling) -> None:
     """Make one row a block a property of the table. PCTFREE alone has the same effect, so it may be refused."""
-    try:
+
+    def limit() -> None:
         for name in ("first_row", "minimize", "empty"):
             _run(connection, "schema", name, table=table.relation)
-    except oracledb.Error as error:
-        if is_final(error):
-            raise
-        how.notes["MINIMIZE RECORDS_PER_BLOCK"] = (
-            f"refused, so only PCTFREE keeps a block to one row: {explain_error(error)}"
-        )
+
+    if reason := find_refusal(limit):
+        how.notes["MINIMIZE RECORDS_PER_BLOCK"] = f"refused, so only PCTFREE keeps a block to one row: {reason}"
         _run(connection, "schema", "empty", table=table.relation)
 
 
@@ -313,12 +306,9 @@ def _index(connection: Connection, table: DataTable, how: Filling) -> None:
 
 def _index_in_parallel(connection: Connection, parts: Mapping[str, str], how: Filling) -> bool:
     """Create an index by several sessions; return False if the server refuses that, as some editions do."""
-    try:
-        _run(connection, "schema", "create_index", parallel=f"PARALLEL {how.parallel}", **parts)
-    except oracledb.Error as error:
-        if is_final(error):
-            raise
-        how.notes["parallel index"] = f"refused: {explain_error(error)}"
+    create = partial(_run, connection, "schema", "create_index", parallel=f"PARALLEL {how.parallel}", **parts)
+    if reason := find_refusal(create):
+        how.notes["parallel index"] = f"refused: {reason}"
         return False
     _run(connection, "schema", "index_serial", **parts)
     return True
@@ -403,12 +393,7 @@ def _read_rows(connection: Connection, table: DataTable, stretch: str) -> list[R
 
 
 def _read_figures(connection: Connection, table: DataTable, name: str, values: Mapping[str, object]) -> Row:
-    try:
-        rows = query(connection, statement("verify", name, table=table.relation), values)
-    except oracledb.DatabaseError as error:
-        if is_missing(error):
-            raise missing_table(table) from error
-        raise
+    rows = query_if_visible(connection, statement("verify", name, table=table.relation), values)
     if not rows:
         raise missing_table(table)
     return {name: figure or 0 for name, figure in rows[0].items()}

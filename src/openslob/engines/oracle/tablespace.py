@@ -10,8 +10,7 @@ from openslob.core.units import GIB, MIB, format_bytes
 from openslob.core.workload import DataSpec
 from openslob.engines.oracle.names import grant_select, identifier, quote
 from openslob.engines.oracle.page_layout import index_bytes
-from openslob.engines.oracle.rights import sysdba
-from openslob.engines.oracle.server_facts import Survey, has_right, no_tablespace
+from openslob.engines.oracle.server_facts import Survey, no_tablespace
 from openslob.engines.tables import DataTable
 
 # Space bitmaps and segment headers beside the rows.
@@ -56,7 +55,7 @@ def find(survey: Survey, name: str | None) -> Tablespace:
         raise no_tablespace(str(identity["user_name"]), named)
     named = str(row["tablespace_name"])
     space, files = survey.row("space", tablespace_name=named), survey.rows("files", tablespace_name=named)
-    quota = None if has_right(survey, "UNLIMITED TABLESPACE") else space.get("quota_bytes")
+    quota = None if survey.has_right("UNLIMITED TABLESPACE") else space.get("quota_bytes")
     forced = survey.row("database").get("force_logging")
     held = survey.row("held", tablespace_name=named)
     return Tablespace(
@@ -142,7 +141,7 @@ def check_space(survey: Survey, place: Tablespace, needed: int) -> str:
     if lack is None:
         return f"{format_bytes(needed)} needed in tablespace {place.name}, and free"
     if lack.sure:
-        raise SlobError(lack.why, f"{sysdba(survey)}: {lack.remedy}")
+        raise SlobError(lack.why, f"{survey.sysdba}: {lack.remedy}")
     return lack.why
 
 

@@ -83,19 +83,9 @@ _PARAMETERS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "thick": (_parse_truth, "yes or no"),
     "lib_dir": (str, "a directory"),
 }
-# Parameter in the URL -> argument of `oracledb.connect`, where the names differ or are passed on as they are.
-_ARGUMENTS = {
-    "sid": "sid",
-    "instance_name": "instance_name",
-    "protocol": "protocol",
-    "wallet": "wallet_location",
-    "wallet_password": "wallet_password",
-    "config_dir": "config_dir",
-    "ssl_server_dn_match": "ssl_server_dn_match",
-    "ssl_server_cert_dn": "ssl_server_cert_dn",
-    "sdu": "sdu",
-    "connect_timeout": "tcp_connect_timeout",
-}
+# Parameters in the URL that `oracledb.connect` knows by another name, and those that it does not get.
+_RENAMED = {"wallet": "wallet_location", "connect_timeout": "tcp_connect_timeout"}
+_OURS = ("tablespace", "thick", "lib_dir")
 _OF_ENTRY = ("sid", "instance_name", "protocol", "sdu", "ssl_server_cert_dn", "ssl_server_dn_match")
 _OF_TLS = ("wallet", "ssl_server_cert_dn", "ssl_server_dn_match")
 _ADMINISTRATOR = "no administrator is needed: connect as the user who is to own the test tables"
@@ -130,7 +120,7 @@ def parse(url: str) -> ConnectParams:
         "expire_time": _PROBE_MINUTES,
         "stmtcachesize": _CURSORS,
         "program": APPLICATION,
-        **{_ARGUMENTS[name]: value for name, value in given.items() if name in _ARGUMENTS},
+        **{_RENAMED.get(name, name): value for name, value in given.items() if name not in _OURS},
     }
     # The test tables are in the user's schema.
     owner = f"{arguments['user']}@" if "user" in arguments else ""

@@ -8,10 +8,10 @@ import oracledb
 
 from openslob.core.errors import SlobError
 from openslob.engines.base import Activity
-from openslob.engines.oracle.connection import Connection, Row, query, statement
+from openslob.engines.oracle.connection import Connection, Row, query, query_if_visible, statement
 from openslob.engines.oracle.counters import compose_grant, find_own_process
-from openslob.engines.oracle.errors import is_missing, reported
-from openslob.engines.oracle.server_facts import Survey, container_number
+from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.target import APPLICATION
 
 _FAILED = "the wait events can't be sampled"
@@ -32,24 +32,19 @@ class OracleWaits:
         with reported(_FAILED):
             # Sessions of other pluggable databases are not to be seen from within one, nor by a common user in the root
             # unless its CONTAINER_DATA says so, which it has no right to see.
-            self._sees_all = container_number(Survey(connection)) == 0
+            self._sees_all = Survey(connection).container_number == 0
 
     def sample(self) -> Activity:
         """Return the test's sessions by event, and who else is at work; SlobError when this user may not see it."""
         with reported(_FAILED):
-            rows = self._look()
+            rows = query_if_visible(self._connection, self._statement)
+        if rows is None:
+            raise SlobError(
+                f"{_FAILED}: this user may not read V$SESSION", compose_grant(self._connection, "V_$SESSION")
+            )
         events = {str(row["event"]): int(row["sessions"]) for row in rows if not row["others"]}
         others = {str(row["event"]): int(row["sessions"]) for row in rows if row["others"]}
         return Activity(events, others if others or self._sees_all else None)
-
-    def _look(self) -> Sequence[Row]:
-        try:
-            return query(self._connection, self._statement)
-        except oracledb.DatabaseError as error:
-            if not is_missing(error):
-                raise
-            may = compose_grant(self._connection, "V_$SESSION")
-            raise SlobError(f"{_FAILED}: this user may not read V$SESSION", may) from error
 
     def backend_ids(self) -> list[int]:
         """Return the process of the sampler's session; none when this user may not see it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,8 +15,8 @@ import psycopg
 from psycopg import conninfo
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.secrets import Target, redact_url
-from openslob.core.workload import DataSpec, StatisticsType, Workload
+from openslob.core.secrets import redact_url
+from openslob.core.workload import DataSpec, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import (
@@ -26,13 +26,15 @@ from openslob.engines.common_checks import (
     require_none,
     require_own_storage,
 )
-from openslob.engines.facts import DataState, Finding, LoadResult, ProgressSink, ServerFacts, ServerLocation
+from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.managed.state import claimed_through
-from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work, closed_on_failure
+from openslob.engines.manifest import LoadManifest
+from openslob.engines.patience import PROBE_S, Watch, Work, closed_on_failure
 from openslob.engines.peer_process import found_or_named
-from openslob.engines.postgresql import checks, loader, trial
+from openslob.engines.postgresql import checks, manifest, trial
 from openslob.engines.postgresql.connection import (
     PACKAGE,
+    Connection,
     LockConnection,
     PatientPsycopg,
     Pooling,
@@ -46,6 +48,7 @@ from openslob.engines.postgresql.connection import (
 from openslob.engines.postgresql.counters import PostgresCounters, least_window_s
 from openslob.engines.postgresql.errors import is_full, reported
 from openslob.engines.postgresql.ledger import PostgresLedger
+from openslob.engines.postgresql.loader import PostgresLoader
 from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, PostgresNames
 from openslob.engines.postgresql.obstacle import obstacle
@@ -56,6 +59,7 @@ from openslob.engines.postgresql.session import PostgresSession
 from openslob.engines.postgresql.session_settings import PostgresSessionSettings
 from openslob.engines.postgresql.slice_procedure import PostgresStop, install
 from openslob.engines.postgresql.waits import PostgresWaits
+from openslob.engines.server_engine import ServerData, ServerEngine
 from openslob.engines.sql import read_statements
 
 APPLICATION = "slob"
@@ -99,62 +103,60 @@ def _parameters(url: str) -> dict[str, Any]:
     raise UsageError(f"{redact_url(url)} is not a URL of PostgreSQL ({why})", "see its manual on connection URIs")
 
 
-class PostgresEngine:
+class PostgresEngine(ServerEngine[Connection]):
     """One PostgreSQL database as a target. Implements `openslob.engines.base.Engine`."""
 
     name = "postgresql"
+    work = _WORK
+    silence = "it hangs or is stopped, or another session has locked its catalogs"
 
     def __init__(self, url: str) -> None:
-        self.address = Target.parse(url)
-        self._patience = Patience()
         self._own_work = OwnWork()
         # Given to the server with each connection, where a time limit would end it before it can be set.
         self._options: frozenset[str] = frozenset()
         self._version = 0
-        self.server_pid: int | None = None
         parameters = _parameters(url)
         self._host = str(parameters.get("host", "localhost"))
-        address = f"{self._host}:{parameters.get('port', 5432)}"
-        self.target = f"{address}/{parameters.get('dbname', '')}"
+        super().__init__(url, f"{self._host}:{parameters.get('port', 5432)}/{parameters.get('dbname', '')}")
 
     @cached_property
     def names(self) -> PostgresNames:
         """Names in the usual schema, or in the role's own schema if the role may not use or create that one."""
         text = read_statements(PACKAGE, "facts")["home"]
-        with self.open("query") as connection, reported(f"{self.target} does not answer"):
+        with self.querying() as connection:
             restore_path(connection)
             schema = str(connection.execute(text, {"schema": DEFAULT_SCHEMA}).fetchall()[0][0])
         if "%" in schema:
             raise SlobError(f"the schema {schema} has a % in its name, which the client library misreads", _OTHER_ROLE)
         return PostgresNames(schema)
 
-    def open(self, purpose: str) -> psycopg.Connection[Any]:
-        """Open a connection in autocommit mode that names its purpose to the server."""
-        return self._lift_limits(lambda lifted: self._open(purpose, lifted))
+    def open(self, purpose: str) -> Connection:
+        return self._lift_limits(lambda: super(PostgresEngine, self).open(purpose))
 
-    def _lift_limits(self, connect: Callable[[Set[str]], _Made]) -> _Made:
+    def _lift_limits(self, connect: Callable[[], _Made]) -> _Made:
         """Connect, again without each time limit of the role that ended the connection before it could be set."""
         while True:
             # Another thread may learn of the same limit meanwhile.
             tried = self._options
             try:
-                return connect(tried)
+                return connect()
             except SlobError as error:
                 option = without_limits(error.__cause__, self._version)
                 if not option or option in tried:
                     raise
                 self._options |= {option}
 
-    def _open(self, purpose: str, options: Set[str]) -> psycopg.Connection[Any]:
-        connection = self._patience.connect(lambda: self._connect(purpose, options), lambda late: late.close())
-        connection.watch = Watch(self._patience, _WORK.get(purpose, Work.SHORT), self.obstacle)
-        self._version = connection.info.server_version
-        with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
-            override_defaults(connection, always=purpose in _OURS)
+    def connect(self, purpose: str, watch: Watch) -> Connection:
+        connection = self._connect(purpose)
+        connection.watch = watch
         return connection
 
-    def _connect(self, purpose: str, options: Set[str], timeout_s: int | None = None) -> PatientPsycopg:
-        given = conninfo.conninfo_to_dict(self.address.reveal())
+    def settle(self, connection: Connection, purpose: str) -> None:
+        self._version = connection.info.server_version
+        override_defaults(connection, always=purpose in _OURS)
+
+    def _connect(self, purpose: str, timeout_s: int = CONNECT_TIMEOUT_S) -> PatientPsycopg:
+        given, options = conninfo.conninfo_to_dict(self.address.reveal()), self._options
         kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
         if options:
             kept["options"] = f"{given.get('options') or os.environ.get('PGOPTIONS', '')} {' '.join(sorted(options))}"
@@ -163,7 +165,7 @@ class PostgresEngine:
                 self.address.reveal(),
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",
-                connect_timeout=timeout_s or CONNECT_TIMEOUT_S,
+                connect_timeout=timeout_s,
                 # A database in SQL_ASCII would return bytes. Poolers know this setting.
                 client_encoding="UTF8",
                 **kept,
@@ -171,29 +173,18 @@ class PostgresEngine:
         checks.require_version(connection)
         return connection
 
-    def follow(self, patience: Patience) -> None:
-        """Let connections that are opened from now on wait as ``patience`` says."""
-        self._patience = patience
+    def reported(self, failure: str) -> AbstractContextManager[None]:
+        return reported(failure)
 
-    def obstacle(self) -> str:
-        """Return who keeps our connections waiting; SlobError within seconds when the server does not answer."""
-        patience = self._patience.of_probe()
-        try:
-            probe = patience.connect(lambda: self._connect("probe", self._options, PROBE_S), lambda late: late.close())
-            with probe as connection:
-                connection.watch = Watch(patience, Work.SAMPLE, str)
-                with reported(f"{self.target} does not answer"):
-                    override_defaults(connection, always=False)
-                    return obstacle(connection)
-        except SlobError as error:
-            if is_full(error.__cause__):
-                return ""
-            if isinstance(error, NoAnswerError) or isinstance(error.__cause__, psycopg.errors.ConnectionTimeout):
-                why = f"{self.target} does not answer, neither on this connection nor on a new one"
-                raise NoAnswerError(
-                    why, "it hangs or is stopped, or another session has locked its catalogs"
-                ) from error
-            raise
+    def is_full(self, error: BaseException | None) -> bool:
+        return is_full(error)
+
+    def find_obstacle(self, connection: Connection) -> str:
+        override_defaults(connection, always=False)
+        return obstacle(connection)
+
+    def list_settings(self, connection: Connection) -> PostgresSessionSettings:
+        return PostgresSessionSettings(connection)
 
     @property
     def data(self) -> PostgresData:
@@ -208,7 +199,7 @@ class PostgresEngine:
     def query(self, statement: str, **parameters: object) -> list[tuple[Any, ...]]:
         """Return the rows of a statement of ``facts.sql``, on a connection of its own."""
         text = read_statements(PACKAGE, "facts")[statement]
-        with self.open("query") as connection, reported(f"{self.target} does not answer"):
+        with self.querying() as connection:
             return connection.execute(text, parameters).fetchall()
 
     def facts(self) -> ServerFacts:
@@ -234,26 +225,26 @@ class PostgresEngine:
         )
 
     def _connection_facts(self) -> dict[str, str]:
-        with self.open("query") as connection, reported(f"{self.target} does not answer"):
+        with self.querying() as connection:
             pooling = detect(connection, lambda: self.open("query"))
             pooler = {} if pooling is Pooling.NONE else {"pooler": pooling.value}
             return {"transport": transport(connection, direct=pooling is Pooling.NONE), **pooler}
 
     def location(self) -> ServerLocation:
         """Return the postmaster and the directory of the test tables, if it is proved that they are on this host."""
-        with self.open("query") as connection, reported(f"{self.target} does not answer"):
+        with self.querying() as connection:
             location = found_or_named(locate(connection), self.server_pid)
         tablespaces = [str(directory) for (directory,) in self.query("tablespaces", schema=self.names.schema)]
         return with_tables_in(location, tablespaces)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Yield everything that would spoil this run."""
-        with self.open("check") as connection, reported(f"{self.target} can't be checked"):
+        with self.querying(f"{self.target} can't be checked", "check") as connection:
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
         """Try them in a transaction that is rolled back."""
-        with self.open("check") as connection, reported(f"{self.target} can't be checked"):
+        with self.querying(f"{self.target} can't be checked", "check") as connection:
             yield from trial.try_statements(connection, self.names, plan)
 
     def capabilities(self) -> list[Capability]:
@@ -261,20 +252,9 @@ class PostgresEngine:
         (role, database, *_), *_ = self.query("role", schema=self.names.schema)
         return checks.capabilities(self.facts(), role, database)
 
-    def proving(self) -> None:
-        """Return None: the contract tests of this engine run on real servers."""
-
     def ledger(self) -> PostgresLedger:
         """Return the tables of the proof. A session of a server that is away fails soon."""
-        return PostgresLedger(
-            self.target, self.names, self.open, lambda purpose: self._connect(purpose, self._options, PROBE_S)
-        )
-
-    @contextmanager
-    def known_settings(self) -> Iterator[PostgresSessionSettings]:
-        """Give the settings that a session can change."""
-        with self.open("query") as connection, reported(f"{self.target} can't be asked for its settings"):
-            yield PostgresSessionSettings(connection)
+        return PostgresLedger(self.target, self.names, self.open, lambda purpose: self._connect(purpose, PROBE_S))
 
     @contextmanager
     def exclusive(self, purpose: str) -> Iterator[Hold]:
@@ -291,7 +271,7 @@ class PostgresEngine:
                 self._lock(connection)
             yield Hold(require=LockConnection(connection, f"the lock of {self.target}").require)
 
-    def _lock(self, connection: psycopg.Connection[Any]) -> None:
+    def _lock(self, connection: Connection) -> None:
         text = read_statements(PACKAGE, "facts")
         deadline = time.monotonic() + LOCK_PATIENCE_S
         while not connection.execute(text["lock"], {"key": LOCK_KEY}).fetchall()[0][0]:
@@ -304,22 +284,22 @@ class PostgresEngine:
 
     def install(self, workload: Workload) -> None:
         """Create the slice procedure of each schema that sessions will work on, and the procedure that it calls."""
-        with self.open("install") as connection, reported("can't install the work loop"):
+        with self.querying("can't install the work loop", "install") as connection:
             install(connection, self.names, workload)
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Checkpoint, if the role may, so that old dirty blocks are not written in the window."""
-        with self.open("quiesce") as connection, reported("the server can't be prepared for the window"):
+        with self.querying("the server can't be prepared for the window", "quiesce") as connection:
             return quiesce(connection, self.names, workload, warm_cache)
 
     def open_session(self, plan: SessionPlan) -> PostgresSession:
         """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
-        self._patience.require()
-        return self._lift_limits(lambda lifted: PostgresSession(self._connect_session(plan, lifted), self.names, plan))
+        self.patience.require()
+        return self._lift_limits(lambda: PostgresSession(self._connect_session(plan), self.names, plan))
 
-    def _connect_session(self, plan: SessionPlan, lifted: Set[str]) -> PatientPsycopg:
-        connection = self._connect(f"run/{plan.tag}", lifted)
+    def _connect_session(self, plan: SessionPlan) -> PatientPsycopg:
+        connection = self._connect(f"run/{plan.tag}")
         with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
             # It is idle until it gets ready, and a limit would end it then.
             override_defaults(connection)
@@ -338,9 +318,6 @@ class PostgresEngine:
             return PostgresServerWaits(self.open("waits"), SESSIONS, self._own_work)
         return PostgresWaits(self.open("waits"), SESSIONS)
 
-    def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> None:
-        """Return None: the server makes no reports of its own statistics."""
-
     def open_stop(self) -> PostgresStop:
         """Connect the stop signal."""
         return PostgresStop(self.open(STOP))
@@ -354,7 +331,7 @@ class PostgresEngine:
         sessions = self.query("sessions", application=SESSIONS)
         if sessions:
             require_no_driver(self.target, self._drivers)
-        with self.open("release") as connection, reported("sessions of an earlier run can't be ended"):
+        with self.querying("sessions of an earlier run can't be ended", "release") as connection:
             for pid, _ in sessions:
                 connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
         await_ended(self.sessions_left)
@@ -365,29 +342,22 @@ class PostgresEngine:
         return [f"process {pid} of the server" for pid, _ in pids]
 
 
-class PostgresData:
-    """The test tables of one database. Implements `openslob.engines.base.DataStore`."""
+class PostgresData(ServerData[Connection]):
+    """The test tables of one database."""
 
     def __init__(self, engine: PostgresEngine) -> None:
+        super().__init__(engine)
         self._engine = engine
 
-    def state(self) -> DataState | None:
-        """Return what is loaded."""
-        engine = self._engine
-        with engine.open("check") as connection, reported(f"{engine.target} can't be checked"):
-            return loader.data_state(connection, engine.names)
+    def read_manifest(self, connection: Connection) -> LoadManifest | None:
+        return manifest.read(connection, self._engine.names)
 
-    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        """Load and verify."""
-        engine = self._engine
-        require_own_storage(spec, engine.target)
-        return loader.load(lambda: engine.open("load"), spec, degree, progress, cancelled, engine.names)
+    def prepare(self, connection: Connection, spec: DataSpec, _degree: int) -> PostgresLoader:
+        require_own_storage(spec, self._engine.target)
+        return PostgresLoader(lambda: self._engine.open("load"), self._engine.names, spec, connection)
 
-    def drop(self) -> list[str]:
-        """Remove everything a load made."""
-        engine = self._engine
-        with engine.open("drop") as connection, reported(f"can't drop the data of {engine.target}"):
-            return loader.drop(connection, engine.names)
+    def remove(self, connection: Connection) -> list[str]:
+        return manifest.remove_with_schema(connection, self._engine.names)
 
     def table_blocks(self) -> int:
         """Return the number of blocks of all test tables."""

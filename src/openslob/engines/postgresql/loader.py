@@ -6,7 +6,6 @@ every table has passed its checks.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +17,7 @@ from psycopg.rows import dict_row
 from openslob.core.errors import SlobError
 from openslob.core.workload import DataSpec
 from openslob.engines.base import CANCEL_S
-from openslob.engines.facts import DataState, LoadResult, ProgressSink
-from openslob.engines.load import check_space, load_tables, require_a_block
+from openslob.engines.load import check_space
 from openslob.engines.postgresql import manifest
 from openslob.engines.postgresql.checks import ORPHANS, orphaned_files
 from openslob.engines.postgresql.connection import Connection, statement
@@ -33,45 +31,6 @@ from openslob.engines.tables import Check, DataTable
 Connect = Callable[[], Connection]
 
 _FAILED = "the load failed"
-
-
-def data_state(connection: Connection, names: PostgresNames | None = None) -> DataState | None:
-    """Return what is loaded, or None; verified only if it was verified and is still complete."""
-    loaded = manifest.read(connection, names or PostgresNames())
-    return loaded.data_state() if loaded else None
-
-
-def drop(connection: Connection, names: PostgresNames | None = None) -> list[str]:
-    """Remove everything a load or run made; return the names of what was removed."""
-    return manifest.remove_with_schema(connection, names or PostgresNames())
-
-
-def load(
-    connect: Connect,
-    spec: DataSpec,
-    degree: int,
-    progress: ProgressSink,
-    cancelled: Callable[[], bool],
-    names: PostgresNames | None = None,
-) -> LoadResult:
-    """Load and verify, ``degree`` tables at a time; do nothing if exactly these data are there and verified.
-
-    ``connect`` opens a connection in autocommit mode. Whatever was loaded before is removed. SlobError when the load
-    fails or ``cancelled`` returns true: then nothing is left of it.
-    """
-    names = names or PostgresNames()
-    began_s = time.monotonic()
-    require_a_block(spec)
-    with reported(_FAILED), connect() as connection:
-        server = _server(connection, names)
-        loaded = manifest.read(connection, names)
-        if loaded and loaded.is_whole and loaded.spec == spec:
-            return loaded.reused(time.monotonic() - began_s, server["block_size"])
-        checks = {"disk space": _check_space(connection, server, spec)}
-        if orphans := orphaned_files(connection):
-            checks[ORPHANS] = f"{orphans}; see `slob check`"
-    loader = _PostgresLoader(connect, names, spec, server["block_size"])
-    return load_tables(loader, spec, degree, progress, cancelled, checks)
 
 
 def _server(connection: Connection, names: PostgresNames) -> Mapping[str, Any]:
@@ -99,13 +58,20 @@ def _check_space(connection: Connection, server: Mapping[str, Any], spec: DataSp
     return check_space(_needed_bytes(server, spec), server["held_bytes"], directory, why)
 
 
-class _PostgresLoader:
-    """Implements `openslob.engines.load.Loader`."""
+class PostgresLoader:
+    """Implements `openslob.engines.load.Loader`; ``connect`` opens a connection in autocommit mode."""
 
-    def __init__(self, connect: Connect, names: PostgresNames, spec: DataSpec, block_size: int) -> None:
+    def __init__(self, connect: Connect, names: PostgresNames, spec: DataSpec, connection: Connection) -> None:
         self._connect, self._names, self._spec = connect, names, spec
-        self.block_size = block_size
+        self._server = _server(connection, names)
+        self.block_size: int = self._server["block_size"]
         self.tables: Sequence[DataTable] = tables_of(spec, names)
+
+    def survey(self, connection: Connection) -> dict[str, str]:
+        checks = {"disk space": _check_space(connection, self._server, self._spec)}
+        if orphans := orphaned_files(connection):
+            checks[ORPHANS] = f"{orphans}; see `slob check`"
+        return checks
 
     def connect(self) -> Connection:
         with reported(_FAILED):

@@ -6,25 +6,27 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from openslob._version import __version__
 from openslob.core import rehearsal
-from openslob.core.errors import SlobError
+from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import NANOS, iso
-from openslob.durability.accounting import Account, account
+from openslob.durability.accounting import LedgerAccount, account
 from openslob.durability.clients import Clients
 from openslob.durability.cut import Survival
 from openslob.durability.ledger import LedgerFile, Operation
+from openslob.engines import registry
 from openslob.engines.ledger import LedgerContents
 from openslob.engines.patience import Patience, StoppedError
+from openslob.engines.writes import require_primary
 from openslob.host.environment import environment
 from openslob.kinds.crash import figures as analysis
 from openslob.kinds.crash import rig as rigs
-from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashKind, CrashRecord, LostOperation
+from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashMethod, CrashRecord, LostCommit
 from openslob.kinds.crash.rig import Rig
 from openslob.record.model import Status
 from openslob.record.store import record_id
@@ -47,22 +49,25 @@ Tell = Callable[[CrashCycle], None]
 
 
 @dataclass(frozen=True)
-class CrashPlan:
+class CrashRequest:
     """What is asked for: ``kinds`` take turns. ``server`` is the user's managed server; None: one is made.
 
-    ``survive`` is what a cut leaves of that which was not synced.
+    ``engine`` is that of the server; None: the default one. ``survive`` is what a cut leaves of that which was not
+    synced; None: nothing.
     """
 
-    engine: str
-    kinds: tuple[CrashKind, ...]
+    kinds: tuple[CrashMethod, ...]
     cycles: int
     sessions: int
     rows: int
     seed: int
+    name: str
+    results: Path
+    engine: str | None = None
     server: str | None = None
     version: str | None = None
     control: str | None = None
-    survive: Survival = "nothing"
+    survive: Survival | None = None
 
     @property
     def asked(self) -> Mapping[str, Any]:
@@ -71,7 +76,7 @@ class CrashPlan:
             "engine": self.engine, "kind": "both" if len(self.kinds) > 1 else self.kinds[0].value,
             "cycles": self.cycles, "sessions": self.sessions, "rows": self.rows, "seed": self.seed,
             "server": self.server, "version": self.version, "control": self.control,
-            "survive": self.survive if CrashKind.CUT in self.kinds else None,
+            "survive": self.survival,
         }  # fmt: skip
 
     @property
@@ -79,28 +84,65 @@ class CrashPlan:
         """What is done first, in words."""
         if self.server:
             return f"the server {self.server} is crashed {self.cycles} times"
-        return f"creating the server {rigs.name_of(self.engine)}, which is destroyed afterwards"
+        return f"creating the server {rigs.name_of(_engine(self))}, which is destroyed afterwards"
 
-    def check(self) -> None:
-        """Raise UsageError for a control that there is not, SlobError if this host can't cut storage off."""
-        rigs.check(self.engine, frozenset(self.kinds), self.control)
+    @property
+    def survival(self) -> Survival | None:
+        """What a cut leaves of that which was not synced; None if nothing is cut off."""
+        return self.survive or "nothing" if CrashMethod.CUT in self.kinds else None
+
+    def resolve(self) -> CrashRequest:
+        """Return it with the engine. UsageError for parameters that exclude each other and what can't be crashed.
+
+        SlobError if this host can't cut storage off.
+        """
+        if self.survive == "random" and CrashMethod.CUT not in self.kinds:
+            raise UsageError("--survive random is of a cut, and --kind kill cuts nothing off", "use --kind cut or both")
+        engine = self._engine_of(self.server) if self.server else self.engine or registry.default_engine()
+        rigs.check(engine, frozenset(self.kinds), self.control)
+        return replace(self, engine=engine)
+
+    def _engine_of(self, server: str) -> str:
+        for option, given in (("--engine", self.engine), ("--version", self.version), ("--control", self.control)):
+            if given is not None:
+                raise UsageError(f"{option} is for a server that is made for the proof", "leave out --server")
+        if CrashMethod.CUT in self.kinds:
+            why = "its data are not on the layer that drops what was not synced"
+            raise UsageError(
+                f"the storage of {server} can't be cut off: {why}", "leave out --server, or use --kind kill"
+            )
+        if "://" in server or "," in server:
+            raise UsageError(
+                f"{server} is no managed server, and slob crashes no server that it did not make",
+                "leave out --server: a server is made for the proof, and destroyed afterwards",
+            )
+        found = registry.require_server(server)
+        require_primary(found)
+        return found.status().spec.engine
 
     def rig(self) -> AbstractContextManager[Callable[[], Rig]]:
-        """Return what provides the server, with the errors of `check`. UsageError for what can't be crashed."""
-        self.check()
+        """Return what provides the server of a resolved request."""
         if self.server:
             return rigs.existing(self.server)
-        survive = self.survive if CrashKind.CUT in self.kinds else None
-        return rigs.made(self.engine, self.version, self.control, self.seed, survive)
+        return rigs.made(_engine(self), self.version, self.control, self.seed, self.survival)
 
 
-def prove(plan: CrashPlan, name: str, results: Path, interrupt: Interrupt, tell: Tell) -> tuple[CrashRecord, Path]:
-    """Crash the server as planned; return the record and its folder. ``tell`` gets each cycle when it ends.
+def _engine(request: CrashRequest) -> str:
+    assert request.engine is not None, "a request is resolved first"
+    return request.engine
+
+
+def execute(
+    asked: CrashRequest, interrupt: Interrupt, notify: Callable[[str], None], tell: Tell
+) -> tuple[CrashRecord, Path]:
+    """Crash the server; return the record and its folder. ``tell`` gets each cycle when it ends.
 
     A stop ends it after the cycle that goes on; one whose data could not be read because of the stop does not count.
-    SlobError when nothing could be proved: the record says why.
+    SlobError when nothing could be proved: the record says why. The errors of `CrashRequest.resolve` come first.
     """
-    with plan.rig() as make_rig, CrashFolder.begin(results, _record(plan, name)) as folder:
+    plan = asked.resolve()
+    notify(plan.begin)
+    with plan.rig() as make_rig, CrashFolder.begin(plan.results, _record(plan)) as folder:
         try:
             _Proof(plan, make_rig, folder, interrupt, tell).run()
         except StoppedError:
@@ -115,21 +157,21 @@ def prove(plan: CrashPlan, name: str, results: Path, interrupt: Interrupt, tell:
         return folder.record, folder.path
 
 
-def _record(plan: CrashPlan, name: str) -> CrashRecord:
+def _record(plan: CrashRequest) -> CrashRecord:
     started_at = iso(time.time_ns())
     control = None
     if plan.control:
-        settings, why = rigs.excuses(plan.engine, plan.control)
+        settings, why = rigs.excuses(_engine(plan), plan.control)
         control = CrashControl(name=plan.control, settings=settings, may_lose_nothing=why)
     return CrashRecord(
-        id=record_id(name, started_at),
-        name=name,
+        id=record_id(plan.name, started_at),
+        name=plan.name,
         status=Status.FAILED,
         started_at=started_at,
         openslob_version=__version__,
         asked=plan.asked,
         environment=environment(None),
-        storage=_CUT[plan.survive] if CrashKind.CUT in plan.kinds else "",
+        storage=_CUT[plan.survival] if plan.survival else "",
         control=control,
         notes=rehearsal.notices(),
     )
@@ -146,7 +188,7 @@ class _Proof:
     """The cycles, each on what the one before left."""
 
     def __init__(
-        self, plan: CrashPlan, make_rig: Callable[[], Rig], folder: CrashFolder, interrupt: Interrupt, tell: Tell
+        self, plan: CrashRequest, make_rig: Callable[[], Rig], folder: CrashFolder, interrupt: Interrupt, tell: Tell
     ) -> None:
         self._plan, self._make_rig, self._folder, self._interrupt, self._tell = plan, make_rig, folder, interrupt, tell
         self._random = random.Random(plan.seed)
@@ -193,7 +235,7 @@ class _Proof:
             else:
                 self._before = after
 
-    def _cycle(self, number: int, kind: CrashKind) -> tuple[CrashCycle, LedgerContents | None]:
+    def _cycle(self, number: int, kind: CrashMethod) -> tuple[CrashCycle, LedgerContents | None]:
         path = self._folder.path / _LEDGERS / f"cycle-{number}.csv"
         path.parent.mkdir(exist_ok=True)
         with LedgerFile(path) as ledger:
@@ -250,7 +292,7 @@ class _Proof:
         return cycle.model_copy(update=more), after
 
 
-def _found(found: Account, crashed_ns: int) -> dict[str, Any]:
+def _found(found: LedgerAccount, crashed_ns: int) -> dict[str, Any]:
     lost = [_lost(operation, crashed_ns) for operation in found.lost]
     return {
         "compared": True,
@@ -262,7 +304,7 @@ def _found(found: Account, crashed_ns: int) -> dict[str, Any]:
     }
 
 
-def _lost(operation: Operation, crashed_ns: int) -> LostOperation:
+def _lost(operation: Operation, crashed_ns: int) -> LostCommit:
     """Return a lost operation; one that was acknowledged while the server was being stopped has an age of 0."""
     age_ms = max(0.0, (crashed_ns - (operation.acked_ns or crashed_ns)) / 1e6)
-    return LostOperation(session=operation.session, number=operation.number, key=operation.key, age_ms=round(age_ms, 3))
+    return LostCommit(session=operation.session, number=operation.number, key=operation.key, age_ms=round(age_ms, 3))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from openslob.analyze.outcome import fails, holds, holds_or_fails, unknown
-from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashKind
+from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashMethod
 from openslob.record.model import Figure, Verdict
 
 KEEPS, WHOLE, CAUGHT = "no_acked_commit_lost", "nothing_damaged", "control_caught"
@@ -63,14 +63,16 @@ def _keeps(cycles: Sequence[CrashCycle]) -> Verdict:
         why = "no commit was acknowledged" if cycles else _NO_CYCLE
         return unknown(KEEPS, why, **figures)
     # Each kind is a trial of its own, and a crash before which nothing was acknowledged is none.
-    trials = [sum(each.kind is kind and each.acked > 0 for each in cycles) for kind in CrashKind if _has(cycles, kind)]
+    trials = [
+        sum(each.kind is kind and each.acked > 0 for each in cycles) for kind in CrashMethod if _has(cycles, kind)
+    ]
     ruled_out = ruled_out_pct(min(trials)) if min(trials) else 100.0
     of = "such crashes" if len(trials) == 1 else "the crashes of each kind"
     why = (
         f"{acked:,} commits were acknowledged before {len(cycles)} crash{'es' if len(cycles) > 1 else ''}, and all are "
         f"there. So at most {ruled_out:.2g} % of {of} lose one (with 95 % confidence; more cycles narrow it)"
     )
-    if not _has(cycles, CrashKind.CUT):
+    if not _has(cycles, CrashMethod.CUT):
         why += _ONLY_KILLED
     return holds(KEEPS, why, **figures, ruled_out_pct=ruled_out)
 
@@ -117,7 +119,7 @@ def _caught(cycles: Sequence[CrashCycle], control: CrashControl) -> Verdict:
     caught = sum(not cycle.is_clean for cycle in cycles)
     figures = {"cycles": float(len(cycles)), "caught": float(caught)}
     if (not must and caught < CAUGHT_SHARE * len(cycles)) or not cycles:
-        reasons = "; ".join(dict.fromkeys(control.may_lose_nothing[kind] for kind in CrashKind if _has(cycles, kind)))
+        reasons = "; ".join(dict.fromkeys(control.may_lose_nothing[kind] for kind in CrashMethod if _has(cycles, kind)))
         why = (
             f"{caught} of {len(cycles)} crashes with {control.name} lost something, and none must: {reasons}. It says "
             "nothing of the server's safety"
@@ -134,5 +136,5 @@ def _caught(cycles: Sequence[CrashCycle], control: CrashControl) -> Verdict:
     return holds_or_fails(CAUGHT, enough, why, **figures)
 
 
-def _has(cycles: Sequence[CrashCycle], kind: CrashKind) -> bool:
+def _has(cycles: Sequence[CrashCycle], kind: CrashMethod) -> bool:
     return any(cycle.kind is kind for cycle in cycles)

@@ -24,14 +24,14 @@ CRASH_VERSION = 1
 CRASH_FILE = "crash.json"
 
 
-class CrashKind(StrEnum):
+class CrashMethod(StrEnum):
     """How a server crashes: all of its processes are killed, or its storage is cut off at the same moment, too."""
 
     KILL = "kill"
     CUT = "cut"
 
 
-class LostOperation(RecordModel):
+class LostCommit(RecordModel):
     """An operation that was acknowledged and is not there; ``age_ms``: acknowledged so long before the crash."""
 
     session: int
@@ -52,13 +52,13 @@ class CrashCycle(RecordModel):
     """
 
     number: int
-    kind: CrashKind
+    kind: CrashMethod
     load_s: float
     acked: int = 0
     in_doubt: int = 0
     doubtful_there: int = 0
     lost: int = 0
-    lost_operations: tuple[LostOperation, ...] = ()
+    lost_operations: tuple[LostCommit, ...] = ()
     oldest_lost_ms: float | None = None
     faults: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from openslob.kinds.crash.figures import what_is_wrong
-from openslob.kinds.crash.record import CRASH_FILE, CrashCycle, CrashKind, CrashRecord
+from openslob.kinds.crash.record import CRASH_FILE, CrashCycle, CrashMethod, CrashRecord
 from openslob.report.document import (
     Answer,
     Document,
@@ -26,7 +26,7 @@ _HEAD = (
     "crash", "cycles", "clean", "acknowledged", "commits/s", "in doubt", "of these there", "lost", "recovery median",
     "max",
 )  # fmt: skip
-_KINDS = {CrashKind.KILL: "all processes killed", CrashKind.CUT: "storage cut off, too"}
+_KINDS = {CrashMethod.KILL: "all processes killed", CrashMethod.CUT: "storage cut off, too"}
 _MOST_CYCLES = 10
 
 
@@ -90,7 +90,7 @@ def cycle_line(cycle: CrashCycle) -> str:
 
 def _crashes(record: CrashRecord) -> Section:
     """Return a row for each kind of crash that happened."""
-    kinds = {kind: [cycle for cycle in record.cycles if cycle.kind is kind] for kind in CrashKind}
+    kinds = {kind: [cycle for cycle in record.cycles if cycle.kind is kind] for kind in CrashMethod}
     rows = [_row(_KINDS[kind], cycles) for kind, cycles in kinds.items() if cycles]
     return Section("Crashes", (TextTable(_HEAD, rows),) if rows else ())
 

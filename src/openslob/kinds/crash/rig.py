@@ -18,7 +18,7 @@ from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.ledger import LedgerTables
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.kinds.crash.record import CrashKind
+from openslob.kinds.crash.record import CrashMethod
 
 # A small log and cache: much is written, and recovery is quick.
 _CACHE_BYTES, _LOG_BYTES = 32 * MIB, 64 * MIB
@@ -63,7 +63,7 @@ class Rig:
             self.storage.sync()
             self.storage.set_lying(self.lying)
 
-    def crash(self, kind: CrashKind) -> int:
+    def crash(self, kind: CrashMethod) -> int:
         """Crash the server at one moment, as far as it sees; return when, in ns of the monotonic clock.
 
         SlobError if it is down, or its main process is not found: then nothing would crash.
@@ -73,11 +73,11 @@ class Rig:
         crashed_ns = time.monotonic_ns()
 
         def cut() -> None:
-            if self.storage and kind is CrashKind.CUT:
+            if self.storage and kind is CrashMethod.CUT:
                 self.storage.cut()
 
         self.server.kill(cut)
-        if self.storage and kind is CrashKind.CUT:
+        if self.storage and kind is CrashMethod.CUT:
             self.storage.restore()
         return crashed_ns
 
@@ -119,33 +119,33 @@ class Rig:
         raise failures[0] if failures else last or SlobError("the server did not become ready")
 
 
-def check(engine: str, kinds: frozenset[CrashKind], control: str | None) -> None:
+def check(engine: str, kinds: frozenset[CrashMethod], control: str | None) -> None:
     """Raise UsageError for a control that the engine or the kinds of crashes do not have.
 
     SlobError if storage is to be cut off, and this host can't do that.
     """
     if control is not None:
         _require_control(engine, kinds, control)
-    if CrashKind.CUT in kinds:
+    if CrashMethod.CUT in kinds:
         require_fuse()
 
 
-def _require_control(engine: str, kinds: frozenset[CrashKind], control: str) -> None:
+def _require_control(engine: str, kinds: frozenset[CrashMethod], control: str) -> None:
     known = [each.name for each in registry.controls(engine)]
     if control != LYING_DISK and control not in known:
         raise UsageError(
             f"--control {control} is not known for {engine}", f"known are {', '.join([*known, LYING_DISK])}"
         )
-    if control == LYING_DISK and CrashKind.CUT not in kinds:
+    if control == LYING_DISK and CrashMethod.CUT not in kinds:
         raise UsageError(f"--control {LYING_DISK} loses nothing by --kind kill: {_POWERED}", "use --kind cut or both")
 
 
 def excuses(engine: str, control: str) -> tuple[str, dict[str, str]]:
     """Return the settings of a control, and by kind of crash why it may lose nothing."""
     if control == LYING_DISK:
-        return "", {CrashKind.KILL.value: _POWERED}
+        return "", {CrashMethod.KILL.value: _POWERED}
     found = next(each for each in registry.controls(engine) if each.name == control)
-    why = {CrashKind.KILL.value: found.kill, CrashKind.CUT.value: found.cut}
+    why = {CrashMethod.KILL.value: found.kill, CrashMethod.CUT.value: found.cut}
     return found.settings, {kind: reason for kind, reason in why.items() if reason}
 
 

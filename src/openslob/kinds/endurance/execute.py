@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from openslob._version import __version__
+from openslob.config.resolve import Resolution
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.interrupt import Interrupt
 from openslob.core.units import format_duration, iso
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
-from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord, Segment, SegmentState, measured
+from openslob.kinds.context import Context
+from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord, Segment, SegmentState, load, measured
 from openslob.kinds.endurance.segments import with_figures
-from openslob.kinds.run import runner
-from openslob.kinds.run.progress import ProgressSink
-from openslob.record.model import RunRecord, Status
+from openslob.kinds.run.loading import take_loaded
+from openslob.kinds.run.runner import RunRequest
+from openslob.record.model import Status
 from openslob.record.store import record_id
 
 # Shorter than this, there is nothing to endure; and a slice takes a second.
@@ -31,14 +33,69 @@ STOPPED = "it was stopped"
 
 
 @dataclass(frozen=True)
-class Connected:
-    """What a segment is made with: the server, and how it is shown, stopped and reported."""
+class EnduranceRequest:
+    """An endurance run: its parameters, its name, and its time under load in seconds.
 
-    engine: Engine
-    interrupt: Interrupt
-    show: ProgressSink
-    render: Callable[[RunRecord], str]
-    consented: frozenset[str] = frozenset()
+    With ``resume``, the folder of an earlier one, it is the rest of that, with the parameters of its record.
+    """
+
+    parameters: Resolution
+    name: str = "endure"
+    seconds: float = 0.0
+    resume: Path | None = None
+
+
+class SegmentError(SlobError):
+    """A segment ended before its time; ``folder`` is that of the record, which has what was measured."""
+
+    def __init__(self, error: SlobError, folder: EnduranceFolder) -> None:
+        super().__init__(error.what, error.remedy)
+        self.folder = folder
+
+
+def execute(request: EnduranceRequest, context: Context) -> EnduranceFolder:
+    """Make an endurance run, or the rest of one, and return its folder; its record may say that it was stopped.
+
+    Raises:
+        SegmentError: The load could not go on to its end.
+        SlobError: It could not begin; then there is no record of a new one.
+        UsageError: The load ends by itself, or nothing is left of the one to go on with.
+
+    """
+    if request.resume:
+        before = load(request.resume)
+        require_unfinished(before)
+        context = replace(context, target=context.target.recorded_as(before.target))
+    engine = context.connect()
+    with context.stopping():
+        with _open_folder(request, engine, context) as folder:
+            _announce(folder.record, context.tell)
+            try:
+                with context.display.viewing(folder.path):
+                    run_segment(folder, engine, context)
+            except SlobError as error:
+                if not folder.record.segments:
+                    folder.discard()
+                    raise
+                raise SegmentError(error, folder) from error
+        return folder
+
+
+def _open_folder(request: EnduranceRequest, engine: Engine, context: Context) -> EnduranceFolder:
+    if request.resume:
+        return EnduranceFolder.resume(request.resume)
+    found = take_loaded(request.parameters, engine, context.tell)
+    target = context.target.shown
+    record = new_record(request.name, target, found.workload, request.seconds, found.sources, found.notices)
+    return EnduranceFolder.begin(context.results, record)
+
+
+def _announce(record: EnduranceRecord, tell: Callable[[str], None]) -> None:
+    left = f"{format_duration(record.left_s)} under load"
+    if record.segments:
+        tell(f"resuming {record.id}: {left} of {format_duration(record.planned_s)} are left")
+    else:
+        tell(f"{left}; what is measured survives a stop or a crash, and slob endure --resume latest goes on")
 
 
 def new_record(
@@ -81,30 +138,30 @@ def require_unfinished(record: EnduranceRecord) -> None:
         )
 
 
-def run_segment(folder: EnduranceFolder, with_: Connected) -> None:
+def run_segment(folder: EnduranceFolder, engine: Engine, context: Context) -> None:
     """Run the load for the time that is left, and save what the record comes to.
 
     SlobError, with the record saved, when the segment could not go on to its end.
     """
     record = folder.record
     segment = Segment(number=len(record.segments) + 1)
-    load = Workload.model_validate(record.workload)
+    whole = Workload.model_validate(record.workload)
     # With its own seed a later segment does not visit the blocks again that the first one began with.
-    own = load.changed(run_time=record.left_s, seed=(load.seed + segment.number - 1) % 2**31)
+    own = whole.changed(run_time=record.left_s, seed=(whole.seed + segment.number - 1) % 2**31)
     folder.save(record.with_segment(segment))
-    request = runner.RunRequest(
+    request = RunRequest(
         own,
         segment.run_name,
         folder.path,
         record.notes,
         record.sources,
-        consented=with_.consented,
+        consented=context.consented,
         goes_on=segment.number > 1,
     )
     try:
-        finished = runner.run(with_.engine, request, with_.interrupt, with_.show, with_.render)
+        finished = context.run(engine, request)
     except SlobError as error:
-        stopped = with_.interrupt.requested
+        stopped = context.interrupt.requested
         state = SegmentState.INTERRUPTED if stopped else SegmentState.FAILED
         _save(folder, measured(folder.path, segment, state, STOPPED if stopped else error.what))
         raise

@@ -1,18 +1,87 @@
 """What became of every operation, from what each session sent and what the servers had of it. Pure functions.
 
+A session's journal has every attempt of an operation, every lost connection, and what the server had when it was
+connected again. Its times are ns of the driver's monotonic clock unless they are called ``done_ns``.
+
 A server that takes over has a beginning of each session's writes: replication loses the end of them, and nothing in
 between. The row of a session counts them, so that this beginning is known to the last operation.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openslob.durability.clients import key_of
 from openslob.engines.ledger import Entry, LedgerContents
-from openslob.kinds.failover.journal import IN_DOUBT, Journal, Look
+
+# In place of the time of an acknowledgement that did not come.
+IN_DOUBT = -1
+
+
+@dataclass(frozen=True)
+class Reconnection:
+    """What a server had of a session when it was connected again, before it went on.
+
+    ``attempts`` is how many attempts the session had made by then, ``target`` the number of the server.
+    """
+
+    attempts: int
+    target: int
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A lost connection: when it was noticed and why, how often the session tried, and when it could go on."""
+
+    at_ns: int
+    why: str
+    tries: int
+    back_ns: int
+
+
+def _numbers() -> array[int]:
+    return array("q")
+
+
+@dataclass
+class Journal:
+    """All of one session. An attempt is a number, when it was sent, and when it was acknowledged or `IN_DOUBT`.
+
+    ``done_ns`` is the server's clock when it had committed; 0 if that is not known. ``skipped`` are the operations that
+    were due at a given rate and never sent, since the session was not connected. Written by the session's thread alone;
+    readers take the length of ``done_ns``, which is written last.
+    """
+
+    session: int
+    numbers: array[int] = field(default_factory=_numbers)
+    sent_ns: array[int] = field(default_factory=_numbers)
+    acked_ns: array[int] = field(default_factory=_numbers)
+    targets: array[int] = field(default_factory=_numbers)
+    done_ns: array[int] = field(default_factory=_numbers)
+    reconnections: list[Reconnection] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    skipped: int = 0
+
+    def __len__(self) -> int:
+        """Return the number of attempts."""
+        return len(self.done_ns)
+
+    def add(self, number: int, sent_ns: int, acked_ns: int, target: int, done_ns: int) -> None:
+        """Note an attempt that has ended."""
+        self.numbers.append(number)
+        self.sent_ns.append(sent_ns)
+        self.acked_ns.append(acked_ns)
+        self.targets.append(target)
+        self.done_ns.append(done_ns)
+
+    def note_reconnection(self, target: int, entry: Entry) -> None:
+        """Note what a server has of the session that it takes."""
+        self.reconnections.append(Reconnection(len(self), target, entry))
+
 
 NOTHING = Entry(0, 0, 0)
 _MOST_SHOWN = 5
@@ -28,7 +97,7 @@ class LostOperation:
 
 
 @dataclass(frozen=True)
-class Account:
+class SentAndKept:
     """Everything that was sent, by what became of it, and what does not fit.
 
     What was in doubt is ``doubt_there`` or ``doubt_gone`` by what the server had that took over; the client may have
@@ -49,13 +118,13 @@ class Account:
         return self.acked_there + len(self.lost) + self.doubt_there + self.doubt_gone
 
 
-def account(journals: Sequence[Journal], contents: LedgerContents, rows: int) -> Account:
+def account(journals: Sequence[Journal], contents: LedgerContents, rows: int) -> SentAndKept:
     """Return what became of all operations; ``rows`` is the number of rows of each session."""
     parts = [_of_session(journal, contents, rows) for journal in journals]
     sessions = {journal.session for journal in journals}
     others = [each for each in contents.sessions if each not in sessions]
     stray = [f"the server has a session {number}, which there was not" for number in others]
-    return Account(
+    return SentAndKept(
         sum(part.acked_there for part in parts),
         [each for part in parts for each in part.lost],
         sum(part.doubt_there for part in parts),
@@ -65,7 +134,7 @@ def account(journals: Sequence[Journal], contents: LedgerContents, rows: int) ->
     )
 
 
-def _of_session(journal: Journal, contents: LedgerContents, rows: int) -> Account:
+def _of_session(journal: Journal, contents: LedgerContents, rows: int) -> SentAndKept:
     indexes, problems = surviving(journal, contents.sessions.get(journal.session, NOTHING))
     problems += _rows(journal.session, [journal.numbers[each] for each in indexes], contents, rows)
     there = set(indexes)
@@ -76,7 +145,7 @@ def _of_session(journal: Journal, contents: LedgerContents, rows: int) -> Accoun
     ]
     doubtful = [each for each, acked_ns in enumerate(journal.acked_ns) if acked_ns == IN_DOUBT]
     doubt_there = sum(each in there for each in doubtful)
-    return Account(
+    return SentAndKept(
         acked_there=len(journal) - len(doubtful) - len(lost),
         lost=lost,
         doubt_there=doubt_there,
@@ -94,23 +163,22 @@ def surviving(journal: Journal, final: Entry) -> tuple[list[int], list[str]]:
     there: list[int] = []
     problems: list[str] = []
     begin = 0
-    for look in (*journal.looks, Look(len(journal), -1, final)):
-        there += range(begin, look.attempts)
-        begin = look.attempts
-        there, problem = _as_seen(journal, there, look)
+    for reconnection in (*journal.reconnections, Reconnection(len(journal), -1, final)):
+        there += range(begin, reconnection.attempts)
+        begin = reconnection.attempts
+        there, problem = _as_seen(journal, there, reconnection)
         problems += problem
     return there, problems
 
 
-def _as_seen(journal: Journal, there: list[int], look: Look) -> tuple[list[int], list[str]]:
+def _as_seen(journal: Journal, there: list[int], reconnection: Reconnection) -> tuple[list[int], list[str]]:
     """Return those attempts that the server had when it was looked at: as many of the first as it counts."""
-    seen = there[: look.entry.times]
+    seen = there[: reconnection.entry.times]
     number = journal.numbers[seen[-1]] if seen else 0
-    if look.entry.times > len(there) or number != look.entry.number:
-        return there, [
-            f"session {journal.session}: after {look.attempts} attempts the server had {look.entry.times} writes, "
-            f"the last of operation {look.entry.number}: that does not fit what was sent"
-        ]
+    if reconnection.entry.times > len(there) or number != reconnection.entry.number:
+        had = f"{reconnection.entry.times} writes, the last of operation {reconnection.entry.number}"
+        after = f"session {journal.session}: after {reconnection.attempts} attempts"
+        return there, [f"{after} the server had {had}: that does not fit what was sent"]
     return seen, []
 
 

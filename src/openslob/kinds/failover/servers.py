@@ -155,7 +155,7 @@ class ManagedNodes:
 class ForeignServers:
     """Servers of the user's own: a command of theirs makes the outage, or nobody does. Implements `Servers`."""
 
-    def __init__(self, targets: Sequence[str], command: Command | None, repair: Command | None) -> None:
+    def __init__(self, targets: Sequence[str], command: UserCommand | None, repair: UserCommand | None) -> None:
         self._targets, self._command, self._repair = list(targets), command, repair
         self.makes_outage = command is not None
         said = f"the command {command.text}" if command else "somebody else"
@@ -203,7 +203,7 @@ class ForeignServers:
             raise UsageError("slob sets synchronous replication on managed servers alone", "set it on your servers")
 
 
-class Command:
+class UserCommand:
     """A command of the user's, without a shell. What it prints goes to this program's standard error."""
 
     def __init__(self, text: str, interrupt: Interrupt) -> None:
@@ -332,6 +332,39 @@ def named_pair(names: Sequence[str]) -> Iterator[ManagedPair]:
         pair = ManagedPair(primary, standby)
         stack.callback(pair.release)
         yield pair
+
+
+@contextmanager
+def open_servers(
+    targets: Sequence[str],
+    fresh: tuple[str | None, int | None],
+    commands: tuple[str | None, str | None],
+    interrupt: Interrupt,
+    tell: Callable[[str], None],
+) -> Iterator[tuple[Servers, bool]]:
+    """Provide the servers for the block; the second value says that they are managed ones that stay.
+
+    Without ``targets`` they are made: ``fresh`` names their engine and the nodes of a cluster, if it is to be one.
+    ``commands`` make the outage of servers by URL and repair them.
+    """
+    engine, nodes = fresh
+    if nodes:
+        with fresh_cluster(engine or registry.cluster_engines()[0], nodes, tell) as cluster:
+            yield cluster, False
+    elif not targets:
+        with fresh_pair(engine or registry.default_engine(), tell) as made:
+            yield made, False
+    elif are_managed(targets):
+        with named_pair(targets) as named:
+            yield named, True
+    else:
+        outage, repair = (UserCommand(text, interrupt) if text else None for text in commands)
+        yield ForeignServers(targets, outage, repair), False
+
+
+def are_managed(targets: Sequence[str]) -> bool:
+    """Return whether targets are names of managed servers."""
+    return all("://" not in each for each in targets)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
 from openslob.durability.clients import key_of
 from openslob.engines.ledger import Entry, LedgerSession, LedgerTables, TakesNoWritesError
-from openslob.kinds.failover.journal import IN_DOUBT, Journal, Loss
-from openslob.kinds.failover.outage import Offset
+from openslob.kinds.failover.accounting import IN_DOUBT, Journal, Loss
+from openslob.kinds.failover.figures import Offset
 
 # How long a session waits before it tries the servers again, after all of them refused it.
 RETRY_S = 0.01
@@ -73,7 +73,7 @@ class Plan:
                     self.offsets[target] = found
 
 
-class Client:
+class FailoverSession:
     """One session: its thread, its connection and its journal."""
 
     def __init__(self, number: int, plan: Plan) -> None:
@@ -94,7 +94,7 @@ class Client:
         error = self._try_all(None)
         if error:
             raise error
-        self.journal.looks.clear()  # the rows are new
+        self.journal.reconnections.clear()  # the rows are new
 
     def start(self) -> None:
         """Begin to work."""
@@ -185,7 +185,7 @@ class Client:
             tries += 1
             if self._try_all(after) is None:
                 self.journal.losses.append(Loss(lost_ns, str(error), tries, time.monotonic_ns()))
-                return self.journal.looks[-1].entry
+                return self.journal.reconnections[-1].entry
             self._plan.stop.wait(RETRY_S)
         return None
 
@@ -215,5 +215,5 @@ class Client:
             session.close()
             raise
         self._session, self._target = session, target
-        self.journal.look(target, entry)
+        self.journal.note_reconnection(target, entry)
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from openslob.config.server_parameters import MADE_WITH, SERVER_PARAMETERS
 from openslob.core.errors import UsageError
 from openslob.core.units import format_bytes
 from openslob.engines import registry
@@ -13,8 +14,6 @@ from openslob.engines.settings import Effect, KnownSettings, parse_settings
 from openslob.kinds.lab.loads import ANY, DEFAULT_CACHE, NAMES
 from openslob.kinds.lab.record import LabArm, LabRecord, LeftOut
 from openslob.kinds.lab.servers import groups, template
-from openslob.kinds.sweep.plan import MADE_WITH
-from openslob.kinds.sweep.servers import SERVER_PARAMETERS
 
 # A start of a server, making and loading one, removing one, and what a run takes beside its warm-up and its window; in
 # seconds, on a quiet host, as long as nothing was measured.

@@ -20,16 +20,14 @@ from openslob.host.sampler import difference, next_tick
 from openslob.kinds.run.aftermath import set_host_facts
 from openslob.kinds.run.course import Course
 from openslob.kinds.run.progress import Progress
-from openslob.kinds.run.readings import ReadingsRecorder, sum_of, timeline_point
+from openslob.kinds.run.readings import ReadingsRecorder
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.samplers import Samplers, SystemReading
-from openslob.kinds.run.timeline import TimelineInterval
 from openslob.kinds.run.window import WindowReadings, counted_between
 from openslob.metrics import add_costs
 from openslob.metrics.cost import price_of
-from openslob.metrics.measurement import EVERY_FIGURE, Observed, OtherSessions, TimelinePoint, Window
-from openslob.record.model import RecordKind, RunRecord, Status
-from openslob.record.store import RunFolder
+from openslob.metrics.measurement import EVERY_FIGURE, Observed, OtherSessions
+from openslob.record.model import RecordKind, RunRecord
 
 # How often `pulse` is to be called; waits are sampled each time.
 PULSE_S = 0.1
@@ -37,9 +35,6 @@ PULSE_S = 0.1
 # for REST_S has published all of it; one that goes on working for SETTLE_S does so for others.
 REST_S = 0.25
 SETTLE_S = 1.0
-# Sessions at work may publish what they counted as much as a second late, all at the same moment: over a second, rates
-# jump between 0 and twice the truth, over so many seconds they are off by 2 %.
-STEP_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -146,9 +141,7 @@ class Observer:
 
     def begin(self) -> None:
         """Begin the record, and read the counters for the first time. SlobError when either can't be done."""
-        self._folder = self._opened.enter_context(
-            RunFolder.begin(self._results, self._builder.without_figures(Status.FAILED))
-        )
+        self._folder = self._opened.enter_context(self._builder.begin(self._results))
         self._course.begin(self._folder.raw)
         self._course(Progress("connect"))
         self._offset_ns = self.samplers.server_clock_offset_ns()
@@ -201,7 +194,7 @@ class Observer:
         self._builder.notes.extend(self._readings.notes)
         self._builder.environment |= ending.facts
         self._course.write()
-        record = self._builder.with_figures(self._observed(ending), self._folder)
+        record = self._builder.with_figures(self._observed(ending))
         if price := price_of(record):
             record = add_costs(record, price)
         record = record.model_copy(update={"id": self._folder.id})
@@ -239,47 +232,25 @@ class Observer:
 
     def _observed(self, ending: Ending) -> Observed:
         readings, recorder, before, after = self._readings, self._readings.recorder, self._before, self._after
-        begin_ns = before.counters.server_ns
-        counted, seconds = counted_between(self.samplers, before, after, begin_ns)
+        measured = self._builder.measure()
+        counted, seconds = counted_between(self.samplers, before, after, measured.window.load_start_ns)
         if not seconds:
             self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
         host = difference(before.os, (after or readings.last(before)).os)
         if ending.client_cpu_s is not None:
             host = replace(host, client_cpu_s=ending.client_cpu_s)
         set_host_facts(self._builder, self.samplers, recorder.limits, host)
-        return Observed(
-            block_size=self._facts.block_size,
-            cache_bytes=self._facts.cache_bytes,
-            window=Window(
-                load_start_ns=begin_ns,
-                load_end_ns=(after or readings.last(before)).counters.server_ns,
-                counter_seconds=seconds,
-                start_skew_ms=None,
-                planned_s=self._planned_s,
-                warmup_s=0.0,
-            ),
+        hidden = recorder.others.hidden
+        # What no row says, and reasons why figures are unknown.
+        return replace(
+            measured,
+            window=replace(measured.window, counter_seconds=seconds),
             engine=counted,
             host=host,
-            waits={} if recorder.others.hidden else dict(recorder.waits),
-            wait_samples=0 if recorder.others.hidden else recorder.wait_samples,
-            others=OtherSessions(hidden=recorder.others.hidden),
-            timeline=self._timeline(begin_ns),
-            direct_io=self._facts.direct_io,
-            stand_in=self._facts.stand_in,
-            local=self.samplers.local,
+            waits={} if hidden else dict(recorder.waits),
+            wait_samples=0 if hidden else recorder.wait_samples,
+            others=OtherSessions(hidden=hidden),
             file_system=self._builder.environment["data"]["file_system"] if self.samplers.data_directory else None,
             errors=[*readings.errors, *ending.errors],
             interrupted=self._interrupt.requested,
         )
-
-    def _timeline(self, begin_ns: int) -> list[TimelinePoint]:
-        """Return the transactions in steps of `STEP_S`, without a rest at the end; none where they are not known."""
-        points: list[TimelinePoint] = []
-        step: list[TimelineInterval] = []
-        for interval in self._readings.recorder.intervals:
-            step.append(interval)
-            if interval.end_ns - step[0].begin_ns >= STEP_S * NANOS:
-                if (done := sum_of(each.transactions for each in step)) is not None:
-                    points.append(timeline_point(step, begin_ns, done))
-                step = []
-        return points

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openslob._version import __version__
+from openslob.config.resolve import Resolution
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.interrupt import Interrupt
 from openslob.core.units import format_duration, iso
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
+from openslob.kinds.context import Context
 from openslob.kinds.repeated.figures import figures_of, with_findings
-from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord, RepeatedTime, TimeState
-from openslob.kinds.run import runner
-from openslob.kinds.run.progress import ProgressSink
-from openslob.record.model import Holds, RunRecord, Status
+from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord, RepeatedTime, TimeState, load
+from openslob.kinds.run.loading import take_loaded
+from openslob.kinds.run.runner import RunRequest
+from openslob.record.model import Holds, Status
 from openslob.record.store import record_id
 
 # The shortest time between the begins of two runs.
@@ -33,14 +34,55 @@ NO_DRIVER, STILL_BUSY = "no driver was there to make it", "the run before it was
 
 
 @dataclass(frozen=True)
-class Repeating:
-    """What runs are made with: a new connection for each, and how they are stopped, shown and reported."""
+class RepeatedRequest:
+    """A run with these parameters every so many seconds, ``planned`` times; None: until it is stopped.
 
-    connect: Callable[[], Engine]
-    interrupt: Interrupt
-    show: ProgressSink
-    render: Callable[[RunRecord], str]
-    tell: Callable[[RepeatedTime], None]
+    With ``resume``, the folder of an earlier one, it is the rest of that, with the parameters of its record.
+    """
+
+    parameters: Resolution
+    name: str = "watch"
+    every_s: float = 0.0
+    planned: int | None = None
+    resume: Path | None = None
+
+
+def execute(request: RepeatedRequest, context: Context, tell_time: Callable[[RepeatedTime], None]) -> RepeatedFolder:
+    """Make the runs that are due, or the rest of them, and return their folder; the record may say it was stopped.
+
+    ``tell_time`` gets each time with what became of it.
+
+    Raises:
+        SlobError: The server can't be reached, or the record can't be written. Runs that fail are in the record.
+        UsageError: A run takes longer than the time to the next, or nothing is left to be made.
+
+    """
+    if request.resume:
+        before = load(request.resume)
+        require_unfinished(before)
+        context = replace(context, target=context.target.recorded_as(before.target))
+    with context.stopping():
+        engine = context.connect()
+        with _open_folder(request, engine, context) as folder:
+            _announce(folder.record, context.tell)
+            repeat(folder, context, tell_time)
+        return folder
+
+
+def _open_folder(request: RepeatedRequest, engine: Engine, context: Context) -> RepeatedFolder:
+    if request.resume:
+        return RepeatedFolder.resume(request.resume)
+    found = take_loaded(request.parameters, engine, context.tell)
+    record = new_record(
+        request.name, context.target.shown, found.workload, request.every_s, request.planned, found.sources,
+        found.notices,
+    )  # fmt: skip
+    return RepeatedFolder.begin(context.results, record)
+
+
+def _announce(record: RepeatedRecord, tell: Callable[[str], None]) -> None:
+    runs = f"{record.planned - len(record.times)} runs" if record.planned else "runs until Ctrl-C"
+    tell(f"{runs}, one every {format_duration(record.every_s)}; slob watch --resume {record.id} goes on after a stop")
 
 
 def new_record(
@@ -77,24 +119,34 @@ def require_unfinished(record: RepeatedRecord) -> None:
         raise UsageError(f"the repeated run {record.id} is complete", f"`slob show {record.id}` shows it")
 
 
-def repeat(folder: RepeatedFolder, with_: Repeating, clock: Callable[[], float] = time.time) -> None:
-    """Make the runs that are due from now on; times that have passed are missed."""
+def repeat(
+    folder: RepeatedFolder,
+    context: Context,
+    tell_time: Callable[[RepeatedTime], None],
+    clock: Callable[[], float] = time.time,
+) -> None:
+    """Make the runs that are due from now on, each over new connections; times that have passed are missed."""
+
+    def add(done: RepeatedTime) -> None:
+        record = folder.record
+        folder.save(with_findings(record.model_copy(update={"times": (*record.times, done)})))
+        tell_time(done)
+
     why_missed = NO_DRIVER
-    while not _is_over(folder.record) and not with_.interrupt.requested:
+    while not _is_over(folder.record) and not context.interrupt.requested:
         record = folder.record
         number = len(record.times) + 1
         due_s, now_s = record.due_s(number), clock()
         if now_s > due_s + LATE_SHARE * record.every_s:
-            missed = RepeatedTime(number=number, due_s=due_s, state=TimeState.MISSED, why=why_missed)
-            _add(folder, missed, with_)
+            add(RepeatedTime(number=number, due_s=due_s, state=TimeState.MISSED, why=why_missed))
             continue
         if now_s < due_s:
             # A clock that is set is noticed when it matters: not later than in a minute.
-            with_.interrupt.stop.wait(min(due_s - now_s, 60.0))
+            context.interrupt.stop.wait(min(due_s - now_s, 60.0))
             continue
-        made = _made(folder, number, due_s, now_s, with_)
+        made = _make(folder, number, due_s, now_s, context)
         if made is not None:
-            _add(folder, made, with_)
+            add(made)
         why_missed = STILL_BUSY
     ended = _is_over(folder.record) or folder.record.planned is None
     folder.save(folder.record.model_copy(update={"status": Status.COMPLETE if ended else Status.INTERRUPTED}))
@@ -104,25 +156,19 @@ def _is_over(record: RepeatedRecord) -> bool:
     return record.planned is not None and len(record.times) >= record.planned
 
 
-def _add(folder: RepeatedFolder, done: RepeatedTime, with_: Repeating) -> None:
-    record = folder.record
-    folder.save(with_findings(record.model_copy(update={"times": (*record.times, done)})))
-    with_.tell(done)
-
-
-def _made(folder: RepeatedFolder, number: int, due_s: float, begun_s: float, with_: Repeating) -> RepeatedTime | None:
+def _make(folder: RepeatedFolder, number: int, due_s: float, begun_s: float, context: Context) -> RepeatedTime | None:
     """Make the run of a time; None if it was stopped, so that its time is still to come, or missed."""
     record, before = folder.record, set(folder.path.iterdir())
     at = RepeatedTime(number=number, due_s=due_s, begun_s=begun_s, state=TimeState.FAILED)
-    request = runner.RunRequest(
+    request = RunRequest(
         Workload.model_validate(record.workload), f"run-{number:04}", folder.path, record.notes, record.sources,
         goes_on=True,
     )  # fmt: skip
     try:
-        finished = runner.run(with_.connect(), request, with_.interrupt, with_.show, with_.render)
+        finished = context.run(context.connect(), request)
     except SlobError as error:
         made = _new_folder(folder.path, before)
-        return None if with_.interrupt.requested else at.model_copy(update={"run": made, "why": error.what})
+        return None if context.interrupt.requested else at.model_copy(update={"run": made, "why": error.what})
     if finished.record.status is not Status.COMPLETE:
         return None
     found = {

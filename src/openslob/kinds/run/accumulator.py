@@ -1,9 +1,9 @@
-"""Totals of the window: sums of the results of its slices, one call per slice."""
+"""What only the driver learns of slices, and what is shown of them: no row says it. One call per slice."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openslob.core.counts import SliceCounts
@@ -12,7 +12,7 @@ from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.core.workload import Pacing
 from openslob.engines.base import SessionPlan, SliceResult
-from openslob.metrics.measurement import Schedule, SessionTotals
+from openslob.metrics.measurement import Schedule
 
 # Sessions report whole microseconds. A clock that is slewed does not go back.
 CLOCK_STEP_NS = 1_000_000
@@ -24,34 +24,19 @@ MOST_SLOW = 10
 class _SessionAccumulator:
     plan: SessionPlan
     counts: SliceCounts = field(default_factory=SliceCounts)
-    busy_us: float = 0.0
     idle_us: float = 0.0
-    slices: int = 0
-    first_op_ns: int | None = None
-    begin_ns: int | None = None
     end_ns: int = 0
     due_ns: int | None = None
     set_back_ns: int = 0
 
     def add(self, result: SliceResult) -> None:
         self.set_back_ns = max(self.set_back_ns, result.start_ns - result.end_ns)
-        if self.slices:
+        if self.end_ns:
             self.set_back_ns = max(self.set_back_ns, self.end_ns - result.start_ns)
             self.idle_us += (result.start_ns - self.end_ns) / 1000
-        if self.begin_ns is None:
-            self.begin_ns = result.start_ns
-        if self.first_op_ns is None:
-            self.first_op_ns = result.first_op_ns
         self.counts += result.counts
-        self.busy_us += result.busy_us
-        self.slices += 1
         self.end_ns = max(self.end_ns, result.end_ns)
         self.due_ns = result.due_ns
-
-    @property
-    def load_begin_ns(self) -> int | None:
-        """When its load began: with its first operation, or before it, when a paced session had to wait."""
-        return self.first_op_ns if self.plan.interval_us is None else self.begin_ns
 
     def overdue_us(self, end_ns: int) -> float:
         """Return how long its next operation was overdue when the window ended; 0 when none was due."""
@@ -67,19 +52,6 @@ class _SessionAccumulator:
             return 0.0
         later = overdue_us / interval_us
         return 1 + (later if self.plan.workload.pacing is Pacing.POISSON else math.floor(later))
-
-    def totals(self, load_begin_ns: int, load_end_ns: int, unfinished: bool) -> SessionTotals:
-        begin_ns = load_begin_ns if self.begin_ns is None else self.begin_ns
-        after_ns = 0 if unfinished else load_end_ns - max(self.end_ns, begin_ns)
-        return SessionTotals(
-            number=self.plan.number,
-            schema=self.plan.schema,
-            counts=self.counts,
-            busy_us=self.busy_us,
-            idle_us=self.idle_us,
-            slices=self.slices,
-            apart_us=(max(0, begin_ns - load_begin_ns) + max(0, after_ns)) / 1000,
-        )
 
 
 class _Latencies:
@@ -120,9 +92,9 @@ class _Slowest:
 
 
 class WindowAccumulator:
-    """The window's totals by session, latency by kind, and operations and latency over time.
+    """Latencies by kind and by second, the slowest operations, how late sessions were, and what was counted so far.
 
-    ``begin_ns`` is the window's planned begin by the server's clock; second 0 of the time lines begins there.
+    ``begin_ns`` is the window's planned begin by the server's clock; second 0 begins there.
     """
 
     def __init__(self, plans: Sequence[SessionPlan], begin_ns: int) -> None:
@@ -190,34 +162,13 @@ class WindowAccumulator:
             wake_ups=self._wake_ups,
         )
 
-    def totals(self, unfinished: Container[int] = ()) -> list[SessionTotals]:
-        """Return the totals by session; ``unfinished`` are the sessions that were cancelled in their last slice."""
-        begin_ns, end_ns = self.load_begin_ns or self.begin_ns, self.load_end_ns
-        return [session.totals(begin_ns, end_ns, session.plan.number in unfinished) for session in self._sessions]
+    @property
+    def idle_us(self) -> Mapping[int, float]:
+        """The time between slices, by session."""
+        return {number: session.idle_us for number, session in self._by_number.items()}
 
     @property
     def clock_set_back_s(self) -> float:
         """How far the server's clock was set back while sessions ran; 0 if it was not."""
         set_back_ns = max((session.set_back_ns for session in self._sessions), default=0)
         return set_back_ns / NANOS if set_back_ns > CLOCK_STEP_NS else 0.0
-
-    @property
-    def load_begin_ns(self) -> int | None:
-        """When the first session's first operation began, or could have begun; None when there was none."""
-        return min(self._starts(), default=None)
-
-    @property
-    def load_end_ns(self) -> int:
-        """When the last slice ended."""
-        return max((session.end_ns for session in self._sessions), default=0)
-
-    @property
-    def start_skew_ms(self) -> float:
-        """Time from the begin of the first session's load to that of the last session's, in ms."""
-        starts = self._starts()
-        return (max(starts) - min(starts)) / 1e6 if starts else 0.0
-
-    def _starts(self) -> list[int]:
-        if all(session.first_op_ns is None for session in self._sessions):
-            return []
-        return [session.load_begin_ns for session in self._sessions if session.load_begin_ns is not None]

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from openslob.core.units import NANOS
+from openslob.core.workload import slice_seconds
 from openslob.kinds.run.crew import Member
-from openslob.kinds.run.plan import SHORTEST_SLICE, Phase, slice_seconds
+from openslob.kinds.run.plan import SHORTEST_SLICE, Phase
 
 # How long a session may take to end after a stop (an operation may wait for a lock), before its statement is cancelled.
 PATIENCE_S = 10.0

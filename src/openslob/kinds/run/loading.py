@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from openslob.config.loaded import DATA_SIZE, LOADED, loaded_layer, taken_text
+from openslob.config.resolve import Resolution
 from openslob.core.errors import DeniedError, SlobError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines.base import Engine, Hold
@@ -26,6 +28,19 @@ def loaded(engine: Engine) -> tuple[DataSpec, int] | None:
         # The check before a run says what this user may not see.
         return None
     return (state.spec, state.spec.block_size or block_size) if state else None
+
+
+def take_loaded(found: Resolution, engine: Engine, tell: Callable[[str], None]) -> Resolution:
+    """Return the parameters with those of the data that are loaded, where the user gave no others, and say so.
+
+    SlobError when the server can't be reached.
+    """
+    present = loaded(engine)
+    on_data = found.with_loaded(loaded_layer(*present) if present else {})
+    taken = [name for name in DATA_SIZE if on_data.sources[name] == LOADED]
+    if present and taken:
+        tell(f"data: {taken_text(taken, *present)}, {origin(engine)}")
+    return on_data
 
 
 def origin(engine: Engine) -> str:

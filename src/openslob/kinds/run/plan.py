@@ -8,16 +8,10 @@ from dataclasses import dataclass
 
 from openslob.core.method import phases_of
 from openslob.core.units import MIB, NANOS
-from openslob.core.workload import Pacing, Workload
+from openslob.core.workload import Pacing, Workload, slice_seconds
 from openslob.engines.base import SessionPlan
 from openslob.engines.settings import SettingChange
 
-SLICE_S = 1.0
-# The driver spends about half a millisecond of CPU on each slice. So many slices a second keep it below 1 % of a CPU.
-SLICES_PER_S = 8
-# A slice is not longer than this: the time line of a run has no finer points. That many sessions keep a server so busy
-# that more slices cost little beside it: with 1,000 they are 33 a second.
-LONGEST_SLICE_S = 30.0
 # A remainder shorter than this is added to the slice before it.
 SHORTEST_SLICE = 0.3
 LEAD_S = 0.06
@@ -82,11 +76,6 @@ def first_due_ns(plan: SessionPlan, phase: Phase) -> int | None:
     else:
         intervals = plan.number / load.total_sessions
     return phase.begin_ns + round(intervals * plan.interval_us * 1000)
-
-
-def slice_seconds(sessions: int) -> float:
-    """Return the length of a slice: a second, or more when many sessions would keep the driver busy."""
-    return min(max(SLICE_S, sessions / SLICES_PER_S), LONGEST_SLICE_S)
 
 
 def between_slices_s(sessions: int) -> float:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS, Anchor
 from openslob.engines.base import Activity
 from openslob.host.limits import CGROUP, LIMITS
 from openslob.host.model import OsReading
-from openslob.host.sampler import difference
 from openslob.kinds.run.samplers import SystemReading
-from openslob.kinds.run.timeline import TimelineInterval, WindowTimeline
-from openslob.metrics.measurement import EngineDelta, HostDelta, OtherSessions, TimelinePoint, WaitClass
+from openslob.metrics.measurement import EngineDelta, OtherSessions, WaitClass
 from openslob.record.raw_csv import RawCsv
 
 # The closing reading may follow a periodic one at once; rates over less than this would be noise.
@@ -69,7 +67,6 @@ class ReadingsRecorder:
     ) -> None:
         self.waits: Counter[str] = Counter()
         self.wait_samples = 0
-        self.intervals = WindowTimeline()
         self._others: Counter[str] = Counter()
         self._hidden = 0
         self._raw = raw
@@ -131,34 +128,25 @@ class ReadingsRecorder:
         """Return the previous reading, or the one before it if the interval would be too short."""
         before = self._readings[-1]
         seconds = (reading.counters.server_ns - before.counters.server_ns) / NANOS
-        if seconds >= SHORTEST_INTERVAL_S or not self.intervals:
+        if seconds >= SHORTEST_INTERVAL_S or len(self._readings) < 2:
             return before
-        self.intervals.replace_last()
         self._readings.pop()
         self.interval_replaced()
         return self._readings[-1]
 
     def _interval(self, before: SystemReading, after: SystemReading) -> None:
-        engine, host = self._difference_of(before, after), difference(before.os, after.os)
-        interval = TimelineInterval(
-            before.counters.server_ns,
-            after.counters.server_ns,
-            engine.read_requests,
-            engine.transactions,
-            host.server_cpu_s,
-            host.cpu.get("steal") if host.cpu else None,
-        )
-        self.intervals.add(interval)
-        self._raw.engine(interval.begin_ns, interval.end_ns, engine.amounts())
-        self._raw.engine_latency(interval.begin_ns, interval.end_ns, storage_waits(engine))
-        self.interval_ended(interval, host)
+        engine = self._difference_of(before, after)
+        begin_ns, end_ns = before.counters.server_ns, after.counters.server_ns
+        self._raw.engine(begin_ns, end_ns, engine.amounts())
+        self._raw.engine_latency(begin_ns, end_ns, storage_waits(engine))
+        self.interval_ended(before, after, engine)
 
     def finish(self) -> None:
         """Write all rows: the window has ended."""
         self._raw.finish()
 
-    def interval_ended(self, interval: TimelineInterval, host: HostDelta) -> None:
-        """Handle an interval; nothing more by default."""
+    def interval_ended(self, before: SystemReading, after: SystemReading, engine: EngineDelta) -> None:
+        """Handle what the engine counted between two readings; nothing more by default."""
 
     def interval_replaced(self) -> None:
         """Forget what was made of the last interval: a longer one with the same begin comes; nothing by default."""
@@ -168,18 +156,6 @@ def storage_waits(engine: EngineDelta) -> Mapping[str, Mapping[tuple[int, int], 
     """Return the durations of waits for storage and for the log by event, for engines that count by duration."""
     kinds = (WaitClass.DATA_IO, WaitClass.LOG)
     return {wait.event: wait.durations for wait in engine.timed_waits if wait.durations and wait.wait_class in kinds}
-
-
-def timeline_point(parts: Sequence[TimelineInterval], begin_ns: int, ops: float) -> TimelinePoint:
-    """Return the point of these intervals, in which there were so many operations, of a load that began then."""
-    return TimelinePoint(
-        at_s=(parts[-1].end_ns - begin_ns) / NANOS,
-        seconds=(parts[-1].end_ns - parts[0].begin_ns) / NANOS,
-        ops=ops,
-        reads=sum_of(part.reads for part in parts),
-        server_cpu_s=sum_of(part.server_cpu_s for part in parts),
-        steal_s=sum_of(part.steal_s for part in parts),
-    )
 
 
 def sum_of(amounts: Iterable[float | None]) -> float | None:

@@ -6,24 +6,24 @@ It grows while the run goes on. Every record of the run is built from it, also t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from openslob._version import __version__
-from openslob.analyze.build_record import build_observation, build_record
+from openslob.analyze.build_record import build_record
 from openslob.analyze.load_kinds import LOAD_KINDS
-from openslob.analyze.measure import totals_beside
-from openslob.analyze.trace import Trace
-from openslob.core.errors import SlobError
-from openslob.core.units import NANOS, iso
+from openslob.analyze.measure import measure, totals_beside
+from openslob.analyze.run_tables import TablesInMemory
+from openslob.analyze.trace import Trace, trace_of
+from openslob.core.units import iso
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
-from openslob.metrics.measurement import Measurement, Observed
+from openslob.metrics.measurement import Observed
 from openslob.record.model import RecordKind, RunRecord, Status
 from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder, record_id
-from openslob.report.tables import course_of, read_tables
 
 
 class RecordBuilder:
@@ -74,34 +74,48 @@ class RecordBuilder:
         """Return the record of a run that measured nothing, or nothing yet."""
         return RunRecord(**self._identity(status), kind=self._kind, sources=self._sources, errors=errors)
 
-    def with_figures(self, measured: Observed, folder: RunFolder) -> RunRecord:
-        """Return the record of what was measured, also by the course of the load in the raw files of its folder."""
+    def begin(self, results: Path) -> RunFolder:
+        """Begin the record in a folder below ``results``; the tables of what is written there are kept in memory.
+
+        SlobError when it can't be written.
+        """
+        folder = RunFolder.begin(results, self.without_figures(Status.FAILED))
+        self._raw, self._tables = folder.raw, TablesInMemory(folder.raw)
+        return folder
+
+    def measure(self, totals: Mapping[str, float] = MappingProxyType({}), unfinished: Container[int] = ()) -> Observed:
+        """Return what was measured by all rows so far, the ``totals`` that no rows say, and nothing else.
+
+        ``unfinished`` are the sessions that were cancelled in their last slice.
+        """
+        self._raw.flush()
+        self._totals = totals
+        record = self.without_figures(Status.FAILED)
+        self._derived = measure(record, self._tables.read(), totals, unfinished=unfinished)
+        return self._derived
+
+    def with_figures(self, measured: Observed) -> RunRecord:
+        """Return the record of what was measured: what `measure` returned, and what is known besides.
+
+        The numbers of it that the raw files do not add up to are written into them.
+        """
         status = Status.COMPLETE
         if measured.errors:
             status = Status.FAILED
         elif measured.interrupted:
             status = Status.INTERRUPTED
-        trace = self._trace(measured, folder)
-        if isinstance(measured, Measurement):
-            return build_record(measured, trace, **self._identity(status), sources=self._sources)
-        return build_observation(measured, trace, **self._identity(status))
+        for name, value in {**self._totals, **totals_beside(measured, self._derived)}.items():
+            self._raw.event(Event.TOTAL, f"{name} {value!r}")
+        trace = self._trace(measured.window.load_seconds)
+        return build_record(measured, trace, kind=self._kind, sources=self._sources, **self._identity(status))
 
-    def _trace(self, measured: Observed, folder: RunFolder) -> Trace | None:
-        """Return the course of the load; None, with a note, if the raw files can't be read back.
-
-        What those do not add up to is written into them.
-        """
-        window = measured.window
-        offset_ns = round(float(self.environment.get("server_clock_offset_s") or 0) * NANOS)
-        folder.raw.flush()
-        try:
-            tables = read_tables(folder.path, window.load_start_ns, offset_ns, window.load_seconds)
-            for name, value in totals_beside(measured, tables).items():
-                folder.raw.event(Event.TOTAL, f"{name} {value!r}")
-            return course_of(folder.path, tables, window.load_seconds, LOAD_KINDS[self._kind].publishes_late)
-        except (SlobError, OSError) as error:
-            self.notes.append(f"the course of the load is unknown: {error}")
+    def _trace(self, seconds: float) -> Trace | None:
+        """Return the course of the load; None, with a note, if not all rows have times that can be."""
+        tables = self._tables.read()
+        if self._tables.problem:
+            self.notes.append(f"the course of the load is unknown: {self._tables.problem}")
             return None
+        return trace_of(tables, seconds, self._raw.events, LOAD_KINDS[self._kind].publishes_late)
 
     def _identity(self, status: Status) -> Mapping[str, Any]:
         return {

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openslob.core.units import NANOS
+from openslob.core.workload import SLICE_S, slice_seconds
 from openslob.engines.base import SessionPlan
+from openslob.host.sampler import difference
 from openslob.kinds.run.accumulator import WindowAccumulator
-from openslob.kinds.run.plan import SHORTEST_SLICE, SLICE_S, slice_seconds
+from openslob.kinds.run.plan import SHORTEST_SLICE
 from openslob.kinds.run.progress import Amounts, Progress, ProgressSink, amounts, rates_between
-from openslob.kinds.run.readings import (
-    SHORTEST_INTERVAL_S,
-    EngineDifference,
-    ReadingsRecorder,
-    timeline_point,
-)
+from openslob.kinds.run.readings import EngineDifference, ReadingsRecorder
 from openslob.kinds.run.samplers import SystemReading
 from openslob.kinds.run.session_pool import Message
-from openslob.kinds.run.timeline import TimelineInterval
 from openslob.kinds.run.worker import SliceDone
-from openslob.metrics.measurement import HostDelta, TimelinePoint
+from openslob.metrics.measurement import EngineDelta
 from openslob.record.raw_csv import RawCsv
 
 
@@ -54,7 +50,6 @@ class Recorder(ReadingsRecorder):
     def _slice(self, done: SliceDone) -> None:
         result = done.result
         self.accumulator.add(done.session, result)
-        self.intervals.worked(result.start_ns, result.end_ns, result.counts.ops)
         self._raw.slice(
             done.session,
             done.number,
@@ -77,32 +72,34 @@ class Recorder(ReadingsRecorder):
         """Show progress again since the reading before the last."""
         self._shown = self._shown_before
 
-    def interval_ended(self, interval: TimelineInterval, host: HostDelta) -> None:
+    def interval_ended(self, before: SystemReading, after: SystemReading, engine: EngineDelta) -> None:
         """Show progress."""
-        before = self._shown
-        reads = None if before.reads is None or interval.reads is None else before.reads + interval.reads
+        shown, host = self._shown, difference(before.os, after.os)
+        begin_ns, end_ns = before.counters.server_ns, after.counters.server_ns
+        known = shown.reads is not None and engine.read_requests is not None
+        reads = (shown.reads or 0) + (engine.read_requests or 0) if known else None
         # The difference in time is that of the readings, which may begin before the window does.
-        now = amounts(self.accumulator, before.at_s + interval.seconds, reads)
-        self._shown_before, self._shown = before, now
+        now = amounts(self.accumulator, shown.at_s + (end_ns - begin_ns) / NANOS, reads)
+        self._shown_before, self._shown = shown, now
         self._show(
             Progress(
                 phase="window",
-                elapsed_s=max(0.0, (interval.end_ns - self.accumulator.begin_ns) / NANOS),
+                elapsed_s=max(0.0, (end_ns - self.accumulator.begin_ns) / NANOS),
                 total_s=self._total_s,
-                rates=rates_between(before, now) if self._keeps_pace(interval) else None,
+                rates=rates_between(shown, now) if self._keeps_pace(begin_ns, end_ns) else None,
                 server_cpu=None if host.server_cpu_s is None else host.server_cpu_s / host.seconds,
                 wanted_per_s=self.accumulator.wanted_per_s,
                 so_far=now,
             )
         )
 
-    def _keeps_pace(self, interval: TimelineInterval) -> bool:
+    def _keeps_pace(self, begin_ns: int, end_ns: int) -> bool:
         """Return whether rates can be computed from the slices that ended in the interval.
 
         A slice counts when it ends, so there is no rate while the first slices are still running, nor when all
         sessions end their last ones. With slices longer than the interval, slices of odd lengths distort it too.
         """
-        begin_s, end_s = ((at - self.accumulator.begin_ns) / NANOS for at in (interval.begin_ns, interval.end_ns))
+        begin_s, end_s = ((at - self.accumulator.begin_ns) / NANOS for at in (begin_ns, end_ns))
         long_s = self._slice_s if self._slice_s > SLICE_S else 0.0
         odd_s = SHORTEST_SLICE * long_s
         return begin_s >= long_s + odd_s and (not self._total_s or end_s < self._total_s - odd_s)
@@ -111,20 +108,3 @@ class Recorder(ReadingsRecorder):
         """Write the latencies that were kept until no more slices could belong to their seconds, and all other rows."""
         self._write_latency(before=2**62)
         self._raw.finish()
-
-    def timeline(self) -> list[TimelinePoint]:
-        """Return the window by sampling interval, or by slice length where slices are longer.
-
-        A slice reports its total only: finer points would be means over slices, which hide what happened.
-        """
-        points: list[TimelinePoint] = []
-        begun: list[TimelineInterval] = []
-        for interval in self.intervals:
-            begun.append(interval)
-            if (interval.end_ns - begun[0].begin_ns) / NANOS > self._slice_s - SHORTEST_INTERVAL_S:
-                points.append(self._point(begun))
-                begun = []
-        return [*points, self._point(begun)] if begun else points
-
-    def _point(self, parts: Sequence[TimelineInterval]) -> TimelinePoint:
-        return timeline_point(parts, self.accumulator.begin_ns, sum(part.ops for part in parts))

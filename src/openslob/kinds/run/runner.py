@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from openslob.analyze.curves.ceiling import other_storage
+from openslob.analyze.measure import LATENCY, RESPONSE, times
 from openslob.analyze.other_sessions import ours_alone, shares_pct
 from openslob.core.drivers import DriverUse
 from openslob.core.errors import SlobError, of_the_system
@@ -25,6 +26,7 @@ from openslob.engines.patience import ANSWER_S, Patience
 from openslob.engines.settings import SettingChange
 from openslob.host.environment import environment
 from openslob.kinds.run import aftermath
+from openslob.kinds.run.accumulator import WindowAccumulator
 from openslob.kinds.run.course import Course
 from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.explained import explained
@@ -37,7 +39,7 @@ from openslob.kinds.run.samplers import Samplers
 from openslob.kinds.run.session_pool import SessionPool, ignore
 from openslob.kinds.run.warmup import WarmupMonitor
 from openslob.kinds.run.window import READ_EARLIER_S, WindowReadings, counted_between, read_ahead_s, read_opening
-from openslob.metrics.measurement import EVERY_FIGURE, Measurement, Window
+from openslob.metrics.measurement import EVERY_FIGURE, Measurement
 from openslob.record.model import SET, RunRecord, Status
 from openslob.record.store import RunFolder, UnsavedError
 
@@ -137,7 +139,7 @@ class _Run:
         """Run everything and return the finished run."""
         with ExitStack() as opened:
             folder, measurement = self._begin_and_measure(opened)
-            record = self._builder.with_figures(measurement, folder)
+            record = self._builder.with_figures(measurement)
             self._show.write()
             folder.finish(record, self._render(record))
         if record.errors:
@@ -153,8 +155,7 @@ class _Run:
                 state = self._check()
                 self._require_not_stopped("before the start")
                 # A run that is refused up to here has done nothing: it leaves no record.
-                begun = RunFolder.begin(self._request.results, self._builder.without_figures(Status.FAILED))
-                folder = opened.enter_context(begun)
+                folder = opened.enter_context(self._builder.begin(self._request.results))
                 self._show.begin(folder.raw)
                 measurement = self._measure(folder, held, state)
                 if measurement.errors:
@@ -341,52 +342,40 @@ class _Run:
         errors = list(dict.fromkeys([*session_pool.errors, *readings.errors]))
         unfinished_s = session_pool.unfinished_s
         aftermath.note_unfinished(self._builder.notes, unfinished_s.values())
-        accumulator = readings.recorder.accumulator
-        before, after = readings.before, readings.after
-        if before is None or accumulator.load_begin_ns is None:
+        recorder, before, after = readings.recorder, readings.before, readings.after
+        accumulator = recorder.accumulator
+        measured = self._builder.measure(times_by_kind(accumulator), unfinished_s)
+        assert isinstance(measured, Measurement)
+        if before is None or not measured.counts.ops:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
+        window = measured.window
         counted, counter_seconds = counted_between(
-            samplers, before, after, accumulator.load_begin_ns, accumulator.clock_set_back_s
+            samplers, before, after, window.load_start_ns, accumulator.clock_set_back_s
         )
         if not counter_seconds:
             self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
-        seen = readings.host(before, accumulator.load_end_ns - accumulator.load_begin_ns)
+        seen = readings.host(before, window.load_end_ns - window.load_start_ns)
         host = aftermath.with_drivers(seen, self._drivers)
-        aftermath.set_host_facts(self._builder, samplers, readings.recorder.limits, host)
+        aftermath.set_host_facts(self._builder, samplers, recorder.limits, host)
         ceiling = self._request.ceiling
         blocks_after, data_fault = aftermath.data_after(self._engine, self._builder.notes) if after else (None, "")
-        return Measurement(
-            workload=self._workload,
-            block_size=self._facts.block_size,
-            cache_bytes=self._facts.cache_bytes,
-            data_bytes=self._data_bytes,
-            window=Window(
-                load_start_ns=accumulator.load_begin_ns,
-                load_end_ns=accumulator.load_end_ns,
-                counter_seconds=counter_seconds,
-                start_skew_ms=accumulator.start_skew_ms,
-                planned_s=self._workload.run_time,
-                warmup_s=self._warmup_s,
-            ),
-            sessions=accumulator.totals(unfinished_s),
-            latency=accumulator.latency,
+        # What no row says, and reasons why figures are unknown.
+        return replace(
+            measured,
+            window=replace(window, counter_seconds=counter_seconds, warmup_s=self._warmup_s),
+            sessions=[replace(each, idle_us=accumulator.idle_us[each.number]) for each in measured.sessions],
             slowest=accumulator.slowest,
             engine=counted,
             host=host,
-            waits=dict(readings.recorder.waits),
-            wait_samples=readings.recorder.wait_samples,
-            others=replace(readings.recorder.others, shares_pct=shares_pct(counted, counter_seconds)),
-            timeline=readings.recorder.timeline(),
-            direct_io=self._facts.direct_io,
-            stand_in=self._facts.stand_in,
-            local=samplers.local,
+            waits=dict(recorder.waits),
+            wait_samples=recorder.wait_samples,
+            others=replace(recorder.others, shares_pct=shares_pct(counted, counter_seconds)),
             file_system=self._builder.environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,
             blocks_after=blocks_after,
             data_fault=data_fault,
             errors=errors,
             interrupted=self._patience.interrupt.requested,
-            response=accumulator.response,
             schedule=accumulator.schedule(self._end_ns(accumulator.begin_ns)),
             instances=aftermath.instances(self._facts.instances, counted, session_pool.instances, session_pool.lost),
             ceiling=ceiling.ceiling(self._facts.block_size) if ceiling else None,
@@ -395,3 +384,9 @@ class _Run:
             drivers=self._drivers,
             server_report=self._reports.read(len(self._facts.instances), self._builder.notes),
         )
+
+
+def times_by_kind(accumulator: WindowAccumulator) -> dict[str, float]:
+    """Return time and longest operation by kind, as `measure` names them: rows have them of all kinds together."""
+    both = ((LATENCY, accumulator.latency), (RESPONSE, accumulator.response))
+    return dict(total for what, kinds in both for kind, found in kinds.items() for total in times(what, kind, found))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from openslob.analyze.steady_state import RatePoint, drift_pct, rate_points, spread, steady_since
 from openslob.core.units import NANOS
-from openslob.engines.base import SessionPlan
+from openslob.engines.base import SessionPlan, SliceResult
 from openslob.kinds.run.plan import Phase
 from openslob.kinds.run.session_pool import Message
-from openslob.kinds.run.timeline import TimelineInterval, WindowTimeline
 from openslob.kinds.run.worker import SliceDone
 from openslob.metrics.measurement import TimelinePoint
 
@@ -24,7 +24,7 @@ class WarmupMonitor:
         self._phase = phase
         self._limit_s = (phase.end_ns - phase.begin_ns) / NANOS
         self._least_s = least_s
-        self._seconds = WindowTimeline()
+        self._ops: defaultdict[int, float] = defaultdict(float)
         self._ends = dict.fromkeys(range(len(plans)), phase.begin_ns)
         self._timeline: list[TimelinePoint] = []
         self._since: float | None = None
@@ -34,22 +34,26 @@ class WarmupMonitor:
         if not isinstance(message, SliceDone) or self._since is not None:
             return
         result = message.result
-        self._seconds.worked(result.start_ns, result.end_ns, result.counts.ops)
+        self._count(result)
         self._ends[message.session] = result.end_ns
         if self._complete_seconds() and len(self._timeline) >= self._least_s:
             self._since = steady_since(rate_points(self._timeline))
             if self._since is not None:
                 self._phase.end_soon(max(self._ends.values()), len(self._ends))
 
+    def _count(self, result: SliceResult) -> None:
+        """Count a slice in each second that it lies in, by its share of time."""
+        first, last = ((at_ns - self._phase.begin_ns) // NANOS for at_ns in (result.start_ns, result.end_ns - 1))
+        for second in range(first, last + 1):
+            begin_ns = self._phase.begin_ns + second * NANOS
+            shared_ns = min(result.end_ns, begin_ns + NANOS) - max(result.start_ns, begin_ns)
+            self._ops[second] += result.counts.ops * shared_ns / (result.end_ns - result.start_ns)
+
     def _complete_seconds(self) -> bool:
         """Add each second that all sessions have completed; return whether there was one."""
         before = len(self._timeline)
         complete = (min(self._ends.values()) - self._phase.begin_ns) // NANOS
-        for second in range(before, complete):
-            begin_ns = self._phase.begin_ns + second * NANOS
-            whole = TimelineInterval(begin_ns, begin_ns + NANOS, None, None, None, None)
-            self._seconds.add(whole)
-            self._timeline.append(TimelinePoint(second + 1, 1, whole.ops, reads=None, server_cpu_s=None, steal_s=None))
+        self._timeline += [TimelinePoint(second + 1, 1, self._ops[second]) for second in range(before, complete)]
         return complete > before
 
     def finding(self) -> str:

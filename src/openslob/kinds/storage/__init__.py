@@ -12,7 +12,6 @@ from openslob.record.kinds import Labels
 
 if TYPE_CHECKING:
     from openslob.report.document import Document
-    from openslob.report.html.page import Page
 
 
 class StorageKind(DocumentKind[StorageRecord]):
@@ -44,11 +43,11 @@ class StorageKind(DocumentKind[StorageRecord]):
 
         return storage_document(record, folder)
 
-    def page_of_several(self, records: Sequence[StorageRecord]) -> Page:
-        """Return the page with all of them."""
-        from openslob.kinds.storage.pictures import storage_set_page
+    def document_of_several(self, records: Sequence[StorageRecord]) -> Document:
+        """Return the report of all of them."""
+        from openslob.kinds.storage.report import storage_set_document
 
-        return storage_set_page(records)
+        return storage_set_document(records)
 
 
 KIND = StorageKind()

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 
 from openslob.analyze.outcome import holds_or_fails, unknown
+from openslob.core.errors import UsageError
+from openslob.core.interrupt import Interrupt
 from openslob.core.units import MIB, format_bytes
-from openslob.kinds.storage.fio import Coverage, IoEngine, Job, JobResult, coverage
+from openslob.kinds.storage.fio import VERIFY_INTERVAL, Coverage, Fio, IoEngine, Job, JobResult, coverage
 from openslob.kinds.storage.record import StorageRecord, StorageStep
-from openslob.kinds.storage.session import StepRunner
+from openslob.kinds.storage.session import Notify, StepRunner, StorageRequest, StorageTarget, session
 from openslob.kinds.storage.target import TestFile
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status, Verdict
@@ -171,6 +174,17 @@ class CalibrationPlan:
     cpus: str | None = None
 
 
+@dataclass(frozen=True)
+class CalibrationRequest:
+    """A requested calibration of a file, a device, or a directory, in which a test file of ``size`` bytes is made."""
+
+    plan: CalibrationPlan
+    path: Path
+    size: int
+    name: str
+    results: Path
+
+
 @dataclass
 class _Repeats:
     """The repeated measurements by name, in the order of measurement."""
@@ -188,6 +202,34 @@ class _Repeats:
         """Return the range in % of the median."""
         values = [value for step in self.steps.get(name, ()) if (value := step.value(figure)) is not None]
         return 100 * (max(values) - min(values)) / median(values) if len(values) > 1 else None
+
+
+def execute(request: CalibrationRequest, interrupt: Interrupt, notify: Notify) -> tuple[StorageRecord, Path]:
+    """Calibrate, and return the record with its folder.
+
+    Raises UsageError for parameters that do not fit together, SlobError before anything is written if fio or the file
+    system does not allow it, and MeasurementStoppedError when stopped.
+    """
+    plan = request.plan
+    _check(plan, request.path)
+    asked = {
+        "block_bytes": plan.block_size, "latency_limit_us": plan.limit_us, "at": plan.at, "repeats": plan.runs,
+        "seconds": plan.seconds, "verify": plan.verify, "engine": plan.engine.value, "direct": plan.direct,
+        "cpus": plan.cpus, "processes": plan.processes,
+    }  # fmt: skip
+    measurement = StorageRequest("calibrate", request.name, request.results, asked)
+    target = StorageTarget(request.path, request.size, plan.engine, plan.direct)
+    with session(Fio.find(interrupt.stop), measurement, target, notify) as (step_runner, file):
+        return calibrate(step_runner, file, plan), step_runner.folder.path
+
+
+def _check(plan: CalibrationPlan, path: Path) -> None:
+    if plan.at not in ("p99", "mean"):
+        raise UsageError(f"--at {plan.at} is neither p99 nor mean", "give one of them")
+    if plan.verify and not path.is_dir():
+        raise UsageError("--verify needs a test file with checksums", "give a directory to create it in")
+    if plan.verify and (plan.block_size % VERIFY_INTERVAL or MIB % plan.block_size):
+        raise UsageError(f"--verify needs blocks of 4k, 8k … 1M, not of {format_bytes(plan.block_size)}")
 
 
 def calibrate(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) -> StorageRecord:

@@ -10,15 +10,18 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 
 from openslob.core.errors import SlobError
+from openslob.core.interrupt import Interrupt
 from openslob.core.units import MIB, MICROS, format_bytes
+from openslob.engines.managed.resources import usable_cpus
 from openslob.kinds.storage import process
-from openslob.kinds.storage.fio import IoEngine, Job
+from openslob.kinds.storage.fio import Fio, IoEngine, Job
 from openslob.kinds.storage.process import CompletedProgram
 from openslob.kinds.storage.record import StorageLoad, StorageRecord, StorageStep
-from openslob.kinds.storage.session import StepRunner
+from openslob.kinds.storage.session import Notify, StepRunner, StorageRequest, StorageTarget, session
 from openslob.kinds.storage.target import TestFile
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status
@@ -40,6 +43,36 @@ class DdPlan:
     repeats: int = 3
     direct: bool = True
     cpus: str | None = None
+
+
+@dataclass(frozen=True)
+class DdRequest:
+    """Requested reads of a file, a device, or a directory, in which a test file of ``size`` bytes is made."""
+
+    plan: DdPlan
+    path: Path
+    size: int
+    name: str
+    results: Path
+
+
+def execute(request: DdRequest, interrupt: Interrupt, notify: Notify) -> tuple[StorageRecord, Path]:
+    """Read with every method, and return the record with its folder.
+
+    Raises SlobError before anything is written if a program, the CPUs or the file system do not allow it, and
+    MeasurementStoppedError when stopped.
+    """
+    require_dd()
+    plan = request.plan
+    usable_cpus(plan.cpus)
+    asked = {
+        "block_bytes": plan.block_size, "in_flight": plan.in_flight, "repeats": plan.repeats, "seconds": plan.seconds,
+        "engine": plan.engine.value, "direct": plan.direct, "cpus": plan.cpus,
+    }  # fmt: skip
+    measurement = StorageRequest("dd", request.name, request.results, asked)
+    target = StorageTarget(request.path, request.size, plan.engine, plan.direct)
+    with session(Fio.find(interrupt.stop), measurement, target, notify) as (step_runner, file):
+        return demonstrate(step_runner, file, plan), step_runner.folder.path
 
 
 def require_dd() -> str:

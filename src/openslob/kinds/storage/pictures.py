@@ -17,7 +17,7 @@ from openslob.core.units import MIB, format_bytes
 from openslob.kinds.storage.comparison.realism import ContenderKind, ContenderRow, RoundRange
 from openslob.kinds.storage.comparison.realism import rows as contender_rows
 from openslob.kinds.storage.record import StorageRecord, StorageStep
-from openslob.kinds.storage.report import comparison_headline, range_text, storage_document, storage_headline
+from openslob.kinds.storage.report import comparison_headline, range_text, storage_headline
 from openslob.report.charts.colours import INK, QUIET, WARNING
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import (
@@ -32,9 +32,8 @@ from openslob.report.charts.theme import (
     shaped,
 )
 from openslob.report.charts.tips import Tip, with_tips
-from openslob.report.document import Document, Paragraph, Section, TextTable
+from openslob.report.document import TextTable
 from openslob.report.format import micros, number, percent
-from openslob.report.html.page import Page, in_short, verdicts_of_all
 
 Row = dict[str, Any]
 ROW_HEIGHT, FRAME = 30, 10
@@ -537,27 +536,3 @@ def pictures_of_storage(records: Sequence[StorageRecord]) -> tuple[Picture, ...]
         for picture in storage_pictures(record)
     )
     return (*calibrations([record for record in records if record.tool in CALIBRATIONS]), *own)
-
-
-def storage_set_page(records: Sequence[StorageRecord]) -> Page:
-    """Return the page of several raw measurements: the headline, verdicts, pictures and sections of each."""
-    documents = [storage_document(record) for record in records]
-    times = sorted(each.title.started for each in documents)
-    return Page(
-        title=f"{in_short([record.id for record in records])}: storage without a database",
-        about=f"{len(records)} measurements from {times[0].removesuffix(' UTC')} to {times[-1]}.",
-        banners=tuple(f"{each.title.id}: {each.title.banner}" for each in documents if each.title.banner),
-        answers=tuple(f"{each.title.id}: {each.headline}" for each in documents),
-        verdicts=verdicts_of_all([(record.id, record.verdicts) for record in records]),
-        judged_each="measurement",
-        pictures=pictures_of_storage(records),
-        sections=tuple(section for each in documents for section in _sections_of(each)),
-    )
-
-
-def _sections_of(document: Document) -> Iterator[Section]:
-    """Yield the sections of one of several reports: what it is on, and its sections under its name."""
-    title = document.title
-    yield Section(title.id, (Paragraph(f"{title.about}, openslob {title.version}, started {title.started}"),))
-    for section in document.sections:
-        yield replace(section, title=f"{title.id}: {section.title}" if section.title else "")

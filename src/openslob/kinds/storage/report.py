@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,15 @@ from openslob.report.document import (
     Document,
     LabelledTexts,
     MadePictures,
+    Paragraph,
     Section,
     TextTable,
+    Title,
+    TitleOfSeveral,
     Verdicts,
+    VerdictsOfSeveral,
     notes,
+    shorten_names,
     title_of,
 )
 from openslob.report.format import MISSING, micros, number, percent, size
@@ -146,10 +152,8 @@ _STEP_COLUMNS: tuple[_Column, ...] = (
 
 def storage_document(record: StorageRecord, folder: Path | None = None) -> Document:
     """Return the report; if ``folder`` is given, its last line names the record's file."""
-    host = record.environment.get("host")
-    what = what_it_is(record)
     return Document(
-        title_of(record, "measurement", what, f"{what}{f', on {host}' if host else ''}", "; ".join(record.errors)),
+        storage_title(record),
         (
             Answer((storage_headline(record),)),
             Verdicts(record.verdicts),
@@ -163,11 +167,45 @@ def storage_document(record: StorageRecord, folder: Path | None = None) -> Docum
     )
 
 
-def _pictures(record: StorageRecord) -> MadePictures:
+def storage_title(record: StorageRecord) -> Title:
+    """Return the title of the report: what was measured, and where."""
+    host = record.environment.get("host")
+    what = what_it_is(record)
+    return title_of(record, "measurement", what, f"{what}{f', on {host}' if host else ''}", "; ".join(record.errors))
+
+
+def storage_set_document(records: Sequence[StorageRecord]) -> Document:
+    """Return the report of several raw measurements: the headline, verdicts, pictures and sections of each."""
+    titles = [storage_title(record) for record in records]
+    times = sorted(title.started for title in titles)
+    return Document(
+        TitleOfSeveral(
+            f"{shorten_names([record.id for record in records])}: storage without a database",
+            f"{len(records)} measurements from {times[0].removesuffix(' UTC')} to {times[-1]}.",
+            tuple(f"{title.id}: {title.banner}" for title in titles if title.banner),
+        ),
+        (
+            Answer(tuple(f"{record.id}: {storage_document(record).headline}" for record in records)),
+            VerdictsOfSeveral(tuple((record.id, record.verdicts) for record in records), "measurement"),
+            *(section for record in records for section in _sections_of(record)),
+        ),
+        pictures=lambda: _pictures(*records),
+    )
+
+
+def _sections_of(record: StorageRecord) -> Iterator[Section]:
+    """Yield the sections of one of several reports: what it is on, and its sections under its name."""
+    title = storage_title(record)
+    yield Section(title.id, (Paragraph(f"{title.about}, openslob {title.version}, started {title.started}"),))
+    for section in storage_document(record).sections:
+        yield replace(section, title=f"{title.id}: {section.title}" if section.title else "")
+
+
+def _pictures(*records: StorageRecord) -> MadePictures:
     # The drawing library takes a second to import.
     from openslob.kinds.storage.pictures import pictures_of_storage  # noqa: PLC0415
 
-    return pictures_of_storage([record]), ""
+    return pictures_of_storage(records), ""
 
 
 def what_it_is(record: StorageRecord) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from openslob._version import __version__
@@ -11,11 +12,11 @@ from openslob.config.grid import Grid, SweepFile, read_sweep_file
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.units import iso
+from openslob.kinds.run.settings import NO_SETTINGS, SettingsGrid, give_way
 from openslob.kinds.sweep.plan import notices, points, started_with, with_estimates
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SearchRecord, SweepRecord, find_sweeps
 from openslob.kinds.sweep.servers import described
-from openslob.kinds.sweep.settings import NO_SETTINGS, SettingsGrid, giving_way
 from openslob.kinds.sweep.sizing import ServerMemory, expected_failures, with_enough_data
 from openslob.record.model import Status
 from openslob.record.store import record_id
@@ -62,7 +63,9 @@ def new_sweep(
     """
     repeats = rehearsal.repeats(repeats)
     grid = with_enough_data(grid, servers, memory, data_per_cache) if data_per_cache else grid
-    grid, varied = giving_way(grid, settings), {**servers, **settings.values}
+    workload, given_way = give_way(grid.workload, grid.sources, settings, grid.values)
+    grid = replace(grid, workload=workload, notices=(*grid.notices, *given_way))
+    varied = {**servers, **settings.values}
     if search:
         _require_one_series(grid, varied)
     if against:

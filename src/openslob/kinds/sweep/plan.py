@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from openslob.config.server_parameters import MADE_WITH
 from openslob.core.errors import UsageError
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
@@ -28,12 +29,10 @@ from openslob.record.varied import Value, Values
 Effects = Mapping[str, str]
 _NONE: Effects = MappingProxyType({})
 _T = TypeVar("_T")
-# Parameters that decide what is on disk (`Workload.data`).
 # Of more, none would see the end, and the plan alone would fill the memory.
 MOST_POINTS = 100_000
+# Parameters that decide what is on disk (`Workload.data`).
 DATA_PARAMETERS = ("schemas", "scale", "scan_table_sz", "obfuscate_columns")
-# Fields of a server that a restart can't change: each value needs a server of its own.
-MADE_WITH = ("version", "bin_dir", "block_size")
 
 # Time of a point besides warm-up and window: checks, checkpoint, connecting, record; measured at 1 to 32 sessions.
 POINT_OVERHEAD_S = 1.5

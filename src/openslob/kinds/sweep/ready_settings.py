@@ -6,12 +6,12 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from openslob.config.grid import SweepFile, Texts
+from openslob.config.server_parameters import SERVER_PARAMETERS
 from openslob.core.errors import UsageError
 from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.managed.base import ReadySetting, ServerSpec
 from openslob.engines.managed.resources import check_allowed
-from openslob.kinds.sweep.servers import SERVER_PARAMETERS
 from openslob.kinds.sweep.sizing import server_memory
 
 # Sessions with a schema each, so that none waits for another one's row.

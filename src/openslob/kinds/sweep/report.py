@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, compare_values
@@ -16,13 +16,21 @@ from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
 from openslob.record.varied import Value, is_setting, shown_parameter
-from openslob.report.comparison import side_by_side_lines
-from openslob.report.document import Document, Section, TextPicture, title_of
-from openslob.report.folding import NO_BREAK, folded
-from openslob.report.format import MISSING, micros, number, pairs, percent, size, table, warning_lines, wrapped
+from openslob.report.comparison import show_side_by_side
+from openslob.report.document import (
+    Document,
+    LabelledTexts,
+    Paragraph,
+    Section,
+    TextTable,
+    in_words,
+    plain_paragraphs,
+    title_of,
+)
+from openslob.report.folding import NO_BREAK
+from openslob.report.format import MISSING, micros, number, percent, size
 from openslob.report.set_summary import cost_at, figure_with_interval, limited_by, mismatch_text
 from openslob.report.slowest import of_single_blocks, slowest_section
-from openslob.report.terminal import block_lines
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
 _COLUMNS = (
@@ -38,7 +46,7 @@ _COLUMNS = (
     "limit",
     "verdicts",
 )
-_TEXTS = (_COLUMNS.index("limit"), _COLUMNS.index("verdicts"))
+_TEXTS = frozenset({0, _COLUMNS.index("limit"), _COLUMNS.index("verdicts")})
 # What changes a setting of the server's own.
 _EFFECTS = {"session": "set in each session", "restart": "a restart each", "new server": "a new server each"}
 # Longest list of failed points; the rest are counted.
@@ -46,55 +54,46 @@ _MOST_ERRORS = 10
 
 
 def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None = None) -> Document:
-    """Return the report; if ``folder`` is given, its last lines name it and what draws its runs."""
-    files = [f"records: {folder}", *([f"slob report {folder} draws them"] if runs else [])] if folder else []
+    """Return the report: the result of a search, each series with its knee and points, then what failed.
+
+    If ``folder`` is given, its last lines name it and what draws its runs.
+    """
+    doubts = all_reservations(run.record for run in runs)
+    points = point_set(runs) if runs else None
+    search, states = _search_result(record, runs), _point_states(record)
+    series = points.series if points else ()
+    heads = plain_paragraphs(_head(each, points) for each in series) if points else ()
+    shown = (section for each in series for section in _show_series(each, points, record.figures)) if points else ()
     return Document(
         title_of(record, "sweep", f"a sweep on {record.target}"),
         (
-            Section("", (TextPicture(lambda columns: [*render_sweep(record, runs, columns).splitlines(), *files]),)),
-            Section("", (TextPicture(lambda _: sweep_answer(record, runs).splitlines()),), short_only=True),
+            Section("", (*(Paragraph(each, "! ") for each in doubts), *search)),
+            *shown,
+            *_compare(record, runs),
+            *([_show_slowest(runs), _failed_verdicts(points.points)] if points else []),
+            Section("", states),
+            Section("", (*(search or heads), *states), short_only=True),
         ),
+        (f"records: {folder}", *([f"slob report {folder} draws them"] if runs else [])) if folder else (),
         titled=False,
     )
 
 
-def render_sweep(record: SweepRecord, runs: Sequence[Run], columns: int | None = None) -> str:
-    """Return the report: the result of a search, each series with its knee and points, then what failed.
-
-    Tables are at most ``columns`` wide, or as wide as they need to be.
-    """
-    lines = [*warning_lines(all_reservations(run.record for run in runs)), *_search_result(record, runs)]
-    if runs:
-        points = point_set(runs)
-        for series in points.series:
-            lines += ["", *_series_table(series, points, columns)]
-            lines += [*_figures(series, record.figures, columns), *_mismatches(series)]
-        lines += [*_compared(record, runs, columns), *_slowest(runs, columns), "", *_failed_verdicts(points.points)]
-    lines += ["", *_point_states(record)]
-    return "\n".join(lines).lstrip("\n") + "\n"
-
-
-def sweep_answer(record: SweepRecord, runs: Sequence[Run]) -> str:
-    """Return the report in short: the result of a search or the knee of each series, and how the points ended."""
-    points = point_set(runs) if runs else None
-    shapes = [line for series in points.series for line in wrapped(_head(series, points))] if points else []
-    return "\n".join([*(_search_result(record, runs) or shapes), *_point_states(record)])
-
-
-def _search_result(record: SweepRecord, runs: Sequence[Run]) -> list[str]:
+def _search_result(record: SweepRecord, runs: Sequence[Run]) -> tuple[Paragraph, ...]:
     search = record.search
     if search is None or search.why is None:
-        return []
+        return ()
     limit = f"{micros(search.limit_us)} at {search.at}"
     if search.sessions is None or search.throughput is None:
-        return wrapped(f"No session count stays under {limit}: {search.why}.")
+        return plain_paragraphs([f"No session count stays under {limit}: {search.why}."])
     metric = METRICS[search.throughput]
     sessions = f"{search.sessions} session{'s' if search.sessions != 1 else ''}"
-    text = (
-        f"The most under {limit}: {number(search.best)} {metric.label.lower()}/s with {sessions}, "
-        f"at {micros(search.latency_us)}{_cost_of_best(search, runs)}; {search.why}."
+    return plain_paragraphs(
+        [
+            f"The most under {limit}: {number(search.best)} {metric.label.lower()}/s with {sessions}, "
+            f"at {micros(search.latency_us)}{_cost_of_best(search, runs)}; {search.why}."
+        ]
     )
-    return wrapped(text)
 
 
 def _cost_of_best(search: SearchRecord, runs: Sequence[Run]) -> str:
@@ -107,49 +106,52 @@ def _cost_of_best(search: SearchRecord, runs: Sequence[Run]) -> str:
     return f", {costs[0]}" if len(costs) == 1 else ""
 
 
-def _series_table(series: Series, points: PointSet, columns: int | None) -> list[str]:
-    rows = [_row(point, points.axes) for point in series.points]
-    paced = points.axes.latency == RESPONSE_LATENCY
+def _show_series(series: Series, points: PointSet, figures: Sequence[str]) -> Iterator[Section]:
+    """Yield the table of a series under its knee, that of further figures, and how its conditions differ."""
+    head = Paragraph(_head(series, points), plain=True)
+    table = TextTable(_titles(points), [_row(point, points.axes) for point in series.points], texts=_TEXTS)
+    mismatches = plain_paragraphs([mismatch_text(series)] if series.mismatches else [], "! ")
+    if not figures:
+        yield Section("", (head, table, *mismatches))
+        return
+    yield Section("", (head, table))
+    yield Section("", (_table_figures(series, figures), *mismatches))
+
+
+def _titles(points: PointSet) -> tuple[str, ...]:
     heads = {"sessions": "requested/s" if points.along != SESSIONS else "sessions"}
-    heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"} if paced else {}
-    titles = tuple(heads.get(name, name) for name in _COLUMNS)
-    return [*wrapped(_head(series, points)), *folded(titles, rows, columns, texts={0, *_TEXTS})]
+    if points.axes.latency == RESPONSE_LATENCY:
+        heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"}
+    return tuple(heads.get(name, name) for name in _COLUMNS)
 
 
 def _head(series: Series, points: PointSet) -> str:
     return f"{series.label}, {METRICS[points.axes.throughput].label.lower()}: {_shape(series, points.axes)}"
 
 
-def _mismatches(series: Series) -> list[str]:
-    return wrapped(f"! {mismatch_text(series)}", later="  ") if series.mismatches else []
-
-
-def _figures(series: Series, names: Sequence[str], columns: int | None) -> list[str]:
+def _table_figures(series: Series, names: Sequence[str]) -> TextTable:
     """Return a table of further figures with half of their 95 % intervals where known."""
-    if not names:
-        return []
     rows = [
         (str(point.sessions), *(figure_with_interval(point.figure(name)) for name in names)) for point in series.points
     ]
-    head = [f"{METRICS[name].label}, {METRICS[name].unit}" for name in names]
-    return ["", *table(("sessions", *head), rows, columns=columns)]
+    return TextTable(("sessions", *(f"{METRICS[name].label}, {METRICS[name].unit}" for name in names)), rows)
 
 
-def _compared(record: SweepRecord, runs: Sequence[Run], columns: int | None) -> list[str]:
+def _compare(record: SweepRecord, runs: Sequence[Run]) -> tuple[Section, ...]:
     """Return the comparison of the two values that the sweep was asked to compare, if any."""
-    if not record.against:
-        return []
+    if not record.against or not runs:
+        return ()
     try:
         comparison = compare_values(runs, ComparedValues(record.against, *record.values_against))
     except UsageError as error:
-        return ["", *wrapped(f"! The two values are not compared: {error}", later="  ")]
-    return ["", *side_by_side_lines(comparison, record.figures, columns)]
+        return (Section("", plain_paragraphs([f"The two values are not compared: {error}"], "! ")),)
+    return show_side_by_side(comparison, record.figures)
 
 
-def _slowest(runs: Sequence[Run], columns: int | None) -> list[str]:
+def _show_slowest(runs: Sequence[Run]) -> Section:
     """Return the slowest operations of all runs if they visit one block each: then they are single reads."""
     records = [run.record for run in runs]
-    return ["", *block_lines(slowest_section(records), columns)] if of_single_blocks(records) else []
+    return slowest_section(records) if of_single_blocks(records) else Section("", ())
 
 
 def _shape(series: Series, axes: Axes) -> str:
@@ -193,29 +195,25 @@ def _half_width(estimate: Estimate) -> str:
     return percent(round(100 * estimate.half_width / abs(estimate.mean), 1))
 
 
-def _failed_verdicts(points: Sequence[Point]) -> list[str]:
+def _failed_verdicts(points: Sequence[Point]) -> Section:
     """Return a line for each failed verdict: the number of points and the reason in the first."""
     reasons: dict[str, list[str]] = {}
     for point in points:
         for name, why in point.failed.items():
             reasons.setdefault(name, []).append(why)
-    return [
-        line
+    texts = [
+        f"{in_words(name)} fails in {len(why)} of {len(points)} points. First: {why[0]}"
         for name, why in reasons.items()
-        for line in wrapped(
-            f"{name.replace('_', ' ')} fails in {len(why)} of {len(points)} points. First: {why[0]}", "! ", "  "
-        )
     ]
+    return Section("", plain_paragraphs(texts, "! "))
 
 
-def _point_states(record: SweepRecord) -> list[str]:
-    counts = record.counts
-    states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
+def _point_states(record: SweepRecord) -> tuple[Paragraph, ...]:
+    states = ", ".join(f"{count} {state.value}" for state, count in record.counts.items() if count)
     bad = [point for point in record.points if point.state in (PointState.FAILED, PointState.SKIPPED)]
-    lines = [f"points: {states or 'none'}"]
-    for point in bad[:_MOST_ERRORS]:
-        lines += wrapped(f"! {point.state.value} {point.label}: {point.error}", "", "  ")
-    return lines + ([f"! and {len(bad) - _MOST_ERRORS} more"] if len(bad) > _MOST_ERRORS else [])
+    texts = [f"{point.state.value} {point.label}: {point.error}" for point in bad[:_MOST_ERRORS]]
+    texts += [f"and {len(bad) - _MOST_ERRORS} more"] if len(bad) > _MOST_ERRORS else []
+    return (Paragraph(f"points: {states or 'none'}", plain=True), *plain_paragraphs(texts, "! "))
 
 
 def _varied(name: str, values: Sequence[Value], effect: str) -> tuple[str, str]:
@@ -224,9 +222,7 @@ def _varied(name: str, values: Sequence[Value], effect: str) -> tuple[str, str]:
     return called, ", ".join(text for _, text in shown) + (f" ({effect})" if effect else "")
 
 
-def render_plan(
-    record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes: int | None, columns: int | None = None
-) -> str:
+def plan_sections(record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes: int | None) -> tuple[Section, ...]:
     """Return the plan of a sweep. ``rows``: number, point, what happens before it, seconds; in order of execution."""
     grid = {**record.server_grid, **record.grid}
     free = "" if free_bytes is None else f", {size(free_bytes)} free"
@@ -238,10 +234,9 @@ def render_plan(
         ("time", f"about {format_duration(record.estimated_s or 0)}" if rows else "depends on the search"),
         ("disk", f"about {size(record.estimated_bytes)}{free}" if rows else f"not known{free}"),
     ]
-    lines = [*pairs(facts), ""]
-    if rows:
-        head = ("no", "point", "before it", "s")
-        lines += [*folded(head, rows, columns, texts={1, 2}), ""]
-    for note in record.notes:
-        lines += wrapped(note, "! ", "  ")
-    return "\n".join(lines).rstrip("\n") + "\n"
+    table = TextTable(("no", "point", "before it", "s"), rows, texts=frozenset({1, 2}))
+    return (
+        Section("", (LabelledTexts(facts),)),
+        Section("", (table,) if rows else ()),
+        Section("", plain_paragraphs(record.notes, "! ")),
+    )

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from openslob.analyze.curves.series import latency_figure, parse_latency_us
 from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid
 from openslob.config.layers import Layer
+from openslob.config.server_parameters import server_grid
 from openslob.core.errors import UsageError
 from openslob.core.secrets import Target
+from openslob.kinds.run.settings import SettingsGrid, ask_settings, assume_settings
 from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.kinds.sweep.plan import made_with
 from openslob.kinds.sweep.ready_settings import of_setting, ready_settings, refuse_impossible
 from openslob.kinds.sweep.record import SearchRecord, SweepFolder, SweepRecord, lost_points
-from openslob.kinds.sweep.servers import server_grid
-from openslob.kinds.sweep.settings import SettingsGrid, asked, unasked
 from openslob.kinds.sweep.sizing import ServerMemory
 from openslob.record.varied import Value
 
@@ -51,7 +52,7 @@ class SweepRequest:
 
     def asked_settings(self, target: Target) -> SettingsGrid:
         """Ask the target's servers for the settings of the sweep, and try the values. UsageError if it can't be run."""
-        return asked(target.reveal(), self._settings, self._servers)
+        return ask_settings(target.reveal(), self._settings, self._servers)
 
     @property
     def _settings(self) -> Texts:
@@ -62,7 +63,7 @@ class SweepRequest:
         target: Target,
         config: Path | None,
         environment: Mapping[str, str],
-        loaded: Layer | None = None,
+        loaded: Layer = MappingProxyType({}),
         memory: ServerMemory | None = None,
         settings: SettingsGrid | None = None,
     ) -> SweepRecord:
@@ -73,7 +74,7 @@ class SweepRequest:
         any server is asked or started.
         """
         servers = self._servers
-        settings = settings or unasked(self._settings)
+        settings = settings or assume_settings(self._settings)
         found = resolve_grid({**self.file.grid, **self.texts}, config, environment, loaded)
         found = replace(found, notices=(*self.file.notices, *found.notices))
         return new_sweep(

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
 from itertools import starmap
 from pathlib import Path
 from typing import Any
 
-from openslob.core import rehearsal
 from openslob.core.errors import UsageError
-from openslob.core.units import parse_bytes
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
@@ -30,60 +28,6 @@ from openslob.kinds.sweep.record import SweepRecord
 from openslob.record.varied import Value, Values, in_words
 
 ALL_CPUS = "all"
-
-
-@dataclass(frozen=True)
-class ServerParameter:
-    """A parameter of managed servers that a sweep can vary: its flag, its field in `ServerSpec`, its parser."""
-
-    name: str
-    field: str
-    read: Callable[[str], Value]
-    meaning: str
-
-    @property
-    def flag(self) -> str:
-        """The parameter's flag on the command line."""
-        return "--" + self.name.replace("_", "-")
-
-
-def _cache(text: str) -> int:
-    return rehearsal.amount(parse_bytes(text), rehearsal.LEAST_CACHE)
-
-
-def parse_switch(text: str) -> bool:
-    """Return whether a text means on. ValueError for one that means neither on nor off."""
-    if text.lower() not in ("on", "off", "true", "false"):
-        raise ValueError(f"{text!r} is neither on nor off")
-    return text.lower() in ("on", "true")
-
-
-SERVER_PARAMETERS: Mapping[str, ServerParameter] = {
-    each.name: each
-    for each in (
-        ServerParameter("cache", "cache_bytes", _cache, "Sizes of the cache, such as 64M,1G."),
-        ServerParameter("io", "io", str, "direct, buffered or both."),
-        ServerParameter("huge_pages", "huge_pages", parse_switch, "Huge pages for the cache: on, off or both."),
-        ServerParameter("cpus", "cpus", str, "CPUs of the whole server: such as 0 or 0-3 or all."),
-        ServerParameter("version", "version", str, "Major versions; each gets a server of its own."),
-        ServerParameter("bin_dir", "bin_dir", str, "Directories of programs; each gets a server of its own."),
-        ServerParameter("block_size", "block_size", parse_bytes, "Block sizes; each gets a server of its own."),
-    )
-}
-
-
-def server_grid(texts: Mapping[str, Sequence[str]]) -> dict[str, tuple[Value, ...]]:
-    """Return values by field of `ServerSpec` from texts by parameter name. UsageError for an unknown name or value."""
-    grid: dict[str, tuple[Value, ...]] = {}
-    for name, values in texts.items():
-        if name not in SERVER_PARAMETERS:
-            raise UsageError(f"{name} is not a server parameter", f"known are {', '.join(SERVER_PARAMETERS)}")
-        parameter = SERVER_PARAMETERS[name]
-        try:
-            grid[parameter.field] = tuple(dict.fromkeys(parameter.read(text) for text in rehearsal.ends(values)))
-        except ValueError as error:
-            raise UsageError(f"{parameter.flag}: {error}") from error
-    return grid
 
 
 def described(target: str) -> dict[str, Value]:
@@ -111,30 +55,6 @@ def require_target(record: SweepRecord) -> None:
 def changes_of(values: Values, effects: Mapping[str, str]) -> tuple[SettingChange, ...]:
     """Return the settings of the server's own among a point's values, with how each takes effect."""
     return tuple(SettingChange(name, str(values[name]), Effect(effects[name])) for name in values if name in effects)
-
-
-@contextmanager
-def target_with(target: str, changes: Sequence[SettingChange], notify: Callable[[str], None]) -> Iterator[Engine]:
-    """Give the engine of a target for a run with these settings.
-
-    A managed server is restarted with those that need it, and is as it was at the end of the block; if this process is
-    killed, the next command that uses it restarts it so. SlobError when another process uses it, UsageError for a
-    standby.
-    """
-    restarting = [f"{each.name}={each.value}" for each in changes if each.effect is Effect.RESTART]
-    if not restarting:
-        yield registry.resolve(target)[0]
-        return
-    with registry.claim(target, "run"):
-        server = registry.require_server(target)
-        require_primary(server)
-        before = server.status().spec
-        notify(f"restarting {target} with {', '.join(restarting)}; afterwards it is restarted as it was")
-        try:
-            status = registry.managed(before.with_settings(changes)).start(for_now=True)
-            yield registry.engine_for(status.url)
-        finally:
-            registry.managed(before).start()
 
 
 class SweepServers:

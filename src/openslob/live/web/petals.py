@@ -10,8 +10,8 @@ from openslob.analyze.curves.series import CACHED, MIN_READ_SHARE, PHYSICAL, Axe
 from openslob.live.view import PetalPoint
 from openslob.report.charts.petals import RUNNING, petal_panel, verdict_sign
 from openslob.report.charts.picture import Picture, page_specs
-from openslob.report.charts.theme import FigureNames
 from openslob.report.format import number
+from openslob.report.record_view import FigureNames
 
 Row = dict[str, Any]
 Patch = dict[str, Any]

@@ -21,9 +21,9 @@ from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.report.charts import heat, over_time, time_panels
 from openslob.report.charts.picture import Panel, Picture, Spec, page_specs
-from openslob.report.charts.theme import FigureNames
 from openslob.report.charts.time_panels import SENT, SENT_ENDS, SENT_LATENCY
 from openslob.report.format import micros, number
+from openslob.report.record_view import FigureNames
 
 Row = dict[str, Any]
 Names = tuple[str, ...]

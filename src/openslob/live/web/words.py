@@ -9,11 +9,10 @@ from typing import Any
 from openslob.live.view import Head, Note, PetalPoint, Progress, View
 from openslob.metrics import METRICS
 from openslob.record.model import Figure, Holds, Verdict
-from openslob.report.charts.theme import FigureNames
+from openslob.report.document import Verdicts
 from openslob.report.format import quantity
-from openslob.report.html.page import verdict_rows
 from openslob.report.notebook import MAIN_FIGURES
-from openslob.report.record_view import REACHED_DEVICE, figure_text
+from openslob.report.record_view import REACHED_DEVICE, FigureNames, figure_text
 
 _STATES = {
     Progress.RUNNING: "in progress",
@@ -87,7 +86,7 @@ def _text(name: str, figure: Figure) -> str:
 
 
 def _verdicts(verdicts: Sequence[Verdict], progress: Progress) -> dict[str, Any]:
-    rows = verdict_rows(verdicts)
+    rows = Verdicts(tuple(verdicts)).lines
     counts = {each: sum(row.outcome is each for row in rows) for each in Holds}
     so_far = " so far" if progress is Progress.RUNNING else ""
     failing = f"{counts[Holds.FAILS]} fail{'s' if counts[Holds.FAILS] == 1 else ''}"

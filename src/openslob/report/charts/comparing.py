@@ -15,17 +15,10 @@ from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET, SERIES
 from openslob.report.charts.over_time import exceeding
 from openslob.report.charts.picture import Picture
-from openslob.report.charts.theme import (
-    FigureNames,
-    coloured,
-    dashed,
-    from_zero,
-    inline,
-    legend_selection,
-    selection_opacity,
-)
+from openslob.report.charts.theme import coloured, dashed, from_zero, inline, legend_selection, selection_opacity
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.comparison import main_differences, multiple, summary
+from openslob.report.record_view import FigureNames
 
 Row = dict[str, Any]
 # Colour and shape of each outcome that is drawn.

@@ -15,7 +15,7 @@ from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
-from openslob.report.history import headline, long_enough, when
+from openslob.report.history import describe, long_enough, when
 
 # Panels that are still one picture.
 MOST_PANELS = 8
@@ -34,7 +34,7 @@ def history_picture(found: Sequence[History]) -> Picture:
     runs = sum(len(each.runs) for each in found)
     return Picture(
         name="history",
-        title=headline(found[-1]) if len(found) == 1 else f"{runs} runs of {len(found)} loads over time",
+        title=describe(found),
         description=f"Figures of {runs} runs over time, with the levels between change points.",
         panels=tuple(panels),
         notes=(

@@ -12,7 +12,6 @@ from openslob.analyze.statistics import Estimate
 from openslob.report.charts.petals import SOUND, stretches, verdict_sign
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import (
-    FigureNames,
     coloured,
     count_axis,
     dashed,
@@ -22,11 +21,11 @@ from openslob.report.charts.theme import (
     legend_selection,
     selection_opacity,
     shaped,
-    unit_of,
 )
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import MISSING, number
+from openslob.report.record_view import FigureNames, unit_of
 from openslob.report.set_summary import axis_text
 
 Row = dict[str, Any]

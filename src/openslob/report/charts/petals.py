@@ -23,7 +23,6 @@ from openslob.metrics import METRICS
 from openslob.report.charts.colours import QUIET, WARNING
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import (
-    FigureNames,
     Sign,
     coloured,
     dashed,
@@ -38,6 +37,7 @@ from openslob.report.charts.theme import (
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import MISSING, number, quantity
+from openslob.report.record_view import FigureNames
 from openslob.report.set_summary import axis_text
 
 Row = dict[str, Any]

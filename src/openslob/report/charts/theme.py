@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-from openslob.analyze.curves.points import RESPONSE_PREFIX
 from openslob.metrics import METRICS
 from openslob.report.charts.colours import GRID, GROUND, INK, QUIET, SERIES, SOFT
 from openslob.report.text_plot import LOG_RATIO
@@ -40,42 +39,6 @@ CONFIG: dict[str, Any] = {
 LEGEND_ROOM = "legend_room"
 # Width in pixels of a letter, and of a symbol with its spaces. Columns of a legend are as wide as the longest name.
 LETTER, SYMBOL = 7, 40
-_LATENCIES = {
-    "mean_us": "mean latency",
-    "p50_us": "p50 latency",
-    "p90_us": "p90 latency",
-    "p99_us": "p99 latency",
-    "p999_us": "p99.9 latency",
-    "max_us": "longest",
-}
-_LATENCIES |= {RESPONSE_PREFIX + name: f"response time, {text}" for name, text in _LATENCIES.items()}
-_KINDS = {"op": "operation", "select": "select", "update": "update", "scan": "scan"}
-
-
-@dataclass(frozen=True)
-class FigureNames:
-    """Names of figures in pictures.
-
-    ``physical`` is True if every read is known to have reached a device; otherwise reads are called "engine reads".
-    ``instead`` has names that replace those of the registry, for figures from other tools' reports.
-    """
-
-    physical: bool = True
-    instead: Mapping[str, str] = field(default_factory=dict)
-
-    def label(self, figure: str) -> str:
-        """Return the name of a figure of the registry, or of a latency such as ``select_p99_us``."""
-        if figure in self.instead:
-            return self.instead[figure]
-        if figure not in METRICS:
-            kind, _, percentile = figure.partition("_")
-            return f"{_KINDS[kind].capitalize()}: {_LATENCIES[percentile]}"
-        return METRICS[figure].label_of(self.physical)
-
-    def axis(self, figure: str) -> str:
-        """Return the name of a figure with its unit."""
-        unit = unit_of(figure)
-        return f"{self.label(figure)} ({unit})" if unit else self.label(figure)
 
 
 def inline(rows: Iterable[Any]) -> alt.InlineData:
@@ -98,11 +61,6 @@ def layered(
     first, *others = layers
     named = {"name": name} if name else {}
     return alt.layer(first.add_params(*params), *others, **named)
-
-
-def unit_of(figure: str) -> str:
-    """Return the unit of a figure or latency."""
-    return METRICS[figure].unit if figure in METRICS else "µs"
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,10 @@ from openslob.core.units import format_duration
 from openslob.report.charts import over_time
 from openslob.report.charts.colours import BANDS, WARNING
 from openslob.report.charts.picture import Panel
-from openslob.report.charts.theme import (
-    FigureNames,
-    coloured,
-    dashed,
-    inline,
-    layered,
-    legend_selection,
-    selection_opacity,
-    shaped,
-)
+from openslob.report.charts.theme import coloured, dashed, inline, layered, legend_selection, selection_opacity, shaped
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import seconds
+from openslob.report.record_view import FigureNames
 
 Row = dict[str, Any]
 Data = alt.InlineData | alt.NamedData

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from openslob._version import __version__
-from openslob.record.model import Holds, Verdict
+from openslob.record.model import Holds
 from openslob.report.charts.colours import Theme, declarations
 from openslob.report.charts.picture import Picture, page_specs
-from openslob.report.document import Document, Section, TextTable
+from openslob.report.document import Document, Section, TextTable, VerdictLine
 from openslob.report.html.drawing import library
 from openslob.report.record_view import SIGNS
 
 _PACKAGE = "openslob.report.html"
-# Letters of the names of records in a title.
-LONGEST_TITLE = 60
 # A table with more columns is printed across a sheet of paper.
 _MOST_COLUMNS = 8
 VERDICT_HEAD = ("outcome", "verdict", "why")
@@ -47,21 +42,6 @@ SHOWN = ShownFirst()
 
 
 @dataclass(frozen=True)
-class VerdictRow:
-    """One row of the verdicts table."""
-
-    outcome: Holds
-    outcome_text: str
-    name: str
-    why: str
-
-    @property
-    def sign(self) -> str:
-        """Sign of the outcome."""
-        return SIGNS[self.outcome][0]
-
-
-@dataclass(frozen=True)
 class Page:
     """Content of the template. ``banners`` are shown prominently at the top.
 
@@ -73,7 +53,7 @@ class Page:
     about: str
     banners: tuple[str, ...]
     answers: tuple[str, ...]
-    verdicts: tuple[VerdictRow, ...]
+    verdicts: tuple[VerdictLine, ...]
     pictures: tuple[Picture, ...]
     sections: tuple[Section, ...]
     version: str = __version__
@@ -110,63 +90,18 @@ class Page:
 def page_of(document: Document) -> Page:
     """Return the page of a report, with its pictures."""
     pictures, problem = document.pictures()
-    title = document.title
-    what = f"{title.noun.capitalize()} {title.id}, started {title.started}, openslob {title.version}."
-    about = f"{title.about[:1].upper()}{title.about[1:]}."
+    title, judgement = document.title, document.judgement
     return Page(
-        title=f"{title.name}: {title.subject}",
-        about=f"{what} {about}" if title.about else what,
-        banners=tuple(filter(None, (title.banner, *title.warnings, problem))),
+        title=title.heading,
+        about=title.introduction,
+        banners=(*title.remarks, *([problem] if problem else [])),
         answers=document.answers,
-        verdicts=verdict_rows(document.verdicts),
+        verdicts=judgement.lines if judgement else (),
         pictures=tuple(pictures),
         sections=document.sections,
+        judged_each=judgement.each if judgement else "",
+        judged=judgement is not None,
     )
-
-
-def verdict_rows(verdicts: Sequence[Verdict]) -> tuple[VerdictRow, ...]:
-    """Return the verdicts of one record, failed ones first."""
-    rows = [VerdictRow(each.verdict, SIGNS[each.verdict][1], in_words(each.name), each.why) for each in verdicts]
-    return worst_first(rows)
-
-
-def verdicts_of_all(given: Sequence[tuple[str, Sequence[Verdict]]]) -> tuple[VerdictRow, ...]:
-    """Return a row for each verdict's name over several records, given with their names, the worst first."""
-    names = dict.fromkeys(verdict.name for _, verdicts in given for verdict in verdicts)
-    return worst_first([_of_all(name, given) for name in names])
-
-
-def _of_all(name: str, given: Sequence[tuple[str, Sequence[Verdict]]]) -> VerdictRow:
-    """Summarize the verdicts of one name: the worst outcome, its number, and the first reason."""
-    judged = [(called, each) for called, verdicts in given for each in verdicts if each.name == name]
-    outcome = next(each for each in SIGNS if any(verdict.verdict is each for _, verdict in judged))
-    same = [(called, verdict) for called, verdict in judged if verdict.verdict is outcome]
-    outcome_text = f"{SIGNS[outcome][1]} in {len(same)} of {len(judged)}"
-    called, verdict = same[0]
-    why = verdict.why if outcome is Holds.HOLDS else f"{called}: {verdict.why}"
-    return VerdictRow(outcome, outcome_text, in_words(name), why)
-
-
-def worst_first(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
-    """Return the rows in the order of `SIGNS`."""
-    return tuple(sorted(rows, key=lambda row: list(SIGNS).index(row.outcome)))
-
-
-def in_words(name: str) -> str:
-    """Return an identifier with blanks in place of underscores."""
-    return name.replace("_", " ")
-
-
-def in_short(names: Sequence[str]) -> str:
-    """Return the names of records, given as names or paths, as a title: as many as have room, and how many follow."""
-    called = [_cut(Path(name).name or name) for name in names]
-    lengths = list(accumulate(len(name) for name in called))
-    shown = max(sum(length <= LONGEST_TITLE for length in lengths), 1)
-    return ", ".join(called[:shown]) + (f" and {len(called) - shown} more" if called[shown:] else "")
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST_TITLE else f"{name[: LONGEST_TITLE - 1]}…"
 
 
 def render_page(page: Page) -> str:

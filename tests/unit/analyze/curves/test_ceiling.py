@@ -25,7 +25,7 @@ from openslob.kinds.storage.report import storage_document
 from openslob.record import finding
 from openslob.record.model import Figure, Holds, Status, Verdict
 from openslob.report.charts.petals import petals
-from openslob.report.html.set_page import set_page
+from openslob.report.several_runs import set_document
 from openslob.report.terminal import render_text
 
 
@@ -132,7 +132,8 @@ def test_the_page_says_when_storage_alone_is_other_storage():
     host = runs[0].record.environment["host"]
     here = {"local": True, "host": host}
     runs = [Run.of(run.record.model_copy(update={"environment": here})) for run in runs]
-    told = [set_page("x", runs, (), ceilings=[StorageAlone("raw", host=each)]).banners for each in (host, "other")]
+    ceilings = [StorageAlone("raw", host=each) for each in (host, "other")]
+    told = [set_document("x", runs, (), ceilings=[each]).title.remarks for each in ceilings]
     assert told[0] == ()
     assert len(told[1]) == 1
     assert told[1][0].startswith("The raw measurement is not of the runs' storage")

@@ -10,7 +10,7 @@ from openslob.analyze.curves.external_points import ExternalPoint, external_poin
 from openslob.analyze.curves.points import ORDER
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.petals import petal_rows
-from openslob.report.html.pages import draw_external_points
+from openslob.report.picture_files import draw_external_points
 from openslob.report.set_summary import axis_text, set_summary_lines
 
 RATES = {1: (7_000, 107), 8: (41_000, 136), 16: (80_000, 170), 64: (99_000, 602)}

@@ -13,23 +13,29 @@ from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.core.workload import DataSpec
 from openslob.engines.oracle import manifest, tables
-from openslob.engines.oracle.loader import load
+from openslob.engines.oracle.adapter import OracleEngine
 from openslob.engines.oracle.tables import Destination, Way, Ways, tables_of
-from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.tables import table_cf1
 
-PARAMS = ConnectParams("db", {})
 SPEC = DataSpec(schemas=2, scale_blocks=300, scan_blocks=20, obfuscate=False)
 RANDOM = DataSpec(schemas=1, scale_blocks=40, scan_blocks=4, obfuscate=True)
 REFUSED = OracleError(600, "internal error code")
 FULL = OracleError(1653, "unable to extend table")
 
 
-def loaded(database, spec=SPEC, *, thin=True, degree=2, progress=lambda _: None, cancelled=lambda: False):
-    def opened():
-        return connected(database.client(), thin=thin)
+class Doubled(OracleEngine):
+    """One whose connections are those that ``make`` makes."""
 
-    return load(opened, PARAMS, spec, degree, progress, cancelled)
+    def __init__(self, make):
+        super().__init__("oracle://slob:secret@db/FREEPDB1")
+        self.make = make
+
+    def connect(self, _purpose, _watch=None):
+        return self.make()
+
+
+def loaded(database, spec=SPEC, *, thin=True, degree=2, progress=lambda _: None, cancelled=lambda: False):
+    return Doubled(lambda: connected(database.client(), thin=thin)).data.load(spec, degree, progress, cancelled)
 
 
 def state(database):
@@ -355,6 +361,6 @@ def test_the_connections_of_a_load_commit_by_themselves_afterwards():
         opened.append(connected(database.client()))
         return opened[-1]
 
-    load(one_more, PARAMS, SPEC, 1, lambda _: None, lambda: False)
+    Doubled(one_more).data.load(SPEC, 1, lambda _: None, lambda: False)
     assert all(raw_of(connection).autocommit for connection in opened)
     assert not any(raw_of(connection).is_open for connection in opened)

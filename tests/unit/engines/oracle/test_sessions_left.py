@@ -14,9 +14,8 @@ UNSEEN = OracleError(942, "table or view does not exist")
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    for name in ("_SLICE_END_S", "_END_PATIENCE_S"):
-        monkeypatch.setattr(run_table, name, 0.03)
-    monkeypatch.setattr(run_table, "_POLL_S", 0.01)
+    monkeypatch.setattr(run_table, "_SLICE_END_S", 0.03)
+    monkeypatch.setattr(common_checks, "_END_PATIENCE_S", 0.03)
     monkeypatch.setattr(common_checks, "LOCK_PATIENCE_S", 0.03)
 
 

@@ -13,9 +13,8 @@ from factories.oracle.double import connected
 from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
-from openslob.engines.oracle.checks import findings
+from openslob.engines.oracle.checks import GRANT, SECTIONS, findings, list_grants
 from openslob.engines.oracle.connection import PACKAGE
-from openslob.engines.oracle.rights import GRANT, SECTIONS, list_grants
 from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.sql import read_sql, read_statements

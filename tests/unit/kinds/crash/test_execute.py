@@ -18,12 +18,12 @@ from openslob.engines.ledger import Entry, LedgerContents
 from openslob.engines.patience import StoppedError
 from openslob.kinds.crash import execute as crash
 from openslob.kinds.crash import record as records
-from openslob.kinds.crash.execute import CrashPlan, prove
-from openslob.kinds.crash.record import CrashKind
+from openslob.kinds.crash.execute import CrashRequest
+from openslob.kinds.crash.record import CrashMethod
 from openslob.kinds.crash.rig import Rig
 from openslob.record.model import Holds, Status
 
-KILL, CUT = (CrashKind.KILL,), (CrashKind.CUT,)
+KILL, CUT = (CrashMethod.KILL,), (CrashMethod.CUT,)
 ENOUGH = 30
 # Longer than any host takes.
 PATIENCE_S = 120
@@ -102,18 +102,19 @@ class Session:
 
 def proved(tmp_path, server, cycles=3, kinds=KILL, control=None, interrupt=None):
     @contextmanager
-    def rig(_plan):
+    def rig(_request):
         yield lambda: server
 
     told = []
-    plan = CrashPlan("postgresql", kinds, cycles, 3, 4, 1, control=control)
+    request = CrashRequest(kinds, cycles, 3, 4, 1, "proof", tmp_path, "postgresql", control=control)
     # What is on disk when is tested elsewhere, and takes most of the time on a busy host.
     with (
-        patch.object(CrashPlan, "rig", rig),
+        patch.object(CrashRequest, "rig", rig),
+        patch.object(crash.rigs, "require_fuse", lambda: None),
         patch.object(crash, "LOAD_S", (0.0, 0.01)),
         patch.object(ledger.os, "fdatasync", lambda _: None),
     ):
-        record, folder = prove(plan, "proof", tmp_path, interrupt or Interrupt(), told.append)
+        record, folder = crash.execute(request, interrupt or Interrupt(), lambda _: None, told.append)
     assert records.load(folder) == record
     assert tuple(told) == record.cycles
     return record, folder, {verdict.name: verdict for verdict in record.verdicts}
@@ -127,7 +128,7 @@ def lose_last(count):
 
 
 def test_a_server_that_keeps_everything_passes_and_no_ledger_is_kept(tmp_path):
-    record, folder, verdicts = proved(tmp_path, Simulated(), kinds=(CrashKind.KILL, CrashKind.CUT))
+    record, folder, verdicts = proved(tmp_path, Simulated(), kinds=(CrashMethod.KILL, CrashMethod.CUT))
     assert [cycle.kind.value for cycle in record.cycles] == ["kill", "cut", "kill"]
     assert verdicts["no_acked_commit_lost"].verdict is Holds.HOLDS
     assert verdicts["nothing_damaged"].verdict is Holds.HOLDS
@@ -262,7 +263,7 @@ def test_a_server_that_does_not_run_can_not_be_crashed():
     killed = []
     server = SimpleNamespace(name="s", status=lambda: SimpleNamespace(pid=None), kill=killed.append)
     with pytest.raises(SlobError, match="the server s does not run"):
-        Rig(server, None, None).crash(CrashKind.KILL)
+        Rig(server, None, None).crash(CrashMethod.KILL)
     assert killed == []
 
 

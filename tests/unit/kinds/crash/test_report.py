@@ -9,7 +9,7 @@ import pytest
 from factories.crashes import CLEAN, DOWN, LOST, record
 from factories.running import slob
 from openslob.kinds.crash import figures as analysis
-from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashKind
+from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashMethod
 from openslob.kinds.crash.report import crash_document, cycle_line
 from openslob.record.model import Status
 from openslob.report.terminal import render_text
@@ -45,7 +45,7 @@ def test_without_a_cycle_nothing_is_proved():
 
 
 def test_each_kind_of_crash_is_ruled_out_by_its_own_number_and_empty_cycles_are_none():
-    kinds = (CrashKind.KILL, CrashKind.CUT)
+    kinds = (CrashMethod.KILL, CrashMethod.CUT)
     cycles = [
         CrashCycle(number=n, kind=kinds[n % 2], load_s=1, acked=9, recovery_s=1, compared=True) for n in range(20)
     ]
@@ -53,7 +53,7 @@ def test_each_kind_of_crash_is_ruled_out_by_its_own_number_and_empty_cycles_are_
     assert keeps.figures["ruled_out_pct"] == pytest.approx(analysis.ruled_out_pct(10))
     assert "of the crashes of each kind lose one" in keeps.why
     assert "power failure" not in keeps.why
-    killed = [cycle.model_copy(update={"kind": CrashKind.KILL, "acked": 9 * (cycle.number < 5)}) for cycle in cycles]
+    killed = [cycle.model_copy(update={"kind": CrashMethod.KILL, "acked": 9 * (cycle.number < 5)}) for cycle in cycles]
     keeps = analysis.verdicts(killed, None)[0]
     assert keeps.figures["ruled_out_pct"] == pytest.approx(analysis.ruled_out_pct(5))
     assert "what a power failure leaves was not tested" in keeps.why

@@ -11,15 +11,22 @@ import pytest
 from factories.two_servers import World
 from openslob.core.units import NANOS
 from openslob.engines.ledger import Entry, LedgerContents
-from openslob.kinds.failover.accounting import account
-from openslob.kinds.failover.cycle import Observed, figures_of, lag_of_copies
-from openslob.kinds.failover.follow import bounds, judge, next_rate
-from openslob.kinds.failover.follow import summary as search_summary
-from openslob.kinds.failover.journal import IN_DOUBT, Journal, Look
+from openslob.kinds.failover.accounting import IN_DOUBT, Journal, Reconnection, account
+from openslob.kinds.failover.execute import bounds, judge_step, next_rate, search_figures
+from openslob.kinds.failover.figures import (
+    ObservedCycle,
+    Offset,
+    Pause,
+    back_ns,
+    figures_of,
+    kept,
+    lag_of_copies,
+    longest_pause,
+    summary,
+    verdicts,
+)
 from openslob.kinds.failover.lag import Beats, LagSample
-from openslob.kinds.failover.outage import Gap, Offset, back_ns, kept, longest_gap
-from openslob.kinds.failover.sessions import Client, Plan, Retry
-from openslob.kinds.failover.verdicts import summary, verdicts
+from openslob.kinds.failover.sessions import FailoverSession, Plan, Retry
 from openslob.record.model import Holds
 
 ROWS = 4
@@ -30,7 +37,7 @@ PATIENCE_S = 120
 def outage(world, retry=Retry.ASK, in_flight=0, sessions=3, per_s=None):
     """Sessions at work on a world whose primary dies after a while; what was observed."""
     plan = Plan(dict(enumerate(world.servers)), ROWS, retry=retry, sessions=sessions, per_s=per_s)
-    clients = [Client(number, plan) for number in range(sessions)]
+    clients = [FailoverSession(number, plan) for number in range(sessions)]
     for client in clients:
         client.connect()
     began = time.monotonic_ns()
@@ -45,7 +52,7 @@ def outage(world, retry=Retry.ASK, in_flight=0, sessions=3, per_s=None):
     wait_for(clients, 20)
     plan.stop.set()
     assert all(client.join(PATIENCE_S) for client in clients)
-    return Observed(
+    return ObservedCycle(
         [client.journal for client in clients], world.contents(), ROWS, plan.offsets, began, time.monotonic_ns(),
         cause, taken, time.time_ns() - time.monotonic_ns(),
     )  # fmt: skip
@@ -150,14 +157,14 @@ def test_commits_have_the_time_of_the_driver_s_clock_whatever_the_servers_clocks
 def test_without_an_outage_nothing_is_claimed():
     world = World()
     plan = Plan(dict(enumerate(world.servers)), ROWS)
-    client = Client(0, plan)
+    client = FailoverSession(0, plan)
     client.connect()
     began = time.monotonic_ns()
     client.start()
     wait_for([client], 10)
     plan.stop.set()
     assert client.join(PATIENCE_S)
-    seen = Observed([client.journal], world.contents(), ROWS, {}, began, time.monotonic_ns(), None, None, 0)
+    seen = ObservedCycle([client.journal], world.contents(), ROWS, {}, began, time.monotonic_ns(), None, None, 0)
     cycle = figures_of(seen, 1, "a", "a", [])
     assert cycle.value("outage_s") is None
     assert "no session was lost" in cycle.figures["outage_s"].why
@@ -177,12 +184,12 @@ def test_operations_that_were_due_during_the_outage_are_not_sent_later():
 
 def test_the_longest_gap_is_that_of_the_outage():
     events = np.array([0, 10, 500, 510, 900, 1000], np.int64)
-    assert longest_gap(events, 505, 2000) == Gap(510, 900)
-    assert longest_gap(events, 0, 490) == Gap(10, 500)
-    assert longest_gap(events, 5, 400) == Gap(10, 500)  # what began before all were back
-    assert longest_gap(events, 5, 8) == Gap(0, 10)
-    assert longest_gap(events, 1001, 2000) is None
-    assert longest_gap(events[:1], 0, 2000) is None
+    assert longest_pause(events, 505, 2000) == Pause(510, 900)
+    assert longest_pause(events, 0, 490) == Pause(10, 500)
+    assert longest_pause(events, 5, 400) == Pause(10, 500)  # what began before all were back
+    assert longest_pause(events, 5, 8) == Pause(0, 10)
+    assert longest_pause(events, 1001, 2000) is None
+    assert longest_pause(events[:1], 0, 2000) is None
 
 
 def test_back_is_the_begin_of_the_first_second_that_is_full_enough():
@@ -190,9 +197,9 @@ def test_back_is_the_begin_of_the_first_second_that_is_full_enough():
     slow = np.arange(2 * NANOS, 3 * NANOS, 2 * step)
     fast = np.arange(3 * NANOS, 6 * NANOS, step)
     acked = np.concatenate([np.arange(0, NANOS, step), slow, fast])
-    back = back_ns(acked, Gap(NANOS, 2 * NANOS), 100.0, 6 * NANOS)
+    back = back_ns(acked, Pause(NANOS, 2 * NANOS), 100.0, 6 * NANOS)
     assert 2.85 * NANOS <= back <= 3 * NANOS
-    assert back_ns(acked, Gap(NANOS, 2 * NANOS), 100.0, round(2.9 * NANOS)) is None
+    assert back_ns(acked, Pause(NANOS, 2 * NANOS), 100.0, round(2.9 * NANOS)) is None
 
 
 def test_a_copy_is_behind_by_the_oldest_beat_that_it_lacks():
@@ -216,10 +223,10 @@ def test_two_outages_one_after_the_other_are_accounted_for():
     journal = Journal(0)
     for number, acked in ((1, 10), (2, 20), (3, IN_DOUBT)):
         journal.add(number, acked - 1, acked, 0, 0)
-    journal.look(1, Entry(1, 1, 5))  # 2 was acknowledged and is lost, 3 is gone
+    journal.note_reconnection(1, Entry(1, 1, 5))  # 2 was acknowledged and is lost, 3 is gone
     journal.add(3, 30, 31, 1, 0)
     journal.add(4, 32, IN_DOUBT, 1, 0)
-    journal.look(0, Entry(4, 3, 6))  # 1, 3, 4
+    journal.note_reconnection(0, Entry(4, 3, 6))  # 1, 3, 4
     journal.add(5, 40, 41, 0, 0)
     rows = {(0, key): Entry(0, 0, 0) for key in range(ROWS)}
     keys = {number: number * 7919 % ROWS for number in (1, 3, 4, 5)}
@@ -229,7 +236,7 @@ def test_two_outages_one_after_the_other_are_accounted_for():
     found = account([journal], LedgerContents({0: Entry(5, 4, 7)}, rows), ROWS)
     assert (found.problems, [each.number for each in found.lost]) == ([], [2])
     assert (found.acked_there, found.doubt_there, found.doubt_gone, found.doubled) == (3, 1, 1, 0)
-    assert journal.looks[-1] == Look(5, 0, Entry(4, 3, 6))
+    assert journal.reconnections[-1] == Reconnection(5, 0, Entry(4, 3, 6))
 
 
 @pytest.mark.parametrize("capacity", [3.0, 70.0, 900.0, 4000.0])
@@ -238,24 +245,24 @@ def test_the_search_ends_between_a_rate_that_is_followed_and_one_that_is_not(cap
     while not steps or (rate := next_rate(steps)) is not None:
         reached = 5000.0 if not steps else rate
         samples = [LagSample(1, 1, 10, 5, 0.0 if reached <= capacity else 9.0)]
-        steps.append(judge(len(steps) + 1, None if not steps else rate, reached, samples, 1.0))
+        steps.append(judge_step(len(steps) + 1, None if not steps else rate, reached, samples, 1.0))
     low, high = bounds(steps)
     assert low <= capacity < high
     assert high / low <= 1.1 or len(steps) == 10
-    assert search_summary(steps)["follows_per_s"].value == low
+    assert search_figures(steps)["follows_per_s"].value == low
 
 
 def test_a_copy_that_follows_everything_has_no_upper_bound():
-    step = judge(1, None, 800.0, [LagSample(1, 1, 10, 5, 0.2)], 1.0)
+    step = judge_step(1, None, 800.0, [LagSample(1, 1, 10, 5, 0.2)], 1.0)
     assert step.follows
     assert next_rate([step]) is None
     assert bounds([step]) == (800.0, None)
 
 
 def test_a_step_whose_lag_is_not_known_says_nothing():
-    step = judge(1, None, 800.0, [LagSample(1, 1, 10, 5, 0.2), LagSample(2, 1, why="it is gone")], 1.0)
+    step = judge_step(1, None, 800.0, [LagSample(1, 1, 10, 5, 0.2), LagSample(2, 1, why="it is gone")], 1.0)
     assert step.follows is None
     assert "it is gone" in step.why
-    found = search_summary([step])["follows_per_s"]
+    found = search_figures([step])["follows_per_s"]
     assert (found.value, found.why) == (None, step.why)
-    assert judge(1, 500.0, 300.0, [LagSample(1, 1, 1, 1, 0.1)], 1.0).why == "only 300/s of 500/s were reached"
+    assert judge_step(1, 500.0, 300.0, [LagSample(1, 1, 1, 1, 0.1)], 1.0).why == "only 300/s of 500/s were reached"

@@ -10,9 +10,9 @@ import pytest
 from factories.running import eventually
 from factories.two_servers import Session, World
 from openslob.core.errors import SlobError, UsageError
-from openslob.kinds.failover.conduct import Crew
+from openslob.kinds.failover.execute import Team
 from openslob.kinds.failover.servers import ManagedNodes, ManagedPair
-from openslob.kinds.failover.sessions import Client, Plan
+from openslob.kinds.failover.sessions import FailoverSession, Plan
 
 
 def test_commits_wait_for_no_standby_after_a_test_that_let_them_wait():
@@ -69,10 +69,10 @@ def test_each_node_of_a_cluster_is_killed_in_turn():
 def test_an_old_primary_that_comes_back_and_takes_writes_is_a_problem_and_not_the_one_that_counts():
     world = World()
     plan = Plan(dict(enumerate(world.servers)), rows=4, sessions=2)
-    clients = [Client(number, plan) for number in range(2)]
+    clients = [FailoverSession(number, plan) for number in range(2)]
     for client in clients:
         client.journal.add(1, 0, 1, target=1, done_ns=1)
-    team = Crew([], world.servers, plan, clients, names=("old", "new"))
+    team = Team([], world.servers, plan, clients, names=("old", "new"))
     assert (team.writers(), team.divided(team.writers())) == ([0], [])
     world.writes_go_to = {0, 1}
     assert team.writers() == [1, 0]
@@ -105,7 +105,7 @@ class Hung(Session):
 def test_a_session_that_asks_a_server_which_hangs_is_cut_off(late):
     world = World()
     plan = Plan(dict(enumerate(world.servers)), rows=4, answer_s=0.01 if late else 600)
-    client = Client(0, plan)
+    client = FailoverSession(0, plan)
     client.connect()
     hung = []
     world.servers[1].open_session = lambda number: hung.append(Hung(world.servers[1], number)) or hung[-1]

@@ -11,7 +11,7 @@ import openslob
 from factories import measurements
 from factories.paths import FIXTURES
 from factories.running import slob
-from openslob.analyze.build_record import build_observation
+from openslob.analyze.build_record import build_record
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import point_set
@@ -28,8 +28,8 @@ from openslob.record.model import Holds, RecordKind, Status
 from openslob.record.raw_csv import RawCsv
 from openslob.report.charts.over_sessions import session_rows
 from openslob.report.charts.petals import petal_rows
-from openslob.report.html.page import render_page
-from openslob.report.html.set_page import set_page
+from openslob.report.html.page import page_of, render_page
+from openslob.report.several_runs import set_document
 from openslob.report.text import render
 
 RECORDS = FIXTURES / "records" / "v3"
@@ -39,8 +39,9 @@ ENDED = {"exit_code": 0, "elapsed_s": 60.0, "cpu_s": 6.0}
 
 def record(spec=SPEC, environment=None, **overrides):
     observed = measurements.observed(**overrides)
-    return build_observation(
+    return build_record(
         observed,
+        kind=RecordKind.OBSERVATION,
         id="20260101-000000-made-up",
         name="made-up",
         status=Status.FAILED if observed.errors else Status.COMPLETE,
@@ -178,7 +179,7 @@ def test_a_page_of_observations_does_not_claim_what_the_platform_can_do(tmp_path
 def test_on_a_page_points_of_observations_have_no_number_of_sessions():
     ready = {"command": None, "seconds": 30.0, "workload": {"name": "tpcb", "clients": 8, "scale": 10}}
     runs = [Run.of(made) for made in (record(ready), record())]
-    html = render_page(set_page("observations", runs, ()))
+    html = render_page(page_of(set_document("observations", runs, ())))
     assert "Points without a number are observations" in html
     assert "tpcb, 8 clients, scale 10" in html
     assert not re.search(

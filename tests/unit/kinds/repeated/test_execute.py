@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
+from factories.contexts import context_in
 from factories.records import physical
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.workload import Workload
-from openslob.kinds.repeated import execute as repeating
+from openslob.kinds.context import Context
 from openslob.kinds.repeated import record as repeated
-from openslob.kinds.repeated.execute import NO_DRIVER, STILL_BUSY, Repeating, new_record, repeat
+from openslob.kinds.repeated.execute import NO_DRIVER, STILL_BUSY, new_record, repeat
 from openslob.kinds.repeated.record import RepeatedFolder, TimeState
+from openslob.kinds.run import runner
 from openslob.record.model import Holds, Status
 
 EVERY_S = 60.0
@@ -29,7 +30,8 @@ class World:
         self.stop_at = None
         self.interrupt = Interrupt()
         self.interrupt.stop = SimpleNamespace(wait=self._wait, is_set=lambda: False, set=lambda: None)
-        monkeypatch.setattr(repeating, "runner", SimpleNamespace(run=self._run, RunRequest=repeating.runner.RunRequest))
+        monkeypatch.setattr(runner, "run", self._run)
+        monkeypatch.setattr(Context, "connect", lambda _: SimpleNamespace())
 
     def _wait(self, seconds):
         self.now_s += seconds
@@ -49,11 +51,7 @@ class World:
         return SimpleNamespace(record=physical(), folder=folder)
 
     def repeat(self, folder):
-        engine: Any = SimpleNamespace
-        repeat(
-            folder, Repeating(engine, self.interrupt, lambda _: None, lambda _: "", self.told.append),
-            clock=lambda: self.now_s,
-        )  # fmt: skip
+        repeat(folder, context_in(interrupt=self.interrupt), self.told.append, clock=lambda: self.now_s)
 
 
 @pytest.fixture

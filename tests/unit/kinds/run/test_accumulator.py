@@ -1,4 +1,4 @@
-"""Adding up slices: totals by session and kind, latency over time, operations in any interval."""
+"""What only the driver learns of slices: latencies by kind, slowest operations, how late they were, and the clock."""
 
 from dataclasses import replace
 
@@ -36,8 +36,7 @@ def a_slice(start_ms, end_ms, selects=0, updates=0, us=100):
 
 def test_conflicts_add_up():
     slices = [replace(a_slice(0, 1000), counts=SliceCounts(conflicts=refused)) for refused in (3, 4)]
-    first, second = tally_of(*((0, each) for each in slices)).totals()
-    assert (first.counts.conflicts, second.counts.conflicts) == (7, 0)
+    assert tally_of(*((0, each) for each in slices)).counts.conflicts == 7
 
 
 def tally_of(*slices):
@@ -68,23 +67,14 @@ def test_the_slowest_operations_are_kept_with_the_slices_in_which_they_came(slic
         assert slow.slice_end_ns == slow.slice_start_ns + NANOS
 
 
-def test_totals_by_session():
-    first, second = tally_of(
-        (0, a_slice(0, 1000, selects=3, updates=2)),
-        (1, a_slice(5, 700, updates=1, us=50)),
-        (0, a_slice(1010, 2000, selects=4)),
-    ).totals()
-    assert (first.number, first.schema, first.slices, first.busy_us, first.idle_us) == (0, 1, 2, 900, 10_000)
-    assert first.counts == SliceCounts(ops=9, selects=7, updates=2, rows_read=28, rows_updated=8)
-    assert (second.number, second.schema, second.counts.ops, second.counts.updates, second.busy_us) == (1, 2, 1, 1, 50)
-    assert second.idle_us == 0
-
-
-def test_a_session_is_apart_from_the_load_before_its_first_and_after_its_last_slice():
-    slices = ((0, a_slice(0, 1000, selects=1)), (1, a_slice(200, 700, selects=1)))
-    assert [session.apart_us for session in tally_of(*slices).totals()] == [0, 500_000]
-    assert [session.apart_us for session in tally_of(*slices).totals(unfinished={1})] == [0, 200_000]
-    assert [session.apart_us for session in tally_of(slices[0]).totals()] == [0, 1_000_000]
+def test_a_session_is_idle_between_its_slices():
+    slices = (
+        (0, a_slice(0, 1000, selects=3)),
+        (1, a_slice(5, 700)),
+        (0, a_slice(1010, 2000)),
+        (0, a_slice(2005, 2100)),
+    )
+    assert tally_of(*slices).idle_us == {0: 15_000, 1: 0}
 
 
 @table(
@@ -100,20 +90,6 @@ def test_a_clock_that_was_set_back_shows_in_the_slices(slices, set_back_s):
     assert tally_of(*((0, each) for each in slices)).clock_set_back_s == set_back_s
 
 
-def test_the_load_is_from_the_first_operation_to_the_end_of_the_last_slice():
-    accumulator = tally_of((0, a_slice(0, 500)), (1, a_slice(40, 900, selects=1)), (0, a_slice(510, 1500, selects=2)))
-    assert accumulator.load_begin_ns == BEGIN + 40 * MS
-    assert accumulator.load_end_ns == BEGIN + 1500 * MS
-    assert accumulator.start_skew_ms == 470
-
-
-def test_without_an_operation_there_is_no_load():
-    accumulator = tally_of((0, a_slice(0, 500)))
-    assert accumulator.load_begin_ns is None
-    assert accumulator.start_skew_ms == 0
-    assert [totals.counts.ops for totals in accumulator.totals()] == [0, 0]
-
-
 SPANS = st.tuples(st.integers(0, 1), st.integers(0, 5000), st.integers(1, 3000), st.integers(0, 40), st.integers(0, 9))
 
 
@@ -125,7 +101,7 @@ def test_nothing_is_lost_or_counted_twice(spans):
     ]
     accumulator = tally_of(*slices)
     ops = sum(result.counts.ops for _, result in slices)
-    assert sum(totals.counts.ops for totals in accumulator.totals()) == ops
+    assert accumulator.counts.ops == ops
     assert sum(histogram.count for histogram in accumulator.latency.values()) == ops
     early = list(accumulator.seconds_before(3))
     late = list(accumulator.seconds_before(2**62))
@@ -174,17 +150,6 @@ def test_sessions_that_did_what_they_should_or_ended_early_are_not_behind():
     accumulator.add(1, paced_slice(0, 500, due_ms=400, selects=2))
     schedule = accumulator.schedule(BEGIN + 2000 * MS)
     assert (schedule.not_begun, schedule.oldest_s) == (1, pytest.approx(0.1))
-
-
-def test_the_load_of_a_paced_run_begins_when_it_could_and_not_when_something_is_due():
-    accumulator = paced_tally()
-    accumulator.add(0, paced_slice(1, 1000, due_ms=1200, selects=1))
-    accumulator.add(1, paced_slice(3, 1000, due_ms=1200))
-    assert accumulator.load_begin_ns == BEGIN + MS
-    assert accumulator.start_skew_ms == 2
-    idle = paced_tally()
-    idle.add(0, paced_slice(1, 1000, due_ms=1200))
-    assert idle.load_begin_ns is None
 
 
 def test_response_times_are_added_up_beside_service_times():

@@ -11,17 +11,8 @@ from hypothesis import strategies as st
 from factories.tables import table
 from openslob.core.method import phases_of
 from openslob.core.units import NANOS
-from openslob.core.workload import Workload
-from openslob.kinds.run.plan import (
-    LONGEST_SLICE_S,
-    SHORTEST_SLICE,
-    SLICES_PER_S,
-    Phase,
-    between_slices_s,
-    first_due_ns,
-    session_plans,
-    slice_seconds,
-)
+from openslob.core.workload import LONGEST_SLICE_S, SLICES_PER_S, Workload, slice_seconds
+from openslob.kinds.run.plan import SHORTEST_SLICE, Phase, between_slices_s, first_due_ns, session_plans
 
 BLOCK = 8192
 SESSIONS = st.integers(1, 1200)

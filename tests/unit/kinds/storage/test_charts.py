@@ -11,17 +11,9 @@ from factories.storages import BLOCK, CALIBRATED, WAYS, record, step
 from factories.vega_lite import validate
 from openslob.core.units import MIB
 from openslob.kinds.storage.dd import LOOKED, NOWHERE
-from openslob.kinds.storage.pictures import (
-    EXAMINED,
-    ONLY_READ,
-    calibrations,
-    curve_rows,
-    storage_pictures,
-    storage_set_page,
-    way_rows,
-)
+from openslob.kinds.storage.pictures import EXAMINED, ONLY_READ, calibrations, curve_rows, storage_pictures, way_rows
 from openslob.kinds.storage.record import StorageLoad, StorageRecord, StorageStep
-from openslob.kinds.storage.report import storage_document
+from openslob.kinds.storage.report import storage_document, storage_set_document
 from openslob.record.model import Status
 from openslob.report.charts.picture import Picture, chart, svg, whole_spec
 from openslob.report.html.page import page_of, render_page
@@ -93,7 +85,7 @@ def test_unknown_figures_are_left_out_of_orion_s_pictures() -> None:
 
 def test_several_measurements_share_a_page_and_calibrations_a_picture() -> None:
     other = CALIBRATED.model_copy(update={"id": "y", "status": Status.INTERRUPTED, "errors": ("stopped",)})
-    page = storage_set_page([CALIBRATED, other, WAYS.model_copy(update={"id": "z"})])
+    page = page_of(storage_set_document([CALIBRATED, other, WAYS.model_copy(update={"id": "z"})]))
     assert [picture.name for picture in page.pictures] == ["calibrations", "calibration-1", "calibration-2", "dd-3"]
     rows = page.pictures[0].table
     assert rows is not None

@@ -165,7 +165,7 @@ def test_data_that_servers_would_cache_are_refused():
     ],
 )
 def test_wrong_flags_start_nothing(flags, said, tmp_path, monkeypatch):
-    monkeypatch.setattr("openslob.cli.raw_compare.Fio.find", lambda _: None)
+    monkeypatch.setattr("openslob.kinds.storage.fio.Fio.find", lambda _: None)
     done = CliRunner().invoke(app, ["raw", "compare", *flags, "--results", str(tmp_path)])
     assert isinstance(done.exception, UsageError)
     assert said in str(done.exception)

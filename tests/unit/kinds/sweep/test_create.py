@@ -16,6 +16,7 @@ from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import Run
 from openslob.cli import app
 from openslob.config.grid import Grid, SweepFile, read_sweep_file, resolve_grid
+from openslob.config.server_parameters import server_grid
 from openslob.core.errors import UsageError
 from openslob.core.units import MIB
 from openslob.core.workload import BlockPath, Workload
@@ -24,12 +25,13 @@ from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.kinds.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SweepFolder
-from openslob.kinds.sweep.report import render_sweep
-from openslob.kinds.sweep.servers import server_grid
+from openslob.kinds.sweep.report import sweep_document
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
-from openslob.report.comparison import side_by_side_lines
-from openslob.report.html.pages import page_for
+from openslob.report.comparison import show_side_by_side
+from openslob.report.html.page import page_of
+from openslob.report.several_runs import runs_document
+from openslob.report.terminal import render_blocks, render_text
 
 # Reads per second of three repeats on each path, and the CPU they took: known means, known differences.
 SHARED, LOCAL = (19_900.0, 20_000.0, 20_100.0), (23_900.0, 24_000.0, 24_100.0)
@@ -179,7 +181,11 @@ def test_what_else_is_not_the_same_is_told():
     mixed = [run if run.parameters["block_path"] == "shared" else other_version(run) for run in runs()]
     found = compare_values(mixed, ComparedValues("block_path", "shared", "local"))
     assert [each.name for each in found.mismatches] == ["openslob_version"]
-    assert any("openslob_version" in line for line in side_by_side_lines(found))
+    assert any("openslob_version" in line for line in side_by_side(found))
+
+
+def side_by_side(found):
+    return render_blocks(show_side_by_side(found)).splitlines()
 
 
 def other_version(run):
@@ -192,7 +198,7 @@ def test_a_value_without_runs_is_told():
 
 
 def test_the_tape_shows_both_sides_and_the_difference_with_its_interval():
-    lines = side_by_side_lines(compare_values(runs(), ComparedValues("block_path", "shared", "local")))
+    lines = side_by_side(compare_values(runs(), ComparedValues("block_path", "shared", "local")))
     assert lines[0].startswith("Block path local against block path shared")
     (reads,) = [line.split() for line in lines if "hysical read requests" in line]
     assert reads[3:] == ["20,000/s", "24,000/s", "+20.0", "±", "1.3", "%", "better"]
@@ -200,17 +206,17 @@ def test_the_tape_shows_both_sides_and_the_difference_with_its_interval():
 
 
 def test_a_sweep_s_text_has_its_figures_and_its_comparison():
-    text = render_sweep(asked("block_path", ("redo_mb_per_s",)), runs())
+    text = render_text(sweep_document(asked("block_path", ("redo_mb_per_s",)), runs()))
     assert "Redo, MB/s" in text
     assert "Block path local against block path shared" in text
     assert "+20.0 ± 1.3 %  better" in text
-    without = render_sweep(asked(), runs())
+    without = render_text(sweep_document(asked(), runs()))
     assert "against" not in without
     assert "Redo" not in without
 
 
 def test_a_sweep_that_has_only_one_side_yet_says_so():
-    text = render_sweep(asked("block_path"), runs()[:3])
+    text = render_text(sweep_document(asked("block_path"), runs()[:3]))
     assert "! The two values are not compared: there is no run with block path local" in text
 
 
@@ -219,13 +225,13 @@ def test_the_report_of_such_a_sweep_holds_them_against_each_other(tmp_path):
         pass
     assert folder.record.values_against == ("shared", "local")
     found = Runs("s", tuple(runs()), (folder.path,) * 6, against=ComparedValues("block_path", "shared", "local"))
-    page = page_for([("s", found.runs)], found.runs, found.folders, (), found.against)
+    page = page_of(runs_document([("s", found.runs)], found.runs, found.folders, (), found.against))
     assert page.answers[0].startswith("B against A: better in")
     assert page.pictures[0].name == "changes"
     (both,) = [section for section in page.sections if section.title == "Both sides"]
     assert both.table.head[2:4] == ("block path shared", "block path local")
     assert any(row[2:5] == ("20,000/s", "24,000/s", "+20.0 ± 1.3 %") for row in both.table.rows)
-    assert page_for([("s", found.runs)], found.runs, found.folders, ()).pictures[0].name != "changes"
+    assert page_of(runs_document([("s", found.runs)], found.runs, found.folders, ())).pictures[0].name != "changes"
 
 
 def test_old_records_of_sweeps_are_still_read():

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.config.grid import Grid
+from openslob.config.server_parameters import MADE_WITH
 from openslob.core.errors import UsageError
 from openslob.core.workload import Workload
 from openslob.kinds.sweep import plan
@@ -71,7 +72,7 @@ def test_every_combination_comes_as_often_as_asked_and_is_numbered_in_order(grid
 def test_each_round_has_a_start_of_its_own_and_no_order_has_fewer_loads(grid, servers, repeats, seed):
     steps = plan.steps(record(grid, servers, repeats, seed))
     settings = prod(map(len, servers.values()))
-    made = prod(len(of) for name, of in servers.items() if name in plan.MADE_WITH)
+    made = prod(len(of) for name, of in servers.items() if name in MADE_WITH)
     data = prod(len(of) for name, of in grid.items() if name in plan.DATA_PARAMETERS)
     # Runs of one start of a server do not show how much starts differ: each round has its own.
     assert sum(step.restarted for step in steps) == settings * (data * repeats if servers and repeats > 1 else 1)

@@ -11,8 +11,10 @@ from openslob.config.grid import Grid
 from openslob.core.workload import Workload
 from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepPoint
-from openslob.kinds.sweep.report import render_sweep
-from openslob.report.html.set_page import set_page
+from openslob.kinds.sweep.report import sweep_document
+from openslob.report.html.page import page_of
+from openslob.report.several_runs import set_document
+from openslob.report.terminal import render_text
 
 
 def record(**overrides):
@@ -24,7 +26,7 @@ def record(**overrides):
 
 def test_each_line_is_headed_by_its_knee_and_has_a_row_a_point():
     runs = [Run.of(each) for each in sweeps.sweep(update_pcts=(0, 20))]
-    text = render_sweep(record(), runs)
+    text = render_text(sweep_document(record(), runs))
     lines = text.splitlines()
     heads = [line for line in lines if "knee at" in line]
     assert [head.split(", physical read requests: ")[0] for head in heads] == ["0 % updates", "20 % updates"]
@@ -39,17 +41,17 @@ def test_a_line_whose_runs_were_not_alike_says_so():
     records = sweeps.sweep(update_pcts=(0, 20))
     changed = {**records[0].engine, "settings": {**records[0].engine["settings"], "fsync": "off"}}
     runs = [Run.of(records[0].model_copy(update={"engine": changed})), *map(Run.of, records[1:])]
-    told = " ".join(render_sweep(record(), runs).split())
+    told = " ".join(render_text(sweep_document(record(), runs)).split())
     assert "! The runs with 0 % updates were not all made under the same conditions: engine.settings.fsync is" in told
     assert "! The runs with 20 % updates were" not in told
-    assert any("engine.settings.fsync" in banner for banner in set_page("petals", runs, ()).banners)
-    assert "same conditions" not in render_sweep(record(), [Run.of(each) for each in records])
+    assert any("engine.settings.fsync" in banner for banner in page_of(set_document("petals", runs, ())).banners)
+    assert "same conditions" not in render_text(sweep_document(record(), [Run.of(each) for each in records]))
 
 
 def test_what_failed_is_listed_with_its_reason():
     asked = record()
     bad = asked.points[2].model_copy(update={"state": PointState.FAILED, "error": "a session was lost"})
-    text = render_sweep(asked.with_points([bad]), [])
+    text = render_text(sweep_document(asked.with_points([bad]), []))
     assert text == f"points: 5 done, 1 failed\n! failed {bad.label}: a session was lost\n"
 
 
@@ -64,13 +66,17 @@ def test_the_answer_of_a_search_comes_first():
         limit_us=500, at="p99", most_sessions=64, throughput="pio_read_per_s", sessions=12, best=54321.0,
         latency_us=480.0, why="with more sessions the latency is above the limit",
     )  # fmt: skip
-    text = " ".join(render_sweep(record(search=found), []).split())
+    text = " ".join(render_text(sweep_document(record(search=found), [])).split())
     assert text.startswith(
         "The most under 500 µs at p99: 54,321 physical read requests/s with 12 sessions, at 480 µs; with more"
     )
-    assert "/s with 1 session, at" in render_sweep(record(search=found.model_copy(update={"sessions": 1})), [])
+    assert "/s with 1 session, at" in render_text(
+        sweep_document(record(search=found.model_copy(update={"sessions": 1})), [])
+    )
     none = found.model_copy(update={"sessions": None, "throughput": None})
-    assert render_sweep(record(search=none), []).startswith("No session count stays under 500 µs at p99: ")
+    assert render_text(sweep_document(record(search=none), [])).startswith(
+        "No session count stays under 500 µs at p99: "
+    )
 
 
 def call(*args):

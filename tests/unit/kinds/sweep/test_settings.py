@@ -13,12 +13,12 @@ from openslob.core.errors import UsageError
 from openslob.core.secrets import Target
 from openslob.core.workload import CommitMode, Workload
 from openslob.engines.settings import Effect, ServerSetting, SettingChange
+from openslob.kinds.run import settings as asking
+from openslob.kinds.run.settings import SettingsGrid, give_way
 from openslob.kinds.sweep import plan
-from openslob.kinds.sweep import settings as asking
 from openslob.kinds.sweep.create import new_sweep
 from openslob.kinds.sweep.request import SweepRequest
 from openslob.kinds.sweep.servers import SweepServers, changes_of
-from openslob.kinds.sweep.settings import SettingsGrid, giving_way
 
 ASKED = SettingsGrid(
     {"wal_compression": ("off", "pglz"), "io_method": ("sync", "worker"), "data_checksums": ("on", "off")},
@@ -92,13 +92,14 @@ OWNED = SettingsGrid(
 
 
 def test_a_parameter_that_sets_the_same_gives_way_unless_it_was_given():
-    made = giving_way(Grid(Workload(), {}, ()), OWNED)
-    assert made.workload.commit_mode is CommitMode.ENGINE
-    assert made.notices == ("COMMIT_MODE is engine: synchronous_commit is set instead",)
+    workload, notices = give_way(Workload(), {}, OWNED)
+    assert workload.commit_mode is CommitMode.ENGINE
+    assert notices == ("COMMIT_MODE is engine: synchronous_commit is set instead",)
+    assert give_way(workload, {"commit_mode": "flag"}, OWNED) == (workload, ())
     with pytest.raises(UsageError, match="COMMIT_MODE sets synchronous_commit, too"):
-        giving_way(Grid(Workload(), {}, (), {"commit_mode": "--commit-mode"}), OWNED)
+        give_way(Workload(), {"commit_mode": "--commit-mode"}, OWNED)
     with pytest.raises(UsageError, match="COMMIT_MODE"):
-        giving_way(Grid(Workload(), {"commit_mode": ("wait", "engine")}, (), {"commit_mode": "flag"}), OWNED)
+        give_way(Workload(), {"commit_mode": "flag"}, OWNED, {"commit_mode": ("wait", "engine")})
 
 
 class Known:
@@ -136,7 +137,9 @@ def tried(monkeypatch):
 
 
 def test_every_value_is_tried_on_every_version_before_the_first_point(tried):
-    found = asking.asked("embedded", {"IO_Method": ["sync", "worker"]}, {"version": ("16", "18"), "cpus": ("0",)})
+    found = asking.ask_settings(
+        "embedded", {"IO_Method": ["sync", "worker"]}, {"version": ("16", "18"), "cpus": ("0",)}
+    )
     assert found.effects == {"io_method": Effect.RESTART}
     assert tried == [
         {"version": "16"}, ("io_method", "sync"), ("io_method", "worker"),
@@ -154,7 +157,7 @@ def test_every_value_is_tried_on_every_version_before_the_first_point(tried):
 )
 def test_what_can_not_be_run_is_one_line(tried, texts, why):
     with pytest.raises(UsageError, match=why):
-        asking.asked("embedded", texts, {})
+        asking.ask_settings("embedded", texts, {})
 
 
 @pytest.mark.parametrize(
@@ -167,13 +170,13 @@ def test_what_can_not_be_run_is_one_line(tried, texts, why):
 def test_a_run_has_one_value_that_needs_no_new_server(tried, monkeypatch, texts, why):
     monkeypatch.setattr(asking.registry, "require_there", lambda _: None)
     with pytest.raises(UsageError, match=why):
-        asking.for_run("embedded", texts)
-    found = asking.for_run("embedded", {"io_method": ["sync"]})
+        asking.ask_of_run("embedded", texts)
+    found = asking.ask_of_run("embedded", {"io_method": ["sync"]})
     assert found.changes == (SettingChange("io_method", "sync", Effect.RESTART),)
 
 
 def test_nothing_is_asked_without_settings(tried):
-    assert asking.asked("embedded", {}, {}) == asking.NO_SETTINGS
+    assert asking.ask_settings("embedded", {}, {}) == asking.NO_SETTINGS
     assert tried == []
 
 

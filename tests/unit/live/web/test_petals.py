@@ -9,7 +9,7 @@ from openslob.live.view import PetalPoint
 from openslob.live.web.petals import Petals
 from openslob.record.model import Figure
 from openslob.report.charts.petals import RUNNING, SOUND, UNTRUE
-from openslob.report.charts.theme import FigureNames
+from openslob.report.record_view import FigureNames
 
 NAMES = FigureNames()
 

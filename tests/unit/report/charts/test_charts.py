@@ -34,7 +34,8 @@ from openslob.report.charts.over_sessions import cpu, latency_percentiles, sessi
 from openslob.report.charts.petals import DOUBTED, SOUND, UNTRUE, arrow_rows, petal_rows, petals, verdict_sign
 from openslob.report.charts.picture import Picture, page_specs, png, save_all, svg, whole_spec
 from openslob.report.charts.run import latency_histogram, timeline
-from openslob.report.charts.theme import LOG_RATIO, FigureNames, count_axis, from_zero, is_log
+from openslob.report.charts.theme import LOG_RATIO, count_axis, from_zero, is_log
+from openslob.report.record_view import FigureNames
 
 GOLDEN = GOLDEN / "charts"
 RUNS = sweep(counts=(2, 8, 32), update_pcts=(0, 20), repeats=3)

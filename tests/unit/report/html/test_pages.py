@@ -22,12 +22,12 @@ from openslob.cli import app
 from openslob.metrics import METRICS
 from openslob.record.model import Holds, RunRecord
 from openslob.record.store import RunFolder
+from openslob.report.document import shorten_names
 from openslob.report.headline import headline
-from openslob.report.html.page import Page, in_short, render_page
+from openslob.report.html.page import Page, render_page
 from openslob.report.html.page import page_of as of_document
-from openslob.report.html.pages import page_for
-from openslob.report.html.set_page import set_page
 from openslob.report.set_summary import reads_are_physical
+from openslob.report.several_runs import runs_document, set_document
 from openslob.report.text import run_document
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&"
@@ -61,7 +61,7 @@ class Reader(HTMLParser):
 
 
 def page_of(records: list[RunRecord]) -> Page:
-    return set_page("a sweep", [Run.of(record) for record in records], ())
+    return of_document(set_document("a sweep", [Run.of(record) for record in records], ()))
 
 
 SMALL = sweep(counts=(2, 8, 32), update_pcts=(0, 20), repeats=2)
@@ -132,7 +132,7 @@ def test_what_stands_before_the_first_picture_is_short_and_the_rest_is_folded() 
     ],
 )
 def test_a_title_names_few_records_and_counts_the_others(names: list[str], title: str) -> None:
-    assert in_short(names) == title
+    assert shorten_names(names) == title
 
 
 def test_headings_are_in_order_and_tables_and_pictures_are_named() -> None:
@@ -189,7 +189,7 @@ def test_the_answer_names_what_makes_it_doubtful() -> None:
 
 def test_the_answers_of_a_run_on_each_side_are_shown_and_what_can_not_be_judged_is_not_drawn() -> None:
     reads, updates = ([Run.of(sweep(counts=(8,), update_pcts=(pct,))[0])] for pct in (0, 20))
-    page = page_for([("reads", reads), ("updates", updates)], [*reads, *updates], [], ())
+    page = of_document(runs_document([("reads", reads), ("updates", updates)], [*reads, *updates], [], ()))
     _, shown = before_the_first_picture(page)
     assert len(page.answers) == 3
     assert all(answer in shown for answer in page.answers)
@@ -269,7 +269,7 @@ def test_two_sides_are_compared_and_what_differs_is_named() -> None:
     a, b = ([Run.of(record) for record in sweep(counts=(8,), update_pcts=(0,), seed=seed)] for seed in (1, 2))
     moved = [record.model_copy(update={"id": f"b{at}"}) for at, record in enumerate(run.record for run in b)]
     other = [Run.of(each.model_copy(update={"engine": {**each.engine, "version": "17.2"}})) for each in moved]
-    page = page_for([("before", a), ("after", other)], [*a, *other], [], ())
+    page = of_document(runs_document([("before", a), ("after", other)], [*a, *other], [], ()))
     assert page.pictures[0].name == "changes"
     assert page.answers[0].startswith("B against A: ")
     assert page.sections[0].table is not None
@@ -278,7 +278,7 @@ def test_two_sides_are_compared_and_what_differs_is_named() -> None:
 
 def test_two_sides_with_no_point_in_common_are_not_compared() -> None:
     a, b = ([Run.of(record) for record in sweep(counts=(count,), update_pcts=(0,))] for count in (8, 16))
-    page = page_for([("a", a), ("b", b)], [*a, *b], [], ())
+    page = of_document(runs_document([("a", a), ("b", b)], [*a, *b], [], ()))
     assert any("not compared" in banner for banner in page.banners)
     assert "changes" not in [picture.name for picture in page.pictures]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.core.disk import require_space
-from openslob.core.errors import SlobError
+from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import MICROS, format_bytes
 from openslob.engines import registry
@@ -275,7 +275,7 @@ def spec_of(plan: ComparisonPlan, engine: str, data_dir: Path | None) -> ServerS
 
 
 def available(
-    plan: ComparisonPlan, asked: Sequence[str] | None, data_dir: Path | None
+    plan: ComparisonPlan, asked: Sequence[str], data_dir: Path | None
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the engines whose programs are installed, and why the others are left out.
 
@@ -353,42 +353,48 @@ class ComparisonProgress:
 
 @dataclass(frozen=True)
 class ComparisonRequest:
-    """A requested comparison on the storage of ``directory``.
+    """A requested comparison.
 
-    The servers' data lie below ``data_dir``, or in the default location if it is None. ``missing`` has the engines that
-    are left out, with the reasons.
+    ``plan`` is without engines: ``engines`` names them, and none all that are installed. The servers' data and the test
+    file lie below ``data_dir``, or where managed servers are if it is None.
     """
 
     plan: ComparisonPlan
     name: str
     results: Path
-    directory: Path
+    engines: Sequence[str] = ()
     data_dir: Path | None = None
-    missing: Mapping[str, str] | None = None
 
 
-def compare(
-    fio: Fio, request: ComparisonRequest, interrupt: Interrupt, progress: ComparisonProgress
+def execute(
+    request: ComparisonRequest, interrupt: Interrupt, progress: ComparisonProgress
 ) -> tuple[StorageRecord, Path]:
     """Measure all contenders. Return the record and its folder.
 
-    Raises SlobError before anything is written if directory, space or programs do not allow it, and
-    MeasurementStoppedError when stopped.
+    Raises UsageError for parameters that do not fit together and for an unknown engine, SlobError before anything is
+    written if directory, space or programs do not allow it, and MeasurementStoppedError when stopped.
     """
-    plan = request.plan
+    if request.plan.io_engine is IoEngine.PSYNC:
+        raise UsageError("--io-engine psync: the comparison always includes psync", "give io_uring or libaio")
+    fio = Fio.find(interrupt.stop)
+    place = request.data_dir.absolute() if request.data_dir else None
+    installed, missing = available(request.plan, request.engines, place)
+    plan = replace(request.plan, engines=installed)
+    directory = place or registry.servers_place()
+    if place is None:
+        directory.mkdir(parents=True, exist_ok=True)
     plan.check()
     require_workloads(plan)
     progress.notify(plan.announcement)
-    require_space(request.directory, plan.bytes_needed, "the comparison with its servers")
+    require_space(directory, plan.bytes_needed, "the comparison with its servers")
     asked = {**asdict(plan), "cache_bytes": plan.cache_bytes, "log_bytes": plan.log_bytes}
     storage_request = session.StorageRequest("compare", request.name, request.results, asked)
-    target = session.StorageTarget(request.directory, plan.scale, plan.io_engine)
+    target = session.StorageTarget(directory, plan.scale, plan.io_engine)
     with session.session(fio, storage_request, target, progress.notify) as (step_runner, file):
         try:
-            with comparison_servers(plan, request.data_dir) as servers, ExitStack() as opened:
-                record = _Comparison(plan, step_runner, file, servers, opened, interrupt, progress).execute(
-                    request.missing or {}
-                )
+            with comparison_servers(plan, place) as servers, ExitStack() as opened:
+                comparison = _Comparison(plan, step_runner, file, servers, opened, interrupt, progress)
+                record = comparison.execute(missing)
         except SlobError as error:
             # After a request to stop, any error is a consequence of it.
             if interrupt.requested and not isinstance(error, MeasurementStoppedError):

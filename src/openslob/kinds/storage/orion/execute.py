@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.core.errors import UsageError
+from openslob.core.interrupt import Interrupt
 from openslob.core.units import format_bytes, iso
 from openslob.kinds.storage.fio import Fio, IoEngine, Job
 from openslob.kinds.storage.orion.files import announcement, files_of, plan_text, summary_text
@@ -80,12 +81,13 @@ class OrionRequest:
         return self.directory / f"{self.options.testname}{LUN_SUFFIX}"
 
 
-def run(fio: Fio, request: OrionRequest, notify: Notify) -> tuple[StorageRecord, Path]:
+def execute(request: OrionRequest, interrupt: Interrupt, notify: Notify) -> tuple[StorageRecord, Path]:
     """Run the test. Return its record, and the folder that contains the record and Orion's files.
 
     Raises UsageError or SlobError before anything is written if the options, LUNs or file system do not allow it.
     Raises MeasurementStoppedError when stopped; record and files then have the points measured so far.
     """
+    fio = Fio.find(interrupt.stop)
     luns, notes = _existing_luns(fio, request)
     matrix = _checked_matrix(request, luns or (_future_test_file(request),))
     overwritten = require_harmless(luns, request.allow_destructive) if luns and request.options.write_pct else ""

@@ -1,20 +1,24 @@
-"""The server's own settings as dimensions of a sweep: asked of its catalogue, tried, and kept apart from parameters."""
+"""The server's own settings that runs are made with: asked of its catalogue, tried, and kept apart from parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from itertools import product
+from types import MappingProxyType
+from typing import Any
 
-from openslob.config.grid import Grid
 from openslob.config.parameters import parameters
 from openslob.config.resolve import DEFAULT
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.workload import Workload
 from openslob.engines import registry
+from openslob.engines.base import Engine
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import Effect, ServerSetting, SettingChange
+from openslob.engines.writes import require_primary
 from openslob.record.varied import Value
 
 Texts = Mapping[str, Sequence[str]]
@@ -42,7 +46,7 @@ class SettingsGrid:
 NO_SETTINGS = SettingsGrid()
 
 
-def asked(target: str, texts: Texts, servers: Mapping[str, Sequence[Value]]) -> SettingsGrid:
+def ask_settings(target: str, texts: Texts, servers: Mapping[str, Sequence[Value]]) -> SettingsGrid:
     """Return the settings of ``texts`` as the target's servers know them, with each value tried on each of them.
 
     ``servers`` are the values of server parameters by field. UsageError, in one line, for a setting that a server does
@@ -51,7 +55,7 @@ def asked(target: str, texts: Texts, servers: Mapping[str, Sequence[Value]]) -> 
     if not texts:
         return NO_SETTINGS
     found: dict[str, ServerSetting] = {}
-    values = unasked(texts).values
+    values = assume_settings(texts).values
     for made_with in _programs(servers):
         with registry.known_settings(target, made_with) as known:
             for name, several in values.items():
@@ -66,16 +70,16 @@ def asked(target: str, texts: Texts, servers: Mapping[str, Sequence[Value]]) -> 
     )
 
 
-def unasked(texts: Texts) -> SettingsGrid:
+def assume_settings(texts: Texts) -> SettingsGrid:
     """Return settings of ``texts`` before any server was asked, as if sessions could change all of them."""
     values = {name: tuple(dict.fromkeys(rehearsal.ends(several))) for name, several in texts.items()}
     return SettingsGrid(values, dict.fromkeys(values, Effect.SESSION))
 
 
-def for_run(target: str, texts: Texts) -> SettingsGrid:
+def ask_of_run(target: str, texts: Texts) -> SettingsGrid:
     """Return the settings of a single run on a target, each with its one value, which was tried.
 
-    UsageError, in one line, as `asked` raises it, and for what can't be had by a run on this server.
+    UsageError, in one line, as `ask_settings` raises it, and for what can't be had by a run on this server.
     """
     for name, several in texts.items():
         if len(several) > 1:
@@ -85,7 +89,7 @@ def for_run(target: str, texts: Texts) -> SettingsGrid:
             )
     if texts:
         registry.require_there(target)
-    found = asked(target, texts, {})
+    found = ask_settings(target, texts, {})
     for name, effect in found.effects.items():
         if effect is Effect.NEW_SERVER:
             wanted = f"--set {name}={found.values[name][0]}"
@@ -108,17 +112,49 @@ def _require_own_names(found: Mapping[str, ServerSetting]) -> None:
         raise UsageError(f"{taken} is a parameter of slob, too, which a sweep could not tell from it", "leave it out")
 
 
-def giving_way(grid: Grid, settings: SettingsGrid) -> Grid:
-    """Return the grid with parameters that would set one of the settings, too, leaving it to the server.
+def give_way(
+    workload: Workload,
+    sources: Mapping[str, str],
+    settings: SettingsGrid,
+    varied: Mapping[str, tuple[Any, ...]] = MappingProxyType({}),
+) -> tuple[Workload, tuple[str, ...]]:
+    """Return the workload with parameters that would set one of the settings, too, leaving it to the server.
 
-    UsageError for one that was given another value.
+    A notice says so for each. ``sources`` are as in `Resolution`, ``varied`` has the values of parameters with several.
+    UsageError for a parameter that was given another value.
     """
+    notices = []
     for name, (parameter, left) in settings.parameters.items():
         slob = parameters()[parameter].slob
-        values = grid.values.get(parameter, (getattr(grid.workload, parameter),))
-        if any(str(value) != left for value in values):
-            if grid.sources.get(parameter, DEFAULT) != DEFAULT:
-                raise UsageError(f"{slob} sets {name}, too", f"give one of them: with --set {name} use {slob}={left}")
-            workload = Workload.model_validate({**grid.workload.to_record(), parameter: left})
-            grid = replace(grid, workload=workload, notices=(*grid.notices, f"{slob} is {left}: {name} is set instead"))
-    return grid
+        values = varied.get(parameter, (getattr(workload, parameter),))
+        if all(str(value) == left for value in values):
+            continue
+        if sources.get(parameter, DEFAULT) != DEFAULT:
+            raise UsageError(f"{slob} sets {name}, too", f"give one of them: with --set {name} use {slob}={left}")
+        workload = workload.changed(**{parameter: left})
+        notices.append(f"{slob} is {left}: {name} is set instead")
+    return workload, tuple(notices)
+
+
+@contextmanager
+def provide_target(target: str, changes: Sequence[SettingChange], notify: Callable[[str], None]) -> Iterator[Engine]:
+    """Give the engine of a target for a run with these settings.
+
+    A managed server is restarted with those that need it, and is as it was at the end of the block; if this process is
+    killed, the next command that uses it restarts it so. SlobError when another process uses it, UsageError for a
+    standby.
+    """
+    restarting = [f"{each.name}={each.value}" for each in changes if each.effect is Effect.RESTART]
+    if not restarting:
+        yield registry.resolve(target)[0]
+        return
+    with registry.claim(target, "run"):
+        server = registry.require_server(target)
+        require_primary(server)
+        before = server.status().spec
+        notify(f"restarting {target} with {', '.join(restarting)}; afterwards it is restarted as it was")
+        try:
+            status = registry.managed(before.with_settings(changes)).start(for_now=True)
+            yield registry.engine_for(status.url)
+        finally:
+            registry.managed(before).start()

@@ -1,33 +1,62 @@
-"""Page of a sweep or of any several runs: series of points, and the runs side by side if they are few."""
+"""The report of several runs, such as those of a sweep: series of points, and the runs side by side if they are few."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from openslob.analyze.compare import Comparison
+from openslob.analyze.compare import ComparedValues, Comparison, compare, compare_values
 from openslob.analyze.curves.ceiling import other_storage
 from openslob.analyze.curves.points import SESSIONS, Point, Run
-from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet, Series, point_set
+from openslob.analyze.curves.series import (
+    CACHED,
+    PHYSICAL,
+    RESPONSE_LATENCY,
+    Axes,
+    PointSet,
+    Series,
+    axes_for,
+    point_set,
+)
 from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.load_kinds import load_kind
+from openslob.core.errors import UsageError
 from openslob.core.references import StorageAlone
 from openslob.metrics import METRICS
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.report import context
-from openslob.report.charts.theme import FigureNames
 from openslob.report.comparison import side_by_side_rows, summary, value_text
-from openslob.report.document import Paragraph, Section, TextTable, named_paragraphs
+from openslob.report.document import (
+    Answer,
+    Document,
+    MadePictures,
+    Paragraph,
+    Section,
+    TextTable,
+    TitleOfSeveral,
+    VerdictsOfSeveral,
+    in_words,
+    named_paragraphs,
+    shorten_names,
+)
 from openslob.report.figures import definitions
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
-from openslob.report.html.page import Page, in_words, verdicts_of_all
-from openslob.report.pictures import MOST_SIDE_BY_SIDE, measured, names_for, pictures_of_runs, point_sets
-from openslob.report.record_view import shown
+from openslob.report.record_view import FigureNames, shown
 from openslob.report.runs_needed import runs_needed
-from openslob.report.set_summary import axis_text, figure_with_interval, mismatch_text, set_summary_lines
+from openslob.report.set_summary import (
+    axis_text,
+    figure_with_interval,
+    mismatch_text,
+    reads_are_physical,
+    set_summary_lines,
+)
 from openslob.report.slowest import slowest_section
+from openslob.report.text import run_document
 
 MOST_REASONS = 3
+# More runs would be too many columns of a table and too many lines of a picture.
+MOST_SIDE_BY_SIDE = 6
 _POINT_FIGURES = (
     "ops_per_s", "pio_read_per_s", "pio_read_mb_per_s", "lio_per_s", "engine_read_latency_us", "redo_mb_per_s",
     "db_cpu_per_s", "iops_per_db_cpu", "host_cpu_left_pct",
@@ -36,44 +65,111 @@ _LAST = (context.test, context.host, context.server)
 _LATENCIES = ("op_p50_us", "op_p99_us")
 _RESPONSES = ("op_p50_us", "op_p99_us", "op_response_p50_us", "op_response_p99_us")
 
+# The two sides of a comparison, or the only side: the user's name for it, and its runs.
+Sides = Sequence[tuple[str, Sequence[Run]]]
 
-def set_page(
+
+def runs_document(
+    sides: Sides,
+    runs: Sequence[Run],
+    folders: Sequence[Path],
+    problems: Sequence[str],
+    against: ComparedValues | None = None,
+    ceilings: Sequence[StorageAlone] = (),
+) -> Document:
+    """Return the report of a single run, or that of several runs with a comparison where one is possible.
+
+    Args:
+        sides: One or two named groups of runs. Two sides are compared with each other.
+        runs: All runs of the sides.
+        folders: The record folder of each run.
+        problems: Problems found while reading the records; they become remarks.
+        against: With one side, the parameter whose two values are compared.
+        ceilings: Raw measurements to draw beside physical reads.
+
+    If the two sides cannot be compared, a remark says why.
+
+    """
+    if len(runs) == 1:
+        return run_document(runs[0].record, folders[0])
+    name = shorten_names([part for side, _ in sides for part in side.split(",")])
+    try:
+        return set_document(name, runs, problems, _compare(sides, runs, against), ceilings)
+    except UsageError as error:
+        return set_document(name, runs, (*problems, f"The two sides are not compared: {error}"), ceilings=ceilings)
+
+
+def _compare(sides: Sides, runs: Sequence[Run], against: ComparedValues | None) -> Comparison | None:
+    if len(sides) == 2:
+        (name_a, a), (name_b, b) = sides
+        return compare(a, b, *(shorten_names(name.split(",")) for name in (name_a, name_b)))
+    return compare_values(runs, against) if against and len(sides) == 1 else None
+
+
+def set_document(
     name: str,
     runs: Sequence[Run],
     problems: Sequence[str],
     comparison: Comparison | None = None,
     ceilings: Sequence[StorageAlone] = (),
-) -> Page:
-    """Return the page of ``runs``, titled ``name``. With a ``comparison`` of two sides, its result comes first.
+) -> Document:
+    """Return the report of ``runs``, titled ``name``. With a ``comparison`` of two sides, its result comes first.
 
     ``ceilings`` are drawn beside physical reads, for each block size that they have in common with the runs.
     """
     records, sets = [run.record for run in runs], point_sets(measured(runs))
     names = names_for(records)
     few = records if len(records) <= MOST_SIDE_BY_SIDE else []
-    return Page(
-        title=f"{name}: {_servers_and_hosts(records)}",
-        about=_about(records, sets),
-        banners=(*_banners(records, problems), *_mixed_conditions(runs, ceilings)),
-        answers=(
-            *([" ".join([summary(comparison), *runs_needed(comparison)])] if comparison else []),
-            *(answer for points in sets for answer in set_summary_lines(points, names.physical)),
+    result = [" ".join([summary(comparison), *runs_needed(comparison)])] if comparison else []
+    return Document(
+        TitleOfSeveral(
+            f"{name}: {_servers_and_hosts(records)}",
+            _about(records, sets),
+            (*_banners(records, problems), *_mixed_conditions(runs, ceilings)),
         ),
-        verdicts=verdicts_of_all([(_run_text(record), record.verdicts) for record in records]),
-        judged_each="run",
-        pictures=pictures_of_runs(runs, comparison, ceilings),
-        sections=(
+        (
+            Answer((*result, *(text for points in sets for text in set_summary_lines(points, names.physical)))),
+            VerdictsOfSeveral(tuple((_run_text(record), record.verdicts) for record in records), "run"),
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
             *([_comparison_table(comparison)] if comparison else []),
             *(section for points in sets for section in (_lines(points, names), _points(points, names))),
-            *(section for section in (slowest_section(records),) if section.parts),
+            slowest_section(records),
             *([_runs_side_by_side(few)] if few else []),
             _configuration(point_set(measured(runs))),
             _runs(records, sets),
-            *(section for show in _LAST if (section := show(records[-1])).parts),
+            *(show(records[-1]) for show in _LAST),
             definitions(),
         ),
+        pictures=lambda: _draw(runs, comparison, ceilings),
     )
+
+
+def _draw(runs: Sequence[Run], comparison: Comparison | None, ceilings: Sequence[StorageAlone]) -> MadePictures:
+    from openslob.report.pictures import pictures_of_runs  # noqa: PLC0415 - takes a second to import
+
+    return pictures_of_runs(runs, comparison, ceilings), ""
+
+
+def measured(runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the runs with figures, or all if there is none.
+
+    Runs that failed before their window have no points, and would add parameters to the names of the others.
+    """
+    return [run for run in runs if run.record.summary] or runs
+
+
+def names_for(records: Sequence[RunRecord]) -> FigureNames:
+    """Return the names of figures for these records."""
+    return FigureNames(reads_are_physical([record for record in records if record.status is Status.COMPLETE]))
+
+
+def point_sets(runs: Sequence[Run]) -> list[PointSet]:
+    """Return a set for physical reads and one for cached runs, as their figures have different axes."""
+    by_axes: dict[Axes, set[str]] = {PHYSICAL: set(), CACHED: set()}
+    for series in point_set(runs).series:
+        ids = by_axes.setdefault(axes_for(series.points), set())
+        ids.update(run for point in series.points for run in (*point.record_ids, *point.left_out))
+    return [point_set([run for run in runs if run.record.id in ids], axes) for axes, ids in by_axes.items() if ids]
 
 
 def _servers_and_hosts(records: Sequence[RunRecord]) -> str:

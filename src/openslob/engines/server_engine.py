@@ -1,0 +1,169 @@
+"""What engines of a single server share: their own connections, how these wait, and the course of the test data.
+
+An engine subclasses both classes and adds what its product does. `engines/cluster/` has several of them as one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from openslob.core.errors import SlobError
+from openslob.core.secrets import Target
+from openslob.core.workload import DataSpec, StatisticsType
+from openslob.engines.base import Snapshotter
+from openslob.engines.facts import DataState, LoadResult, ProgressSink
+from openslob.engines.ledger import LedgerTables
+from openslob.engines.load import SurveyingLoader, load
+from openslob.engines.manifest import LoadManifest
+from openslob.engines.patience import Closeable, NoAnswerError, Patience, Watch, Work, closed_on_failure
+from openslob.engines.proofs import Proving
+from openslob.engines.settings import KnownSettings
+
+
+class DriverConnection(Closeable, AbstractContextManager[Any], Protocol):
+    """A connection of a product's driver, as a context manager that closes it."""
+
+    def __enter__(self) -> Self:
+        """Return the connection."""
+
+
+C = TypeVar("C", bound=DriverConnection)
+
+
+class ServerEngine(ABC, Generic[C]):
+    """One database of one server as a target: the part of `openslob.engines.base.Engine` that is the same for all."""
+
+    # Kinds of statements by the purpose of the connection; all others are short.
+    work: ClassVar[Mapping[str, Work]]
+    # Why a server does not answer, on any connection.
+    silence: ClassVar[str] = "it hangs or is stopped"
+
+    def __init__(self, url: str, target: str) -> None:
+        self.address = Target.parse(url)
+        self.target = target
+        self.patience = Patience()
+        self.server_pid: int | None = None
+
+    # What a product's subclass provides.
+
+    @abstractmethod
+    def connect(self, purpose: str, watch: Watch) -> C:
+        """Connect in autocommit mode and name the purpose to the server; statements wait as the watch says."""
+
+    def settle(self, connection: C, purpose: str) -> None:
+        """Set on a new connection what our statements rely on."""
+
+    @abstractmethod
+    def reported(self, failure: str) -> AbstractContextManager[None]:
+        """Turn a driver's error inside the block into one line that begins with ``failure``."""
+
+    @abstractmethod
+    def is_full(self, error: BaseException | None) -> bool:
+        """Return whether the server answered that it takes no further connection."""
+
+    @abstractmethod
+    def find_obstacle(self, connection: C) -> str:
+        """Ask on a connection of its own who keeps the others waiting; empty when nobody else does."""
+
+    @abstractmethod
+    def list_settings(self, connection: C) -> KnownSettings:
+        """Return the settings that a session can change, asked on this connection."""
+
+    # Connections.
+
+    def open(self, purpose: str) -> C:
+        """Open a connection in autocommit mode that names its purpose to the server."""
+        connection = self._open(purpose, self.patience, self.work.get(purpose, Work.SHORT), self.obstacle)
+        with closed_on_failure(connection), self.reported(f"can't connect to {self.target}"):
+            self.settle(connection, purpose)
+        return connection
+
+    def _open(self, purpose: str, patience: Patience, work: Work, obstacle: Callable[[], str]) -> C:
+        watch = Watch(patience, work, obstacle)
+        return patience.connect(lambda: self.connect(purpose, watch), lambda late: late.close())
+
+    @contextmanager
+    def querying(self, failure: str = "", purpose: str = "query") -> Iterator[C]:
+        """Open a connection for a few queries; errors begin with ``failure``, if that is given."""
+        with self.open(purpose) as connection, self.reported(failure or f"{self.target} does not answer"):
+            yield connection
+
+    def follow(self, patience: Patience) -> None:
+        """Let connections that are opened from now on wait as ``patience`` says."""
+        self.patience = patience
+
+    def obstacle(self) -> str:
+        patience = self.patience.of_probe()
+        try:
+            with (
+                self._open("probe", patience, Work.SAMPLE, str) as connection,
+                self.reported(f"{self.target} does not answer"),
+            ):
+                return self.find_obstacle(connection)
+        except NoAnswerError as error:
+            why = f"{self.target} does not answer, neither on this connection nor on a new one"
+            raise NoAnswerError(why, self.silence) from error
+        except SlobError as error:
+            if self.is_full(error.__cause__):
+                return ""
+            raise
+
+    @contextmanager
+    def known_settings(self) -> Iterator[KnownSettings]:
+        with self.querying(f"{self.target} can't be asked for its settings") as connection:
+            yield self.list_settings(connection)
+
+    # What many products do not have.
+
+    def proving(self) -> AbstractContextManager[Proving] | None:
+        """Return None: the contract tests of this engine run on real servers."""
+
+    def ledger(self) -> LedgerTables | None:
+        """Return None: no server of this product was crashed for a test yet."""
+
+    def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
+        """Return None: the server makes no reports of its own statistics."""
+
+
+class ServerData(ABC, Generic[C]):
+    """The test data of one database. Implements `openslob.engines.base.DataStore` but for what is abstract."""
+
+    def __init__(self, engine: ServerEngine[C]) -> None:
+        self._server = engine
+
+    @abstractmethod
+    def read_manifest(self, connection: C) -> LoadManifest | None:
+        """Return the manifest of the last load; None when nothing was loaded."""
+
+    @abstractmethod
+    def prepare(self, connection: C, spec: DataSpec, degree: int) -> SurveyingLoader[C]:
+        """Return what loads these data, ``degree`` tables at a time."""
+
+    @abstractmethod
+    def remove(self, connection: C) -> list[str]:
+        """Remove all that a load made, and return the names."""
+
+    def state(self) -> DataState | None:
+        with self._server.querying(f"{self._server.target} can't be checked") as connection:
+            loaded = self.read_manifest(connection)
+            return loaded.data_state() if loaded else None
+
+    def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
+        server = self._server
+        with server.reported("the load failed"):
+            return load(
+                lambda: server.open("load"),
+                self.read_manifest,
+                lambda connection: self.prepare(connection, spec, degree),
+                spec,
+                degree,
+                progress,
+                cancelled,
+            )
+
+    def drop(self) -> list[str]:
+        with self._server.querying(f"can't drop the data of {self._server.target}", "drop") as connection:
+            return self.remove(connection)

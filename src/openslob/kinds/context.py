@@ -1,0 +1,103 @@
+"""What every kind of measurement is made with: where, how it is stopped and shown, and where its record goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from openslob.core.interrupt import Interrupt
+from openslob.core.references import StorageAlone
+from openslob.core.secrets import Target
+from openslob.core.workload import Workload
+from openslob.engines import registry
+from openslob.engines.base import Engine, Hold
+from openslob.engines.facts import LoadResult
+from openslob.engines.facts import ProgressSink as LoadSink
+from openslob.engines.managed.base import ManagedServer
+from openslob.engines.patience import Patience
+from openslob.kinds.run import loading
+from openslob.kinds.run.crew import Hire, local_crew
+from openslob.kinds.run.progress import ProgressSink
+
+if TYPE_CHECKING:
+    from openslob.kinds.run.runner import FinishedRun, RunRequest
+
+Ceiling = Callable[[Engine], StorageAlone | None]
+
+
+class Display(Protocol):
+    """Where the user sees how far a measurement is."""
+
+    def running(self, label: str, left_s: float | None) -> AbstractContextManager[ProgressSink]:
+        """Show the progress of a run in this block; ``left_s``: seconds left of the whole that it is a part of."""
+
+    def loading(self, block_size: int) -> AbstractContextManager[LoadSink]:
+        """Show the progress of a load in this block."""
+
+    def viewing(self, folder: Path) -> AbstractContextManager[None]:
+        """Let the user look at the records that are written in a folder in this block, if that is wanted."""
+
+
+def hire_here() -> AbstractContextManager[Hire]:
+    """Let this process run the sessions."""
+    return nullcontext(local_crew)
+
+
+def no_ceiling(_sessions: int) -> Ceiling:
+    """Compare no run with what storage alone gives."""
+    return lambda _engine: None
+
+
+@dataclass(frozen=True)
+class Context:
+    """A target and the folder of the records, with the user who looks on.
+
+    ``tell`` gets a line about what happens. A block of ``stopping`` is one that the user can stop cleanly, by
+    ``interrupt``. ``server_pid`` is the server's main process as the user names it, ``consented`` what the user has a
+    licence for. ``hire`` provides who runs the sessions. ``ceiling_for`` returns, for so many sessions, what gives the
+    raw measurement of an engine's storage that runs are compared with.
+    """
+
+    target: Target
+    results: Path
+    display: Display
+    tell: Callable[[str], None]
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    stopping: Callable[[], AbstractContextManager[object]] = nullcontext
+    server_pid: int | None = None
+    consented: frozenset[str] = frozenset()
+    hire: Callable[[], AbstractContextManager[Hire]] = hire_here
+    ceiling_for: Callable[[int], Ceiling] = no_ceiling
+
+    @property
+    def address(self) -> str:
+        """The target as engines need it, with its password."""
+        return self.target.reveal()
+
+    def connect(self) -> Engine:
+        """Return the engine of the target; a managed server is started. SlobError when there is none."""
+        return self.adopt(registry.resolve(self.address)[0])
+
+    def adopt(self, engine: Engine) -> Engine:
+        """Return an engine of the target with what the user says of it; a stop ends its waits."""
+        engine.server_pid = self.server_pid
+        engine.follow(Patience(self.interrupt, self.tell))
+        return engine
+
+    def load(
+        self, engine: Engine, server: ManagedServer | None, workload: Workload, held: Hold | None = None
+    ) -> LoadResult:
+        """Load what a workload needs, as `loading.load` does."""
+        with self.display.loading(engine.facts().block_size) as sink:
+            return loading.load(engine, server, workload, sink, self.interrupt.stop.is_set, self.tell, held)
+
+    def run(self, engine: Engine, request: RunRequest, label: str = "", left_s: float | None = None) -> FinishedRun:
+        """Make a run and write its record, as `runner.run` does."""
+        from openslob.kinds.run import runner  # noqa: PLC0415 - takes a moment, and a load does without
+        from openslob.report.text import render  # noqa: PLC0415
+
+        with self.display.running(label, left_s) as show:
+            return runner.run(engine, request, self.interrupt, show, render)

@@ -1,0 +1,43 @@
+"""A run as a user asks for it, from the command line or from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from openslob.config.resolve import Resolution
+from openslob.kinds.context import Context
+from openslob.kinds.run.loading import take_loaded
+from openslob.kinds.run.runner import FinishedRun, RunRequest
+from openslob.kinds.run.settings import ask_of_run, give_way, provide_target
+
+
+@dataclass(frozen=True)
+class AskedRun:
+    """A run: its parameters, its name, and the settings of the server's own that it is made with."""
+
+    parameters: Resolution
+    name: str = "run"
+    settings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def execute(asked: AskedRun, context: Context) -> FinishedRun:
+    """Make the run. Parameters of the data that nothing gives are those of the data that are loaded.
+
+    Raises:
+        SlobError: The run could not be made, or lost a session; what was measured is in its record.
+        UsageError: The server does not take a setting, or a parameter sets the same.
+
+    """
+    chosen = ask_of_run(context.address, asked.settings)
+    with provide_target(context.address, chosen.changes, context.tell) as engine, context.stopping():
+        context.adopt(engine)
+        found = take_loaded(asked.parameters, engine, context.tell)
+        workload, given_way = give_way(found.workload, found.sources, chosen)
+        ceiling = context.ceiling_for(workload.total_sessions)(engine)
+        with context.hire() as hire, context.display.viewing(context.results):
+            request = RunRequest(
+                workload, asked.name, context.results, (*found.notices, *given_way), found.sources, ceiling=ceiling,
+                consented=context.consented, hire=hire, settings=chosen.changes,
+            )  # fmt: skip
+            return context.run(engine, request)

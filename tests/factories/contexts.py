@@ -1,0 +1,36 @@
+"""Contexts of measurements that nobody looks at."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from openslob.core.secrets import Target
+from openslob.kinds.context import Context
+
+
+class Unseen:
+    """A display that shows nothing, and keeps what it was asked to show: labels, and the time left with each."""
+
+    def __init__(self):
+        self.shown = []
+
+    def running(self, label, left_s):
+        """Keep what is run."""
+        self.shown.append((label, left_s))
+        return nullcontext(lambda _: None)
+
+    def loading(self, _block_size):
+        """Show nothing."""
+        return nullcontext(lambda _: None)
+
+    def viewing(self, _folder):
+        """Show nothing."""
+        return nullcontext()
+
+
+def context_in(results: Path = Path(), target: str = "embedded", **given: Any) -> Context:
+    """Return a context with records in a folder; ``given`` are other fields of it."""
+    fields: dict[str, Any] = {"display": Unseen(), "tell": lambda _: None, **given}
+    return Context(Target.parse(target), results, **fields)
