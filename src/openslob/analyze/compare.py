@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from openslob.analyze.breakdown import Breakdown, breakdown
 from openslob.analyze.curves.points import (
-    RESPONSE_PREFIX,
     SESSIONS,
     SET,
     Parameters,
@@ -26,7 +25,7 @@ from openslob.analyze.intervals import spread
 from openslob.analyze.load_kinds import LOAD, load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
-from openslob.core.histogram import step_of
+from openslob.core.histogram import RESPONSE_PREFIX, step_of
 from openslob.core.units import Price
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY

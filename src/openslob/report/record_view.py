@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from openslob.analyze.curves.points import RESPONSE_PREFIX
+from openslob.core.histogram import RESPONSE_PREFIX
 from openslob.core.units import Price
 from openslob.metrics import METRICS
 from openslob.metrics.cost import CURRENCY
