@@ -28,13 +28,13 @@ import psycopg
 from common import Bar, Bench, bench, notify, parse, parser, print_figure, print_heading, start
 from openslob.analyze.causes import Cause, Episode, episodes
 from openslob.analyze.level import search
+from openslob.analyze.run_folder import read_trace
 from openslob.analyze.trace import Trace
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB, NANOS
 from openslob.core.workload import Workload
 from openslob.record import store
 from openslob.record.raw_csv import event_rows
-from openslob.report.tables import read_trace
 
 GROUPS = Path("/sys/fs/cgroup")
 SHAPE = {"schemas": 2, "scale": "128M", "sessions": 4, "update_pct": 20, "warmup": 2}

@@ -23,6 +23,7 @@ import numpy as np
 from common import Bench, bench, notify, parse, parser, print_heading, start
 from limits import disk, group, move, require_groups
 from openslob.analyze.level import find_cap
+from openslob.analyze.run_folder import read_trace
 from openslob.analyze.trace import Trace
 from openslob.core.caps import Cap
 from openslob.core.interrupt import Interrupt
@@ -31,7 +32,6 @@ from openslob.core.workload import Workload
 from openslob.kinds.run import runner
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import event_rows
-from openslob.report.tables import read_trace
 
 LEAST_FOUND = 9
 WITHIN_S, LEVEL, BUCKET = 5.0, 0.03, 0.1

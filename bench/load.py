@@ -20,7 +20,7 @@ from common import Bar, Bench, Pair, bench, notify, parse, parser, print_heading
 from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.managed.account import server_account
-from openslob.engines.postgresql.binaries import find_installation, readable_installation
+from openslob.engines.postgresql.binaries import find_installation, make_readable
 from openslob.kinds.run import loading
 
 QUICK_BLOCKS = 65_536
@@ -40,7 +40,7 @@ def default_server(place: Path) -> Iterator[psycopg.Connection[tuple[object, ...
     """Run a server with the settings of initdb, except for its socket."""
     account = server_account()
     account.make_private(place)
-    programs = readable_installation(find_installation(registry.default_spec("plain")), account)
+    programs = make_readable(find_installation(registry.default_spec("plain")), account)
     socket = f"-c listen_addresses= -c unix_socket_directories={place}"
     commands: Mapping[str, list[str | Path]] = {
         "initdb": ["-D", place / "data", "-U", "slob", "-A", "trust"],

@@ -57,7 +57,6 @@ _ROWS = "test_rows_are_operations_times_work_unit_by_the_server_s_own_counters"
 _PG_LOOP, _MYSQL_LOOP = "engines/postgresql/sql/slice.sql", "engines/mysql/sql/slice.sql"
 _ORACLE_LOOP = "engines/oracle/sql/slice.sql"
 _PG_COUNTERS, _PG_DELTA = "engines/postgresql/counters.py", "engines/postgresql/delta.py"
-_PG_SERVER = "engines/postgresql/server_scope.py"
 _WINDOW, _VALIDITY, _VERDICTS = (
     "kinds/run/window.py",
     "analyze/verdicts/validity.py",
@@ -149,7 +148,7 @@ FAULTS = (
     Fault(_PG_COUNTERS, "}={counters[_RESET]}", "}",
           "a reset during a run is not noticed: amounts are too small",
           ("tests/contract/test_sessions.py::test_a_reset_of_the_counters_makes_every_figure_unknown",), PG),
-    Fault("engines/mysql/sharing.py", " - sum(of_data)", "",
+    Fault("engines/mysql/counters.py", " - sum(of_data)", "",
           "syncs of data files count as log syncs: commits seem to have waited", _unit("engines/mysql/test_adapter")),
     Fault("engines/oracle/delta.py", "else foreground + background,", "else foreground,",
           "the CPU of background processes is lost: IOPS per DB CPU too high", _unit("engines/oracle/test_delta")),
@@ -175,12 +174,12 @@ FAULTS = (
     Fault("metrics/cpu.py", '("idle", "iowait")', '("idle", "iowait", "steal")',
           "stolen CPU time counts as idle", _unit("metrics/test_cpu")),
     # --- the whole server, watched or observed
-    Fault(_PG_SERVER, " - change.get(_OWN, 0.0)", "",
+    Fault(_PG_COUNTERS, " - change.get(_OWN, 0.0)", "",
           "transactions of our own samplers count as those of clients", _unit("engines/postgresql/test_server_scope")),
-    Fault(_PG_SERVER, "self._own.transactions += 1\n        return activity", "return activity",
+    Fault("engines/postgresql/waits.py", "self._own.transactions += 1\n        return activity", "return activity",
           "samples of waits count as transactions of clients: ten a second",
           ("tests/contract/test_whole_server.py",), PG),
-    Fault("engines/mysql/server_counters.py", 'of = ("reads", "read_ps") if', 'of = ("requests", "ps") if not',
+    Fault("engines/mysql/counters.py", 'of = ("reads", "read_ps") if', 'of = ("requests", "ps") if not',
           "waits for the log are its reads, of which there are none", _unit("engines/mysql/test_server_counters")),
     Fault("watch/interval.py", "factor = seconds / host.seconds", "factor = 1.0",
           "rates of the device are by the engine's seconds", _unit("watch/test_interval")),
@@ -215,7 +214,7 @@ FAULTS = (
     Fault("analyze/verdicts/server.py", "min(1.0, ahead.value / read.value)", "min(0.0, ahead.value / read.value)",
           "blocks that were read ahead are said to have been read one by one", _unit("analyze/verdicts/test_server")),
     Fault("analyze/run_tables.py", "[AMOUNTS[number] for number in there]", "[AMOUNTS[number - 1] for number in there]",
-          "charts show operations as SELECTs", _unit("report/test_tables")),
+          "charts show operations as SELECTs", _unit("analyze/test_run_folder")),
     Fault("analyze/session_sums.py", "values if replace else", "values if not replace else",
           "a session begins with its last slice: the load that is derived is shorter than it was",
           _unit("analyze/test_session_sums")),

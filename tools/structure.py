@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Measure the shape of the source: files, levels of the import graph, classes of one name, and what engines share.
 
+It lists the imports against the layers of the contracts, too, and the files that one neighbour alone imports.
+
 Usage: tools/structure.py [FOLDER]
 
 FOLDER holds the package ``openslob`` (default: the src beside this folder), so that two commits can be compared.
-Needs nothing but Python.
+Layers are those of the pyproject.toml beside it. Needs nothing but Python.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
+import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -21,8 +24,11 @@ from statistics import median
 PACKAGE = "openslob"
 # The package itself: its imports are those of `openslob/__init__.py`.
 ROOT = "(package)"
+# Folders whose own folders are rooms: one kind, one engine.
+HOUSES = {"kinds", "engines"}
 # Files with these names are in every folder.
 EVERYWHERE = {"__init__.py"}
+Trees = Mapping[Path, ast.Module]
 Graph = Mapping[str, frozenset[str]]
 
 
@@ -34,12 +40,15 @@ def main() -> None:
         sys.exit(f"structure: {folder} has no folder {PACKAGE}")
     trees = {path.relative_to(package): ast.parse(path.read_text()) for path in sorted(package.rglob("*.py"))}
     _print_files(package, trees)
-    _print_levels(trees)
+    _print_levels("top folder", rooms(trees, lambda path: path.parts[0].removesuffix(".py")))
+    _print_levels("room, of which a kind and an engine are one each", rooms(trees, _room_of(trees)))
+    _print_climbs(folder.parent / "pyproject.toml", trees)
+    _print_single_importers(trees)
     _print_classes(trees)
     _print_engines(package)
 
 
-def _print_files(package: Path, trees: Mapping[Path, ast.Module]) -> None:
+def _print_files(package: Path, trees: Trees) -> None:
     lengths = [len((package / path).read_text().splitlines()) for path in trees]
     functions = [
         node.end_lineno - node.lineno + 1
@@ -51,20 +60,62 @@ def _print_files(package: Path, trees: Mapping[Path, ast.Module]) -> None:
     print(f"functions: {len(functions)}, {median(functions):g} lines at the median, {max(functions)} at most")
 
 
-def _print_levels(trees: Mapping[Path, ast.Module]) -> None:
-    graph = rooms(trees)
+def _print_levels(what: str, graph: Graph) -> None:
     level_of = levels(graph)
     by_level = defaultdict(list)
     for room, level in level_of.items():
         by_level[level].append(room)
-    print(f"levels of the import graph by room: {max(level_of.values())}")
+    print(f"levels of the import graph by {what}: {max(level_of.values())}")
     for level in sorted(by_level, reverse=True):
         print(f"  {level:2}  {' '.join(sorted(by_level[level]))}")
     for circle in sorted({tuple(sorted(circle)) for circle in circles(graph).values() if len(circle) > 1}):
         print(f"  circle: {' '.join(circle)}")
 
 
-def _print_classes(trees: Mapping[Path, ast.Module]) -> None:
+def _print_climbs(project: Path, trees: Trees) -> None:
+    """Print the imports that go up, or from one part of a layer to another, by the layers of the contracts."""
+    if not project.is_file():
+        return
+    contracts = tomllib.loads(project.read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(each["layers"] for each in contracts if each["type"] == "layers")
+    layer_of = {name.strip(): number for number, parts in enumerate(layers) for name in parts.split("|")}
+    climbs = []
+    for path, tree in trees.items():
+        own = path.parts[0].removesuffix(".py")
+        for module in sorted(set(_imported(tree))):
+            other = module.partition(".")[0]
+            if own != other and {own, other} <= layer_of.keys() and layer_of[own] >= layer_of[other]:
+                climbs.append(f"{path} imports {module}")
+    print(f"imports against the layers: {len(climbs)}")
+    for climb in climbs:
+        print(f"  {climb}")
+
+
+def _print_single_importers(trees: Trees) -> None:
+    """Print the files that nothing imports but one file of the same folder."""
+    modules = {_module(path): path for path in trees}
+    importers: dict[Path, set[Path]] = defaultdict(set)
+    for path, tree in trees.items():
+        for name in _imported(tree):
+            # `from package import name` imports a module, or a name of the package itself
+            found = modules.get(name) or modules.get(name.rpartition(".")[0])
+            if found and found != path:
+                importers[found].add(path)
+    alone = {
+        path: importer
+        for path, (importer, *others) in sorted(importers.items())
+        if not others and importer.parent == path.parent and path.name not in EVERYWHERE
+    }
+    print(f"files that one file alone imports, in their own folder: {len(alone)}")
+    for path, importer in alone.items():
+        print(f"  {path} by {importer.name}")
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def _print_classes(trees: Trees) -> None:
     places = defaultdict(list)
     for path, tree in trees.items():
         for node in ast.walk(tree):
@@ -89,37 +140,45 @@ def _print_engines(package: Path) -> None:
         )
 
 
-def room_of(path: Path) -> str:
-    """Return the top-level module or package that a file belongs to."""
-    room = path.parts[0].removesuffix(".py")
-    return ROOT if room == "__init__" else room
+def _room_of(trees: Trees) -> Callable[[Path], str]:
+    """Return what names the room of a file: its top folder; in some of these, the folder there."""
+    folders = {path.parts[:2] for path in trees if path.parts[0] in HOUSES and len(path.parts) > 2}
+
+    def room_of(path: Path) -> str:
+        parts = tuple(part.removesuffix(".py") for part in path.parts)
+        return ".".join(parts[:2]) if parts[:2] in folders else parts[0]
+
+    return room_of
 
 
-def rooms(trees: Mapping[Path, ast.Module]) -> Graph:
+def rooms(trees: Trees, room_of: Callable[[Path], str]) -> Graph:
     """Return which rooms each room imports: anywhere in its files, imports for type checkers included."""
-    known = {room_of(path) for path in trees}
-    graph: dict[str, set[str]] = {room: set() for room in known}
+    graph: dict[str, set[str]] = {_named(room_of(path)): set() for path in trees}
     for path, tree in trees.items():
-        graph[room_of(path)] |= {room for room in _imports(tree) if room in known} - {room_of(path)}
+        own = _named(room_of(path))
+        below = {_named(room_of(Path(*module.split(".")))) for module in _imported(tree)}
+        graph[own] |= (below & graph.keys()) - {own}
     return {room: frozenset(below) for room, below in graph.items()}
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
-    """Yield the rooms that a file imports."""
+def _named(room: str) -> str:
+    return ROOT if room == "__init__" else room
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Yield what a file imports of the package, by its path there: modules, and names in them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
-            names = [f"{PACKAGE}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
+            names = [f"{node.module or ''}.{alias.name}" for alias in node.names]
         else:
             continue
         for name in names:
-            parts = name.split(".")
-            if parts[0] == PACKAGE:
+            package, _, inside = name.partition(".")
+            if package == PACKAGE:
                 # `from openslob import __version__` reads the package itself
-                yield ROOT if len(parts) == 1 or parts[1].startswith("__") else parts[1]
+                yield "__init__" if not inside or inside.startswith("__") else inside
 
 
 def circles(graph: Graph) -> Mapping[str, frozenset[str]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 
 from openslob.engines.managed.account import server_account
-from openslob.engines.postgresql.binaries import find_installation, readable_installation
+from openslob.engines.postgresql.binaries import find_installation, make_readable
 from openslob.engines.postgresql.server import default_spec
 
 PASSWORD = "not-a-secret"
@@ -55,7 +55,7 @@ class ForeignServer:
         self._tls, self._settings = tls, settings
         self._account = server_account()
         spec = replace(default_spec("foreign"), bin_dir=bin_dir)
-        self._programs = readable_installation(find_installation(spec), self._account)
+        self._programs = make_readable(find_installation(spec), self._account)
 
     def start(self) -> None:
         """Make it and start it."""

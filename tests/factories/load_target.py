@@ -7,7 +7,7 @@ import psycopg
 from openslob.core.workload import DataSpec
 from openslob.engines.load import load
 from openslob.engines.postgresql import manifest
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.loader import PostgresLoader
 from openslob.engines.postgresql.names import PostgresNames
 
@@ -39,7 +39,7 @@ class Target:
         def prepare(connection):
             return PostgresLoader(connect, NAMES, spec, connection)
 
-        with reported("the load failed"):
+        with report_as("the load failed"):
             return load(connect, read_manifest, prepare, spec, degree, progress, cancelled)
 
     def state(self):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from openslob.engines.mysql.sharing import LastingSums
+from openslob.engines.mysql.counters import LastingSums
 
 
 def changes_of(*steps):

@@ -10,8 +10,8 @@ from factories.tables import table
 from openslob.analyze.load_kinds import load_kind
 from openslob.core.workload import Workload
 from openslob.engines.postgresql import slice_procedure
+from openslob.engines.postgresql.checks import try_statements
 from openslob.engines.postgresql.names import PostgresNames
-from openslob.engines.postgresql.trial import try_statements
 from openslob.engines.registry import engine_for
 from openslob.engines.sql import read_sql
 from openslob.kinds.run.plan import session_plans

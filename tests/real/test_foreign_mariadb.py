@@ -113,7 +113,7 @@ def test_a_check_tries_the_statements_and_leaves_nothing(secure, monkeypatch):
     def misspelt(*args):
         return compose_slice(*args).replace("DO SLEEP(", "DOO SLEEP(")
 
-    monkeypatch.setattr("openslob.engines.mysql.trial.compose_slice", misspelt)
+    monkeypatch.setattr("openslob.engines.mysql.checks.compose_slice", misspelt)
     (finding,) = engine.try_statements(plan)
     assert finding.blocking
     assert "(the work loop): You have an error in your SQL syntax" in finding.why

@@ -301,7 +301,7 @@ def test_files_that_a_crash_left_are_told_and_those_in_use_are_not(target, pg_bu
 
     def told(connect=target.connect):
         with connect() as connection:
-            return checks.orphaned_files(connection)
+            return checks.find_orphaned_files(connection)
 
     assert told() == ""
     try:

@@ -27,7 +27,7 @@ from openslob.engines import registry
 from openslob.engines.managed.account import server_account
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.managed.state import ServerState
-from openslob.engines.postgresql.binaries import BUNDLED, find_installation, readable_installation
+from openslob.engines.postgresql.binaries import BUNDLED, find_installation, make_readable
 
 pytestmark = pytest.mark.server
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be other users")
@@ -208,7 +208,7 @@ def test_programs_the_account_can_not_reach_are_copied_once_with_all_that_they_l
     closed = tmp_path / folder
     hidden = find_installation(replace(registry.default_spec("x"), bin_dir=closed_wheel(closed) / folder / "bin"))
     account = server_account()
-    copy = readable_installation(hidden, account)
+    copy = make_readable(hidden, account)
     assert slob_home / "bin" in copy.bin.parents
     for program in ("postgres", "initdb", "pg_ctl", "psql"):
         done = account.run(["env", "LD_DEBUG=libs", copy.program(program), "--version"])
@@ -218,7 +218,7 @@ def test_programs_the_account_can_not_reach_are_copied_once_with_all_that_they_l
         assert all(path.startswith(f"{slob_home}/bin/") for path in ours)
         assert bool(ours) == (program in ("initdb", "psql"))
     made_at = copy.bin.stat().st_ctime_ns
-    assert readable_installation(hidden, account).bin.stat().st_ctime_ns == made_at
+    assert make_readable(hidden, account).bin.stat().st_ctime_ns == made_at
     assert (closed.stat().st_mode & 0o777) == 0o700
     shutil.rmtree(slob_home / "bin")
 

@@ -21,7 +21,7 @@ from openslob.core.errors import UsageError
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS, PRICED, Better
 from openslob.metrics.cost import CURRENCY, price_of
-from openslob.record.model import RecordKind, RunRecord, Status, value_of
+from openslob.record.model import RecordKind, RunRecord, Status
 
 FIGURES = ("ops_per_s", "op_p99_us")
 _OBSERVED = "transactions_per_s"
@@ -186,7 +186,7 @@ def _usual(record: RunRecord) -> tuple[str, ...]:
 def figure_of(record: RunRecord, name: str) -> float | None:
     """Return a figure of a record: one of its summary, or a latency such as ``op_p99_us``; None if it is not known."""
     if name in METRICS:
-        return value_of(record.summary, name)
+        return record.value(name)
     kind, _, statistic = name.partition("_")
     if kind == "op":
         kind = max(record.latency, key=lambda each: record.latency[each].get("count") or 0, default="")

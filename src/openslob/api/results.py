@@ -12,6 +12,7 @@ from openslob.api.table import Table
 from openslob.core.errors import UsageError
 from openslob.export.tidy import Row, point_rows, run_rows
 from openslob.kinds.runs import Runs
+from openslob.kinds.sweep.record import SweepRecord
 from openslob.report.notebook import known_columns, lines_html
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Results(Runs, Drawn, Sequence[RunResult]):
         folders: The folders of their records.
         problems: Why records could not be read, if any could not.
         against: The parameter whose two values a sweep compares, None if it compares none.
-        sweep: The record of the sweep, if these are the runs of just one.
+        whole: The record of the sweep or the lab, if these are the runs of just one.
 
     """
 
@@ -59,6 +60,11 @@ class Results(Runs, Drawn, Sequence[RunResult]):
 
     def __iter__(self) -> Iterator[RunResult]:
         return (RunResult(run, folder) for run, folder in zip(self.runs, self.folders, strict=True))
+
+    @property
+    def sweep(self) -> SweepRecord | None:
+        """The record of the sweep, if these are the runs of just one."""
+        return self.whole if isinstance(self.whole, SweepRecord) else None
 
     @property
     def run(self) -> RunResult:

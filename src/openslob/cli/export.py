@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from openslob.analyze.run_folder import read_latencies, unit_of
 from openslob.cli import completion
 from openslob.cli.common_options import PRICE, RESULTS
 from openslob.cli.console import notify, write_file
@@ -26,7 +27,6 @@ from openslob.kinds.runs import Runs
 from openslob.record import bundle as bundles
 from openslob.record import finding
 from openslob.report.format import without_controls
-from openslob.report.tables import read_latencies, unit_of
 
 
 class ExportFormat(StrEnum):

@@ -189,7 +189,7 @@ def destroy(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:
         raise
     except SlobError as error:
         notify(f"{error.what}; what is left of the server is removed")
-        server = registry.salvaged(name)
+        server = registry.salvage(name)
     server.destroy()
     gone = server.status()
     if as_json:

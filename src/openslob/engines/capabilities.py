@@ -58,14 +58,14 @@ def require(capabilities: Iterable[Capability], name: str, consented: frozenset[
         raise SlobError(why, f"with that licence, give --consent {name}; without it, {capability.why}")
 
 
-def lacking(capabilities: Iterable[Capability]) -> Iterator[Finding]:
+def find_lacking(capabilities: Iterable[Capability]) -> Iterator[Finding]:
     """Yield a finding for each missing capability. Licensed ones are left out: nobody has to buy one."""
     for each in capabilities:
         if not each.present and not each.licence:
             yield Finding(each.name, f"{each.lack}: {each.why}", each.remedy, blocking=False, by=each.by)
 
 
-def common(of_instances: Sequence[Sequence[Capability]]) -> list[Capability]:
+def merge_capabilities(of_instances: Sequence[Sequence[Capability]]) -> list[Capability]:
     """Return the capabilities of a cluster: present only if all instances have it.
 
     A missing capability is described as on the first instance that lacks it.

@@ -1,4 +1,4 @@
-"""Pre-flight checks that are the same for every engine: connections, loaded data, settings."""
+"""Pre-flight checks that are the same for every engine: connections, loaded data, settings, a target for writes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from openslob.core.errors import SlobError
+from openslob.core.errors import SlobError, UsageError
 from openslob.core.workload import DataSpec, Workload
+from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, DataState, Finding, ServerFacts
+from openslob.engines.managed.base import ManagedServer
 
 # Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for other queries.
 OWN_CONNECTIONS = 5
@@ -18,10 +20,10 @@ LOCK_PATIENCE_S = 3.0
 _END_PATIENCE_S = 5.0
 
 
-def require_own_storage(data: DataSpec, target: str) -> None:
-    """Raise SlobError if ``data`` name a tablespace or block size and the engine uses only the server's default."""
-    if data.tablespace or data.block_size:
-        place = f"tablespace {data.tablespace}" if data.tablespace else f"blocks of {data.block_size} bytes"
+def require_own_storage(spec: DataSpec, target: str) -> None:
+    """Raise SlobError if ``spec`` names a tablespace or block size and the engine uses only the server's default."""
+    if spec.tablespace or spec.block_size:
+        place = f"tablespace {spec.tablespace}" if spec.tablespace else f"blocks of {spec.block_size} bytes"
         why = f"the data are specified for {place}, but tables of {target} can only use the server's default"
         raise SlobError(why, "leave the tablespace out, or make it the database's default")
 
@@ -67,14 +69,16 @@ class BadSetting:
     spoils: bool = True
 
 
-def bad_settings(bad: Iterable[BadSetting], facts: ServerFacts, by: str) -> Iterator[Finding]:
+def check_settings(bad: Iterable[BadSetting], facts: ServerFacts, by: str) -> Iterator[Finding]:
     """Yield a finding for each of the ``bad`` settings that the server has; ``by``: who may change them."""
     for one in bad:
         if facts.settings.get(one.name) == one.value:
             yield Finding(one.name, f"{one.name} is {one.value}: {one.why}", one.remedy, False, one.spoils, by)
 
 
-def connections(workload: Workload, free: int | None, remedy: Callable[[int], str], by: str = "") -> Iterator[Finding]:
+def check_connections(
+    workload: Workload, free: int | None, remedy: Callable[[int], str], by: str = ""
+) -> Iterator[Finding]:
     """Yield a finding when ``free`` connections are too few; ``remedy`` returns what to do, ``by`` says who may.
 
     ``remedy`` returns nothing where max_connections is what limits them. Yield nothing where their number is unknown
@@ -90,7 +94,7 @@ def connections(workload: Workload, free: int | None, remedy: Callable[[int], st
         yield Finding("connections", why, what or general, True, by=by if what else "")
 
 
-def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:
+def check_data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Iterator[Finding]:
     """Yield a finding for each way in which the loaded data do not fit the workload."""
     if state is None:
         yield Finding(DATA, "nothing is loaded", "run `slob load` first", True)
@@ -100,7 +104,7 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
     if not state.verified and not state.has_grown:
         return
     asked = workload.data(facts.block_size, facts.tablespace)
-    yield from _too_little(workload, asked, state.spec)
+    yield from _check_amounts(workload, asked, state.spec)
     if asked.tablespace != state.spec.tablespace:
         why = f"the data are in tablespace {state.spec.tablespace}, and the target names {asked.tablespace}"
         yield Finding(DATA, why, "run `slob load` again, or name the tablespace that holds the data", True)
@@ -108,10 +112,10 @@ def data(workload: Workload, facts: ServerFacts, state: DataState | None) -> Ite
         fill = "incompressible" if state.spec.obfuscate else "constant"
         why = f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks for the opposite"
         yield Finding("fill", why, "load again", False, spoils=True)
-    yield from _range(workload, asked.scale_blocks, facts.block_size)
+    yield from _check_range(workload, asked.scale_blocks, facts.block_size)
 
 
-def _too_little(workload: Workload, asked: DataSpec, present: DataSpec) -> Iterator[Finding]:
+def _check_amounts(workload: Workload, asked: DataSpec, present: DataSpec) -> Iterator[Finding]:
     """Yield one finding if less is loaded than asked for; its remedies are the flags to leave out, and the load."""
     amounts = {
         "SCHEMAS": (asked.schemas, present.schemas),
@@ -128,7 +132,7 @@ def _too_little(workload: Workload, asked: DataSpec, present: DataSpec) -> Itera
     yield Finding(DATA, why, remedy, True)
 
 
-def _range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]:
+def _check_range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]:
     largest = max(workload.work_unit, workload.rows_per_update)
     if largest > scale:
         yield Finding("work unit", f"WORK_UNIT {largest} is more than SCALE {scale}", "lower it, or load more", True)
@@ -139,3 +143,23 @@ def _range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]
     if first + keys > scale or keys < largest:
         why = f"the hot spot (blocks {first} to {first + keys}) does not fit SCALE {scale} and WORK_UNIT {largest}"
         yield Finding("hot spot", why, "change HOTSPOT_MB or HOTSPOT_OFFSET_MB", True)
+
+
+def require_writes(engine: Engine, server: ManagedServer | None = None) -> None:
+    """Raise UsageError if the target takes no writes; ``server`` is its managed server, if it is one.
+
+    It can't be left to the server to refuse: some let a superuser write to a standby, which can't follow its primary
+    any more then.
+    """
+    if engine.facts().read_only:
+        if server:
+            require_primary(server)
+        raise UsageError(f"{engine.target} takes no writes: it is a standby, or read-only", "name the primary")
+
+
+def require_primary(server: ManagedServer) -> None:
+    """Raise UsageError for a managed standby; it need not run."""
+    if primary := server.status().spec.standby_of:
+        raise UsageError(
+            f"the server {server.name} is a standby, which takes no writes", f"name its primary instead: {primary}"
+        )

@@ -127,6 +127,9 @@ class Loader(Protocol[Connection]):
         Returns whether the server took the request, within `CANCEL_S`.
         """
 
+    def survey(self, connection: Connection) -> Mapping[str, str]:
+        """Raise SlobError when the data do not fit; return what is known beforehand, by the name of the check."""
+
     def begin(self) -> None:
         """Remove what was loaded before and write the manifest of this load."""
 
@@ -143,17 +146,10 @@ class Loader(Protocol[Connection]):
         """Remove all that the load made."""
 
 
-class SurveyingLoader(Loader[Connection], Protocol):
-    """A loader that looks beforehand whether its data can be loaded."""
-
-    def survey(self, connection: Connection) -> Mapping[str, str]:
-        """Raise SlobError when the data do not fit; return what is known beforehand, by the name of the check."""
-
-
 def load(
     connect: Callable[[], Connection],
     read: Callable[[Connection], LoadManifest | None],
-    prepare: Callable[[Connection], SurveyingLoader[Connection]],
+    prepare: Callable[[Connection], Loader[Connection]],
     spec: DataSpec,
     degree: int,
     progress: ProgressSink,

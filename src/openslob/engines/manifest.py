@@ -84,7 +84,7 @@ class LoadManifest:
         return LoadResult(self.spec, seconds, blocks, blocks * block_size, checks, reused=True)
 
 
-def blocks_of(document: object) -> dict[str, int]:
+def parse_blocks(document: object) -> dict[str, int]:
     """Return the blocks by table of a manifest's JSON document, parsed or as text; none if somebody has damaged it."""
     with suppress(ValueError):
         document = json.loads(document) if isinstance(document, str) else document
@@ -92,7 +92,7 @@ def blocks_of(document: object) -> dict[str, int]:
     return dict(document) if isinstance(document, dict) and whole else {}
 
 
-def manifest_row(spec: DataSpec) -> dict[str, Any]:
+def make_row(spec: DataSpec) -> dict[str, Any]:
     """Return the values of the manifest's row at the beginning of a load, by parameter of the statement."""
     return asdict(spec) | {
         "fingerprint": spec.fingerprint(),

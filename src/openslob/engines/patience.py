@@ -228,7 +228,7 @@ def cut_when_late(cut: Callable[[], None], seconds: float = OPENING_S) -> Iterat
 
 
 @contextmanager
-def closed_on_failure(connection: Closeable) -> Iterator[None]:
+def close_on_failure(connection: Closeable) -> Iterator[None]:
     """Close a new connection when what is done first on it fails: nobody else has it yet."""
     try:
         yield

@@ -15,7 +15,7 @@ import ipaddress
 import os
 import socket
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,7 +35,7 @@ class UnprovedError(Exception):
     """It is not proved that the other end is on this host; the text is the reason."""
 
 
-def listener(handle: int) -> int:
+def find_listener(handle: int) -> int:
     """Return the process that listens on the other end of a unix socket. UnprovedError: it can't be seen."""
     if not hasattr(socket, "SO_PEERCRED"):
         raise UnprovedError("this system does not report who listens on a socket")
@@ -48,7 +48,7 @@ def listener(handle: int) -> int:
     return pid
 
 
-def holder(handle: int, candidates: Iterable[int], seen_port: int | None = None) -> int:
+def find_holder(handle: int, candidates: Iterable[int], seen_port: int | None = None) -> int:
     """Return the process among ``candidates`` that has the far end of the TCP connection ``handle``.
 
     ``seen_port`` is the client's port as the server sees it.
@@ -84,7 +84,7 @@ def holder(handle: int, candidates: Iterable[int], seen_port: int | None = None)
     raise UnprovedError("the connection ends in a process of this host other than the server: a proxy or a tunnel")
 
 
-def serves(pid: int) -> Path:
+def read_directory(pid: int) -> Path:
     """Return the working directory of a process. UnprovedError: this user may not read it, or sees another."""
     link = Path(f"/proc/{pid}/cwd")
     try:
@@ -99,7 +99,26 @@ def serves(pid: int) -> Path:
     return place
 
 
-def found_or_named(location: ServerLocation, pid: int | None) -> ServerLocation:
+def locate(find_main_pid: Callable[[], int]) -> ServerLocation:
+    """Return where the server is whose main process ``find_main_pid`` proves, as far as this user may see it.
+
+    Its working directory is its data directory.
+    """
+    try:
+        return locate_process(find_main_pid())
+    except UnprovedError as error:
+        return ServerLocation.unknown(str(error))
+
+
+def locate_process(pid: int) -> ServerLocation:
+    """Return the location of a server by its main process; without a directory that this user may not see."""
+    try:
+        return ServerLocation(ProcessTree(pid), (read_directory(pid),))
+    except UnprovedError as error:
+        return ServerLocation(ProcessTree(pid), (), str(error))
+
+
+def take_named_process(location: ServerLocation, pid: int | None) -> ServerLocation:
     """Return a location as it was found; if nothing was, that of the process ``pid``, which the user names.
 
     Raises:
@@ -110,10 +129,7 @@ def found_or_named(location: ServerLocation, pid: int | None) -> ServerLocation:
         return location
     if not Path(f"/proc/{pid}").exists():
         raise UsageError(f"--server-pid {pid}: this host has no such process", "give the server's main process")
-    try:
-        return ServerLocation(ProcessTree(pid), (serves(pid),))
-    except UnprovedError as error:
-        return ServerLocation(ProcessTree(pid), (), str(error))
+    return locate_process(pid)
 
 
 def is_unix(handle: int) -> bool:

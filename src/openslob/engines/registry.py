@@ -165,7 +165,7 @@ def remove_every_left(made_for: str) -> None:
                 server.destroy()
 
 
-def salvaged(name: str) -> ManagedServer:
+def salvage(name: str) -> ManagedServer:
     """Return the server of this name whose state is damaged, to be destroyed; its processes are ended.
 
     Where the state does not even say the engine, the server may be one of any.
@@ -263,12 +263,12 @@ def resolve(target: str, create: Creation | None = None) -> tuple[Engine, Manage
     that is created on demand and not there yet, and returns the one to make it with; without ``create`` none is made.
     UsageError when there is no such server.
     """
-    return _resolve(target, lambda name: _started(name, create))
+    return _resolve(target, lambda name: _start(name, create))
 
 
 def resolve_as_is(target: str) -> Engine:
     """Return the engine for a target as `resolve` does, but start nothing: UsageError for a server that is down."""
-    return _resolve(target, _running)[0]
+    return _resolve(target, _require_running)[0]
 
 
 @contextmanager
@@ -300,12 +300,12 @@ def _resolve(target: str, server_of: Callable[[str], tuple[ManagedServer, str]])
     return engine_for(url), server
 
 
-def _started(name: str, create: Creation | None) -> tuple[ManagedServer, str]:
+def _start(name: str, create: Creation | None) -> tuple[ManagedServer, str]:
     server = find(name) or (managed(create(_spec_on_demand(name))) if create else require_server(name))
     return server, server.start().url
 
 
-def _running(name: str) -> tuple[ManagedServer, str]:
+def _require_running(name: str) -> tuple[ManagedServer, str]:
     server = require_server(name)
     status = server.status()
     if status.state != RUNNING:

@@ -16,9 +16,9 @@ from openslob.core.workload import DataSpec, StatisticsType
 from openslob.engines.base import Snapshotter
 from openslob.engines.facts import DataState, LoadResult, ProgressSink
 from openslob.engines.ledger import LedgerTables
-from openslob.engines.load import SurveyingLoader, load
+from openslob.engines.load import Loader, load
 from openslob.engines.manifest import LoadManifest
-from openslob.engines.patience import Closeable, NoAnswerError, Patience, Watch, Work, closed_on_failure
+from openslob.engines.patience import Closeable, NoAnswerError, Patience, Watch, Work, close_on_failure
 from openslob.engines.proofs import Proving
 from openslob.engines.settings import KnownSettings
 
@@ -31,6 +31,17 @@ class DriverConnection(Closeable, AbstractContextManager[Any], Protocol):
 
 
 C = TypeVar("C", bound=DriverConnection)
+
+
+class ConnectionOwner(Generic[C]):
+    """What works over one connection of its own and closes it: a sampler, a session, a signal."""
+
+    def __init__(self, connection: C) -> None:
+        self._connection = connection
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        self._connection.close()
 
 
 class ServerEngine(ABC, Generic[C]):
@@ -57,7 +68,7 @@ class ServerEngine(ABC, Generic[C]):
         """Set on a new connection what our statements rely on."""
 
     @abstractmethod
-    def reported(self, failure: str) -> AbstractContextManager[None]:
+    def report_as(self, failure: str) -> AbstractContextManager[None]:
         """Turn a driver's error inside the block into one line that begins with ``failure``."""
 
     @abstractmethod
@@ -77,7 +88,7 @@ class ServerEngine(ABC, Generic[C]):
     def open(self, purpose: str) -> C:
         """Open a connection in autocommit mode that names its purpose to the server."""
         connection = self._open(purpose, self.patience, self.work.get(purpose, Work.SHORT), self.obstacle)
-        with closed_on_failure(connection), self.reported(f"can't connect to {self.target}"):
+        with close_on_failure(connection), self.report_as(f"can't connect to {self.target}"):
             self.settle(connection, purpose)
         return connection
 
@@ -88,11 +99,10 @@ class ServerEngine(ABC, Generic[C]):
     @contextmanager
     def querying(self, failure: str = "", purpose: str = "query") -> Iterator[C]:
         """Open a connection for a few queries; errors begin with ``failure``, if that is given."""
-        with self.open(purpose) as connection, self.reported(failure or f"{self.target} does not answer"):
+        with self.open(purpose) as connection, self.report_as(failure or f"{self.target} does not answer"):
             yield connection
 
     def follow(self, patience: Patience) -> None:
-        """Let connections that are opened from now on wait as ``patience`` says."""
         self.patience = patience
 
     def obstacle(self) -> str:
@@ -100,7 +110,7 @@ class ServerEngine(ABC, Generic[C]):
         try:
             with (
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
-                self.reported(f"{self.target} does not answer"),
+                self.report_as(f"{self.target} does not answer"),
             ):
                 return self.find_obstacle(connection)
         except NoAnswerError as error:
@@ -139,7 +149,7 @@ class ServerData(ABC, Generic[C]):
         """Return the manifest of the last load; None when nothing was loaded."""
 
     @abstractmethod
-    def prepare(self, connection: C, spec: DataSpec, degree: int) -> SurveyingLoader[C]:
+    def prepare(self, connection: C, spec: DataSpec, degree: int) -> Loader[C]:
         """Return what loads these data, ``degree`` tables at a time."""
 
     @abstractmethod
@@ -153,7 +163,7 @@ class ServerData(ABC, Generic[C]):
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
         server = self._server
-        with server.reported("the load failed"):
+        with server.report_as("the load failed"):
             return load(
                 lambda: server.open("load"),
                 self.read_manifest,

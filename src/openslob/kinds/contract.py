@@ -17,6 +17,8 @@ from openslob.record.model import Holds, RunRecord, Status, Verdict
 from openslob.record.store import RECORD_FILE, Document, Record, say_nothing
 
 if TYPE_CHECKING:
+    from openslob.analyze.compare import ComparedValues
+    from openslob.analyze.curves.points import ParameterValue
     from openslob.analyze.derive import Derived
     from openslob.live.follow import Follower
     from openslob.report.document import Document as Report
@@ -43,6 +45,7 @@ class Kind(KindOfRecord[Record]):
     ``has_own_page``: a page of a record alone shows its document, and not its runs; ``pages_show_several``:
     `document_of_several` makes a report of more. ``is_ceiling``: its records can be drawn beside runs, as what storage
     gives. ``has_ratios``: `ratios` are what it is exported as.
+    ``chooses_runs``: which of the runs in its folder count is in the record alone, and `given` says it.
     """
 
     commands: ClassVar[Mapping[str, str]] = {}
@@ -52,6 +55,7 @@ class Kind(KindOfRecord[Record]):
     is_ceiling: ClassVar[bool] = False
     seen_live: ClassVar[bool] = False
     has_ratios: ClassVar[bool] = False
+    chooses_runs: ClassVar[bool] = False
 
     def describe(self, _record: Record) -> str:
         """Return what messages call a record of this kind."""
@@ -100,6 +104,14 @@ class Kind(KindOfRecord[Record]):
     def runs_of(self, found: Found) -> list[RunRecord]:
         """Return the runs of a record that can be read."""
         return [entry.record for entry in store.find(found.folder) if entry.record]
+
+    def given(self, _record: Record, _folder: Path) -> Mapping[Path, Mapping[str, ParameterValue]]:
+        """Return the parameters of the server that runs were made with, by the folder of each run that counts."""
+        return {}
+
+    def against(self, _record: Record) -> ComparedValues | None:
+        """Return the parameter whose two values the record compares, if it compares any."""
+        return None
 
     def follow(self, folder: Path) -> Follower:
         """Return what follows a record while it grows: by default its last run. SlobError if there is nothing to show.

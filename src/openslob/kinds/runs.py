@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from openslob.analyze import timeline
 from openslob.analyze.compare import ComparedValues, Comparison
@@ -17,18 +17,15 @@ from openslob.analyze.curves.series import PointSet, point_set
 from openslob.analyze.history import History, server_of
 from openslob.analyze.history import histories as of_records
 from openslob.analyze.latencies import means_us
+from openslob.analyze.run_folder import counted, engine_course, tables_of
 from openslob.core.disk import is_there
 from openslob.core.errors import SlobError, UsageError
-from openslob.kinds.lab.record import LAB_FILE
-from openslob.kinds.lab.record import find as find_labs
-from openslob.kinds.lab.record import load as load_lab
-from openslob.kinds.sweep.record import SWEEP_FILE, SweepRecord, find_sweeps, load_sweep
+from openslob.kinds.contract import Kind, every_kind
 from openslob.metrics import add_costs
 from openslob.metrics.cost import price_in
 from openslob.record import finding, store
-from openslob.record.model import RunRecord, Status, value_of
+from openslob.record.model import DocumentModel, RunRecord, Status
 from openslob.report.several_runs import runs_document
-from openslob.report.tables import counted, engine_course, tables_of
 
 if TYPE_CHECKING:
     from openslob.report.html.page import Page
@@ -44,7 +41,8 @@ class Runs:
     """The runs of a record, of a name or of a folder, in the order in which they began.
 
     ``name`` is what was asked for, ``folders`` has the folder of each run, ``problems`` why records could not be read.
-    ``against`` is the parameter whose two values a sweep compares; ``sweep`` its record, if all are runs of just one.
+    ``whole`` is the record of a sweep or a lab, if these are the runs of just one; ``against`` is the parameter whose
+    two values it compares.
     """
 
     name: str
@@ -52,7 +50,7 @@ class Runs:
     folders: tuple[Path, ...]
     problems: tuple[str, ...] = ()
     against: ComparedValues | None = None
-    sweep: SweepRecord | None = None
+    whole: DocumentModel | None = None
 
     @property
     def records(self) -> tuple[RunRecord, ...]:
@@ -178,7 +176,7 @@ def join(several: Sequence[Runs]) -> Runs:
     ordered = sorted(runs.values(), key=lambda pair: (pair[0].record.started_at, pair[0].record.id))
     problems = tuple(problem for part in several for problem in part.problems)
     name = ", ".join(part.name for part in several)
-    of_one = (several[0].against, several[0].sweep) if len(several) == 1 else ()
+    of_one = (several[0].against, several[0].whole) if len(several) == 1 else ()
     return Runs(name, tuple(run for run, _ in ordered), tuple(folder for _, folder in ordered), problems, *of_one)
 
 
@@ -187,11 +185,12 @@ def _load_folder(path: Path, figures: Collection[str] | None = None) -> Runs:
         folder = path if path.is_dir() else path.parent
         return Runs(folder.name, (_alone(folder, store.load(path), figures),), (folder,))
     problems: list[str] = []
-    given = _server_parameters(path, problems)
+    chosen = list(_choices(path, problems))
+    given = {run: parameters for kind, record, at in chosen for run, parameters in kind.given(record, at).items()}
     runs: dict[Path, Run] = {}
     for entry in store.find(path):
         try:
-            if entry.pid is not None or not _is_included(entry.path, given):
+            if entry.pid is not None or not (entry.path in given or _counts_alone(entry.path)):
                 continue
             if entry.record is None:
                 problems.append(entry.problem)
@@ -205,47 +204,39 @@ def _load_folder(path: Path, figures: Collection[str] | None = None) -> Runs:
     if not runs:
         problem = next(iter(problems), "")
         raise UsageError(f"there are no records in {path}", problem or "`slob run` and `slob sweep` make them")
-    sweep = load_sweep(path) if (path / SWEEP_FILE).is_file() else None
-    against = ComparedValues(sweep.against, *sweep.values_against) if sweep and sweep.against else None
-    return Runs(path.name or str(path), tuple(runs.values()), tuple(runs), tuple(problems), against, sweep)
+    kind, whole = next(((kind, record) for kind, record, folder in chosen if folder == path), (None, None))
+    against = kind.against(whole) if kind else None
+    return Runs(path.name or str(path), tuple(runs.values()), tuple(runs), tuple(problems), against, whole)
 
 
-def _server_parameters(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
-    """Return the server parameters that sweeps and labs set for each of their runs, by the folder of the run.
+def _choosers() -> list[Kind[Any]]:
+    """Return the kinds whose records say which runs in their folders count: those that were interrupted don't."""
+    return [kind for kind in every_kind() if kind.chooses_runs]
 
-    ``problems`` gets why the runs of one are left out: which of them count is in its record alone.
+
+def _counts_alone(folder: Path) -> bool:
+    """Return whether a run counts that no record chooses: it is in the folder of none that could."""
+    return not any(_is_of(kind, folder.parent) for kind in _choosers())
+
+
+def _is_of(kind: Kind[Any], folder: Path) -> bool:
+    return any(os.path.lexists(folder / file) for file in kind.files)
+
+
+def _choices(path: Path, problems: list[str]) -> Iterator[tuple[Kind[Any], Any, Path]]:
+    """Yield the records that say which runs in a folder count, each with its kind and its folder.
+
+    ``problems`` gets why the runs of one are left out.
     """
-    return {**_of_sweeps(path, problems), **_of_labs(path, problems)}
-
-
-def _of_labs(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
-    entries = [(path, load_lab(path))] if os.path.lexists(path / LAB_FILE) else []
-    for entry in [] if entries else find_labs(path):
-        if entry.record:
-            entries.append((entry.path, entry.record))
-        else:
-            problems.append(f"{entry.problem} (its runs are left out)")
-    return {folder / run.run: {**record.given(run)} for folder, record in entries for run in record.runs if run.run}
-
-
-def _of_sweeps(path: Path, problems: list[str]) -> dict[Path, dict[str, ParameterValue]]:
-    if os.path.lexists(path / SWEEP_FILE):
-        sweeps = [(path, load_sweep(path))]
-    else:
-        entries = find_sweeps(path)
-        sweeps = [(entry.path, entry.record) for entry in entries if entry.record]
-        problems += [f"{entry.problem} (its runs are left out)" for entry in entries if entry.problem]
-    return {
-        folder / point.run: dict(point.server)
-        for folder, record in sweeps
-        for point in record.points
-        if point.run is not None
-    }
-
-
-def _is_included(path: Path, given: dict[Path, dict[str, ParameterValue]]) -> bool:
-    """Return whether a run counts: runs in the folder of a sweep or a lab that were interrupted do not."""
-    return path in given or not any(os.path.lexists(path.parent / file) for file in (SWEEP_FILE, LAB_FILE))
+    for kind in _choosers():
+        if _is_of(kind, path):
+            yield kind, kind.read(path), path
+            continue
+        for entry in kind.find(path):
+            if entry.record is None:
+                problems.append(f"{entry.problem} (its runs are left out)")
+            else:
+                yield kind, entry.record, entry.path
 
 
 def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] | None = None) -> Run:
@@ -290,4 +281,4 @@ def _with_courses(runs: Mapping[Path, Run], figures: Collection[str], problems: 
 
 def _knows(run: Run, figures: Collection[str]) -> bool:
     known = run.record.status is Status.COMPLETE
-    return known and all(value_of(run.record.summary, name) is not None for name in figures)
+    return known and all(run.record.value(name) is not None for name in figures)

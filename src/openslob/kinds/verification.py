@@ -12,6 +12,7 @@ from typing import Any
 from openslob.analyze.derive import Derived, derived
 from openslob.analyze.measure import totals_in
 from openslob.analyze.operation_order import OperationOrder
+from openslob.analyze.run_folder import tables_of
 from openslob.core.disk import scratch_folder
 from openslob.core.errors import SlobError, VerdictError
 from openslob.kinds.contract import kind_of
@@ -26,7 +27,6 @@ from openslob.record.model import RecordKind, RunRecord
 from openslob.record.raw_csv import RESTORE, TEXTS, Event, event_rows
 from openslob.report.folding import folded
 from openslob.report.format import wrapped
-from openslob.report.tables import tables_of
 
 _MOST_NAMED = 20
 # What figures follow from: every run and every observation writes these files, if only with their heads.

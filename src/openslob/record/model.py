@@ -27,6 +27,7 @@ SET = "set"
 MOST_EPISODES = 200
 # Moments in ns are the largest: this is in the year 2116.
 _MOST_WHOLE = 2**62
+NOT_RECORDED = "not recorded"
 # 300 years: a time in seconds that is a moment in ns all the same.
 _MOST_S = 1e10
 
@@ -113,6 +114,27 @@ class Verdict(RecordModel):
     figures: Mapping[str, float | str | None] = Field(default_factory=dict)
 
 
+class DocumentWithFigures(DocumentModel):
+    """A record with figures of its own, and with verdicts on them."""
+
+    if TYPE_CHECKING:  # as above
+        summary: Mapping[str, Figure]
+        verdicts: tuple[Verdict, ...]
+
+    def value(self, name: str) -> float | None:
+        """Return a figure of the summary; None when it is not known."""
+        return value_of(self.summary, name)
+
+    def why_unknown(self, name: str) -> str:
+        """Return why a figure of the summary is not known."""
+        figure = self.summary.get(name)
+        return (figure.why if figure else None) or NOT_RECORDED
+
+    def outcome(self, name: str) -> Holds:
+        """Return the outcome of a verdict; unknown if the record does not have it."""
+        return next((verdict.verdict for verdict in self.verdicts if verdict.name == name), Holds.UNKNOWN)
+
+
 class WaitRow(RecordModel):
     """One wait event: samples, share of DB time in %, DB time in s, and mean wait in µs if the engine times it."""
 
@@ -180,7 +202,7 @@ def reservations(experimental: str, stand_in: bool) -> tuple[str, ...]:
     return (*([no_database] if stand_in else []), *([f"Experimental: {experimental}."] if experimental else []))
 
 
-class RunRecord(DocumentModel):
+class RunRecord(DocumentWithFigures):
     """Everything about one run, without secrets.
 
     ``spec`` is `Workload.to_record`. That of an observation has ``command`` (the words of the observed command),
@@ -244,12 +266,12 @@ class RunRecord(DocumentModel):
         if info.context is READ and self.window is not None:
             if not self.summary:
                 raise ValueError("it has a window and no summary")
-            if value_of(self.summary, "ops_total") and not self.latency:
+            if self.value("ops_total") and not self.latency:
                 raise ValueError("it has operations and no latency")
             if self.latency and any(self.spec.get(name) for name in _RATES) and not self.response:
                 raise ValueError("it has a given rate and no response times")
             for kind, figure in _COUNTED.items():
-                if value_of(self.summary, figure) and kind not in self.latency:
+                if self.value(figure) and kind not in self.latency:
                     raise ValueError(f"it has operations of the kind {kind}, and no latency of them")
         return self
 

@@ -24,7 +24,7 @@ from openslob.report.format import (
     size,
     wrapped,
 )
-from openslob.report.record_view import gaps, label, reason, shown, value
+from openslob.report.record_view import gaps, label, shown
 
 _SHAPES: Mapping[str, Callable[[float], str]] = {
     "bytes": size,
@@ -136,7 +136,7 @@ def _observed(record: RunRecord) -> list[tuple[str, str]]:
         counters = f"counters over {seconds(window.counter_seconds)} ({window.difference_pct:+.2f} %)"
         spanned = counters if window.counter_seconds else "no counters over this time"
         rows.append(("duration", f"{seconds(window.load_seconds)}; {spanned}"))
-        if (rate := value(record, "transactions_per_s")) is not None:
+        if (rate := record.value("transactions_per_s")) is not None:
             rows.append(("counted", f"{round(rate * window.load_seconds):,} transactions"))
     return [*rows, ("figures", "of the whole server: all databases, all clients but slob's samplers")]
 
@@ -159,7 +159,7 @@ def host(record: RunRecord) -> Section:
     by_engine = ", by the engine's own count" if "server_cpu_s" in (environment.get("cpu_source") or {}) else ""
     if isinstance(server_cpu, Mapping) and server_cpu:
         rows.append(("server's CPU", f"{_cpu_by_kind(server_cpu)}{by_engine}"))
-    rows += [("device I/O", _device_io(record))] if any(value(record, name) is not None for name in DEVICE) else []
+    rows += [("device I/O", _device_io(record))] if any(record.value(name) is not None for name in DEVICE) else []
     return Section("Host", (LabelledTexts([*rows, *fact_rows(environment, _HOST_KNOWN)]),))
 
 
@@ -190,10 +190,10 @@ def server(record: RunRecord) -> Section:
 def unknown(record: RunRecord) -> Section:
     """Return the unknown figures and facts, grouped by reason."""
     figures = load_kind(record).figures(record) if record.summary else []
-    missing = [name for name in figures if value(record, name) is None]
+    missing = [name for name in figures if record.value(name) is None]
     names: dict[str, list[str]] = {}
     for name in missing:
-        names.setdefault(reason(record, name), []).append(_distinct(record, name))
+        names.setdefault(record.why_unknown(name), []).append(_distinct(record, name))
     for facts in (record.environment, record.engine):
         for name, why in gaps(facts).items():
             names.setdefault(why, []).append(fact_label(name))
@@ -216,7 +216,7 @@ def files(record: RunRecord, folder: Path | None) -> tuple[str, ...]:
 
 def _sessions(record: RunRecord) -> str:
     mode = f"; mode {str(record.spec.get('mode')).upper()}" if record.spec.get("mode") else ""
-    ran = value(record, "sessions") or record.spec.get("sessions")
+    ran = record.value("sessions") or record.spec.get("sessions")
     return f"{number(ran)} on {_plural(record.spec.get('schemas'), 'schema')}, seed {record.spec.get('seed')}{mode}"
 
 
@@ -247,7 +247,7 @@ def _operation(record: RunRecord) -> str:
 def _duration(record: RunRecord) -> str:
     window = record.window
     assert window is not None
-    done = f", {number(value(record, 'ops_total'))} operations"
+    done = f", {number(record.value('ops_total'))} operations"
     counters = f"counters over {seconds(window.counter_seconds)} ({window.difference_pct:+.2f} %)"
     return (
         f"{seconds(window.load_seconds)} of load after {seconds(window.warmup_s)} of warm-up{done}; "

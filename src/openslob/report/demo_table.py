@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from openslob.record.model import Holds, RunRecord
 from openslob.report.folding import folded
 from openslob.report.format import MISSING, micros, number, percent, wrapped
-from openslob.report.record_view import value
 
 HEAD = (
     *("mode", "sessions", "upd %", "visits/s", "reads/s", "a read", "commits/s"),
@@ -47,14 +46,14 @@ def best_rates(records: Sequence[RunRecord]) -> list[str]:
     physical = _best([record for record in records if _holds(record, "reads_reached_device")], "pio_read_per_s")
     if physical is not None:
         sentences.append(
-            f"Physical: {number(value(physical, 'pio_read_per_s'))} single-block reads/s at "
-            f"{micros(value(physical, 'engine_read_latency_us'))} each, with {_setting(physical)}"
+            f"Physical: {number(physical.value('pio_read_per_s'))} single-block reads/s at "
+            f"{micros(physical.value('engine_read_latency_us'))} each, with {_setting(physical)}"
             f"{_cost(physical, 'iops_per_db_cpu')}."
         )
     logical = _best([record for record in records if record.spec.get("mode") == "lio"], "lio_per_s")
     if logical is not None:
         sentences.append(
-            f"Logical: {number(value(logical, 'lio_per_s'))} blocks/s from the cache, with {_setting(logical)}"
+            f"Logical: {number(logical.value('lio_per_s'))} blocks/s from the cache, with {_setting(logical)}"
             f"{_cost(logical, 'lio_per_db_cpu')}."
         )
     nothing = ["No run gave a rate that can be trusted: see the verdicts below."]
@@ -83,13 +82,13 @@ def failed_verdicts(records: Sequence[RunRecord]) -> list[str]:
 
 
 def _best(records: Sequence[RunRecord], metric: str) -> RunRecord | None:
-    known = [record for record in records if value(record, metric)]
-    return max(known, key=lambda record: value(record, metric) or 0.0, default=None)
+    known = [record for record in records if record.value(metric)]
+    return max(known, key=lambda record: record.value(metric) or 0.0, default=None)
 
 
 def _cost(record: RunRecord, per_cpu: str) -> str:
     """Return the work for each CPU and the CPU that was left, as far as they are known."""
-    done, left = value(record, per_cpu), value(record, "host_cpu_left_pct")
+    done, left = record.value(per_cpu), record.value("host_cpu_left_pct")
     parts = [
         *([f"{number(done)} per DB CPU"] if done is not None else []),
         *([f"{percent(left)} of the host's CPU left"] if left is not None and record.spec.get("mode") == "pio" else []),
@@ -102,7 +101,7 @@ def _holds(record: RunRecord, name: str) -> bool:
 
 
 def _setting(record: RunRecord) -> str:
-    return f"{number(value(record, 'sessions'))} sessions and {record.spec.get('update_pct')} % updates"
+    return f"{number(record.value('sessions'))} sessions and {record.spec.get('update_pct')} % updates"
 
 
 def _short(record: RunRecord) -> str:
@@ -110,22 +109,22 @@ def _short(record: RunRecord) -> str:
 
 
 def _demo_row(record: RunRecord) -> tuple[str, ...]:
-    visits, reads = value(record, "block_visits_per_s"), value(record, "pio_read_per_s")
+    visits, reads = record.value("block_visits_per_s"), record.value("pio_read_per_s")
     reading = bool(visits and reads and reads / visits >= READS_MATTER)
     mode = str(record.spec.get("mode") or MISSING)
     slowest = max((latency.get("p99_us") or 0.0 for latency in record.latency.values()), default=None)
     fails = sum(verdict.verdict is Holds.FAILS for verdict in record.verdicts)
     return (
         mode,
-        number(value(record, "sessions")),
+        number(record.value("sessions")),
         str(record.spec.get("update_pct")),
         number(visits),
         number(reads) if reading else MISSING,
-        micros(value(record, "engine_read_latency_us")) if reading else MISSING,
-        number(value(record, "commits_per_s")),
+        micros(record.value("engine_read_latency_us")) if reading else MISSING,
+        number(record.value("commits_per_s")),
         micros(slowest),
-        number(value(record, "db_cpu_per_s")),
-        number(value(record, PER_CPU.get(mode, "lio_per_db_cpu"))),
-        percent(value(record, "host_cpu_left_pct")),
+        number(record.value("db_cpu_per_s")),
+        number(record.value(PER_CPU.get(mode, "lio_per_db_cpu"))),
+        percent(record.value("host_cpu_left_pct")),
         f"{fails} fail" if fails else "none fails",
     )

@@ -13,7 +13,7 @@ from openslob.metrics.model import ReportSection
 from openslob.record.model import InstanceRow, RunRecord, WaitRow
 from openslob.report.document import LabelledTexts, Paragraph, Part, Section, TextTable
 from openslob.report.format import MISSING, micros, number, percent, quantity, seconds, shortened, size
-from openslob.report.record_view import label, reason, shown, value
+from openslob.report.record_view import label, shown
 
 # The figures with which sections begin, in this order. Those whose rows in the registry name the section follow.
 _FIRST = {
@@ -52,11 +52,11 @@ def load_profile(record: RunRecord) -> Section:
     names = _of(record, _figures_in(section))
     if not record.summary:
         return Section(section, ())
-    if all(value(record, name) is None for name in names):
+    if all(record.value(name) is None for name in names):
         return Section(section, (Paragraph("not published: see the headline"),))
     what, per_s = load_kind(record).unit_of_work
-    per = {"per second": 1.0, what: value(record, per_s)}
-    if commits := value(record, "commits_per_s"):
+    per = {"per second": 1.0, what: record.value(per_s)}
+    if commits := record.value("commits_per_s"):
         per["per commit"] = commits
     rows = [_profile_row(record, name, per.values()) for name in names]
     return Section(section, (TextTable(("", *per), rows),))
@@ -91,7 +91,7 @@ def efficiency(record: RunRecord) -> Section:
 def cost(record: RunRecord) -> Section:
     """Return what reads and commits cost at the server's price, and the energy that they took, where it is known."""
     price = price_of(record)
-    known = [name for name in (*COST, *ENERGY) if value(record, name) is not None]
+    known = [name for name in (*COST, *ENERGY) if record.value(name) is not None]
     title, rest = ("Cost", f", at {price} and the rates of this run") if price else ("Energy", "")
     names = [*(COST if price else ()), *(name for name in known if name in ENERGY)]
     return Section(title, _figures(record, names), rest)
@@ -106,13 +106,13 @@ def pacing(record: RunRecord) -> Section:
 def log(record: RunRecord) -> Section:
     """Return the figures of the log; nothing where nothing was committed."""
     section = ReportSection.LOG
-    return Section(section, _figures(record, _figures_in(section)) if value(record, load_kind(record).writes) else ())
+    return Section(section, _figures(record, _figures_in(section)) if record.value(load_kind(record).writes) else ())
 
 
 def every_figure(record: RunRecord) -> Section:
     """Return each figure, with the reason why it is not known."""
     rows = [
-        (label(record, name), shown(record, name), "" if value(record, name) is not None else reason(record, name))
+        (label(record, name), shown(record, name), "" if record.value(name) is not None else record.why_unknown(name))
         for name in load_kind(record).figures(record)
         if record.summary
     ]
@@ -183,7 +183,7 @@ def object_io(record: RunRecord) -> Section:
 
 
 def _profile_row(record: RunRecord, name: str, divisors: Iterable[float | None]) -> tuple[str, ...]:
-    rate, unit = value(record, name), METRICS[name].unit
+    rate, unit = record.value(name), METRICS[name].unit
     return (label(record, name), *(_profile_cell(rate, per, unit) for per in divisors))
 
 

@@ -10,16 +10,7 @@ from openslob.core.units import MIB
 from openslob.metrics.cost import price_of
 from openslob.record.model import Holds, RecordKind, RunRecord, Status
 from openslob.report.format import micros, number, percent, seconds, shortened, size
-from openslob.report.record_view import (
-    NO_STALLS,
-    RATE_REACHED,
-    REACHED_DEVICE,
-    caveats,
-    costs_in_words,
-    outcome,
-    reason,
-    value,
-)
+from openslob.report.record_view import NO_STALLS, RATE_REACHED, REACHED_DEVICE, caveats, costs_in_words
 
 # From this share of block visits on, physical reads lead the headline; below it, logical reads do.
 _READS_LEAD = 0.5
@@ -41,8 +32,8 @@ def headline(record: RunRecord) -> str:
 
 
 def _of_run(record: RunRecord) -> str:
-    if value(record, "ops_per_s") is None:
-        return f"{_who(record)}: no rate is published, because {reason(record, 'ops_per_s')}."
+    if record.value("ops_per_s") is None:
+        return f"{_who(record)}: no rate is published, because {record.why_unknown('ops_per_s')}."
     work = ", ".join(filter(None, (_main(record), *_writes(record))))
     parts = [
         f"{_who(record)}{_rate(record)}{_burst(record)}: {work}",
@@ -57,17 +48,17 @@ def _of_run(record: RunRecord) -> str:
 def _cost(record: RunRecord) -> str:
     """Return what a million reads and commits cost at the server's price; empty if there is none."""
     price, share = price_of(record), _read_share(record)
-    costs = costs_in_words(lambda name: value(record, name), price, share is None or share < _READS_LEAD)
+    costs = costs_in_words(record.value, price, share is None or share < _READS_LEAD)
     return f"{costs} at {price}" if costs else ""
 
 
 def _of_observation(record: RunRecord) -> str:
     """Return what the server did in an observation, all its clients together."""
-    who, lasted = observed_load(record), seconds(value(record, "elapsed_s"))
-    rates = {name: value(record, name) for name in ("transactions_per_s", "pio_read_per_s", "lio_per_s")}
+    who, lasted = observed_load(record), seconds(record.value("elapsed_s"))
+    rates = {name: record.value(name) for name in ("transactions_per_s", "pio_read_per_s", "lio_per_s")}
     if all(rate is None for rate in rates.values()):
-        return f"{who}: no rate is published, because {reason(record, 'lio_per_s')}."
-    logical, redo = rates["lio_per_s"], value(record, "redo_mb_per_s")
+        return f"{who}: no rate is published, because {record.why_unknown('lio_per_s')}."
+    logical, redo = rates["lio_per_s"], record.value("redo_mb_per_s")
     work = [
         f"{number(rates['transactions_per_s'])} transactions/s" if rates["transactions_per_s"] is not None else "",
         f"{number(logical)} logical reads/s{_per_cpu(record, 'lio_per_db_cpu')}" if logical is not None else "",
@@ -88,7 +79,7 @@ def observed_load(record: RunRecord) -> str:
 
 
 def _who(record: RunRecord) -> str:
-    sessions = value(record, "sessions")
+    sessions = record.value("sessions")
     plural = "session" if sessions == 1 else "sessions"
     scans = f", {record.spec.get('scan_pct')} % scans" if record.spec.get("scan_pct") else ""
     return f"{number(sessions)} {plural}, {record.spec.get('update_pct')} % updates{scans}"
@@ -96,18 +87,18 @@ def _who(record: RunRecord) -> str:
 
 def _rate(record: RunRecord) -> str:
     """Return the target rate and whether it was reached; empty for a run without a target."""
-    target, done = value(record, "target_ops_per_s"), value(record, "ops_per_s")
+    target, done = record.value("target_ops_per_s"), record.value("ops_per_s")
     if target is None:
         return ""
-    if outcome(record, RATE_REACHED) is Holds.HOLDS:
+    if record.outcome(RATE_REACHED) is Holds.HOLDS:
         return f", {number(target)} ops/s requested and reached"
-    backlog = seconds(value(record, "backlog_s") or 0.0)
+    backlog = seconds(record.value("backlog_s") or 0.0)
     return f", {number(target)} ops/s requested, only {number(done)} reached with {backlog} of backlog at the end"
 
 
 def _burst(record: RunRecord) -> str:
     """Return the two levels of a load that a cap held back for a part of its time: the figures are the mean of both."""
-    if outcome(record, LEVEL_SUSTAINED) is not Holds.FAILS:
+    if record.outcome(LEVEL_SUSTAINED) is not Holds.FAILS:
         return ""
     figures = next(each.figures for each in record.verdicts if each.name == LEVEL_SUSTAINED)
     unit = load_kind(record).unit_of_work[0].removeprefix("per ")
@@ -125,7 +116,7 @@ def _float(figure: object) -> float | None:
 
 
 def _main(record: RunRecord) -> str:
-    logical, visits, share = value(record, "lio_per_s"), value(record, "block_visits_per_s"), _read_share(record)
+    logical, visits, share = record.value("lio_per_s"), record.value("block_visits_per_s"), _read_share(record)
     if share is not None and share >= _READS_LEAD:
         return f"{_reads(record)}{_mean_read(record)}{_of_ceiling(record)}{_per_cpu(record, 'iops_per_db_cpu')}"
     if logical is None:
@@ -138,13 +129,13 @@ def _main(record: RunRecord) -> str:
 
 def _read_share(record: RunRecord) -> float | None:
     """Return the physical reads as a share of the block visits; None if either is unknown."""
-    reads, visits = value(record, "pio_read_per_s"), value(record, "block_visits_per_s")
+    reads, visits = record.value("pio_read_per_s"), record.value("block_visits_per_s")
     return reads / visits if reads is not None and visits else None
 
 
 def _reads(record: RunRecord) -> str:
-    rate, kind = number(value(record, "pio_read_per_s")), _request(record)
-    match outcome(record, REACHED_DEVICE):
+    rate, kind = number(record.value("pio_read_per_s")), _request(record)
+    match record.outcome(REACHED_DEVICE):
         case Holds.HOLDS:
             return f"{rate} physical {kind} reads/s" if kind == _block(record) else f"{rate} physical reads/s of {kind}"
         case Holds.FAILS:
@@ -153,7 +144,7 @@ def _reads(record: RunRecord) -> str:
 
 
 def _request(record: RunRecord) -> str:
-    reads, mb = value(record, "pio_read_per_s"), value(record, "pio_read_mb_per_s")
+    reads, mb = record.value("pio_read_per_s"), record.value("pio_read_mb_per_s")
     block = record.engine.get("block_size")
     if not reads or mb is None:
         return _block(record)
@@ -167,12 +158,12 @@ def _block(record: RunRecord) -> str:
 
 
 def _per_cpu(record: RunRecord, name: str) -> str:
-    figure = value(record, name)
+    figure = record.value(name)
     return "" if figure is None else f", {number(figure)} per DB CPU second"
 
 
 def _mean_read(record: RunRecord) -> str:
-    latency = value(record, "engine_read_latency_us")
+    latency = record.value("engine_read_latency_us")
     return "" if latency is None else f" at {micros(latency)} mean"
 
 
@@ -184,7 +175,7 @@ def _of_ceiling(record: RunRecord) -> str:
 
 
 def _writes(record: RunRecord) -> list[str]:
-    commits, redo = value(record, "commits_per_s"), value(record, "redo_mb_per_s")
+    commits, redo = record.value("commits_per_s"), record.value("redo_mb_per_s")
     texts = [f"{number(commits)} commits/s"] if commits else []
     return [*texts, f"{size(redo * MIB)}/s redo"] if texts and redo else texts
 
@@ -207,7 +198,7 @@ def _response(record: RunRecord, kind: str) -> str:
 
 def _longest(record: RunRecord, figures: Mapping[str, Any]) -> str:
     """Return the longest operation where percentiles hide a stall."""
-    return f", longest {micros(figures.get('max_us'))}" if outcome(record, NO_STALLS) is Holds.FAILS else ""
+    return f", longest {micros(figures.get('max_us'))}" if record.outcome(NO_STALLS) is Holds.FAILS else ""
 
 
 def _of_blocks(count: int | None) -> str:
@@ -219,10 +210,10 @@ def _caveats(record: RunRecord) -> str:
 
 
 def _cpu(record: RunRecord) -> str:
-    busy = value(record, "host_cpu_busy_pct")
+    busy = record.value("host_cpu_busy_pct")
     if busy is None:
         return "host CPU unknown"
-    left = value(record, "host_cpu_left_pct")
+    left = record.value("host_cpu_left_pct")
     kept = f", {percent(left)} left" if is_paced(record) else ""
     return f"host CPU {percent(busy)} busy{kept}"
 

@@ -17,7 +17,6 @@ REACHED_DEVICE = "reads_reached_device"
 RATE_REACHED = "rate_reached"
 NO_STALLS = "no_stalls"
 ALONE = "alone_on_server"
-NOT_RECORDED = "not recorded"
 # Sign and word of each outcome of a verdict, the gravest first.
 SIGNS = {Holds.FAILS: ("✗", "fails"), Holds.UNKNOWN: ("?", "unknown"), Holds.HOLDS: ("✓", "holds")}
 # What a result must add where one of these verdicts fails, so that it claims no more than is so.
@@ -74,27 +73,9 @@ def unit_of(figure: str) -> str:
     return METRICS[figure].unit if figure in METRICS else "µs"
 
 
-def value(record: RunRecord, name: str) -> float | None:
-    """Return a figure of the summary; None if it is not known."""
-    figure = record.summary.get(name)
-    return figure.value if figure else None
-
-
-def p99_us(record: RunRecord) -> float | None:
-    """Return the 99th percentile of the most frequent kind of operation; None if there was none."""
-    kinds = [latency for latency in record.latency.values() if latency.get("count")]
-    return max(kinds, key=lambda latency: latency["count"])["p99_us"] if kinds else None
-
-
 def caveats(failed: Collection[str]) -> str:
     """Return what a result must add if these verdicts fail; empty if it holds without any."""
     return ", ".join(text for name, text in _CAVEATS.items() if name in failed)
-
-
-def reason(record: RunRecord, name: str) -> str:
-    """Return why a figure of the summary is not known."""
-    figure = record.summary.get(name)
-    return (figure.why if figure else None) or NOT_RECORDED
 
 
 def shown(record: RunRecord, name: str) -> str:
@@ -125,14 +106,9 @@ def costs_in_words(figure: Callable[[str], float | None], price: Price | None, l
     return " and ".join(f"{quantity(amount, price.currency)} per million {what}" for amount, what in known if price)
 
 
-def outcome(record: RunRecord, name: str) -> Holds:
-    """Return the outcome of a verdict; unknown if the record does not have it."""
-    return next((verdict.verdict for verdict in record.verdicts if verdict.name == name), Holds.UNKNOWN)
-
-
 def label(record: RunRecord, name: str) -> str:
     """Return a figure's label. It says "physical" only if the verdict that reads reached a device holds."""
-    return METRICS[name].label_of(physical=outcome(record, REACHED_DEVICE) is Holds.HOLDS)
+    return METRICS[name].label_of(physical=record.outcome(REACHED_DEVICE) is Holds.HOLDS)
 
 
 def why_incomplete(status: Status) -> str:

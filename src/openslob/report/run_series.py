@@ -15,6 +15,7 @@ from typing import overload
 import numpy as np
 
 from openslob.analyze.latencies import Latencies, histograms
+from openslob.analyze.run_folder import counted, tables_of
 from openslob.analyze.run_tables import MOST_UNITS, SAMPLES, Duration, RunTables, fewer
 from openslob.analyze.steps import step_s
 from openslob.analyze.tables import Array, Intervals
@@ -22,7 +23,6 @@ from openslob.analyze.timeline import EngineRow, parts
 from openslob.core.histogram import Histogram
 from openslob.core.units import NANOS
 from openslob.record.model import RunRecord
-from openslob.report.tables import counted, tables_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from openslob.analyze.statistics import Estimate
 from openslob.core.units import Price
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, shortened, size
-from openslob.report.record_view import REACHED_DEVICE, caveats, costs_in_words, outcome, value
+from openslob.report.record_view import REACHED_DEVICE, caveats, costs_in_words
 
 _WIDEST_FACT = 40
 # Below this share of block visits, a run's physical reads are ignored.
@@ -23,11 +23,11 @@ def reads_are_physical(records: Sequence[RunRecord]) -> bool:
 
     Runs with hardly any reads are ignored.
     """
-    return all(outcome(record, REACHED_DEVICE) is Holds.HOLDS for record in records if _reads_matter(record))
+    return all(record.outcome(REACHED_DEVICE) is Holds.HOLDS for record in records if _reads_matter(record))
 
 
 def _reads_matter(record: RunRecord) -> bool:
-    reads, visits = value(record, "pio_read_per_s"), value(record, "block_visits_per_s")
+    reads, visits = record.value("pio_read_per_s"), record.value("block_visits_per_s")
     return reads is None or not visits or reads >= _READS_MATTER * visits
 
 

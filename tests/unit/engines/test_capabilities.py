@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openslob.core.errors import SlobError
-from openslob.engines.capabilities import Capability, common, lacking, require
+from openslob.engines.capabilities import Capability, find_lacking, merge_capabilities, require
 
 TIMING = Capability("timing", True, "timing is off", "read latency will be unknown", "set timing = on")
 REPORTS = Capability(
@@ -49,10 +49,10 @@ def test_require(capabilities, name, consented, what, remedy):
 
 
 def test_what_is_missing_is_found_but_no_licence_is_asked_for():
-    (finding,) = lacking([off(TIMING), off(REPORTS)])
+    (finding,) = find_lacking([off(TIMING), off(REPORTS)])
     assert (finding.name, finding.why) == ("timing", "timing is off: read latency will be unknown")
     assert (finding.remedy, finding.blocking, finding.spoils) == ("set timing = on", False, False)
 
 
 def test_a_cluster_has_what_all_of_its_instances_have():
-    assert common([[TIMING, REPORTS], [off(TIMING), REPORTS]]) == [off(TIMING), REPORTS]
+    assert merge_capabilities([[TIMING, REPORTS], [off(TIMING), REPORTS]]) == [off(TIMING), REPORTS]

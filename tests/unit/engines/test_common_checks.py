@@ -10,7 +10,7 @@ from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines import common_checks
-from openslob.engines.common_checks import connections, data, require_own_storage
+from openslob.engines.common_checks import check_connections, check_data, require_own_storage
 from openslob.engines.facts import DataState, ServerFacts
 
 SMALL = Workload(schemas=2, scale="100", scan_table_sz="5", work_unit=4)
@@ -26,8 +26,8 @@ def test_a_specification_without_tablespace_has_the_fingerprint_it_always_had():
 
 def test_data_of_another_tablespace_do_not_fit():
     state = DataState(SMALL.data(FACTS.block_size, FACTS.tablespace), True, "now", {1: 100, 2: 100})
-    assert not list(data(SMALL, FACTS, state))
-    (finding,) = data(SMALL, replace(FACTS, tablespace="OTHER"), state)
+    assert not list(check_data(SMALL, FACTS, state))
+    (finding,) = check_data(SMALL, replace(FACTS, tablespace="OTHER"), state)
     assert finding.blocking
     assert "SLOB4K" in finding.why
     assert "OTHER" in finding.why
@@ -52,12 +52,12 @@ def test_sessions_of_a_driver_that_lives_are_not_taken_from_it(monkeypatch):
 def test_too_little_data_is_one_finding_with_both_cures():
     state = DataState(DataSpec(8, 512, 128, False), True, "", {})
     facts = replace(FACTS, tablespace=None, block_size=8192)
-    (found,) = data(Workload(schemas=16, scale="1G"), facts, state)
+    (found,) = check_data(Workload(schemas=16, scale="1G"), facts, state)
     assert found.why == "SCHEMAS asks for 16 and 8 are loaded; SCALE asks for 131,072 and 512 are loaded"
     assert found.remedy == (
         "leave SCHEMAS and SCALE out to use what is loaded, or load more: `slob load --schemas 16 --scale 1G`"
     )
-    (scan,) = data(Workload(schemas=8, scale="512", scan_pct=5, scan_table_sz="200"), facts, state)
+    (scan,) = check_data(Workload(schemas=8, scale="512", scan_pct=5, scan_table_sz="200"), facts, state)
     assert scan.remedy.endswith("`slob load --schemas 8 --scale 512 --scan-table-sz 200`")
 
 
@@ -73,7 +73,7 @@ def test_too_little_data_is_one_finding_with_both_cures():
 def test_too_few_connections_are_told_with_what_limits_them(free, limit, by, says):
     asked = []
     found = list(
-        connections(Workload(sessions=1000), free, lambda needed: asked.append(needed) or limit, "a superuser")
+        check_connections(Workload(sessions=1000), free, lambda needed: asked.append(needed) or limit, "a superuser")
     )
     assert [(says in each.remedy, each.by, each.blocking) for each in found] == ([(True, by, True)] if says else [])
     assert [each.why for each in found] == ["1,000 sessions need 1,005 connections and 1,004 are free"] * len(found)

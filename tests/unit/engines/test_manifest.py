@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from factories.tables import table
 from openslob.core.workload import DataSpec, Workload
-from openslob.engines.common_checks import data
+from openslob.engines.common_checks import check_data
 from openslob.engines.facts import ServerFacts
 from openslob.engines.manifest import LoadManifest
 
@@ -38,7 +38,7 @@ def test_data_can_be_used_as_long_as_every_table_is_as_it_was_loaded(now, overri
     assert (found.fault == "") == (fault == "") == found.is_whole
     assert fault in found.fault
     refusals = [
-        each.why for each in data(Workload(schemas=1, scale="1000"), FACTS, found.data_state()) if each.blocking
+        each.why for each in check_data(Workload(schemas=1, scale="1000"), FACTS, found.data_state()) if each.blocking
     ]
     assert refusals == [found.fault] * (not found.is_whole)
 
@@ -59,7 +59,9 @@ def test_what_goes_on_with_a_load_may_find_tables_that_it_made_grow(now, overrid
     blocks = {name: count for name, count in {**LOADED, **now}.items() if count is not None}
     found = manifest(blocks, **overrides)
     assert found.has_grown is grown
-    refusals = [each for each in data(Workload(schemas=1, scale="1000"), FACTS, found.data_state()) if each.blocking]
+    refusals = [
+        each for each in check_data(Workload(schemas=1, scale="1000"), FACTS, found.data_state()) if each.blocking
+    ]
     assert [each.by_load for each in refusals] == [grown] * (not found.is_whole)
 
 

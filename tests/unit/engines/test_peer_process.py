@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from factories.tables import table
-from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener
+from openslob.engines.peer_process import UnprovedError, find_holder, find_listener, is_unix
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the proof is the Linux kernel's")
 
@@ -29,7 +29,7 @@ def connected(family, address):
 def test_a_unix_socket_tells_who_listens(tmp_path):
     with connected(socket.AF_UNIX, str(tmp_path / "s")) as client:
         assert is_unix(client.fileno())
-        assert listener(client.fileno()) == os.getpid()
+        assert find_listener(client.fileno()) == os.getpid()
         assert client.fileno() >= 0  # looking did not close it
 
 
@@ -39,7 +39,7 @@ def test_the_process_with_the_far_end_is_found(family):
         pytest.skip("this host has no IPv6")
     with connected(family, ("127.0.0.1" if family == socket.AF_INET else "::1", 0)) as client:
         assert not is_unix(client.fileno())
-        assert holder(client.fileno(), (2**22 + 1, os.getpid())) == os.getpid()
+        assert find_holder(client.fileno(), (2**22 + 1, os.getpid())) == os.getpid()
 
 
 def test_an_ipv4_client_of_an_ipv6_server_is_found():
@@ -49,7 +49,7 @@ def test_an_ipv4_client_of_an_ipv6_server_is_found():
         client = socket.create_connection(("127.0.0.1", server.getsockname()[1]))
         accepted, _ = server.accept()
         with client, accepted:
-            assert holder(client.fileno(), (os.getpid(),)) == os.getpid()
+            assert find_holder(client.fileno(), (os.getpid(),)) == os.getpid()
 
 
 def _has_ipv6():
@@ -64,9 +64,9 @@ def _has_ipv6():
 def test_another_process_is_not_taken_for_it():
     with connected(socket.AF_INET, ("127.0.0.1", 0)) as client:
         with pytest.raises(UnprovedError, match="process of this host other than"):
-            holder(client.fileno(), (os.getppid(), 2**22 + 1))
+            find_holder(client.fileno(), (os.getppid(), 2**22 + 1))
         with pytest.raises(UnprovedError, match="process of this host other than"):
-            holder(client.fileno(), ())
+            find_holder(client.fileno(), ())
 
 
 def test_a_connection_that_leaves_the_host_has_no_far_end_here(tmp_path, monkeypatch):
@@ -75,13 +75,13 @@ def test_a_connection_that_leaves_the_host_has_no_far_end_here(tmp_path, monkeyp
     (tmp_path / "net" / "tcp").write_text(head)
     monkeypatch.setattr("psutil.PROCFS_PATH", str(tmp_path))
     with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="not on this host"):
-        holder(client.fileno(), (os.getpid(),))
+        find_holder(client.fileno(), (os.getpid(),))
 
 
 def test_a_system_without_the_tables_proves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("psutil.PROCFS_PATH", str(tmp_path))
     with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="does not report"):
-        holder(client.fileno(), (os.getpid(),))
+        find_holder(client.fileno(), (os.getpid(),))
 
 
 def test_files_that_may_not_be_seen_are_no_proof(monkeypatch):
@@ -90,7 +90,7 @@ def test_files_that_may_not_be_seen_are_no_proof(monkeypatch):
 
     monkeypatch.setattr("psutil.Process.net_connections", forbidden)
     with connected(socket.AF_INET, ("127.0.0.1", 0)) as client, pytest.raises(UnprovedError, match="may not see"):
-        holder(client.fileno(), (os.getpid(),))
+        find_holder(client.fileno(), (os.getpid(),))
 
 
 def test_the_only_process_that_may_not_be_seen_is_proved_by_the_port_that_the_server_sees(monkeypatch):
@@ -100,7 +100,7 @@ def test_the_only_process_that_may_not_be_seen_is_proved_by_the_port_that_the_se
     monkeypatch.setattr("psutil.Process.net_connections", forbidden)
     with connected(socket.AF_INET, ("127.0.0.1", 0)) as client:
         port = client.getsockname()[1]
-        assert holder(client.fileno(), (os.getpid(),), port) == os.getpid()
+        assert find_holder(client.fileno(), (os.getpid(),), port) == os.getpid()
         for candidates, seen in (((os.getpid(), os.getppid()), port), ((os.getpid(),), port + 1)):
             with pytest.raises(UnprovedError, match="unix socket"):
-                holder(client.fileno(), candidates, seen)
+                find_holder(client.fileno(), candidates, seen)

@@ -6,8 +6,8 @@ import pytest
 
 from factories.tables import table
 from openslob.core.errors import DeniedError, SlobError
-from openslob.engines.mysql.errors import reported as reported_by_mysql
-from openslob.engines.postgresql.errors import ended_by, remedy_for
+from openslob.engines.mysql.errors import report_as as reported_by_mysql
+from openslob.engines.postgresql.errors import find_time_limit, remedy_for
 
 
 @table(
@@ -46,7 +46,7 @@ def test_a_right_that_is_missing_is_an_error_of_its_own():
     ],
 )
 def test_a_time_limit_is_named_where_one_ended_it(kind, text, limit):
-    assert ended_by(kind(text)) == limit
+    assert find_time_limit(kind(text)) == limit
     assert ("time limit" in remedy_for(kind(text))) == bool(limit)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from openslob.core.errors import UsageError
 from openslob.engines.mysql.known_settings import Variable, number, variable
-from openslob.engines.postgresql.known_settings import made_options
+from openslob.engines.postgresql.known_settings import make_options
 from openslob.engines.settings import lines, parse_settings
 
 
@@ -61,8 +61,8 @@ def test_a_row_of_the_catalogue_may_have_nulls():
 
 
 def test_a_cluster_is_made_with_checksums_or_without():
-    assert made_options("data_checksums", "off") == ["--no-data-checksums"]
-    assert made_options("wal_segment_size", "64MB") == ["--wal-segsize=64"]
+    assert make_options("data_checksums", "off") == ["--no-data-checksums"]
+    assert make_options("wal_segment_size", "64MB") == ["--wal-segsize=64"]
     for name, value in (("data_checksums", "maybe"), ("wal_segment_size", "x"), ("segment_size", "1")):
         with pytest.raises(UsageError):
-            made_options(name, value)
+            make_options(name, value)

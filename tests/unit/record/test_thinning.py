@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openslob.analyze import run_tables
+from openslob.analyze.run_folder import read_tables
 from openslob.analyze.run_tables import RunTables, TablesInMemory
 from openslob.analyze.trace import trace_of
 from openslob.core.counts import COUNTERS, SliceCounts
@@ -21,7 +22,6 @@ from openslob.core.units import NANOS
 from openslob.record import thinning
 from openslob.record.raw_csv import Event, RawCsv, event_rows, last_slice_end_ns, raw_table
 from openslob.record.thinning import ThinnedCsv
-from openslob.report.tables import read_tables
 
 BEGIN_NS, OFFSET_NS = 1_700_000_000 * NANOS, 7_000_000
 SECONDS, SESSIONS, STEP = 90, 3, 10

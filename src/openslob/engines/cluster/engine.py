@@ -16,10 +16,10 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
-from openslob.engines.capabilities import Capability, common
+from openslob.engines.capabilities import Capability, merge_capabilities
 from openslob.engines.cluster.clocks import Clocks
 from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, Team
-from openslob.engines.cluster.session import ClusterSession, ClusterSnapshots, ClusterStop, named
+from openslob.engines.cluster.session import ClusterSession, ClusterSnapshots, ClusterStop, name_instance
 from openslob.engines.copies import Replicated
 from openslob.engines.facts import (
     OTHER_INSTANCES,
@@ -67,7 +67,7 @@ class ClusterEngine:
         """Return the answers of all instances to one question; errors name the instance."""
 
         def asked(instance: Engine) -> _Answer:
-            with named(instance.target):
+            with name_instance(instance.target):
                 return question(instance)
 
         team = Team(len(self.instances))
@@ -81,7 +81,7 @@ class ClusterEngine:
         with ExitStack() as stack:
             opened = []
             for instance in self.instances:
-                with named(instance.target):
+                with name_instance(instance.target):
                     opened.append(connect(instance))
                 stack.callback(close, opened[-1])
             stack.pop_all()
@@ -206,7 +206,7 @@ class ClusterEngine:
         goal = writer.replication.log_position()
         for instance in self.instances:
             if instance is not writer and instance.replication is not None:
-                with named(instance.target):
+                with name_instance(instance.target):
                     _await(instance.replication, goal, writer.target)
 
     def proving(self) -> AbstractContextManager[Proving] | None:
@@ -237,7 +237,7 @@ class ClusterEngine:
 
     def capabilities(self) -> list[Capability]:
         """Return the capabilities of the cluster: present only if all instances have them."""
-        return common(self.ask(lambda instance: instance.capabilities()))
+        return merge_capabilities(self.ask(lambda instance: instance.capabilities()))
 
     def install(self, workload: Workload) -> None:
         """Create the work loop where writes go, and wait until all instances have it."""
@@ -251,7 +251,7 @@ class ClusterEngine:
         self.await_copies()
         for instance in self.instances:
             if instance is not writer:
-                with named(instance.target):
+                with name_instance(instance.target):
                     done[instance.target] = instance.quiesce(workload, warm_cache)
         return [f"{target}: {what}" for target, each in done.items() for what in each]
 
@@ -259,7 +259,7 @@ class ClusterEngine:
         """Connect a session; sessions go round-robin over the instances by their number."""
         number = plan.number % len(self.instances)
         instance = self.instances[number]
-        with named(instance.target):
+        with name_instance(instance.target):
             return ClusterSession(instance.open_session(plan), number, instance.target, self._clocks)
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> ClusterCounters:
@@ -268,7 +268,6 @@ class ClusterEngine:
         return ClusterCounters(counters, self._targets, self._clocks)
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> ClusterWaits:
-        """Connect the wait samplers."""
         return ClusterWaits(self._open(lambda instance: instance.open_waits(scope), lambda each: each.close()))
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
@@ -282,11 +281,9 @@ class ClusterEngine:
         return ClusterSnapshots(snapshots) if snapshots else None
 
     def open_stop(self) -> ClusterStop:
-        """Connect the stop signals."""
         return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda each: each.close()))
 
     def follow(self, patience: Patience) -> None:
-        """Let all instances follow it."""
         for instance in self.instances:
             instance.follow(patience)
 
@@ -296,11 +293,9 @@ class ClusterEngine:
         return "; ".join(f"{target}: {text}" for target, text in found if text)
 
     def sessions_left(self) -> int:
-        """Return how many sessions are left on all instances."""
         return sum(self.ask(lambda instance: instance.sessions_left()))
 
     def release_sessions(self) -> int:
-        """End the sessions that are left on all instances."""
         return sum(self.ask(lambda instance: instance.release_sessions()))
 
 
@@ -311,7 +306,6 @@ class ClusterData:
         self._cluster = cluster
 
     def state(self) -> DataState | None:
-        """Return what is loaded where writes go."""
         return self._cluster.writer().data.state()
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:

@@ -74,11 +74,9 @@ class ClusterCounters:
         clocks.compare([each.read for each in counters])
 
     def read(self) -> ClusterReading:
-        """Return all counters of all instances as they are now."""
         return ClusterReading.of(self._team.ask(lambda each: each.read(), self._counters), self._clocks)
 
     def backend_ids(self) -> list[int]:
-        """Return the sampler's sessions on all instances."""
         return [backend for each in self._counters for backend in each.backend_ids()]
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
@@ -86,14 +84,13 @@ class ClusterCounters:
         assert isinstance(before, ClusterReading)
         assert isinstance(after, ClusterReading)
         parts = zip(self._counters, before.parts, after.parts, strict=True)
-        return added([each.difference(first, last) for each, first, last in parts], self._targets)
+        return add_deltas([each.difference(first, last) for each, first, last in parts], self._targets)
 
     def task_kinds(self) -> Mapping[int, str]:
         """Return nothing: the numbers may be of processes on several hosts."""
         return {}
 
     def close(self) -> None:
-        """Close all connections."""
         self._team.close()
         for each in self._counters:
             each.close()
@@ -116,17 +113,15 @@ class ClusterWaits:
         return Activity(events, None if any(each.others is None for each in every) else others, every)
 
     def backend_ids(self) -> list[int]:
-        """Return the sampler's sessions on all instances."""
         return [backend for each in self._waits for backend in each.backend_ids()]
 
     def close(self) -> None:
-        """Close all connections."""
         self._team.close()
         for each in self._waits:
             each.close()
 
 
-def added(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
+def add_deltas(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
     """Return the sum of what the instances counted.
 
     A figure that an instance does not know is unknown; its reason names the first such instance.

@@ -12,7 +12,7 @@ from openslob.engines.cluster.clocks import Clocks
 
 
 @contextmanager
-def named(target: str) -> Iterator[None]:
+def name_instance(target: str) -> Iterator[None]:
     """Name the instance in errors of the block."""
     try:
         yield
@@ -33,28 +33,23 @@ class ClusterSession:
         self._clocks = clocks
 
     def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:
-        """Make the session's own tables on its instance."""
-        with named(self._target):
+        with name_instance(self._target):
             self._session.load_private_tables(wrote_blocks)
 
     def prepare(self) -> None:
-        """Set the session up."""
-        with named(self._target):
+        with name_instance(self._target):
             self._session.prepare()
 
     def plans(self) -> Mapping[str, str]:
-        """Return the plans of its instance."""
-        with named(self._target):
+        with name_instance(self._target):
             return self._session.plans()
 
     def settings(self) -> Mapping[str, str]:
-        """Return the values of the plan's settings on its instance."""
-        with named(self._target):
+        with name_instance(self._target):
             return self._session.settings()
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
-        """Run a slice on the instance."""
-        with named(self._target):
+        with name_instance(self._target):
             return self._translated(self._session.run_slice(self._ordered(order)))
 
     def _ordered(self, order: SliceRequest) -> SliceRequest:
@@ -79,23 +74,18 @@ class ClusterSession:
         return None if own_ns is None else self._clocks.common(self._instance, own_ns)
 
     def backend_id(self) -> int:
-        """Return the instance's number for this session."""
         return self._session.backend_id()
 
     def instance(self) -> str:
-        """Return the target of the instance that the session was connected to."""
         return self._target
 
     def cancel(self) -> bool:
-        """Stop the running slice at once."""
         return self._session.cancel()
 
     def cut(self) -> None:
-        """Break the connection off."""
         self._session.cut()
 
     def close(self) -> None:
-        """End the session."""
         self._session.close()
 
 
@@ -112,7 +102,6 @@ class ClusterStop:
             raise errors[0]
 
     def close(self) -> None:
-        """Withdraw all signals."""
         for signal in self._signals:
             signal.close()
 
@@ -124,17 +113,14 @@ class ClusterSnapshots:
         self._snapshots = snapshots
 
     def begin(self) -> None:
-        """Take the snapshots before the window."""
         for each in self._snapshots.values():
             each.begin()
 
     def end(self) -> Mapping[str, str | bytes]:
-        """Take the snapshots after the window and return their files."""
         ended = {number: each.end() for number, each in self._snapshots.items()}
         return {f"{number}-{name}": content for number, files in ended.items() for name, content in files.items()}
 
     def close(self) -> None:
-        """Close all connections."""
         for each in self._snapshots.values():
             each.close()
 

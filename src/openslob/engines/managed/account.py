@@ -75,7 +75,7 @@ class ServerAccount:
         """Make a directory, parents included, that only this account (and root) can enter."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.switched:
-            with _opened(directory) as descriptor:
+            with _open_itself(directory) as descriptor:
                 os.fchown(descriptor, self.uid, self.gid)
 
     @contextmanager
@@ -89,7 +89,7 @@ class ServerAccount:
 
     def share(self, path: Path, mode: int) -> None:
         """Let this account read a file that this process's user keeps owning."""
-        with _opened(path) as descriptor:
+        with _open_itself(path) as descriptor:
             if self.switched:
                 os.fchown(descriptor, 0, self.gid)
             os.fchmod(descriptor, mode)
@@ -100,7 +100,7 @@ class ServerAccount:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _open_itself(path: Path) -> Iterator[int]:
     """Open a file or directory itself, never the target of a link: what root gives away must be what it made."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from openslob.core.units import MIB
 from openslob.engines.settings import Effect, KnownSettings, SettingChange, lines
 
 # State of a server that takes connections, or soon will.
@@ -62,6 +63,26 @@ class ServerSpec:
             for before, effect in ((self.settings, Effect.RESTART), (self.made_settings, Effect.NEW_SERVER))
         )
         return replace(self, settings=settings, made_settings=made)
+
+
+def small_server(engine: str, name: str, version: str = "", block_size: int | None = None) -> ServerSpec:
+    """Return the specification of a server for which nothing else is asked.
+
+    Its cache is so small that physical I/O is easy to reach.
+    """
+    return ServerSpec(
+        engine=engine,
+        name=name,
+        version=version,
+        bin_dir=None,
+        data_dir=None,
+        cache_bytes=128 * MIB,
+        log_bytes=4096 * MIB,
+        io="direct",
+        cpus=None,
+        max_sessions=320,
+        block_size=block_size,
+    )
 
 
 @dataclass(frozen=True)

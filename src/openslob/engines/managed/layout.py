@@ -64,6 +64,29 @@ class ConfigLine:
     why: str = ""
 
 
+@dataclass(frozen=True)
+class Complaints:
+    """How a product's programs complain: marks of ``grave`` lines, and of lines that only report the end after those.
+
+    ``stamp`` is the pattern of what stands before a line in a log.
+    """
+
+    grave: tuple[str, ...]
+    epilogue: tuple[str, ...]
+    stamp: str
+
+    def find_last(self, said: str) -> str:
+        """Return the last line of a server's log or a program's errors that reports a cause, without its time stamp."""
+        lines = [line for line in said.splitlines() if line.strip()]
+        grave = [line for line in lines if any(mark in line for mark in self.grave)]
+        # After the cause come lines, some of them grave, that only report the end.
+        left = self._leave_out_epilogue(grave) or self._leave_out_epilogue(lines) or lines
+        return re.sub(self.stamp, "", left[-1].strip()) if left else ""
+
+    def _leave_out_epilogue(self, lines: list[str]) -> list[str]:
+        return [line for line in lines if not any(mark in line for mark in self.epilogue)]
+
+
 def more_settings(texts: str) -> list[ConfigLine]:
     """Return the lines of `ServerSpec.settings` or ``made_settings``. UsageError for one that is not ``NAME=VALUE``."""
     lines = []

@@ -52,7 +52,7 @@ def usable_cpus(text: str | None) -> frozenset[int]:
 
 
 @contextmanager
-def confined(text: str | None) -> Iterator[None]:
+def confine(text: str | None) -> Iterator[None]:
     """Confine the programs that this thread starts in this block to a list of CPUs; None changes nothing.
 
     The thread's own affinity is changed for the time of the block. That is safe beside other threads; a hook between

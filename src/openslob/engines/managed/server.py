@@ -12,7 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -31,9 +31,10 @@ from openslob.engines.managed import resources
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import ServerAccount, server_account
 from openslob.engines.managed.base import RUNNING, ServerSpec, ServerStatus
-from openslob.engines.managed.layout import DATA, ServerFiles, check_socket_path
+from openslob.engines.managed.layout import DATA, Complaints, ServerFiles, check_socket_path
 from openslob.engines.managed.processes import ServerProcesses
-from openslob.engines.managed.resources import confined
+from openslob.engines.managed.resources import confine
+from openslob.engines.settings import KnownSettings
 
 _UNFINISHED = "data.new-"
 # What a restart can't change once there are data.
@@ -54,7 +55,8 @@ P = TypeVar("P", bound=Programs)
 class LocalServer(ABC, Generic[P]):
     """One managed server. Implements `engines.managed.base.ManagedServer`; ``P`` describes the product's programs."""
 
-    def __init__(self, spec: ServerSpec, socket_name: str) -> None:
+    def __init__(self, spec: ServerSpec, socket_name: str, complaints: Complaints) -> None:
+        self._complaints = complaints
         self.spec = spec
         self.name = spec.name
         self._found: P | None = None
@@ -112,8 +114,8 @@ class LocalServer(ABC, Generic[P]):
         """Return how many huge pages it will request."""
 
     @abstractmethod
-    def last_complaint(self, said: str) -> str:
-        """Return the last line of a log or of a program's errors that says what went wrong."""
+    def list_settings(self, programs: P, account: ServerAccount, place: Path) -> KnownSettings:
+        """Return the settings of such servers, asked of an empty one that is made in the directory ``place``."""
 
     @abstractmethod
     def end_replication(self) -> None:
@@ -174,10 +176,6 @@ class LocalServer(ABC, Generic[P]):
             self._remove()
 
     def promote(self) -> int:
-        """Let a standby take writes: it follows no other server any more. UsageError if it is none.
-
-        Returns when it took writes, in ns of the monotonic clock.
-        """
         if not self.spec.standby_of:
             raise UsageError(f"the server {self.name} is no standby", "name the one to promote")
         with self._home.claimed("promote"), self._home.locked("promoting"):
@@ -188,7 +186,6 @@ class LocalServer(ABC, Generic[P]):
         return promoted_ns
 
     def status(self) -> ServerStatus:
-        """Return the state of the server, from its files and processes."""
         state = self._home.read()
         pid = self.processes.main_pid()
         stopped = "stopped" if self.layout.data.exists() else "gone"
@@ -203,8 +200,17 @@ class LocalServer(ABC, Generic[P]):
         )
 
     def bulk_loading(self) -> AbstractContextManager[None]:
-        """Run the server in its configuration for loads; afterwards as specified, its files out of the page cache."""
-        return self._bulk_loading()
+        """Run the server in its configuration for loads; afterwards as specified, its files out of the page cache.
+
+        One with standbys stays as it is: they could not follow such a load.
+        """
+        return nullcontext() if server_state.is_followed(self.name) else self._bulk_loading()
+
+    @contextmanager
+    def known_settings(self) -> Iterator[KnownSettings]:
+        account = server_account()
+        with account.scratch("settings") as place:
+            yield self.list_settings(self._programs(account), account, place)
 
     @contextmanager
     def _bulk_loading(self) -> Iterator[None]:
@@ -339,12 +345,12 @@ class LocalServer(ABC, Generic[P]):
         logged = log.stat().st_size if log.exists() else 0
         if self.spec.huge_pages:
             self._take_huge_pages(programs, account)
-        with confined(self.spec.cpus):
+        with confine(self.spec.cpus):
             complaint = self.launch(programs, account)
         if complaint is not None:
             self._halt(at_once=True)
             said = log.read_bytes()[logged:].decode("utf-8", "replace") if log.exists() else ""
-            reason = self.last_complaint(said) or complaint
+            reason = self._complaints.find_last(said) or complaint
             raise SlobError(f"the server {self.name} did not start: {reason}", f"its log is {log}")
 
     def _halt(self, at_once: bool = False) -> None:
@@ -389,5 +395,5 @@ class LocalServer(ABC, Generic[P]):
     def check_done(self, done: CompletedProcess[str], what: str) -> None:
         """Raise SlobError with a program's complaint unless it succeeded."""
         if done.returncode != 0:
-            reason = self.last_complaint(done.stderr) or f"exit code {done.returncode}"
+            reason = self._complaints.find_last(done.stderr) or f"exit code {done.returncode}"
             raise SlobError(f"{what} failed: {reason}", f"its log is {self.layout.log}")

@@ -188,8 +188,8 @@ class ServerState:
             lock.release()
 
     def claimed(self, purpose: str) -> AbstractContextManager[None]:
-        """Reserve this server for this process, as `_claimed` says."""
-        return _claimed(self.path, purpose)
+        """Reserve this server for this process, as `_reserve` says."""
+        return _reserve(self.path, purpose)
 
     def _lock(self, purpose: str) -> FileLock:
         path = self.path / _LOCK
@@ -208,15 +208,15 @@ class ServerState:
         return lock
 
 
-def claimed_through(socket_directory: Path, purpose: str) -> AbstractContextManager[None]:
+def reserve_through(socket_directory: Path, purpose: str) -> AbstractContextManager[None]:
     """Reserve the managed server whose socket is in this directory; do nothing if it is not that of one."""
     base = socket_directory.parent
     is_managed = socket_directory.name == RUN and (base / _STATE).exists()
-    return _claimed(base, purpose) if is_managed else nullcontext()
+    return _reserve(base, purpose) if is_managed else nullcontext()
 
 
 @contextmanager
-def _claimed(base: Path, purpose: str) -> Iterator[None]:
+def _reserve(base: Path, purpose: str) -> Iterator[None]:
     """Reserve the server in the directory ``base`` for several starts, loads and runs of this process.
 
     Meanwhile no other process uses, stops or changes it. It is not the server's lock, which each start and stop takes

@@ -23,9 +23,9 @@ from openslob.engines.common_checks import (
     require_own_storage,
 )
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
-from openslob.engines.managed.state import claimed_through
+from openslob.engines.managed.state import reserve_through
 from openslob.engines.manifest import LoadManifest
-from openslob.engines.mysql import checks, connection_registry, manifest, trial
+from openslob.engines.mysql import checks, connection_registry, manifest
 from openslob.engines.mysql.connection import (
     Connection,
     Row,
@@ -39,24 +39,22 @@ from openslob.engines.mysql.connection import (
     statement,
     thread_id,
 )
-from openslob.engines.mysql.counters import MysqlCounters
-from openslob.engines.mysql.errors import is_full, reported
+from openslob.engines.mysql.counters import MysqlCounters, MysqlServerCounters
+from openslob.engines.mysql.errors import is_full, report_as
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.known_settings import MysqlSessionSettings
 from openslob.engines.mysql.ledger import MysqlLedger
 from openslob.engines.mysql.loader import MysqlLoader
 from openslob.engines.mysql.location import PROXY, locate, require_direct, transport
 from openslob.engines.mysql.names import MysqlNames
-from openslob.engines.mysql.obstacle import obstacle
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
 from openslob.engines.mysql.replication import MysqlReplication
-from openslob.engines.mysql.server_counters import MysqlServerCounters
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
-from openslob.engines.mysql.waits import MysqlServerWaits, MysqlWaits
-from openslob.engines.patience import Watch, Work, closed_on_failure
-from openslob.engines.peer_process import found_or_named
+from openslob.engines.mysql.waits import MysqlServerWaits, MysqlWaits, obstacle
+from openslob.engines.patience import Watch, Work, close_on_failure
+from openslob.engines.peer_process import take_named_process
 from openslob.engines.server_engine import ServerData, ServerEngine
 from openslob.engines.slice_io import schemas_at_work
 
@@ -105,8 +103,8 @@ class MysqlEngine(ServerEngine[Connection]):
         if purpose in _OURS or not is_proxied(connection):
             override_defaults(connection)
 
-    def reported(self, failure: str) -> AbstractContextManager[None]:
-        return reported(failure)
+    def report_as(self, failure: str) -> AbstractContextManager[None]:
+        return report_as(failure)
 
     def is_full(self, error: BaseException | None) -> bool:
         return is_full(error)
@@ -122,8 +120,8 @@ class MysqlEngine(ServerEngine[Connection]):
         """Open a connection that the wait sampler does not take for somebody else's."""
         connection = self.open(purpose)
         with (
-            closed_on_failure(connection),
-            reported(f"{self.target} does not answer"),
+            close_on_failure(connection),
+            report_as(f"{self.target} does not answer"),
             connection_registry.if_there_is_one(),
         ):
             connection_registry.enter(connection, self.names, purpose)
@@ -138,7 +136,6 @@ class MysqlEngine(ServerEngine[Connection]):
 
     @property
     def data(self) -> MysqlData:
-        """The test data of this database."""
         return MysqlData(self)
 
     @property
@@ -147,11 +144,10 @@ class MysqlEngine(ServerEngine[Connection]):
         return MysqlReplication(self.target, self.open)
 
     def facts(self) -> ServerFacts:
-        """Return version, sizes, settings and free connections."""
         with self.querying() as connection:
             identity = query(connection, statement("facts", "identity"))[0]
             settings = query(connection, statement("facts", "settings"))
-            replication = _named(query(connection, statement("facts", "replication")))
+            replication = _by_name(query(connection, statement("facts", "replication")))
             connected = int(query(connection, statement("facts", "connected"))[0]["Value"])
             is_mariadb = "MariaDB" in identity["version"]
             status = "information_schema.global_status" if is_mariadb else "performance_schema.global_status"
@@ -159,7 +155,7 @@ class MysqlEngine(ServerEngine[Connection]):
             reached_by = {"transport": transport(connection)} | ({"pooler": PROXY} if is_proxied(connection) else {})
         # This query itself holds a connection that will be free again.
         free = identity["max_connections"] - connected + 1
-        named = _named(settings)
+        named = _by_name(settings)
         return ServerFacts(
             product="MariaDB" if is_mariadb else "MySQL",
             version=identity["version"].partition("-")[0],
@@ -177,22 +173,19 @@ class MysqlEngine(ServerEngine[Connection]):
         )
 
     def location(self) -> ServerLocation:
-        """Return the server's process and its data directory, if it is proved that they are on this host."""
         with self.querying() as connection:
-            return found_or_named(locate(connection), self.server_pid)
+            return take_named_process(locate(connection), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked") as connection:
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
         """Let the server parse them."""
         with self.querying(f"{self.target} can't be checked") as connection:
-            yield from trial.try_statements(connection, self.names, plan)
+            yield from checks.try_statements(connection, self.names, plan)
 
     def capabilities(self) -> list[Capability]:
-        """Return what the server's settings allow to be measured."""
         facts = self.facts()
         with self.querying(f"{self.target} can't be checked") as connection:
             return checks.capabilities(connection, facts)
@@ -205,8 +198,8 @@ class MysqlEngine(ServerEngine[Connection]):
     def exclusive(self, purpose: str) -> Iterator[Hold]:
         """Hold the named lock on a connection of its own; the server releases it when this process ends."""
         socket_file = Path(self.params.arguments.get("unix_socket", ""))
-        with claimed_through(socket_file.parent, purpose), self.open("lock") as connection:
-            with reported(f"{self.target} can't be locked"):
+        with reserve_through(socket_file.parent, purpose), self.open("lock") as connection:
+            with report_as(f"{self.target} can't be locked"):
                 require_direct(connection, self.target)
                 checks.require_stored_name(connection, self.names.database)
                 override_defaults(connection)
@@ -241,7 +234,6 @@ class MysqlEngine(ServerEngine[Connection]):
             connection_registry.enter(connection, self.names, purpose)
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on."""
         checks.require_shared(workload)
         numbers = schemas_at_work(workload)
         with self.querying("can't install the work loop", "install") as connection:
@@ -260,38 +252,32 @@ class MysqlEngine(ServerEngine[Connection]):
             return quiesce(connection, self.names, self._override, workload, warm_cache, block_size, self.patience)
 
     def open_session(self, plan: SessionPlan) -> MysqlSession:
-        """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         connection = open_connection(self.params, f"run/{plan.tag}")
         self._opened[thread_id(connection)] = f"session {plan.number}"
-        with closed_on_failure(connection), reported(f"session {plan.number} can't be opened"):
+        with close_on_failure(connection), report_as(f"session {plan.number} can't be opened"):
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
         return MysqlSession(connection, self.params, self.names, plan)
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlCounters:
-        """Connect the counter sampler."""
         if scope is SamplingScope.SERVER:
             return MysqlServerCounters(self._open_observer("counters"), self.names)
         return MysqlCounters(self._open_known("counters"), self.names)
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlWaits:
-        """Connect the wait sampler."""
         if scope is SamplingScope.SERVER:
             return MysqlServerWaits(self._open_observer("waits"), self.names, SESSIONS, self._opened)
         return MysqlWaits(self._open_known("waits"), self.names, SESSIONS)
 
     def open_stop(self) -> MysqlStop:
-        """Connect the stop signal."""
         return MysqlStop(self._open_known(STOP), self.names)
 
     def sessions_left(self) -> int:
-        """Return the number of the work loop's sessions that the server still has."""
         with self.querying("the sessions can't be counted") as connection:
             return len(connection_registry.sessions(connection, self.names, SESSIONS))
 
     def release_sessions(self) -> int:
-        """End sessions of the work loop that a killed driver left; return their number."""
         with self.querying("sessions of an earlier run can't be ended") as connection:
             numbers = connection_registry.sessions(connection, self.names, SESSIONS)
             if numbers:
@@ -340,5 +326,5 @@ class MysqlData(ServerData[Connection]):
             return sum(manifest.blocks_now(connection, names).by_table.values())
 
 
-def _named(rows: Sequence[Row]) -> dict[str, str]:
+def _by_name(rows: Sequence[Row]) -> dict[str, str]:
     return {row["Variable_name"]: row["Value"] for row in rows}

@@ -58,7 +58,7 @@ def series(said: str, server: Path) -> str:
 
 def find_installation(bin_dir: Path | None) -> MariaPrograms:
     """Return the programs in this directory, or those of the host. UsageError or SlobError when there are none."""
-    server = _server_in(bin_dir) if bin_dir else _installed_server()
+    server = _server_in(bin_dir) if bin_dir else _find_installed_server()
     root = server.parent.parent
     installer = next((path for each in _INSTALLERS if (path := root / each).is_file()), None)
     if installer is None:
@@ -69,26 +69,26 @@ def find_installation(bin_dir: Path | None) -> MariaPrograms:
 
 
 def _server_in(directory: Path) -> Path:
-    found = _server_among([directory.absolute()])
+    found = _find_server_among([directory.absolute()])
     if found is None:
         raise UsageError(f"there is no mariadbd in {directory}", "name the directory of a MariaDB server's programs")
     return found
 
 
-def _installed_server() -> Path:
+def _find_installed_server() -> Path:
     path = [Path(each) for each in os.environ.get("PATH", "").split(os.pathsep) if each]
-    found = _server_among([*path, *map(Path, _PLACES)])
+    found = _find_server_among([*path, *map(Path, _PLACES)])
     if found is None:
         raise SlobError("MariaDB is not installed on this host", "apt-get install mariadb-server, or name a --bin-dir")
     return found
 
 
-def _server_among(directories: list[Path]) -> Path | None:
+def _find_server_among(directories: list[Path]) -> Path | None:
     candidates = (shutil.which(name, path=str(directory)) for directory in directories for name in _SERVERS)
     return next((Path(found).resolve() for found in candidates if found), None)
 
 
-def usable_installation(spec: ServerSpec, account: ServerAccount) -> MariaPrograms:
+def find_usable_programs(spec: ServerSpec, account: ServerAccount) -> MariaPrograms:
     """Return the programs for a server. SlobError unless they have its version and the account can run them."""
     found = find_installation(spec.bin_dir)
     version = found.version()

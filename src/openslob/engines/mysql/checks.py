@@ -1,25 +1,36 @@
-"""Pre-flight checks: properties of server, user and data that make a run fail or its figures misleading."""
+"""Pre-flight checks: properties of server, user and data that make a run fail or its figures misleading.
+
+The server also parses the statements of a load, a run and a drop, and the work loop's procedure. What creates or
+removes anything can't be rolled back here. PREPARE parses a statement and has no effect, so what the statement would do
+is not tried.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pymysql
+from pymysql.constants import ER
 
 from openslob.core.errors import UsageError
 from openslob.core.workload import BlockPath, CommitMode, Workload
 from openslob.engines import common_checks
-from openslob.engines.capabilities import Capability, lacking
+from openslob.engines.base import SessionPlan
+from openslob.engines.capabilities import Capability, find_lacking
 from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.mysql import connection_registry, global_settings
-from openslob.engines.mysql.connection import Connection, Row, query, statement
-from openslob.engines.mysql.errors import NOT_ANSWERED, code_of
+from openslob.engines.mysql.connection import PACKAGE, Connection, Row, is_on, override_defaults, query, statement
+from openslob.engines.mysql.errors import NOT_ANSWERED, code_of, explain_error
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
-from openslob.engines.mysql.names import MysqlNames, account
-from openslob.engines.mysql.quiesce import SETTING, required_setting
+from openslob.engines.mysql.names import TABLES, MysqlNames, account
+from openslob.engines.mysql.page_layout import layout_of
+from openslob.engines.mysql.quiesce import SETTING, find_required
+from openslob.engines.mysql.slice_procedure import compose_slice
+from openslob.engines.mysql.tables import COLUMNS
 from openslob.engines.mysql.waits import are_observed
+from openslob.engines.sql import read_statements
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
 _NO_LOCAL_PATH = Finding(
@@ -127,13 +138,13 @@ def findings(
     yield from _server(connection, facts, identity)
     yield from in_the_way(connection)
     yield from _rights(connection, names, facts, identity["user"], grants)
-    yield from common_checks.connections(workload, facts.free_connections, _raise_limit(identity), _BY)
-    yield from common_checks.data(workload, facts, data_state())
+    yield from common_checks.check_connections(workload, facts.free_connections, _raise_limit(identity), _BY)
+    yield from common_checks.check_data(workload, facts, data_state())
     yield from _commit_mode(workload, facts, may_set(grants), account(identity["user"]))
     yield from binary_log(workload, facts)
     yield from late_commits(workload, facts)
-    yield from lacking(capabilities(connection, facts))
-    yield from common_checks.bad_settings(_BAD_SETTINGS, facts, _BY)
+    yield from find_lacking(capabilities(connection, facts))
+    yield from common_checks.check_settings(_BAD_SETTINGS, facts, _BY)
     yield from _left_behind(connection, names)
     yield from _neighbours(connection, names)
 
@@ -193,7 +204,7 @@ def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterat
 
 
 def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, grantee: str) -> Iterator[Finding]:
-    required, present = required_setting(workload), facts.settings.get(SETTING)
+    required, present = find_required(workload), facts.settings.get(SETTING)
     if required is None or present == str(required):
         return
     if may_change:
@@ -291,7 +302,7 @@ def _set_metric(name: str) -> str:
 
 
 def _left_behind(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
-    for leftover in global_settings.left_behind(connection, names):
+    for leftover in global_settings.find_left_behind(connection, names):
         why = f"{leftover.description}; the next run, load or drop restores it"
         yield Finding("left behind", why, leftover.remedy, False)
 
@@ -370,3 +381,79 @@ def _is_allowed(connection: Connection, name: str) -> bool:
             raise
         return False
     return True
+
+
+# The files of the statements that each load, run or drop may execute.
+_TRIED_FILES = ("facts", "schema", "load", "manifest", "verify", "connection_registry", "global_settings", "session")
+# Refused by every server that is no node of a Galera cluster, which sessions expect.
+_ONLY_IN_CLUSTERS = ("session", "once")
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+_NOTHING_PREPARED = 1461  # max_prepared_stmt_count; a run prepares nothing
+# What a server says that understands a statement, or can't say: that kind can't be prepared, the table is not there or
+# is another one of this name, or this user lacks a right. Other findings are about data and rights.
+_UNDERSTOOD = frozenset({
+    *(ER.UNSUPPORTED_PS, _NOTHING_PREPARED),
+    *(ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR, ER.KEY_DOES_NOT_EXITS),
+    *(ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR),
+    *(ER.SPECIFIC_ACCESS_DENIED_ERROR, ER.PROCACCESS_DENIED_ERROR),
+})  # fmt: skip
+
+
+def try_statements(connection: Connection, names: MysqlNames, plan: SessionPlan) -> Iterator[Finding]:
+    """Yield a finding for the first statement that the server does not understand."""
+    override_defaults(connection)
+    in_cluster = is_on(connection, "wsrep_on")
+    value_bytes = layout_of(plan.block_size).value_bytes
+    loop = compose_slice(names, plan.schema, plan.workload, value_bytes, in_cluster)
+    for what, text in (*_list_statements(names, plan, value_bytes, in_cluster), ("the work loop", loop)):
+        try:
+            query(connection, "PREPARE trial FROM %(text)s", {"text": text})
+        except pymysql.Error as error:
+            if code_of(error) in _UNDERSTOOD:
+                continue
+            if not connection.open:
+                raise
+            why = f"the server refuses a statement that loads, runs or drops need ({what}): {explain_error(error)}"
+            yield Finding("statements", why, "report it, with the version of the server", True)
+            return
+
+
+def _list_statements(
+    names: MysqlNames, plan: SessionPlan, value_bytes: int, in_cluster: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield where each statement is, and its text with names and some values in it."""
+    identifiers = {
+        "database": names.schema(),
+        "table": names.cf1(plan.schema),
+        "cf1": names.cf1(plan.schema),
+        "cf2": names.cf2(plan.schema),
+        "routine": names.procedure(plan.schema),
+        "manifest": names.manifest(),
+        "roster": names.roster(),
+        "borrowed": names.borrowed(),
+        "status": "performance_schema.global_status",
+        "setting": SETTING,
+        "scope": "SESSION",
+    }
+    texts = {
+        "create_table": {"columns": ", ".join(f"{name} CHAR({value_bytes})" for name in COLUMNS)},
+        "insert": {"columns": ", ".join(COLUMNS), "rows": f"(1, 1, {', '.join(['@value'] * len(COLUMNS))}, @pad)"},
+    }
+    for file in _TRIED_FILES:
+        for name, text in read_statements(PACKAGE, file).items():
+            if (file, name) != _ONLY_IN_CLUSTERS or in_cluster:
+                yield f"{file}.sql, {name}", _bind(text.format_map({**identifiers, **texts.get(name, {})}), names)
+
+
+def _bind(text: str, names: MysqlNames) -> str:
+    """Return a statement with a value for each parameter, as the driver would write it."""
+    parameters = _PARAMETER.findall(text)
+    if not parameters:
+        return text
+    values: Mapping[str, str] = {"database": names.database, "tables": TABLES, "lock": names.lock("use")}
+    literals = {name: _quote(values[name]) if name in values else "1" for name in parameters}
+    return text % literals
+
+
+def _quote(text: str) -> str:
+    return pymysql.converters.escape_string(text).join("''")

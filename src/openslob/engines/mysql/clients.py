@@ -20,7 +20,7 @@ from openslob.engines.clients import (
     require_workload,
 )
 from openslob.engines.mysql.connection import PASSWORD_VARIABLE, Row, open_connection, parse, query, statement
-from openslob.engines.mysql.errors import code_of, explain_error, reported
+from openslob.engines.mysql.errors import code_of, explain_error, report_as
 from openslob.engines.mysql.names import account
 
 # The client library's variable for each parameter of a connection. It has none for user and database: those names are
@@ -80,7 +80,7 @@ def _drop(url: str) -> None:
 
 
 def _execute(url: str, text: str, values: Mapping[str, object] | None = None) -> Sequence[Row]:
-    with reported(_FAILURE):
+    with report_as(_FAILURE):
         connection = open_connection(parse(url), "workload")
         try:
             return query(connection, text, values)

@@ -23,7 +23,7 @@ from pymysql.cursors import DictCursor
 from openslob.core.errors import SlobError, UsageError, of_the_system
 from openslob.core.secrets import redact_url, require_target
 from openslob.engines.base import CANCEL_S
-from openslob.engines.mysql.errors import code_of, explain_error, reported
+from openslob.engines.mysql.errors import code_of, explain_error, report_as
 from openslob.engines.mysql.names import DEFAULT_DATABASE
 from openslob.engines.patience import POLL_S, Watch
 from openslob.engines.sql import read_statements
@@ -141,11 +141,11 @@ class _Incoming(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer
         receive = partial(self._source.recv_into, buffer)
         try:
-            return _waited(receive, self._watch)
+            return _act_within(receive, self._watch)
         except BrokenPipeError:
             # Reading breaks no pipe: Python 3.13 takes what broke another connection of this thread for this one's.
             _forget_tls_errors()
-            return _waited(receive, self._watch)
+            return _act_within(receive, self._watch)
 
 
 def _forget_tls_errors() -> None:
@@ -154,7 +154,7 @@ def _forget_tls_errors() -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).set_ciphers("none")
 
 
-def _waited(act: Callable[[], int], watch: Watch) -> int:
+def _act_within(act: Callable[[], int], watch: Watch) -> int:
     """Return what ``act`` does on a socket, however long it takes, within the limits of the watch."""
     check = None
     while True:
@@ -187,6 +187,11 @@ class DirectConnection(_Base):
             sock = self._unix_socket(str(self.unix_socket))
             self.host_info, self._secure = "Localhost via UNIX socket", True
         super().connect(sock)
+
+    def close(self) -> None:
+        """Close the connection; never raises, even if it is closed already."""
+        with suppress(pymysql.Error):
+            super().close()
 
     def _unix_socket(self, path: str) -> socket.socket:
         own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -238,7 +243,7 @@ class PatientPyMySQL(DirectConnection):
             own, rest = own_socket(self), memoryview(data)
             own.settimeout(POLL_S)
             while rest:
-                rest = rest[_waited(partial(own.send, rest), self._watch) :]
+                rest = rest[_act_within(partial(own.send, rest), self._watch) :]
 
     @contextmanager
     def _ending(self) -> Iterator[None]:
@@ -264,7 +269,7 @@ def open_connection(params: MysqlParams, purpose: str, watch: Watch | None = Non
     Without a watch a statement may take any time.
     """
     failure = f"can't connect to {params.shown}"
-    with reported(failure), _local_errors(failure):
+    with report_as(failure), _local_errors(failure):
         arguments = {
             "connect_timeout": CONNECT_TIMEOUT_S,
             **params.arguments,
@@ -345,11 +350,11 @@ def kill(params: MysqlParams, connection_id: int, seconds: float = CANCEL_S) -> 
 
     KILL QUERY would keep the connection, but has no effect on a procedure between two of its statements.
     """
-    with limited(params, seconds) as other:
+    with open_limited(params, seconds) as other:
         other.cursor().execute("KILL CONNECTION %s", (connection_id,))
 
 
-def limited(params: MysqlParams, seconds: float) -> Connection:
+def open_limited(params: MysqlParams, seconds: float) -> Connection:
     """Open a connection that waits for no answer longer than this. pymysql.Error when the server does not answer."""
     limits = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
     return DirectConnection(**{**params.arguments, **limits}, cursorclass=DictCursor, autocommit=True)

@@ -1,20 +1,181 @@
-"""The server's cumulative counters, read over one connection, and their differences as `EngineDelta`."""
+"""The server's cumulative counters, read over one connection, and their differences as `EngineDelta`.
+
+The server counts few things by session, so most counters include other sessions' work. It counts rows by table and
+reads by file, though, and what is of no table of ours is others' work. The counters of the whole server are those of
+all its databases and clients, whoever they are.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pymysql
 
 from openslob.engines.base import CounterReading
 from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, statement, thread_id
-from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.errors import report_as
 from openslob.engines.mysql.names import TABLES, MysqlNames
-from openslob.engines.mysql.sharing import APART, DATA_FILE, FILES, OF_OTHERS, LastingSums, attributed
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
 from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.metrics.waits import wait_class
+
+# Fields of `EngineDelta` and kinds of objects that the server counts for all sessions together.
+_SERVER_WIDE = frozenset(
+    {
+        *("logical_reads", "read_requests", "read_bytes", "read_time_us", "write_requests", "write_bytes"),
+        *("log_bytes", "log_syncs", "log_write_requests", "commits", "checkpoints", "log"),
+    }
+)
+# Those that grow only where something is changed.
+_OF_CHANGES = ("write_requests", "write_bytes", "log_bytes", "log_syncs", "log_write_requests")
+# Those that are counted by file, too: the counter of counters.sql, and its unit.
+_OF_FILES = {"read_requests": ("reads", 1.0), "read_bytes": ("read_bytes", 1.0), "read_time_us": ("read_ps", 1e-6)}
+# Reads of files that serve everybody may be anybody's. So small a share of ours does not matter.
+_SMALL_SHARE = 0.01
+# Sums over tables that others may drop, and how often one was less than before.
+OF_OTHERS = ("others.", "ours.")
+_DROPPED = "others.dropped"
+# What is left of counters without what is counted apart; the engine's files by event; all reads, and their name there.
+APART = "apart."
+FILES = "file.wait/io/file/innodb/"
+DATA_FILE = f"{FILES}innodb_data_file"
+_READS = {
+    "status.INNODB_DATA_READS": "reads",
+    "status.INNODB_DATA_READ": "read_bytes",
+    f"{DATA_FILE}.read_ps": "read_ps",
+}
+
+
+class LastingSums:
+    """Makes counters that never fall of the sums over others' tables and of differences between two counters.
+
+    A table that is dropped takes its counts along; the sum then grew by an unknown amount, which counts as none. Two
+    counters are read one after the other, so that their difference may seem to fall by what happened in between. As
+    this is settled for each reading, the difference of a window is the sum of those of its parts.
+    """
+
+    def __init__(self) -> None:
+        self._last: Values = {}
+        self._sums: dict[str, float] = {}
+        self._dropped = 0
+
+    def kept(self, values: Values) -> dict[str, float]:
+        """Return the values of a reading with these counters, and how many readings have found a lesser sum."""
+        found = {name: value for name, value in values.items() if name.startswith(OF_OTHERS)}
+        grown = {name: found.get(name, 0.0) - self._last.get(name, 0.0) for name in {*found, *self._last}}
+        self._dropped += any(growth < 0 for growth in grown.values())
+        for name, growth in grown.items():
+            self._sums[name] = self._sums.get(name, 0.0) + max(0.0, growth)
+        self._last = found
+        kept = {**values, **self._sums, _DROPPED: float(self._dropped)}
+        for name, value in _separate(kept).items():
+            self._sums[name] = kept[name] = max(value, self._sums.get(name, value))
+        return kept
+
+
+def _separate(values: Values) -> dict[str, float]:
+    """Return what is left of counters without what is counted apart, where both are counted.
+
+    Reads: without those of others' files. Tables of our database that are not of the test are others', but for some
+    small ones, which stay in the cache. Syncs of the log: those of all files without those of other files than the log.
+    Writes of pages, where they are not counted by file: those of all files without the log's.
+    """
+    left: dict[str, float] = {}
+    of_data = [v for name, v in values.items() if name.startswith(FILES) and name.endswith(".others")]
+    for name, counter in _READS.items():
+        if of_data and name in values:
+            left[counter] = values[name] - sum(values.get(f"{whose}{counter}", 0.0) for whose in OF_OTHERS)
+    if of_data and "status.INNODB_DATA_FSYNCS" in values:
+        left["log_syncs"] = values["status.INNODB_DATA_FSYNCS"] - sum(of_data)
+    if "pages.write_bytes" in values and "status.INNODB_DATA_WRITES" in values:
+        left["page_writes"] = values["status.INNODB_DATA_WRITES"] - values.get("status.INNODB_LOG_WRITES", 0.0)
+    return {f"{APART}{name}": value for name, value in left.items()}
+
+
+def attribute(delta: EngineDelta, change: Values) -> EngineDelta:
+    """Return a difference of counters without what is known to be others' work, and with its amounts in ``others``.
+
+    What is taken out is a sum of counters, and never depends on how large another one is: the difference of a window is
+    the sum of those of its parts.
+    """
+    changed, found, here = _rows_changed(change), change.get("others.rows_read"), _count_found_otherwise(delta, change)
+    without = _without(delta, change)
+    others: dict[str, float] = {}
+    if changed is not None:
+        others["rows_updated"] = changed
+    if found is not None:
+        others["rows_read"] = found + (here or 0.0)
+    # Counts by table may be of more than those of all rows: of a row that was replaced, or of a later moment.
+    unchanged = changed is not None and changed <= 0
+    if unchanged and "tables.reads" in change and change.get("others.writes", 0.0) == 0:
+        others |= dict.fromkeys(_OF_CHANGES, 0.0)
+    if here is not None and here <= 0 and not change.get(_DROPPED):
+        separate = [name for name in _OF_FILES if _is_separate(without, name, change, unchanged)]
+        others |= {name: getattr(delta, name) - getattr(without, name) for name in separate}
+    return replace(without, server_wide=_still_shared(without, others), others=others)
+
+
+def _without(delta: EngineDelta, change: Values) -> EngineDelta:
+    """Return the difference without others' reads, where reads are counted by file."""
+    own: dict[str, Any] = {
+        name: unit * change[f"{APART}{counter}"]
+        for name, (counter, unit) in _OF_FILES.items()
+        if getattr(delta, name) is not None and f"{APART}{counter}" in change
+    }
+    if own.keys() < _OF_FILES.keys():
+        return delta
+    fewer, faster = (getattr(delta, name) - own[name] for name in ("read_requests", "read_time_us"))
+    waits = [_less(wait, fewer, faster) for wait in delta.timed_waits]
+    return replace(delta, **own, timed_waits=[wait for wait in waits if wait.count > 0])
+
+
+def _less(wait: TimedWait, count: float, time_us: float) -> TimedWait:
+    return replace(wait, count=wait.count - count, time_us=wait.time_us - time_us)
+
+
+def _reads_known(others: Values) -> bool:
+    return others.keys() >= _OF_FILES.keys()
+
+
+def _still_shared(delta: EngineDelta, others: Values) -> frozenset[str]:
+    """Return what others' work can't be taken out of; all timed waits are reads."""
+    known = {*others, "log"} if others.keys() >= set(_OF_CHANGES) else others.keys()
+    events = set() if _reads_known(others) else {wait.event for wait in delta.timed_waits}
+    return (_SERVER_WIDE - known) | events
+
+
+def _rows_changed(change: Values) -> float | None:
+    """Return the rows that others changed: all that were, without those of our tables and of the server's own."""
+    ours, every = change.get("sharing.rows_changed"), change.get("every.rows_changed")
+    return None if ours is None or every is None else every - ours
+
+
+def _count_found_otherwise(delta: EngineDelta, change: Values) -> float | None:
+    """Return the rows of the test tables that others read: not by the index that the work loop uses.
+
+    A node of a Galera cluster finds the rows that other nodes changed in another way, too; those are the test's.
+    """
+    read, changed = change.get("sharing.rows_read"), change.get("sharing.rows_changed")
+    if read is None or changed is None or delta.rows_read is None or delta.rows_updated is None:
+        return None
+    applied = changed - delta.rows_updated
+    return read - delta.rows_read - applied
+
+
+def _is_separate(own: EngineDelta, name: str, change: Values, unchanged: bool) -> bool:
+    """Return whether reads of the engine's files are ours where they are not of others' tables.
+
+    When others change rows, they read old row versions, too: too much may be read then from files that serve everybody.
+    """
+    (counter, unit), value = _OF_FILES[name], getattr(own, name)
+    if value is None or f"tables.{counter}" not in change:
+        return False
+    return unchanged or value <= (1 + _SMALL_SHARE) * unit * change[f"tables.{counter}"]
+
 
 Values = Mapping[str, float]
 
@@ -34,14 +195,14 @@ _STATUS_PARTS = {
 }
 
 
-class MysqlCounters:
+class MysqlCounters(ConnectionOwner[Connection]):
     """Reads all sources that this server has and this user may see in one statement, so that all are of one moment."""
 
     def __init__(self, connection: Connection, names: MysqlNames) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._names = names
         self._values = {"database": names.database, "tables": TABLES}
-        with reported("the counters can't be read"):
+        with report_as("the counters can't be read"):
             query(connection, read_statements(PACKAGE, "session")["clock"])
             self._values["folder"] = self._folder(names.database)
             self._product = self._answering()
@@ -95,8 +256,7 @@ class MysqlCounters:
             return None
 
     def read(self) -> CounterReading:
-        """Return all counters now; SlobError when the server is gone."""
-        with reported("the counters can't be read"):
+        with report_as("the counters can't be read"):
             rows = query(self._connection, self._statement, self._values)
             values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in rows}
             if _COMMITS not in values:
@@ -124,7 +284,6 @@ class MysqlCounters:
         return float(query(self._connection, read_statements(PACKAGE, "counters")["commits"])[0]["Value"])
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        """Return what happened between two readings."""
         if before.epoch != after.epoch:
             return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
         # A counter that was missing before was 0: statistics of a table begin with its first use.
@@ -143,13 +302,7 @@ class MysqlCounters:
         return {row["number"]: row["kind"] for row in rows}
 
     def backend_ids(self) -> list[int]:
-        """Return the server's number of the sampler's connection."""
         return [thread_id(self._connection)]
-
-    def close(self) -> None:
-        """Close the connection."""
-        with suppress(pymysql.Error):
-            self._connection.close()
 
 
 def total(change: Values, prefix: str, suffix: str = "") -> float | None:
@@ -168,7 +321,7 @@ def _times(value: float | None, factor: float) -> float | None:
 
 def to_delta(change: Values) -> EngineDelta:
     """Return differences of counters as `EngineDelta` of the test, what others did taken off as far as it is known."""
-    return attributed(whole_delta(change), change)
+    return attribute(whole_delta(change), change)
 
 
 def whole_delta(change: Values) -> EngineDelta:
@@ -252,3 +405,117 @@ def _with_reasons(delta: EngineDelta) -> EngineDelta:
     missing = [name for name, value in delta.amounts().items() if value is None and name not in ONLY_SOME_HAVE]
     why = {name: _REASONS.get(name, "the server does not count it for this user") for name in missing}
     return replace(delta, unknown=why)
+
+
+_ROWS = ("rows_read", "rows_updated", "rows_updated_in_place")
+_OF_TABLES = "the whole server is observed: only the work loop's own tables tell it"
+_STATEMENTS_ONLY = "the server counts COMMIT statements, not the statements that commit by themselves"
+_NO_TRANSACTIONS = (
+    "the server does not count them, or this user may not see it: SET GLOBAL innodb_monitor_enable = 'module_trx', "
+    "for users with PROCESS (MySQL: or the instrument transaction of performance_schema)"
+)
+_FILE_EVENTS = "wait/io/file/"
+_BY_FILE = f"file.{_FILE_EVENTS}"
+# Kinds of files by their event; all others together are one more kind.
+_DATA, _LOG, _OTHER = "data", "log", "other"
+_KINDS_OF_FILES = {
+    "innodb/innodb_data_file": _DATA,
+    "innodb/innodb_log_file": _LOG,
+    "innodb/innodb_temp_file": "temporary",
+    "sql/io_cache": "temporary",
+    "innodb/innodb_dblwr_file": "double-write",
+    "sql/binlog": "binary log",
+    "sql/relaylog": "relay log",
+}
+# Those that every server has, whether or not it has used them.
+_ALWAYS = ("temporary", "binary log", "relay log", _OTHER)
+# The classes of events as sampled waits name them; what is left are latches.
+_CLASSES = {"io/file": "IO", "lock/table": "Lock", "lock/metadata": "Lock"}
+_LOG_FILES = ("wait/io/file/innodb/innodb_log_file", "wait/io/file/sql/binlog")
+_ROW_LOCK = "Lock:row"
+_MS = 1000.0
+
+
+class MysqlServerCounters(MysqlCounters):
+    """Reads what the server counts of all its databases."""
+
+    def _sources(self) -> Sequence[str]:
+        transactions = ("transactions_mariadb", "transactions_mysql", "transactions_observed")
+        watched = {"every_file": "files_watched", "latches": "latches_watched"}
+        found = [part for part, question in watched.items() if self._holds(question)]
+        return ("metrics_mariadb", "metrics_mysql", *transactions, *found)
+
+    def _delta(self, change: Values) -> EngineDelta:
+        return server_delta(change)
+
+
+def server_delta(change: Values) -> EngineDelta:
+    """Return differences of counters as `EngineDelta` of the whole server."""
+    transactions = total(change, "innodb.", "_commits")
+    if transactions is None:
+        transactions = change.get("observed.transactions")
+    delta = whole_delta(change)
+    unknown = {**delta.unknown, **dict.fromkeys(_ROWS, _OF_TABLES), "commits": _STATEMENTS_ONLY}
+    if transactions is None:
+        unknown["transactions"] = _NO_TRANSACTIONS
+    return replace(
+        delta,
+        commits=None,
+        transactions=transactions,
+        by_object=_by_kind(change, delta),
+        timed_waits=_timed_waits(change),
+        unknown=unknown,
+    )
+
+
+def _by_event(change: Values, source: str) -> dict[str, dict[str, float]]:
+    """Return the columns of a source by event."""
+    events: dict[str, dict[str, float]] = {}
+    for name, value in change.items():
+        if name.startswith(source):
+            event, _, column = name.removeprefix(source).rpartition(".")
+            events.setdefault(event, {})[column] = value
+    return events
+
+
+def _by_kind(change: Values, delta: EngineDelta) -> dict[str, ObjectIo]:
+    """Return I/O by kind of file; where files are not watched, and of a log that is not, what else is counted."""
+    events = _by_event(change, _BY_FILE)
+    kinds: dict[str, Counter[str]] = {kind: Counter() for kind in _ALWAYS} if events else {}
+    for event, columns in events.items():
+        kinds.setdefault(_KINDS_OF_FILES.get(event, _OTHER), Counter()).update(columns)
+    data = ObjectIo(None, delta.read_requests, delta.read_bytes, delta.write_requests, None)
+    return {_DATA: data, _LOG: delta.by_object[_LOG], **{kind: _object(sums) for kind, sums in kinds.items()}}
+
+
+def _object(columns: Mapping[str, float]) -> ObjectIo:
+    read_us = columns["read_ps"] * PICO
+    return ObjectIo(None, columns["reads"], columns["read_bytes"], columns["writes"], read_us or None)
+
+
+def _timed_waits(change: Values) -> list[TimedWait]:
+    """Return the waits that the server counts and times: requests of files by anybody, all else by clients' sessions.
+
+    Pages are written in the background, so of the data files only the reads are waits. Waits for rows are timed in ms.
+    """
+    rows, rows_ms = (change.get(f"status.INNODB_ROW_LOCK_{column}", 0.0) for column in ("WAITS", "TIME"))
+    counted = [(_ROW_LOCK, rows, rows_ms * _MS)]
+    for event, columns in _by_event(change, "wait.").items():
+        counted.append((_event(event), columns["count"], columns["ps"] * PICO))
+    for event, columns in _by_event(change, _BY_FILE).items():
+        of = ("reads", "read_ps") if _KINDS_OF_FILES.get(event) == _DATA else ("requests", "ps")
+        counted.append((_event(f"{_FILE_EVENTS}{event}"), columns[of[0]], columns[of[1]] * PICO))
+    found: dict[str, TimedWait] = {}
+    for name, count, time_us in counted:
+        if count and time_us:
+            wait = TimedWait(name, wait_class(name), count, time_us)
+            found[name] = found[name] + wait if name in found else wait
+    return list(found.values())
+
+
+def _event(name: str) -> str:
+    """Return an event's name as samples of waits have it (waits.sql)."""
+    if name in _LOG_FILES:
+        return "IO:log write"
+    *parts, last = name.split("/")
+    return f"{_CLASSES.get('/'.join(parts[1:3]), 'Latch')}:{last}"

@@ -21,8 +21,8 @@ from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.processes import wait
 from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import query, statement
+from openslob.engines.mysql.replication import connect_as_administrator
 from openslob.engines.mysql.server import MariaServer, managed
-from openslob.engines.mysql.standby import connected
 
 _LIBRARIES = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so")
 _KEY, _CERTIFICATE = "cluster.key", "cluster.crt"
@@ -77,7 +77,7 @@ class GaleraNode(MariaServer):
     def members(self) -> int:
         """Return how many members its cluster has, as far as it sees; 0 while it takes no writes."""
         try:
-            with connected(self.url, f"{self.name} does not answer") as connection:
+            with connect_as_administrator(self.url, f"{self.name} does not answer") as connection:
                 rows = query(connection, statement("replication", "cluster"))
         except SlobError:
             return 0
@@ -150,7 +150,6 @@ class GaleraCluster:
         self._await(lambda: all(node.members() == len(self.nodes) for node in self.nodes), self.nodes)
 
     def await_others(self, name: str) -> int:
-        """Wait until one of the others takes writes without a node; return when, in ns of the monotonic clock."""
         others = [node for node in self.nodes if node.name != name]
         self._await(lambda: any(node.members() == len(others) for node in others), others)
         return time.monotonic_ns()

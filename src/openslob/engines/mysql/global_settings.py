@@ -77,18 +77,17 @@ class GlobalSettingsOverride:
         if self._connection is None:
             return
         with suppress(pymysql.Error, SlobError), self._connect() as connection:
-            for leftover in _recorded(connection, self._names):
+            for leftover in _read_recorded(connection, self._names):
                 _restore(connection, self._names, leftover)
-        with suppress(pymysql.Error):
-            self._connection.close()
+        self._connection.close()
         self._connection = None
 
 
-def left_behind(connection: Connection, names: MysqlNames) -> Sequence[LeftoverSetting]:
+def find_left_behind(connection: Connection, names: MysqlNames) -> Sequence[LeftoverSetting]:
     """Return the settings that a killed driver left changed; none while a run has settings changed."""
     if _holders(connection)["holder"]:
         return []
-    return [each for each in _recorded(connection, names) if _value(connection, each.setting) == each.ours]
+    return [each for each in _read_recorded(connection, names) if _value(connection, each.setting) == each.ours]
 
 
 def restore_leftovers(connection: Connection, names: MysqlNames) -> Sequence[str]:
@@ -99,7 +98,7 @@ def restore_leftovers(connection: Connection, names: MysqlNames) -> Sequence[str
     if not _lock(connection, LOCK_PATIENCE_S):
         return []
     try:
-        lines = [_restore_leftover(connection, names, leftover) for leftover in _recorded(connection, names)]
+        lines = [_restore_leftover(connection, names, leftover) for leftover in _read_recorded(connection, names)]
         return [line for line in lines if line]
     finally:
         query(connection, statement("facts", "unlock"), {"lock": _LOCK})
@@ -147,7 +146,7 @@ def _holders(connection: Connection) -> Row:
     return query(connection, statement("global_settings", "holder"), {"lock": _LOCK})[0]
 
 
-def _recorded(connection: Connection, names: MysqlNames) -> list[LeftoverSetting]:
+def _read_recorded(connection: Connection, names: MysqlNames) -> list[LeftoverSetting]:
     try:
         rows = query(connection, statement("global_settings", "recorded", borrowed=names.borrowed()))
     except pymysql.Error as error:

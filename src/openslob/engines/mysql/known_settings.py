@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,14 +17,12 @@ from pymysql.constants import ER
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import MIB
-from openslob.engines.managed.account import ServerAccount, server_account
-from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.layout import ConfigLine
+from openslob.engines.managed.account import ServerAccount
 from openslob.engines.mysql import server_config as config
-from openslob.engines.mysql.binaries import MariaPrograms, usable_installation
+from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
-from openslob.engines.mysql.names import quoted
+from openslob.engines.mysql.names import quote
 from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_known, not_taken
 
 _SWITCH = ("ON", "OFF")
@@ -79,18 +76,18 @@ class Variable:
         choices = _SWITCH if self.type == "BOOLEAN" else self.choices if self.type == "ENUM" else ()
         return ServerSetting(self.name, effect, choices, self.value, _PARAMETERS.get(self.name))
 
-    def is_shown(self, asked: str, shown: str) -> bool:
+    def is_shown(self, asked: str, read_shown: str) -> bool:
         """Return whether the server has what was asked for, which it may write in another way."""
         if self.type == "BOOLEAN":
-            return any(asked.upper() in same and shown.upper() in same for same in (_TRUE, _FALSE))
+            return any(asked.upper() in same and read_shown.upper() in same for same in (_TRUE, _FALSE))
         if self.type == "ENUM":
             numbered = self.choices[int(asked)] if asked.isdecimal() and int(asked) < len(self.choices) else asked
-            return numbered.upper() == shown.upper()
-        wanted, found = number(asked), number(shown)
+            return numbered.upper() == read_shown.upper()
+        wanted, found = number(asked), number(read_shown)
         if wanted is not None and found is not None:
             return wanted == found
         # Lists of flags are completed by the server.
-        return self.type not in ("VARCHAR",) or asked == shown
+        return self.type not in ("VARCHAR",) or asked == read_shown
 
 
 def number(text: str) -> float | None:
@@ -128,15 +125,6 @@ class MysqlCatalogue:
         return found
 
 
-@contextmanager
-def of_managed(spec: ServerSpec, lines: Sequence[ConfigLine]) -> Iterator[ManagedMariaSettings]:
-    """Make an empty server as a specification says, and give the settings of such servers; ``lines`` are slob's own."""
-    account = server_account()
-    programs = usable_installation(spec, account)
-    with account.scratch("settings") as place:
-        yield ManagedMariaSettings(programs, account, place, {each.name: each.value for each in lines})
-
-
 class ManagedMariaSettings:
     """The settings of a managed server. Implements `openslob.engines.settings.KnownSettings`."""
 
@@ -151,7 +139,6 @@ class ManagedMariaSettings:
         self._catalogue = MysqlCatalogue(f"MariaDB {programs.version()}", found)
 
     def find(self, name: str) -> ServerSetting:
-        """Return a setting. UsageError for one that this version does not have, or that slob sets itself."""
         found = self._catalogue.variable(name)
         if found.name in _OURS:
             raise UsageError(f"slob sets {found.name} of its servers itself", f"use {_OURS[found.name]}")
@@ -180,7 +167,7 @@ class ManagedMariaSettings:
             raise UsageError(f"{refused}: {error.what}") from error
         found = asked.variable(setting.name).value
         if not known.is_shown(value, found):
-            raise UsageError(f"{refused}: it takes {found} instead", _allowed(setting))
+            raise UsageError(f"{refused}: it takes {found} instead", _list_allowed(setting))
 
     def _ask(self, name: str, settings: Mapping[str, str]) -> list[Variable]:
         """Return the variables of a server with these settings. SlobError with its complaint if it does not start."""
@@ -207,11 +194,11 @@ class ManagedMariaSettings:
 def _complaint(said: str, settings: Iterable[str]) -> str:
     """Return what the program complained of: the line that names one of the settings, else the last one."""
     lines = [line for line in said.splitlines() if any(name in line.replace("-", "_") for name in settings)]
-    text = config.last_complaint("\n".join(lines) or said) or "it gave no reason"
+    text = config.COMPLAINTS.find_last("\n".join(lines) or said) or "it gave no reason"
     return re.sub(r"^(\S*mariadbd|\S*mysqld): ", "", text)
 
 
-def _allowed(setting: ServerSetting) -> str:
+def _list_allowed(setting: ServerSetting) -> str:
     return f"it takes {', '.join(setting.choices)}" if setting.choices else "give a value in its range"
 
 
@@ -225,7 +212,6 @@ class MysqlSessionSettings:
         self._catalogue = MysqlCatalogue(product, _variables(connection))
 
     def find(self, name: str) -> ServerSetting:
-        """Return a setting. UsageError for one that a session can't change."""
         found = self._catalogue.variable(name)
         if not (found.of_session and self._has_its_own(found.name)):
             raise UsageError(
@@ -237,7 +223,7 @@ class MysqlSessionSettings:
     def _has_its_own(self, name: str) -> bool:
         """Return whether each session has a value of its own: MySQL's catalogue does not say."""
         try:
-            query(self._connection, statement("catalogue", "own", setting=quoted(name)))
+            query(self._connection, statement("catalogue", "own", setting=quote(name)))
         except pymysql.Error as error:
             if code_of(error) != ER.INCORRECT_GLOBAL_LOCAL_VAR:
                 raise
@@ -250,9 +236,9 @@ class MysqlSessionSettings:
         try:
             found = set_in_session(self._connection, setting.name, value)
         except pymysql.Error as error:
-            raise UsageError(f"{refused}: {explain_error(error)}", _allowed(setting)) from error
+            raise UsageError(f"{refused}: {explain_error(error)}", _list_allowed(setting)) from error
         if not known.is_shown(value, found):
-            raise UsageError(f"{refused}: it takes {found} instead", _allowed(setting))
+            raise UsageError(f"{refused}: it takes {found} instead", _list_allowed(setting))
 
 
 def _variables(connection: Connection) -> list[Variable]:
@@ -274,7 +260,7 @@ def set_in_session(connection: Connection, name: str, value: str) -> str:
     return _value(connection, "of_session", name) or ""
 
 
-def shown(connection: Connection, changes: Sequence[SettingChange], values: Mapping[str, str]) -> dict[str, str]:
+def read_shown(connection: Connection, changes: Sequence[SettingChange], values: Mapping[str, str]) -> dict[str, str]:
     """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""
     of_server = any(each.effect is not Effect.SESSION for each in changes)
     known = MysqlCatalogue("", _variables(connection)) if of_server else None

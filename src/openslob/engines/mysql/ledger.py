@@ -23,9 +23,10 @@ from openslob.engines.mysql.connection import (
     query,
     statement,
 )
-from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.errors import report_as
 from openslob.engines.mysql.names import MysqlNames
-from openslob.engines.patience import PROBE_S, closed_on_failure, cut_when_late
+from openslob.engines.patience import PROBE_S, close_on_failure, cut_when_late
+from openslob.engines.server_engine import ConnectionOwner
 
 # What the connections are for, as the server shows it.
 PURPOSE, HEARTBEAT = "ledger", "heartbeat"
@@ -66,22 +67,19 @@ class MysqlLedger:
             query(connection, self._statement(f"fill_{part}", values=values))
 
     def drop(self) -> None:
-        """Remove the tables."""
         with self._asking("the tables of the proof can't be removed") as connection:
             query(connection, self._statement("drop"))
 
     def open_session(self, session: int) -> MysqlLedgerSession:
-        """Connect a session."""
         connection = open_connection(self._params, f"{PURPOSE}/{session}")
         failure = f"session {session} can't be opened"
-        with closed_on_failure(connection), reported(failure), cut_when_late(partial(cut_off, connection)):
+        with close_on_failure(connection), report_as(failure), cut_when_late(partial(cut_off, connection)):
             override_defaults(connection)
             query(connection, statement("ledger", "clock_is_utc"))
             parts: dict[str, object] = {**self._names, "repeats": _repeats(connection), "session": session}
         return MysqlLedgerSession(connection, session, parts)
 
     def contents(self) -> LedgerContents:
-        """Return what the server has."""
         with self._asking("the tables of the proof can't be read") as connection:
             sessions = query(connection, self._statement("read_sessions"))
             rows = query(connection, self._statement("read_rows"))
@@ -91,13 +89,11 @@ class MysqlLedger:
         )
 
     def settings(self) -> Mapping[str, str]:
-        """Return the settings that decide what a commit waits for."""
         with self._asking("the server can't be asked for its settings") as connection:
             rows = query(connection, statement("ledger", "settings"))
         return {row["Variable_name"]: row["Value"] for row in rows}
 
     def guards(self) -> Sequence[str]:
-        """Return what damage is found by on this server."""
         with self._asking("the server can't be asked for its checksums") as connection:
             algorithm = query(connection, statement("ledger", "guards"))[0]["checksums"]
         return [
@@ -118,19 +114,17 @@ class MysqlLedger:
         return found
 
     def heartbeat(self, number: int) -> None:
-        """Write the row of the heartbeat."""
         with self._asking("the heartbeat can't be written", HEARTBEAT) as connection:
             query(connection, self._statement("write_heartbeat"), {"number": number})
 
     def last_heartbeat(self) -> Entry | None:
-        """Return the row of the heartbeat."""
         with self._asking("the heartbeat can't be read", HEARTBEAT) as connection:
             rows = query(connection, self._statement("read_heartbeat"))
         return _entry(rows[0]) if rows else None
 
     @contextmanager
     def _asking(self, failure: str, purpose: str = PURPOSE) -> Iterator[Connection]:
-        with self._open_connection(purpose) as connection, reported(f"{failure} ({self._target})"):
+        with self._open_connection(purpose) as connection, report_as(f"{failure} ({self._target})"):
             query(connection, statement("ledger", "clock_is_utc"))
             yield connection
 
@@ -145,17 +139,18 @@ class MysqlLedger:
         ]
 
 
-class MysqlLedgerSession:
+class MysqlLedgerSession(ConnectionOwner[Connection]):
     """One connection of the proof. Implements `openslob.engines.ledger.LedgerSession`."""
 
     def __init__(self, connection: Connection, session: int, parts: dict[str, object]) -> None:
-        self._connection, self._session, self._parts = connection, session, parts
+        super().__init__(connection)
+        self._session, self._parts = session, parts
         self.done_ns = 0
 
     def commit(self, number: int, key: int) -> int:
         """Commit one operation: one message, whose last answer is that to COMMIT."""
         text = statement("ledger", "commit", **self._parts, number=number, key=key)
-        with reported(f"session {self._session} was lost"), self._connection.cursor() as cursor:
+        with report_as(f"session {self._session} was lost"), self._connection.cursor() as cursor:
             cursor.execute(text)
             changed, clocks = [cursor.rowcount], None
             while cursor.nextset():
@@ -168,7 +163,7 @@ class MysqlLedgerSession:
 
     def last(self) -> Entry:
         """Return the session's own row; on a node of a cluster, after what the others have acknowledged."""
-        with reported(f"session {self._session} was lost"):
+        with report_as(f"session {self._session} was lost"):
             in_cluster = is_on(self._connection, "wsrep_on")
             if in_cluster:
                 query(self._connection, statement("ledger", "await_cluster"))
@@ -180,18 +175,11 @@ class MysqlLedgerSession:
         return _entry(row)
 
     def server_ns(self) -> int:
-        """Return the server's clock."""
-        with reported(f"session {self._session} was lost"):
+        with report_as(f"session {self._session} was lost"):
             return int(query(self._connection, statement("ledger", "clock"))[0]["ns"])
 
     def cut(self) -> None:
-        """Break the connection off."""
         cut_off(self._connection)
-
-    def close(self) -> None:
-        """Close the connection."""
-        with suppress(pymysql.Error):
-            self._connection.close()
 
 
 def _entry(row: Row) -> Entry:

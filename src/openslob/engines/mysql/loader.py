@@ -19,7 +19,7 @@ from openslob.engines.mysql.connection import (
     statement,
     thread_id,
 )
-from openslob.engines.mysql.errors import reported
+from openslob.engines.mysql.errors import report_as
 from openslob.engines.mysql.location import locate
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
@@ -73,23 +73,23 @@ class MysqlLoader:
         return True
 
     def begin(self) -> None:
-        with self.connect() as connection, reported("the load failed"):
+        with self.connect() as connection, report_as("the load failed"):
             manifest.remove(connection, self._names)
             manifest.begin(connection, self._names, self._spec)
 
     def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
-        with reported(f"the load of {table.name} failed"):
+        with report_as(f"the load of {table.name} failed"):
             fill(connection, table, self._layout, self._spec.obfuscate, wrote_blocks)
 
     def checks(self, connection: Connection, table: DataTable) -> list[Check]:
-        with reported(f"{table.name} can't be verified"):
+        with report_as(f"{table.name} can't be verified"):
             blocks = manifest.blocks_now(connection, self._names)
             return checks_of(connection, self._names.database, table, self._layout, blocks)
 
     def finish(self) -> Mapping[str, int]:
-        with self.connect() as connection, reported("the load failed"):
+        with self.connect() as connection, report_as("the load failed"):
             return manifest.finish(connection, self._names, self._spec)
 
     def remove(self) -> None:
-        with self.connect() as connection, reported("the data can't be removed"):
+        with self.connect() as connection, report_as("the data can't be removed"):
             manifest.remove(connection, self._names)

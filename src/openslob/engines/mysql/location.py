@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openslob.core.errors import SlobError
-from openslob.core.process_selector import ProcessTree
+from openslob.engines import peer_process
 from openslob.engines.facts import ServerLocation
 from openslob.engines.mysql.connection import Connection, file_descriptor, is_proxied, own_socket, query, statement
-from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
+from openslob.engines.peer_process import UnprovedError, find_holder, find_listener, is_unix
 
 PROXY = "a proxy"
 PROXY_REMEDY = "connect to the server itself"
@@ -40,23 +40,15 @@ def require_direct(connection: Connection, target: str) -> None:
 
 def locate(connection: Connection) -> ServerLocation:
     """Return the server's process behind ``connection`` and its data directory, as far as this user may see them."""
-    try:
-        main_pid = _server(connection)
-    except UnprovedError as error:
-        return ServerLocation.unknown(str(error))
-    try:
-        # The server's working directory is its data directory.
-        return ServerLocation(ProcessTree(main_pid), (serves(main_pid),))
-    except UnprovedError as error:
-        return ServerLocation(ProcessTree(main_pid), (), str(error))
+    return peer_process.locate(lambda: _server(connection))
 
 
 def _server(connection: Connection) -> int:
     """Return the process at the other end, if it is a server by its program's name."""
     ours, servers = file_descriptor(connection), tuple(_servers())
     if not is_unix(ours):
-        return holder(ours, servers, _seen_port(connection))
-    pid = listener(ours)
+        return find_holder(ours, servers, _seen_port(connection))
+    pid = find_listener(ours)
     if pid not in servers:
         raise UnprovedError("a program other than the server listens on the socket: a proxy or a tunnel")
     return pid

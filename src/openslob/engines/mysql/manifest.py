@@ -10,10 +10,10 @@ import pymysql
 from pymysql.constants import ER
 
 from openslob.core.workload import DataSpec
-from openslob.engines.manifest import LoadManifest, blocks_of, manifest_row, require_all_tables
+from openslob.engines.manifest import LoadManifest, make_row, parse_blocks, require_all_tables
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of
-from openslob.engines.mysql.names import TABLES, MysqlNames, quoted
+from openslob.engines.mysql.names import TABLES, MysqlNames, quote
 from openslob.engines.mysql.tables import TableBlocks, tables_of
 
 # A manifest without one of the columns was made by an earlier version, or by another program. To a user who may read no
@@ -56,11 +56,11 @@ def read(connection: Connection, names: MysqlNames) -> LoadManifest | None:
         growth=_SPLIT_FACTOR if row["copied"] else 1,
         slack_blocks=_SLACK_BLOCKS,
         made_container=bool(row["made_database"]),
-        altered=_altered(connection, names),
+        altered=_find_altered(connection, names),
     )
 
 
-def _altered(connection: Connection, names: MysqlNames) -> dict[str, str]:
+def _find_altered(connection: Connection, names: MysqlNames) -> dict[str, str]:
     rows = query(connection, statement("manifest", "altered"), {"database": names.database})
     return {row["name"]: row["missing"] for row in rows}
 
@@ -76,9 +76,9 @@ def _comparable(text: str, connection: Connection, names: MysqlNames) -> tuple[d
         by_kind = json.loads(text)
         if isinstance(by_kind, dict) and _ALLOCATED in by_kind:
             if now.leaves_only and _LEAVES in by_kind:
-                return blocks_of(by_kind[_LEAVES]), now.by_table
-            return blocks_of(by_kind[_ALLOCATED]), _allocated(connection, names)
-    return blocks_of(text), now.by_table
+                return parse_blocks(by_kind[_LEAVES]), now.by_table
+            return parse_blocks(by_kind[_ALLOCATED]), _count_allocated(connection, names)
+    return parse_blocks(text), now.by_table
 
 
 def blocks_now(connection: Connection, names: MysqlNames) -> TableBlocks:
@@ -88,11 +88,11 @@ def blocks_now(connection: Connection, names: MysqlNames) -> TableBlocks:
     except pymysql.Error as error:
         if code_of(error) not in _DENIED:
             raise
-        return TableBlocks(_allocated(connection, names), leaves_only=False)
+        return TableBlocks(_count_allocated(connection, names), leaves_only=False)
     return TableBlocks(leaves, leaves_only=True)
 
 
-def _allocated(connection: Connection, names: MysqlNames) -> dict[str, int]:
+def _count_allocated(connection: Connection, names: MysqlNames) -> dict[str, int]:
     return _by_table(connection, names, "table_pages")
 
 
@@ -107,7 +107,7 @@ def begin(connection: Connection, names: MysqlNames, spec: DataSpec) -> None:
     if not exists:
         query(connection, statement("schema", "create_database", database=names.schema()))
     query(connection, statement("manifest", "create", manifest=names.manifest()))
-    values = manifest_row(spec) | {"made_database": not exists}
+    values = make_row(spec) | {"made_database": not exists}
     query(connection, statement("manifest", "begin", manifest=names.manifest()), values)
 
 
@@ -115,7 +115,7 @@ def finish(connection: Connection, names: MysqlNames, spec: DataSpec) -> Mapping
     """Mark the load as verified; return the blocks of each table."""
     now = blocks_now(connection, names)
     require_all_tables(now.by_table, tables_of(spec, names))
-    by_kind = {_ALLOCATED: _allocated(connection, names)} | ({_LEAVES: now.by_table} if now.leaves_only else {})
+    by_kind = {_ALLOCATED: _count_allocated(connection, names)} | ({_LEAVES: now.by_table} if now.leaves_only else {})
     query(connection, statement("manifest", "verified", manifest=names.manifest()), {"blocks": json.dumps(by_kind)})
     return now.by_table
 
@@ -139,7 +139,7 @@ def remove(connection: Connection, names: MysqlNames) -> list[str]:
     removed = []
     for kind in ("table", "routine"):
         for row in query(connection, statement("schema", f"{kind}s"), values):
-            relation = f"{names.schema()}.{quoted(row['name'])}"
+            relation = f"{names.schema()}.{quote(row['name'])}"
             query(connection, statement("schema", f"drop_{kind}", **{kind: relation}))
             removed.append(f"{names.database}.{row['name']}")
     if manifest and manifest.made_container and not query(connection, statement("schema", "others"), values):

@@ -10,7 +10,7 @@ DEFAULT_DATABASE = "slob"
 TABLES = "^(cf[12]_[1-9][0-9]*|manifest|roster|borrowed|ledger_(sessions|rows|heartbeat))$"
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Return a name with the server's quotes."""
     return "`" + name.replace("`", "``") + "`"
 
@@ -28,11 +28,11 @@ class MysqlNames:
     database: str = DEFAULT_DATABASE
 
     def _in_database(self, name: str) -> str:
-        return f"{quoted(self.database)}.{quoted(name)}"
+        return f"{quote(self.database)}.{quote(name)}"
 
     def schema(self) -> str:
         """Return the name of the database."""
-        return quoted(self.database)
+        return quote(self.database)
 
     def cf1(self, number: int) -> str:
         """Return the name of the table of one row a block."""

@@ -31,7 +31,7 @@ _DIRTY_SETTING = "innodb_max_dirty_pages_pct"
 _FEW_PAGES = 16
 
 
-def required_setting(workload: Workload) -> int | None:
+def find_required(workload: Workload) -> int | None:
     """Return the value that a workload needs; None when the server's own is used, or nothing is committed."""
     return _VALUES.get(workload.commit_mode) if workload.update_pct else None
 
@@ -51,7 +51,7 @@ def quiesce(
     """
     done = [_warm(connection, names, workload, block_size)] if warm_cache else []
     done.append(_flush(connection, override, patience))
-    value = required_setting(workload)
+    value = find_required(workload)
     if value is not None:
         done.append(override.change(SETTING, value))
     return [each for each in done if each]

@@ -1,9 +1,16 @@
-"""Replication: how far a server is in the log, of the transactions of a Galera cluster or in the binary log."""
+"""Replication: how far a server is in the log, and managed standbys.
+
+The log's position is that of the transactions of a Galera cluster, or that in the binary log. Managed standbys follow
+by global transaction ids, over a port of this host that only a password opens.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pymysql
@@ -11,8 +18,11 @@ from pymysql.constants import ER
 
 from openslob.core.errors import SlobError
 from openslob.engines.copies import CopyReading, LogPosition
-from openslob.engines.mysql.connection import Connection, query, statement
-from openslob.engines.mysql.errors import code_of, reported
+from openslob.engines.managed.base import ServerSpec
+from openslob.engines.mysql.connection import Connection, open_connection, parse, query, statement
+from openslob.engines.mysql.errors import code_of, report_as
+from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
+from openslob.engines.server_engine import ConnectionOwner
 
 
 class MysqlReplication:
@@ -24,7 +34,7 @@ class MysqlReplication:
 
     def log_position(self) -> int:
         """Return the last transaction of the cluster that is committed here."""
-        with self._connect("query") as connection, reported(f"{self._target} does not answer"):
+        with self._connect("query") as connection, report_as(f"{self._target} does not answer"):
             rows = query(connection, statement("facts", "replication"))
         status = {row["Variable_name"]: row["Value"] for row in rows}
         if "wsrep_last_committed" not in status:
@@ -35,20 +45,19 @@ class MysqlReplication:
         return int(status["wsrep_last_committed"])
 
     def open_reader(self) -> MysqlCopyReader:
-        """Connect a reader of the position in the binary log."""
         return MysqlCopyReader(self._target, self._connect("copies"))
 
 
-class MysqlCopyReader:
+class MysqlCopyReader(ConnectionOwner[Connection]):
     """Reads the position in the binary log over one connection. Implements `openslob.engines.copies.CopyReader`."""
 
     def __init__(self, target: str, connection: Connection) -> None:
         self._target = target
-        self._connection = connection
+        super().__init__(connection)
 
     def read(self) -> CopyReading:
         """Return the position in the binary log of the primary, of this server or of the one that it follows."""
-        with reported(f"{self._target} does not answer"):
+        with report_as(f"{self._target} does not answer"):
             if rows := query(self._connection, statement("replication", "copy")):
                 # What MySQL calls a source is a master in MariaDB and in older versions.
                 return copy_reading({name.replace("Source", "Master"): each for name, each in rows[0].items()})
@@ -63,11 +72,6 @@ class MysqlCopyReader:
             raise
         sizes = {_number(row["Log_name"]): int(row["File_size"]) for row in rows}
         return LogPosition(sizes[max(sizes)], max(sizes), sizes) if sizes else None
-
-    def close(self) -> None:
-        """Close the connection."""
-        with suppress(pymysql.Error):
-            self._connection.close()
 
 
 def copy_reading(status: Mapping[str, Any]) -> CopyReading:
@@ -85,3 +89,116 @@ def _position(file: str, offset: int) -> LogPosition | None:
 
 def _number(file: str) -> int:
     return int(file.rpartition(".")[2])
+
+
+PURPOSE = "replication"
+# A standby that got much of the log and applied little of it does so first.
+_PROMOTION_S = 300.0
+_LOOK_S = 1
+_ATTACHED_S = 30.0
+_POLL_S = 0.02
+_PASSWORD_BYTES = 24
+
+
+def user_of(name: str) -> str:
+    """Return the account that a standby has on its primary."""
+    return f"slob-standby-{name}"
+
+
+@contextmanager
+def connect_as_administrator(url: str, failure: str) -> Iterator[Connection]:
+    """Open a connection as an administrator for the block; errors in it begin with ``failure``.
+
+    No statement is waited for without end: the server may hang.
+    """
+    params = parse(url)
+    params = replace(params, arguments={"connect_timeout": PROBE_S, **params.arguments})
+    try:
+        with open_connection(params, PURPOSE, Watch(Patience(), Work.SHORT, str)) as connection, report_as(failure):
+            yield connection
+    except NoAnswerError as error:
+        raise SlobError(f"{failure}: {error.what}", error.remedy) from error
+
+
+def follows(url: str) -> bool:
+    """Return whether a server knows which one it follows."""
+    with connect_as_administrator(url, "the server can't be asked whom it follows") as connection:
+        return bool(_status(connection))
+
+
+def follow(url: str, spec: ServerSpec, primary_url: str, primary: ServerSpec) -> None:
+    """Let a server that is a copy of its primary's files follow the primary."""
+    with connect_as_administrator(url, f"{spec.name} can't follow {primary.name}") as own:
+        account = {"user": user_of(spec.name), "password": secrets.token_urlsafe(_PASSWORD_BYTES)}
+        with connect_as_administrator(primary_url, f"{primary.name} can't have a standby") as source:
+            for name in ("not_logged", "let_in", "let_follow"):
+                query(source, statement(PURPOSE, name), account)
+        for name in ("begin", "follow", "start"):
+            query(own, statement(PURPOSE, name), {**account, "port": primary.port})
+
+
+def let_go(primary_url: str, name: str, last: bool) -> None:
+    """Remove a standby's account from its primary; after the ``last`` one the binary log, too."""
+    with connect_as_administrator(primary_url, f"the account of {name} can't be removed") as connection:
+        query(connection, statement(PURPOSE, "not_logged"))
+        query(connection, statement(PURPOSE, "let_out"), {"user": user_of(name)})
+        if last:
+            query(connection, statement(PURPOSE, "forget_log"))
+
+
+def promote(url: str, name: str) -> None:
+    """Let a standby apply what it has got of the log and take writes from then on. SlobError if it does not."""
+    with connect_as_administrator(url, f"{name} can't be promoted") as connection:
+        query(connection, statement(PURPOSE, "receive_no_more"))
+        deadline = time.monotonic() + _PROMOTION_S
+        while not _has_applied_all(connection, name):
+            if time.monotonic() > deadline:
+                raise SlobError(f"{name} does not apply the log that it has got", "its log may say why")
+        for step in ("stop", "forget_primary", "take_writes"):
+            query(connection, statement(PURPOSE, step))
+
+
+def _has_applied_all(connection: Connection, name: str) -> bool:
+    """Wait a while for a standby to apply what it has got; return whether it has. SlobError when it applies nothing."""
+    status = _status(connection)
+    got = {"position": status.get("Gtid_IO_Pos") or "", "seconds": _LOOK_S}
+    if query(connection, statement(PURPOSE, "applied"), got)[0]["missing"] == 0:
+        return True
+    if status.get("Slave_SQL_Running") != "Yes":
+        why = status.get("Last_SQL_Error") or "its replication was stopped"
+        raise SlobError(f"{name} does not apply the log that it has got: {why}", "make it again, or see its log")
+    return False
+
+
+def await_copies(url: str, name: str, on: bool, standbys: Mapping[str, str]) -> None:
+    """Let commits wait until a standby has received them, or no longer. SlobError if no standby takes part.
+
+    ``standbys`` are the URLs of the standbys by name: one that connected before asks again to take part.
+    """
+    failure = f"the replication of {name} can't be set"
+    with connect_as_administrator(url, failure) as connection:
+        if not on:
+            query(connection, statement(PURPOSE, "go_on"))
+            return
+        query(connection, statement(PURPOSE, "wait_without_end"))
+        query(connection, statement(PURPOSE, "wait"))
+        for each in standbys.values():
+            with connect_as_administrator(each, failure) as copy:
+                query(copy, statement(PURPOSE, "receive_no_more"))
+                query(copy, statement(PURPOSE, "receive"))
+        deadline = time.monotonic() + _ATTACHED_S
+        while not _waits(connection):
+            if time.monotonic() > deadline:
+                query(connection, statement(PURPOSE, "go_on"))
+                raise SlobError(f"no standby of {name} takes part in semi-synchronous replication", "see their logs")
+            time.sleep(_POLL_S)
+
+
+def _waits(connection: Connection) -> bool:
+    said = {row["Variable_name"]: row["Value"] for row in query(connection, statement(PURPOSE, "waits"))}
+    return said.get("Rpl_semi_sync_master_status") == "ON" and int(said.get("Rpl_semi_sync_master_clients", 0)) > 0
+
+
+def _status(connection: Connection) -> Mapping[str, object]:
+    rows = query(connection, statement(PURPOSE, "copy"))
+    return rows[0] if rows else {}

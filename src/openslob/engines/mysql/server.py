@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,17 +14,44 @@ from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import ServerAccount, current_user
-from openslob.engines.managed.base import Control, ReadySetting, ServerSpec
+from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, small_server
 from openslob.engines.managed.layout import more_settings
 from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.resources import page_bytes
 from openslob.engines.managed.server import LocalServer
-from openslob.engines.mysql import known_settings, standby
+from openslob.engines.mysql import known_settings, replication
 from openslob.engines.mysql import server_config as config
-from openslob.engines.mysql.binaries import MariaPrograms, find_installation, usable_installation
+from openslob.engines.mysql.binaries import MariaPrograms, find_installation, find_usable_programs
 from openslob.engines.mysql.connection import DirectConnection
-from openslob.engines.mysql.ready_settings import READY_SETTINGS
 from openslob.engines.settings import KnownSettings
+
+READY_SETTINGS = (
+    # A session that needs one block reads it itself, whatever the method.
+    ReadySetting(
+        "io-method", "innodb_use_native_aio", "asynchronous writes and reads ahead", ("update",), controls=("physical",)
+    ),
+    ReadySetting(
+        "full-page-writes", "innodb_doublewrite", "blocks written twice, against torn ones", ("update",),
+        controls=("cached",),
+    ),
+    ReadySetting(
+        "commit-wait", "innodb_flush_log_at_trx_commit", "commits that wait for storage", ("commit",),
+        values=("0", "2"),
+    ),
+    ReadySetting(
+        "sync-method", "innodb_flush_method", "how files are forced to storage", ("commit", "update"),
+        values=("fsync", "O_DSYNC", "O_DIRECT_NO_FSYNC"),
+    ),
+    ReadySetting("huge-pages", "huge_pages", "huge pages for the cache", ("cached",), values=("on",)),
+    ReadySetting(
+        "block-size", "block_size", "size of blocks", ("cached", "physical", "commit"), values=("4K", "8K", "32K")
+    ),
+    ReadySetting(
+        "checksums", "innodb_checksum_algorithm", "checksums of blocks", ("physical", "update"),
+        why_not="no value of innodb_checksum_algorithm leaves checksums out",
+    ),
+)  # fmt: skip
+
 
 ENGINE = "mariadb"
 # Recovery after a crash may have to apply all of the log.
@@ -51,20 +77,8 @@ CONTROLS = (
 
 
 def default_spec(name: str) -> ServerSpec:
-    """Return the default server: its cache is so small that physical I/O is easy to reach."""
-    return ServerSpec(
-        engine=ENGINE,
-        name=name,
-        version="",
-        bin_dir=None,
-        data_dir=None,
-        cache_bytes=128 * MIB,
-        log_bytes=4096 * MIB,
-        io="direct",
-        cpus=None,
-        max_sessions=320,
-        block_size=config.DEFAULT_BLOCK_SIZE,
-    )
+    """Return the default server."""
+    return small_server(ENGINE, name, block_size=config.DEFAULT_BLOCK_SIZE)
 
 
 def controls() -> Sequence[Control]:
@@ -101,11 +115,10 @@ class MariaServer(LocalServer[MariaPrograms]):
     """One managed MariaDB server."""
 
     def __init__(self, spec: ServerSpec) -> None:
-        super().__init__(spec, config.SOCKET)
+        super().__init__(spec, config.SOCKET, config.COMPLAINTS)
 
     @property
     def url(self) -> str:
-        """Target URL of its database, through the socket."""
         return config.url(self.layout, current_user())
 
     @property
@@ -115,12 +128,11 @@ class MariaServer(LocalServer[MariaPrograms]):
         return ServerProcesses(self.layout.data, programs, config.PID_FILE, signal.SIGTERM, signal.SIGKILL)
 
     def check_spec(self) -> None:
-        """Raise UsageError for the first value that MariaDB can't be run with on this host."""
         config.check_spec(self.spec)
 
-    def known_settings(self) -> AbstractContextManager[KnownSettings]:
-        """Give the settings of an empty server of the same programs, during the block."""
-        return known_settings.of_managed(self.spec, config.settings(self.spec, self.layout, bulk=False))
+    def list_settings(self, programs: MariaPrograms, account: ServerAccount, place: Path) -> KnownSettings:
+        ours = config.settings(self.spec, self.layout, bulk=False)
+        return known_settings.ManagedMariaSettings(programs, account, place, {each.name: each.value for each in ours})
 
     def is_ready(self) -> bool:
         """Return whether it runs and accepts our connection, or would if it had a free one."""
@@ -137,7 +149,7 @@ class MariaServer(LocalServer[MariaPrograms]):
 
     def find_programs(self, account: ServerAccount) -> MariaPrograms:
         """Return the programs of the host, or those of the bin directory."""
-        return usable_installation(self.spec, account)
+        return find_usable_programs(self.spec, account)
 
     def bytes_at_first(self) -> int:
         """Return the size of an empty server with its log, which has its full size from the beginning, or of a copy."""
@@ -179,7 +191,6 @@ class MariaServer(LocalServer[MariaPrograms]):
         self.check_done(account.run([*command, *options, *storage, *made]), "mariadb-install-db")
 
     def config_text(self, programs: MariaPrograms, bulk: bool) -> str:
-        """Return the only option file that the server reads."""
         return config.config_text(self.spec, self.layout, programs.bin, bulk)
 
     def other_files(self, account: ServerAccount) -> Mapping[Path, str]:
@@ -188,14 +199,13 @@ class MariaServer(LocalServer[MariaPrograms]):
         return {config.init_file(self.layout): config.init_text(users, standby)}
 
     def launch(self, programs: MariaPrograms, account: ServerAccount) -> str | None:
-        """Start its program as an independent process and wait until it accepts connections."""
         pid = account.launch([programs.server, f"--defaults-file={self.layout.config}"], self.layout.log)
         if complaint := why_not_ready(self.is_ready, pid, _START_TIMEOUT_S):
             return complaint
-        if self.spec.standby_of and not standby.follows(self.url):
+        if self.spec.standby_of and not replication.follows(self.url):
             try:
                 primary = _primary(self.spec)
-                standby.follow(self.url, self.spec, primary.url, primary.spec)
+                replication.follow(self.url, self.spec, primary.url, primary.spec)
             except SlobError:
                 self.processes.stop(at_once=True)  # the next start tries again
                 raise
@@ -212,28 +222,19 @@ class MariaServer(LocalServer[MariaPrograms]):
         """Forget a standby that is gone; after the last one the server's next start is one without a log for them."""
         last = not server_state.is_followed(self.name)
         if self.is_ready():
-            standby.let_go(self.url, name, last)
+            replication.let_go(self.url, name, last)
         if last:
             with self._home.locked("changing"):
                 self._home.write(replace(self.spec, port=None))
 
     def end_replication(self) -> None:
-        """Promote the server."""
-        standby.promote(self.url, self.name)
+        replication.promote(self.url, self.name)
 
     def await_copies(self, on: bool) -> None:
         """Switch semi-synchronous replication, of all standbys, on or off."""
         copies = [MariaServer(each) for each in server_state.specifications() if each.standby_of == self.name]
-        standby.await_copies(self.url, self.name, on, {each.name: each.url for each in copies if each.is_ready()})
-
-    def bulk_loading(self) -> AbstractContextManager[None]:
-        """Configure the server for a load; not one with standbys, which would have to be copied again."""
-        return nullcontext() if server_state.is_followed(self.name) else super().bulk_loading()
+        replication.await_copies(self.url, self.name, on, {each.name: each.url for each in copies if each.is_ready()})
 
     def huge_pages_needed(self, _programs: MariaPrograms, _account: ServerAccount) -> int:
         """Return the number for the cache and what is allocated with it, which the server can't compute beforehand."""
         return -(-(self.spec.cache_bytes + _MORE_HUGE_BYTES) // page_bytes())
-
-    def last_complaint(self, said: str) -> str:
-        """Return the last line that reports a cause."""
-        return config.last_complaint(said)

@@ -6,7 +6,6 @@ with the file on disk shows whether a running server has the requested configura
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from urllib.parse import quote
 from zlib import crc32
@@ -16,6 +15,7 @@ from openslob.core.places import home
 from openslob.core.units import KIB, MIB, format_bytes
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import (
+    Complaints,
     ConfigLine,
     ServerFiles,
     check_layout,
@@ -50,8 +50,11 @@ _BINARY_LOG_FILE, _BINARY_LOG_S = 128 * MIB, 600
 # with it, sessions must write pages themselves before they can read.
 _IO_CAPACITY = (2000, 20000)
 # Marks of errors in the output of the server and its programs, and marks of lines that only report the end after it.
-_GRAVE = ("[ERROR]", "FATAL", "ERROR:", "error:", "rror while", "annot ", "an't ")
-_EPILOGUE = ("Aborting", "Plugin 'InnoDB'", "Unknown/unsupported storage engine", "Plugin initialization aborted")
+COMPLAINTS = Complaints(
+    ("[ERROR]", "FATAL", "ERROR:", "error:", "rror while", "annot ", "an't "),
+    ("Aborting", "Plugin 'InnoDB'", "Unknown/unsupported storage engine", "Plugin initialization aborted"),
+    r"^[\d-]+ +[\d:]+ \d+ \[\w+\] ",
+)
 
 
 def url(layout: ServerFiles, user: str) -> str:
@@ -228,16 +231,3 @@ def _line(setting: ConfigLine) -> str:
         quoted = setting.value.replace("\\", "\\\\").replace("'", "\\'")
         line = f"{setting.name} = '{quoted}'"
     return line + (f"  # {setting.why}" if setting.why else "")
-
-
-def last_complaint(said: str) -> str:
-    """Return the last line of a server's log or a program's errors that reports a cause, without its time stamp."""
-    lines = [line for line in said.splitlines() if line.strip()]
-    grave = [line for line in lines if any(mark in line for mark in _GRAVE)]
-    # after the cause come lines, some of them ERROR, that only report the end
-    lines_left = _without_epilogue(grave) or _without_epilogue(lines) or lines
-    return re.sub(r"^[\d-]+ +[\d:]+ \d+ \[\w+\] ", "", lines_left[-1].strip()) if lines_left else ""
-
-
-def _without_epilogue(lines: list[str]) -> list[str]:
-    return [line for line in lines if not any(mark in line for mark in _EPILOGUE)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from decimal import Decimal
 
 import pymysql
@@ -21,8 +20,8 @@ from openslob.engines.mysql.connection import (
     query,
     thread_id,
 )
-from openslob.engines.mysql.errors import code_of, reported
-from openslob.engines.mysql.known_settings import set_in_session, shown
+from openslob.engines.mysql.errors import code_of, report_as
+from openslob.engines.mysql.known_settings import read_shown, set_in_session
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.slice_procedure import (
     CALL_PARAMETERS,
@@ -31,6 +30,7 @@ from openslob.engines.mysql.slice_procedure import (
     slice_parameters,
     to_result,
 )
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, no_result, session_seed, shares_by_kind
 from openslob.engines.sql import read_statements
@@ -47,11 +47,11 @@ def seeds(session_seed: int) -> dict[str, int]:
     return {"first": first, "second": second}
 
 
-class MysqlSession:
+class MysqlSession(ConnectionOwner[Connection]):
     """A session of the work loop. Its connection is in autocommit mode: the procedure opens its transactions itself."""
 
     def __init__(self, connection: Connection, params: MysqlParams, names: MysqlNames, plan: SessionPlan) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._params = params
         self._names = names
         self._plan = plan
@@ -75,7 +75,7 @@ class MysqlSession:
 
     def prepare(self) -> None:
         """Set the session up, run one operation of each kind to fill caches, then set the seed."""
-        with reported(f"session {self._plan.number} was lost"):
+        with report_as(f"session {self._plan.number} was lost"):
             statements = read_statements(PACKAGE, "session")
             query(self._connection, statements["memory"])
             for change in of_sessions(self._plan.settings):
@@ -96,19 +96,17 @@ class MysqlSession:
                 raise
 
     def plans(self) -> dict[str, str]:
-        """Return the plans of the loop's statements, under this session's settings."""
-        with reported(f"session {self._plan.number} was lost"):
+        with report_as(f"session {self._plan.number} was lost"):
             value_bytes = self._parameters["value_bytes"]
             return explain(self._connection, self._names, self._plan.schema, self._plan.workload, value_bytes)
 
     def settings(self) -> dict[str, str]:
-        """Return the values of the plan's settings."""
-        with reported(f"session {self._plan.number} was lost"):
-            return shown(self._connection, self._plan.settings, self._set)
+        with report_as(f"session {self._plan.number} was lost"):
+            return read_shown(self._connection, self._plan.settings, self._set)
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         """Run one slice: one CALL, or more when the server aborted it."""
-        with reported(f"session {self._plan.number} was lost"):
+        with report_as(f"session {self._plan.number} was lost"):
             return self._execute(self._call, order, self._paced)
 
     def _execute(self, call: str, order: SliceRequest, paced: bool) -> SliceResult:
@@ -150,14 +148,12 @@ class MysqlSession:
         return last
 
     def backend_id(self) -> int:
-        """Return the server's number of the session's connection."""
         return thread_id(self._connection)
 
     def instance(self) -> None:
         """Return None: the target is one server."""
 
     def cancel(self) -> bool:
-        """Cancel the running slice."""
         try:
             kill(self._params, self.backend_id())
         except pymysql.Error:
@@ -165,10 +161,4 @@ class MysqlSession:
         return True
 
     def cut(self) -> None:
-        """End the session of a server that no longer answers."""
         cut_off(self._connection)
-
-    def close(self) -> None:
-        """Close the connection."""
-        with suppress(pymysql.Error):
-            self._connection.close()

@@ -6,7 +6,6 @@ The stop signal is a named lock that is held when the sessions must stop.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,10 @@ from openslob.core.method import OpKind
 from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.mysql.connection import PACKAGE, Connection, Row, query, statement
-from openslob.engines.mysql.errors import explain_error, reported
+from openslob.engines.mysql.errors import explain_error, report_as
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.slice_io import (
     KINDS,
     begin_together,
@@ -49,22 +49,16 @@ _INDEX_CONDITION = "Using index condition"
 _REORDERED = ("MRR", "Rowid-ordered", "Key-ordered", "filesort")
 
 
-class MysqlStop:
+class MysqlStop(ConnectionOwner[Connection]):
     """Holds the lock from `request` until it is closed. A session that finds it held ends its slice."""
 
     def __init__(self, connection: Connection, names: MysqlNames) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._values = {"lock": names.lock(STOP), "patience": _PATIENCE_S}
 
     def request(self) -> None:
-        """Make every session stop within a fraction of a second."""
-        with reported("the sessions can't be stopped"):
+        with report_as("the sessions can't be stopped"):
             query(self._connection, statement("facts", "lock"), self._values)
-
-    def close(self) -> None:
-        """Release the lock."""
-        with suppress(pymysql.Error):
-            self._connection.close()
 
 
 _LOWER_EDGES_US = np.array([lower_edge_us(bucket) for bucket in range(BUCKETS)], dtype=np.int64)
@@ -121,7 +115,7 @@ def explain(
         )
         row = _plan_of(connection, kind, text)
         if kind is not OpKind.SCAN and not _reads_by_index(row, _INDEX_CONDITION if kind is OpKind.SELECT else ""):
-            raise _refused(kind, _plan_text(row))
+            raise _refuse_plan(kind, _plan_text(row))
         plans[kind.value] = _plan_text(row)
     return plans
 
@@ -130,7 +124,7 @@ def _plan_of(connection: Connection, kind: OpKind, text: str) -> Row:
     try:
         return query(connection, statement("slice", "explain", statement=text))[0]
     except pymysql.Error as error:
-        raise _refused(kind, explain_error(error)) from error
+        raise _refuse_plan(kind, explain_error(error)) from error
 
 
 def _reads_by_index(row: Row, condition: str) -> bool:
@@ -139,7 +133,7 @@ def _reads_by_index(row: Row, condition: str) -> bool:
     return by_index and condition in extra and not any(word in extra for word in _REORDERED)
 
 
-def _refused(kind: OpKind, plan: str) -> SlobError:
+def _refuse_plan(kind: OpKind, plan: str) -> SlobError:
     return plan_refused(kind, plan, "check optimizer_switch, and that the load's index custid is there")
 
 
@@ -188,7 +182,7 @@ class SliceHistograms:
 
 def _add(histogram: Histogram, us: NDArray[np.int64]) -> None:
     if us.size:
-        histogram.add(_counted(buckets_of(us)), float(us.sum()), float(us.max()))
+        histogram.add(_count_by_bucket(buckets_of(us)), float(us.sum()), float(us.max()))
 
 
 def buckets_of(us: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -196,6 +190,6 @@ def buckets_of(us: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.searchsorted(_LOWER_EDGES_US, us, side="right").astype(np.int64) - 1
 
 
-def _counted(buckets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def _count_by_bucket(buckets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     numbers, counts = np.unique(buckets, return_counts=True)
     return zip(numbers.tolist(), counts.tolist(), strict=True)

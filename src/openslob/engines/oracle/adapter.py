@@ -26,8 +26,8 @@ from openslob.engines.oracle.session import OracleSession, measure_clock
 from openslob.engines.oracle.slice_procedure import install, require_shared
 from openslob.engines.oracle.target import parse
 from openslob.engines.oracle.waits import OracleWaits, find_obstacle
-from openslob.engines.patience import Watch, Work, closed_on_failure
-from openslob.engines.peer_process import found_or_named
+from openslob.engines.patience import Watch, Work, close_on_failure
+from openslob.engines.peer_process import take_named_process
 from openslob.engines.proofs import Proving
 from openslob.engines.server_engine import ServerData, ServerEngine
 
@@ -65,7 +65,7 @@ class OracleEngine(ServerEngine[Connection]):
     def connect(self, purpose: str, watch: Watch | None = None) -> Connection:
         return self._landing.note(open_connection(self.params, purpose, watch))
 
-    def reported(self, failure: str) -> AbstractContextManager[None]:
+    def report_as(self, failure: str) -> AbstractContextManager[None]:
         return reported(failure)
 
     def is_full(self, error: BaseException | None) -> bool:
@@ -94,7 +94,7 @@ class OracleEngine(ServerEngine[Connection]):
 
     def location(self) -> ServerLocation:
         with self.querying() as connection:
-            return found_or_named(locate(connection, self.params.tablespace), self.server_pid)
+            return take_named_process(locate(connection, self.params.tablespace), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         with self.querying(f"{self.target} can't be checked") as connection:
@@ -137,7 +137,7 @@ class OracleEngine(ServerEngine[Connection]):
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         connection = self.connect(f"run/{plan.tag}")
-        with closed_on_failure(connection):
+        with close_on_failure(connection):
             require_none(self._landing.findings())
         return OracleSession(connection, plan)
 

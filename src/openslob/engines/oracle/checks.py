@@ -10,8 +10,8 @@ from dataclasses import replace
 from openslob.core.units import GIB, KIB, MIB, format_bytes
 from openslob.core.workload import CommitMode, Mode, RedoStress, Workload
 from openslob.engines import common_checks
-from openslob.engines.capabilities import Capability, lacking
-from openslob.engines.common_checks import BadSetting, bad_settings
+from openslob.engines.capabilities import Capability, find_lacking
+from openslob.engines.common_checks import BadSetting, check_settings
 from openslob.engines.facts import OTHER_INSTANCES, READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.oracle import snapshots, tablespace
 from openslob.engines.oracle.connection import PACKAGE, Connection
@@ -94,12 +94,12 @@ def findings(
     yield from _check_profile(survey, workload)
     yield from _check_connections(survey, workload, facts)
     loaded = state()
-    yield from common_checks.data(workload, facts, loaded)
+    yield from common_checks.check_data(workload, facts, loaded)
     yield from _check_commits(survey, workload, facts)
     yield from _check_pacing(workload, facts)
     yield from _check_storage(survey, workload, facts, loaded)
     yield from _check_instance(survey, workload, facts)
-    yield from lacking(_list_by_settings(survey, facts))
+    yield from find_lacking(_list_by_settings(survey, facts))
 
 
 def _check_server(survey: Survey, params: ConnectParams, facts: ServerFacts) -> Iterator[Finding]:
@@ -196,7 +196,7 @@ def _check_connections(survey: Survey, workload: Workload, facts: ServerFacts) -
             "-- and restart the instance; or use fewer sessions"
         )
 
-    yield from common_checks.connections(workload, facts.free_connections, remedy, survey.sysdba_of_root)
+    yield from common_checks.check_connections(workload, facts.free_connections, remedy, survey.sysdba_of_root)
 
 
 def _count_processes(survey: Survey, needed: int) -> int:
@@ -274,7 +274,7 @@ def _check_instance(survey: Survey, workload: Workload, facts: ServerFacts) -> I
     yield from _check_windows(survey, workload)
     yield from _check_prefetch(survey, facts)
     yield from _check_memory(survey, upper)
-    yield from bad_settings(_BAD_SETTINGS, upper, survey.sysdba_of_root)
+    yield from check_settings(_BAD_SETTINGS, upper, survey.sysdba_of_root)
     yield from _check_neighbours(survey)
 
 

@@ -17,7 +17,7 @@ _FAILED = "the load failed"
 
 
 class OracleLoader:
-    """Implements `openslob.engines.load.SurveyingLoader`. ``open_connection`` opens a connection of a load."""
+    """Implements `openslob.engines.load.Loader`. ``open_connection`` opens a connection of a load."""
 
     def __init__(
         self,

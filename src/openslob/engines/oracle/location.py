@@ -10,7 +10,7 @@ from openslob.core.process_selector import ProcessSet
 from openslob.engines.facts import ServerLocation
 from openslob.engines.oracle.connection import Connection
 from openslob.engines.oracle.server_facts import ASM, Survey, list_files
-from openslob.engines.peer_process import UnprovedError, holder, serves
+from openslob.engines.peer_process import UnprovedError, find_holder, read_directory
 
 # `oracleSID (LOCAL=NO)` serves a connection, `ora_lgwr_SID` is of the instance itself. All are children of init.
 _SERVES = re.compile(r"oracle(?P<sid>[^\s/]+)")
@@ -28,7 +28,7 @@ def locate(connection: Connection, tablespace: str | None = None) -> ServerLocat
         return ServerLocation.unknown(str(error))
     processes = ProcessSet(f"instance {sid}", lambda: list_processes(sid))
     try:
-        serves(server)
+        read_directory(server)
         return ServerLocation(processes, _find_directories(connection, tablespace))
     except UnprovedError as error:
         return ServerLocation(processes, (), str(error))
@@ -41,7 +41,7 @@ def _find_instance(connection: Connection) -> tuple[str, int]:
         raise UnprovedError("in thick mode slob can't see which process serves its connection")
     port = Survey(connection).row("session").get("port")
     names = {pid: match["sid"] for pid, command in _list_commands() if (match := _SERVES.fullmatch(command))}
-    pid = holder(own.fileno(), names, int(port) if port else None)
+    pid = find_holder(own.fileno(), names, int(port) if port else None)
     return names[pid], pid
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import oracledb
 
 from openslob.core.workload import DataSpec
-from openslob.engines.manifest import LoadManifest, manifest_row, require_all_tables
+from openslob.engines.manifest import LoadManifest, make_row, require_all_tables
 from openslob.engines.oracle.connection import Connection, Row, change, query, statement
 from openslob.engines.oracle.errors import NO_COLUMN, NO_TABLE, find_codes, is_gone
 from openslob.engines.oracle.names import MANIFEST, TABLES, is_made_by_load, is_table
@@ -72,7 +72,7 @@ def count_blocks(connection: Connection) -> dict[str, int]:
 
 def begin(connection: Connection, spec: DataSpec) -> None:
     """Write the manifest of a load that begins."""
-    row = manifest_row(spec)
+    row = make_row(spec)
     _query(connection, "create")
     _query(connection, "create_tables")
     values = {name: row[name] for name in ("fingerprint", "placement_key", "tool_version")}

@@ -21,7 +21,7 @@ from openslob.engines.oracle.errors import explain_error, reported
 from openslob.engines.oracle.names import grant_select
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.versions import PDB_SNAPSHOTS
-from openslob.engines.patience import closed_on_failure
+from openslob.engines.patience import close_on_failure
 
 LICENCE = "Oracle Diagnostics Pack"
 _BY_CONSENT = f"AWR was used because the user said that this server has the licence ({LICENCE})."
@@ -76,7 +76,7 @@ def open_snapshots(
     if kind is StatisticsType.NONE:
         return None
     connection = connect()
-    with closed_on_failure(connection):
+    with close_on_failure(connection):
         require(capabilities(connection), kind, consented)
         return AwrSnapshots(connection) if kind is StatisticsType.AWR else StatspackSnapshots(connection)
 

@@ -27,11 +27,11 @@ from openslob.engines.common_checks import (
     require_own_storage,
 )
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
-from openslob.engines.managed.state import claimed_through
+from openslob.engines.managed.state import reserve_through
 from openslob.engines.manifest import LoadManifest
-from openslob.engines.patience import PROBE_S, Watch, Work, closed_on_failure
-from openslob.engines.peer_process import found_or_named
-from openslob.engines.postgresql import checks, manifest, trial
+from openslob.engines.patience import PROBE_S, Watch, Work, close_on_failure
+from openslob.engines.peer_process import take_named_process
+from openslob.engines.postgresql import checks, manifest
 from openslob.engines.postgresql.connection import (
     PACKAGE,
     Connection,
@@ -39,26 +39,24 @@ from openslob.engines.postgresql.connection import (
     PatientPsycopg,
     Pooling,
     detect,
+    find_limit_option,
     override_defaults,
     require_sessions,
     restore_path,
     transport,
-    without_limits,
 )
-from openslob.engines.postgresql.counters import PostgresCounters, least_window_s
-from openslob.engines.postgresql.errors import is_full, reported
+from openslob.engines.postgresql.counters import PostgresCounters, PostgresServerCounters, least_window_s
+from openslob.engines.postgresql.errors import is_full, report_as
 from openslob.engines.postgresql.ledger import PostgresLedger
 from openslob.engines.postgresql.loader import PostgresLoader
 from openslob.engines.postgresql.location import locate, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, PostgresNames
-from openslob.engines.postgresql.obstacle import obstacle
 from openslob.engines.postgresql.quiesce import quiesce
 from openslob.engines.postgresql.replication import PostgresReplication
-from openslob.engines.postgresql.server_scope import OwnWork, PostgresServerCounters, PostgresServerWaits
 from openslob.engines.postgresql.session import PostgresSession
 from openslob.engines.postgresql.session_settings import PostgresSessionSettings
 from openslob.engines.postgresql.slice_procedure import PostgresStop, install
-from openslob.engines.postgresql.waits import PostgresWaits
+from openslob.engines.postgresql.waits import OwnWork, PostgresServerWaits, PostgresWaits, obstacle
 from openslob.engines.server_engine import ServerData, ServerEngine
 from openslob.engines.sql import read_statements
 
@@ -141,7 +139,7 @@ class PostgresEngine(ServerEngine[Connection]):
             try:
                 return connect()
             except SlobError as error:
-                option = without_limits(error.__cause__, self._version)
+                option = find_limit_option(error.__cause__, self._version)
                 if not option or option in tried:
                     raise
                 self._options |= {option}
@@ -160,7 +158,7 @@ class PostgresEngine(ServerEngine[Connection]):
         kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
         if options:
             kept["options"] = f"{given.get('options') or os.environ.get('PGOPTIONS', '')} {' '.join(sorted(options))}"
-        with reported(f"can't connect to {self.target}"):
+        with report_as(f"can't connect to {self.target}"):
             connection = PatientPsycopg.connect(
                 self.address.reveal(),
                 autocommit=True,
@@ -173,8 +171,8 @@ class PostgresEngine(ServerEngine[Connection]):
         checks.require_version(connection)
         return connection
 
-    def reported(self, failure: str) -> AbstractContextManager[None]:
-        return reported(failure)
+    def report_as(self, failure: str) -> AbstractContextManager[None]:
+        return report_as(failure)
 
     def is_full(self, error: BaseException | None) -> bool:
         return is_full(error)
@@ -188,7 +186,6 @@ class PostgresEngine(ServerEngine[Connection]):
 
     @property
     def data(self) -> PostgresData:
-        """The test data of this database."""
         return PostgresData(self)
 
     @property
@@ -203,7 +200,6 @@ class PostgresEngine(ServerEngine[Connection]):
             return connection.execute(text, parameters).fetchall()
 
     def facts(self) -> ServerFacts:
-        """Return version, sizes, settings and free connections."""
         version, number, block_size, cache_bytes, started_at = self.query("identity")[0]
         settings = dict(self.query("settings"))
         standby, cluster = self.query("copies")[0]
@@ -233,22 +229,20 @@ class PostgresEngine(ServerEngine[Connection]):
     def location(self) -> ServerLocation:
         """Return the postmaster and the directory of the test tables, if it is proved that they are on this host."""
         with self.querying() as connection:
-            location = found_or_named(locate(connection), self.server_pid)
+            location = take_named_process(locate(connection), self.server_pid)
         tablespaces = [str(directory) for (directory,) in self.query("tablespaces", schema=self.names.schema)]
         return with_tables_in(location, tablespaces)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
-        """Yield everything that would spoil this run."""
         with self.querying(f"{self.target} can't be checked", "check") as connection:
             yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
 
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
         """Try them in a transaction that is rolled back."""
         with self.querying(f"{self.target} can't be checked", "check") as connection:
-            yield from trial.try_statements(connection, self.names, plan)
+            yield from checks.try_statements(connection, self.names, plan)
 
     def capabilities(self) -> list[Capability]:
-        """Return what the server's settings allow to be measured."""
         (role, database, *_), *_ = self.query("role", schema=self.names.schema)
         return checks.capabilities(self.facts(), role, database)
 
@@ -263,8 +257,8 @@ class PostgresEngine(ServerEngine[Connection]):
         A run changes settings of its own sessions only, so nothing needs to be restored.
         """
         holder = f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"[:63]
-        with claimed_through(Path(self._host), purpose), self.open(holder) as connection:
-            with reported(f"{self.target} can't be locked"):
+        with reserve_through(Path(self._host), purpose), self.open(holder) as connection:
+            with report_as(f"{self.target} can't be locked"):
                 require_sessions(connection, lambda: self.open("query"), self.target)
                 override_defaults(connection)
                 require_none(checks.in_the_way(connection))
@@ -283,7 +277,6 @@ class PostgresEngine(ServerEngine[Connection]):
             time.sleep(LOCK_PATIENCE_S / 20)
 
     def install(self, workload: Workload) -> None:
-        """Create the slice procedure of each schema that sessions will work on, and the procedure that it calls."""
         with self.querying("can't install the work loop", "install") as connection:
             install(connection, self.names, workload)
 
@@ -293,41 +286,35 @@ class PostgresEngine(ServerEngine[Connection]):
             return quiesce(connection, self.names, workload, warm_cache)
 
     def open_session(self, plan: SessionPlan) -> PostgresSession:
-        """Connect one session of the work loop."""
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         return self._lift_limits(lambda: PostgresSession(self._connect_session(plan), self.names, plan))
 
     def _connect_session(self, plan: SessionPlan) -> PatientPsycopg:
         connection = self._connect(f"run/{plan.tag}")
-        with closed_on_failure(connection), reported(f"can't connect to {self.target}"):
+        with close_on_failure(connection), report_as(f"can't connect to {self.target}"):
             # It is idle until it gets ready, and a limit would end it then.
             override_defaults(connection)
         return connection
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> PostgresCounters:
-        """Connect the counter sampler."""
         block_size = self.query("identity")[0][2]
         if scope is SamplingScope.SERVER:
             return PostgresServerCounters(self.open("counters"), self._own_work, block_size)
         return PostgresCounters(self.open("counters"), self.names.schema, block_size)
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> PostgresWaits:
-        """Connect the wait sampler."""
         if scope is SamplingScope.SERVER:
             return PostgresServerWaits(self.open("waits"), SESSIONS, self._own_work)
         return PostgresWaits(self.open("waits"), SESSIONS)
 
     def open_stop(self) -> PostgresStop:
-        """Connect the stop signal."""
         return PostgresStop(self.open(STOP))
 
     def sessions_left(self) -> int:
-        """Return the number of the work loop's sessions that the server still has."""
         return len(self.query("sessions", application=SESSIONS))
 
     def release_sessions(self) -> int:
-        """End sessions of the work loop that a killed driver left; return their number."""
         sessions = self.query("sessions", application=SESSIONS)
         if sessions:
             require_no_driver(self.target, self._drivers)
@@ -360,7 +347,6 @@ class PostgresData(ServerData[Connection]):
         return manifest.remove_with_schema(connection, self._engine.names)
 
     def table_blocks(self) -> int:
-        """Return the number of blocks of all test tables."""
         return int(sum(blocks for _, blocks in self._engine.query("table_sizes", schema=self._engine.names.schema)))
 
 

@@ -61,10 +61,10 @@ def major(version: str) -> int:
 
 def find_installation(spec: ServerSpec) -> PostgresPrograms:
     """Return the programs that a specification asks for. UsageError when there are none."""
-    return _given(spec.bin_dir) if spec.bin_dir else _bundled(spec.version)
+    return _find_given(spec.bin_dir) if spec.bin_dir else _find_bundled(spec.version)
 
 
-def _bundled(version: str) -> PostgresPrograms:
+def _find_bundled(version: str) -> PostgresPrograms:
     if version not in BUNDLED:
         raise UsageError(
             f"version {version} is not bundled with slob (only {', '.join(BUNDLED)} are)", "name its --bin-dir"
@@ -72,14 +72,14 @@ def _bundled(version: str) -> PostgresPrograms:
     package = find_spec(_WHEEL)
     if package is None or package.origin is None:
         raise SlobError(f"the package {_WHEEL.replace('_', '-')} is not installed", "install it or name a --bin-dir")
-    return _checked(PostgresPrograms(Path(package.origin).parent / BUNDLED[version] / "bin"))
+    return _check(PostgresPrograms(Path(package.origin).parent / BUNDLED[version] / "bin"))
 
 
-def _given(bin_dir: Path) -> PostgresPrograms:
-    return _checked(PostgresPrograms(bin_dir.absolute()))
+def _find_given(bin_dir: Path) -> PostgresPrograms:
+    return _check(PostgresPrograms(bin_dir.absolute()))
 
 
-def _checked(installation: PostgresPrograms) -> PostgresPrograms:
+def _check(installation: PostgresPrograms) -> PostgresPrograms:
     if missing := [name for name in _NEEDED if not installation.program(name).is_file()]:
         raise UsageError(
             f"there is no {missing[0]} in {installation.bin}", "name the bin directory of a PostgreSQL server"
@@ -87,7 +87,7 @@ def _checked(installation: PostgresPrograms) -> PostgresPrograms:
     return installation
 
 
-def readable_installation(installation: PostgresPrograms, account: ServerAccount) -> PostgresPrograms:
+def make_readable(installation: PostgresPrograms, account: ServerAccount) -> PostgresPrograms:
     """Return the same programs where the account can run them: in place if it can reach them, else in a copy.
 
     Copying leaves the permissions of other people's directories alone. The copy is made once for each state of the

@@ -1,24 +1,44 @@
-"""Pre-flight checks: properties of server, role and data that make a run fail or its figures misleading."""
+"""Pre-flight checks: properties of server, role and data that make a run fail or its figures misleading.
+
+The statements of a load, a run and a drop are tried on tables of a few blocks, in a transaction that is rolled back.
+The procedures' own COMMIT and VACUUM are not possible in a transaction: they are left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+import psycopg
+from psycopg import sql
 from psycopg.rows import dict_row
 
 from openslob.core.errors import SlobError
 from openslob.core.units import format_bytes
 from openslob.core.workload import Workload
 from openslob.engines import common_checks
-from openslob.engines.capabilities import Capability, lacking
+from openslob.engines.base import SessionPlan
+from openslob.engines.capabilities import Capability, find_lacking
 from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
-from openslob.engines.postgresql import local_path
-from openslob.engines.postgresql.connection import PACKAGE, REMEDY, Connection, Pooling, why_not
+from openslob.engines.postgresql import local_path, manifest
+from openslob.engines.postgresql.connection import PACKAGE, REMEDY, Connection, Pooling, backend_pid, statement, why_not
+from openslob.engines.postgresql.errors import explain_error
+from openslob.engines.postgresql.libpq_statement import PlainStatement
+from openslob.engines.postgresql.local_path import tables_on_path
 from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.quiesce import may_checkpoint
-from openslob.engines.sql import read_statements
+from openslob.engines.postgresql.slice_procedure import (
+    CALL_PARAMETERS,
+    compose_call,
+    explain,
+    install,
+    slice_parameters,
+)
+from openslob.engines.postgresql.tables import checks_of, create_filled
+from openslob.engines.sql import read_sql, read_statements
+from openslob.engines.tables import DataTable, table_cf1, table_cf2
 
 OLDEST = 130000
 _CHECKPOINT_ROLE_SINCE = 150000
@@ -68,15 +88,15 @@ def findings(
     role = _role(connection, names)
     yield from _role_findings(role, names)
     yield from () if role["standby"] else in_the_way(connection)
-    yield from common_checks.connections(
+    yield from common_checks.check_connections(
         workload, facts.free_connections, _raise_limit(role), _superuser(role["database"])
     )
     if role["may_use"] or not role["has_schema"]:
-        yield from common_checks.data(workload, facts, data_state())
+        yield from common_checks.check_data(workload, facts, data_state())
     yield from local_path.findings(connection, workload, facts.block_size)
     yield from _pooler(facts)
-    yield from common_checks.bad_settings(_BAD_SETTINGS, facts, _apart(_superuser(role["database"])))
-    yield from lacking(capabilities(facts, role["name"], role["database"]))
+    yield from common_checks.check_settings(_BAD_SETTINGS, facts, _apart(_superuser(role["database"])))
+    yield from find_lacking(capabilities(facts, role["name"], role["database"]))
     yield from _neighbours(connection)
     yield from _orphans(connection)
 
@@ -158,7 +178,7 @@ def _neighbours(connection: Connection) -> Iterator[Finding]:
         yield Finding("other load", why, "run them one after the other", False, spoils=True)
 
 
-def orphaned_files(connection: Connection) -> str:
+def find_orphaned_files(connection: Connection) -> str:
     """Return number, size and place of this database's files that no relation has; empty if none are known.
 
     A crash of the server leaves the files of tables and indexes whose transactions it ended. It never removes them.
@@ -171,7 +191,7 @@ def orphaned_files(connection: Connection) -> str:
 
 
 def _orphans(connection: Connection) -> Iterator[Finding]:
-    if found := orphaned_files(connection):
+    if found := find_orphaned_files(connection):
         why = f"no table or index owns {found}: a crash of the server during a load leaves such files"
         yield Finding(ORPHANS, why, _REMOVE_ORPHANS, False)
 
@@ -205,3 +225,68 @@ def capabilities(facts: ServerFacts, role: str, database: str) -> list[Capabilit
         )
         for name, why, remedy in _CAPABILITIES
     ]
+
+
+# Rows to load in each table.
+_TRIED_BLOCKS = 3
+# A slice that has no time for an operation.
+_NO_TIME = (b"0",) * len(CALL_PARAMETERS)
+
+
+def try_statements(connection: Connection, names: PostgresNames, plan: SessionPlan) -> Iterator[Finding]:
+    """Yield a finding for the first statement that the server refuses; names are such as nobody else uses."""
+    try:
+        with connection.transaction(force_rollback=True):
+            trial = _find_unused_names(connection, names)
+            tables = _try_load(connection, trial, plan)
+            _try_run(connection, trial, plan)
+            _try_drop(connection, trial, tables)
+    except psycopg.Error as error:
+        if connection.broken:
+            raise
+        why = f"the server refuses a statement that loads, runs or drops need: {explain_error(error)}"
+        yield Finding("statements", why, "the server's log has the statement; for a syntax error, report it", True)
+
+
+def _find_unused_names(connection: Connection, names: PostgresNames) -> PostgresNames:
+    """Return names that no other session creates, in a schema of their own if there is none of this name."""
+    prefix = f"try_{backend_pid(connection)}_"
+    row = connection.execute(statement("schema", "schema_exists"), {"schema": names.schema}).fetchone()
+    return replace(names, prefix=prefix) if row and row[0] else PostgresNames(prefix + names.schema, prefix)
+
+
+def _try_load(connection: Connection, names: PostgresNames, plan: SessionPlan) -> list[DataTable]:
+    """Do what a load and its checks do; return the tables. What the checks find in so few blocks does not matter."""
+    workload = plan.workload
+    connection.execute(statement("load", "session"))
+    manifest.begin(connection, names, workload.data(plan.block_size))
+    on_path = tables_on_path(names, workload)
+    tables = [
+        table_cf1(on_path.cf1(plan.schema).as_string(), plan.schema, _TRIED_BLOCKS),
+        table_cf2(on_path.cf2(plan.schema).as_string(), plan.schema, _TRIED_BLOCKS),
+    ]
+    for table in tables:
+        create_filled(connection, table, plan.block_size, workload.obfuscate_columns, _ignore)
+        checks_of(connection, table)
+    manifest.mark_verified(connection, names, {})
+    manifest.read(connection, names)
+    return tables
+
+
+def _try_run(connection: Connection, names: PostgresNames, plan: SessionPlan) -> None:
+    """Do what a run does: install the work loop, plan its statements, and call it without time for an operation."""
+    install(connection, names, plan.workload)
+    connection.execute(read_sql(PACKAGE, "session"))
+    explain(connection, names, plan.schema, plan.workload)
+    call = compose_call(names, plan.schema, slice_parameters(plan))
+    PlainStatement(connection, call.as_bytes(connection)).row(*_NO_TIME)
+
+
+def _try_drop(connection: Connection, names: PostgresNames, tables: list[DataTable]) -> None:
+    connection.execute(statement("schema", "objects"), {"schema": names.schema})
+    for name in [names.manifest(), *(sql.SQL(table.relation) for table in tables)]:
+        connection.execute(sql.SQL("DROP TABLE {}").format(name))
+
+
+def _ignore(_blocks: int) -> None:
+    """Ignore the progress of a few blocks."""

@@ -33,7 +33,7 @@ from openslob.engines.clients import (
 )
 from openslob.engines.common_checks import LOCK_PATIENCE_S
 from openslob.engines.postgresql.binaries import find_installation, major
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.quiesce import checkpoint
 from openslob.engines.postgresql.server import default_spec
@@ -152,10 +152,10 @@ def pgbench_result(output: str, folder: Path) -> ClientResult:
     done = re.search(r"^number of transactions actually processed: (\d+)", output, re.MULTILINE)
     if rate is None or done is None:
         raise SlobError(f"pgbench's output can't be read: {output.strip()!r}")
-    return ClientResult(int(done[1]), float(rate[1]), _logged(folder))
+    return ClientResult(int(done[1]), float(rate[1]), _read_log(folder))
 
 
-def _logged(folder: Path) -> Histogram | None:
+def _read_log(folder: Path) -> Histogram | None:
     """Return the latencies of the last run, whose log is then removed; None if it has none."""
     logs = list(folder.glob(f"{_LOG}.*"))
     counted: Counter[int] = Counter()
@@ -199,7 +199,7 @@ def _sysbench(
 @contextmanager
 def _schema(url: str, keep: bool) -> Iterator[None]:
     """Make the schema of the tables; one that was kept, or left behind, is removed first."""
-    with reported("the tables of the workload"), psycopg.connect(url, autocommit=True) as connection:
+    with report_as("the tables of the workload"), psycopg.connect(url, autocommit=True) as connection:
         _await_others(connection)
         _drop(connection)
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(TABLES)))
@@ -207,7 +207,7 @@ def _schema(url: str, keep: bool) -> Iterator[None]:
         yield
     finally:
         if not keep:
-            with reported("the tables of the workload"), psycopg.connect(url, autocommit=True) as connection:
+            with report_as("the tables of the workload"), psycopg.connect(url, autocommit=True) as connection:
                 _drop(connection)
 
 

@@ -18,7 +18,7 @@ from openslob.core.errors import SlobError
 from openslob.engines.patience import POLL_S, Watch
 from openslob.engines.peer_process import is_unix
 from openslob.engines.postgresql import PACKAGE
-from openslob.engines.postgresql.errors import ended_by, explain_error
+from openslob.engines.postgresql.errors import explain_error, find_time_limit
 from openslob.engines.sql import read_statements
 
 Connection = psycopg.Connection[Any]
@@ -27,6 +27,8 @@ WAIT_INTERVAL_S = 2.0
 # How long the server may take to accept that a statement is cancelled which is no longer waited for.
 _CANCEL_S = 0.5
 _ENDS_IDLE_SINCE = 140000
+# From this version on the server shows what it counted at once.
+PROMPT_SINCE = 150000
 _T = TypeVar("_T")
 
 # A pooler that uses its server processes in turns gives another one to the second query; the others make sure.
@@ -48,7 +50,7 @@ class PatientPsycopg(psycopg.Connection[Any]):
         if self.watch is None:
             return super().wait(gen, max(interval, WAIT_INTERVAL_S), timeout)
         try:
-            return super().wait(_watched(gen, self.watch), POLL_S, timeout)
+            return super().wait(_watch(gen, self.watch), POLL_S, timeout)
         except SlobError:
             with suppress(psycopg.Error):
                 self.cancel_safe(timeout=_CANCEL_S)
@@ -56,7 +58,7 @@ class PatientPsycopg(psycopg.Connection[Any]):
             raise
 
 
-def _watched(gen: PQGen[_T], watch: Watch) -> PQGen[_T]:
+def _watch(gen: PQGen[_T], watch: Watch) -> PQGen[_T]:
     """Do the same as ``gen``, and look after each interval without an answer whether to go on."""
     try:
         state = next(gen)
@@ -85,12 +87,12 @@ def restore_path(connection: Connection) -> None:
     connection.execute(read_statements(PACKAGE, "connection")["path_of_role"], {"pid": connection.info.backend_pid})
 
 
-def without_limits(error: BaseException | None, version: int) -> str:
+def find_limit_option(error: BaseException | None, version: int) -> str:
     """Return the option that keeps a time limit from ending a new connection's first statement, as it ended this one's.
 
     Empty for any other error. What the server said may be lost where it ended an idle connection.
     """
-    limit = ended_by(error) if isinstance(error, psycopg.Error) else ""
+    limit = find_time_limit(error) if isinstance(error, psycopg.Error) else ""
     if isinstance(error, psycopg.OperationalError) and "server closed the connection" in str(error):
         limit = "idle_session_timeout" if version >= _ENDS_IDLE_SINCE else ""
     return f"-c {limit}=0" if limit else ""

@@ -22,10 +22,16 @@ Values = Mapping[str, float]
 
 _PRIVATE = {"private table": "private_tables.heap_blks", "private index": "private_indexes.idx_blks"}
 _BLOCKS = ("tables.heap_blks", "indexes.idx_blks", *_PRIVATE.values())
-_MS = 1000.0
+MS = 1000.0
 _READ_TIME = "database.blk_read_time"
-_DATA_BEFORE_16 = {"reads": "database.blks_read", "hits": "database.blks_hit", "read_time": _READ_TIME}
-_LOG_BEFORE_18 = {"writes": "wal.wal_write", "fsyncs": "wal.wal_sync", "fsync_time": "wal.wal_sync_time"}
+# Columns of pg_stat_io, and what counts them before.
+DATA_BEFORE_16 = {"reads": "database.blks_read", "hits": "database.blks_hit", "read_time": _READ_TIME}
+LOG_BEFORE_18 = {
+    "writes": "wal.wal_write",
+    "write_time": "wal.wal_write_time",
+    "fsyncs": "wal.wal_sync",
+    "fsync_time": "wal.wal_sync_time",
+}
 _PAGE_IMAGES = {"full_page_images": "wal_fpi", "full_page_image_bytes": "wal_fpi_bytes"}
 # What 18 counts by session: I/O of the work loop's sessions and of our other ones, and the number of the former.
 _RUN, _OWN, SESSIONS = "session_io.run", "session_io.own", "session_wal.sessions"
@@ -73,7 +79,7 @@ class _Io:
     def of_server(cls, change: Values) -> _Io:
         """Return the sums over all processes, from the views that the version has."""
         found = cls.of(change)
-        return cls(found.data or _renamed(change, _DATA_BEFORE_16), found.log or _renamed(change, _LOG_BEFORE_18))
+        return cls(found.data or _rename(change, DATA_BEFORE_16), found.log or _rename(change, LOG_BEFORE_18))
 
     def bytes_of(self, requests: str, column: str, block_size: int) -> float | None:
         """Return the bytes of data requests."""
@@ -113,7 +119,7 @@ class _Reads:
         """Return the reads of the test's sessions or tables; those of all sessions if neither is counted."""
         if SESSIONS in change:
             return cls.of_sessions(change, _RUN)
-        requested, hits = (_added(*(change.get(f"{of}_{name}") for of in _BLOCKS)) for name in ("fetched", "hit"))
+        requested, hits = (_add(*(change.get(f"{of}_{name}") for of in _BLOCKS)) for name in ("fetched", "hit"))
         if requested is None or hits is None:
             return cls.of_all(io, block_size)
         return cls(hits, requested - hits, (requested - hits) * block_size)
@@ -130,11 +136,11 @@ def _io_column(name: str) -> tuple[bool, bool, str] | None:
     return (row.startswith(_CLIENTS), "/wal/" in row, column) if row.startswith("io.") else None
 
 
-def _renamed(change: Values, names: Mapping[str, str]) -> Values:
+def _rename(change: Values, names: Mapping[str, str]) -> Values:
     return {new: change[old] for new, old in names.items() if old in change}
 
 
-def _added(*parts: float | None) -> float | None:
+def _add(*parts: float | None) -> float | None:
     known = [part for part in parts if part is not None]
     return sum(known) if known else None
 
@@ -143,7 +149,7 @@ def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-def without_sessions(change: Values) -> Values:
+def remove_sessions(change: Values) -> Values:
     """Return the changes without those that are counted by session."""
     return {name: value for name, value in change.items() if not name.startswith(_BY_SESSION)}
 
@@ -155,21 +161,21 @@ def to_delta(change: Values, block_size: int, timing: bool = True, log_timing: b
     """
     if change.get(SESSIONS, 0.0) != 0:
         # The counters of a session that ended are gone; those of one that came begin before the interval.
-        change = without_sessions(change)
+        change = remove_sessions(change)
     get, io = change.get, _Io.of_server(change)
     reads = _Reads.of_test(change, io, block_size)
     combined = _reads_combined(change)
     requests = None if combined else reads.requests
-    read_us = _times(reads.time_ms if reads.time_ms is not None else get(_READ_TIME), _MS) if timing else None
+    read_us = _times(reads.time_ms if reads.time_ms is not None else get(_READ_TIME), MS) if timing else None
     log_bytes, images, image_bytes = _log_amounts(change)
-    syncs, sync_us = io.log.get("fsyncs"), _times(io.log.get("fsync_time"), _MS) if log_timing else None
+    syncs, sync_us = io.log.get("fsyncs"), _times(io.log.get("fsync_time"), MS) if log_timing else None
     delta = EngineDelta(
         logical_reads=reads.logical(block_size),
         read_requests=requests,
         read_bytes=reads.bytes,
         read_time_us=read_us,
-        write_requests=_added(io.data.get("writes"), io.data.get("extends")),
-        write_bytes=_added(
+        write_requests=_add(io.data.get("writes"), io.data.get("extends")),
+        write_bytes=_add(
             io.bytes_of("writes", "write_bytes", block_size), io.bytes_of("extends", "extend_bytes", block_size)
         ),
         log_bytes=log_bytes,
@@ -179,10 +185,10 @@ def to_delta(change: Values, block_size: int, timing: bool = True, log_timing: b
         log_sync_time_us=sync_us,
         log_write_requests=io.log.get("writes"),
         commits=get("database.xact_commit"),
-        rows_read=_added(get("indexes.idx_tup_fetch"), get("private_indexes.idx_tup_fetch")),
-        rows_updated=_added(get("tables.n_tup_upd"), get("private_tables.n_tup_upd")),
-        rows_updated_in_place=_added(get("tables.n_tup_hot_upd"), get("private_tables.n_tup_hot_upd")),
-        checkpoints=_added(
+        rows_read=_add(get("indexes.idx_tup_fetch"), get("private_indexes.idx_tup_fetch")),
+        rows_updated=_add(get("tables.n_tup_upd"), get("private_tables.n_tup_upd")),
+        rows_updated_in_place=_add(get("tables.n_tup_hot_upd"), get("private_tables.n_tup_hot_upd")),
+        checkpoints=_add(
             *(get(f"checkpointer.{name}") for name in ("num_timed", "num_requested")),
             *(get(f"bgwriter.{name}") for name in ("checkpoints_timed", "checkpoints_req")),
         ),
@@ -291,7 +297,7 @@ def _timed_waits(
 
 _COMBINED = "PostgreSQL 17 counts the blocks that scans read, not their requests, each of several blocks"
 _NO_LOG_COUNTERS = "the server has no pg_stat_wal (PostgreSQL 14 or later)"
-_ROWS = (
+ROWS = (
     "rows_read",
     "rows_updated",
     "rows_updated_in_place",
@@ -304,7 +310,7 @@ _REASONS = {
     "read_requests": "the server does not show its block counts",
     "read_bytes": "the server does not show its block counts",
     "read_time_us": "track_io_timing is off",
-    **dict.fromkeys(_ROWS, "track_counts is off"),
+    **dict.fromkeys(ROWS, "track_counts is off"),
     "write_requests": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "write_bytes": "the server has no pg_stat_io (PostgreSQL 16 or later)",
     "log_bytes": "the server is a standby: it writes no log of its own",

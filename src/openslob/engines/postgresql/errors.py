@@ -97,7 +97,7 @@ def is_full(error: BaseException | None) -> bool:
     return isinstance(error, psycopg.OperationalError) and bool(_FULL.search(explain_error(error)))
 
 
-def ended_by(error: psycopg.Error) -> str:
+def find_time_limit(error: psycopg.Error) -> str:
     """Return the time limit that ended a statement or a connection; empty when none did. Only text tells which."""
     said = explain_error(error)
     if _LIMIT not in said or not (isinstance(error, errors.QueryCanceled) or "terminating connection" in said):
@@ -110,7 +110,7 @@ def remedy_for(error: psycopg.Error) -> str:
     said = explain_error(error)
     if isinstance(error, errors.QueryCanceled) and "user request" in said:
         return "another user cancelled it"
-    if limit := ended_by(error):
+    if limit := find_time_limit(error):
         return f"a time limit of role, database or server ended it: RESET {limit} and its like"
     for kind, remedy in _REMEDIES:
         if isinstance(error, kind):
@@ -135,6 +135,6 @@ class _Reported(AbstractContextManager[None]):
             raise kind(f"{self._what}: {explain_error(error)}", remedy_for(error)) from error
 
 
-def reported(what: str) -> AbstractContextManager[None]:
+def report_as(what: str) -> AbstractContextManager[None]:
     """Turn a driver's error inside the block into one line that begins with ``what``."""
     return _Reported(what)

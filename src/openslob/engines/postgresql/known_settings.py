@@ -10,19 +10,16 @@ import csv
 import difflib
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.engines.managed.account import ServerAccount, server_account
-from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.layout import ConfigLine
+from openslob.engines.managed.account import ServerAccount
 from openslob.engines.postgresql import PACKAGE
 from openslob.engines.postgresql import server_config as config
-from openslob.engines.postgresql.binaries import PostgresPrograms, find_installation, readable_installation
+from openslob.engines.postgresql.binaries import PostgresPrograms
 from openslob.engines.settings import Effect, ServerSetting, not_known
 from openslob.engines.sql import read_statements
 
@@ -54,7 +51,7 @@ _SMALL = {"shared_buffers": "16MB"}
 _SIZES = frozenset({"shared_buffers", "max_connections"})
 
 
-def made_options(name: str, value: str) -> list[str]:
+def make_options(name: str, value: str) -> list[str]:
     """Return initdb's options for a setting that a cluster is made with. UsageError for another one."""
     if name == "data_checksums":
         if value not in _SWITCH:
@@ -73,7 +70,7 @@ def initdb_options(programs: PostgresPrograms, account: ServerAccount, made: Map
 
     Versions that make one without checksums unless asked have no option for that, and need none.
     """
-    options = [option for name, value in made.items() for option in made_options(name, value)]
+    options = [option for name, value in made.items() for option in make_options(name, value)]
     known = account.run([programs.program("initdb"), "--help"]).stdout if options else ""
     return [each for each in options if each in known or not each.startswith("--no-")]
 
@@ -111,15 +108,6 @@ class PostgresCatalogue:
         return ServerSetting(row.name, effect, choices, row.value or "", _PARAMETERS.get(row.name))
 
 
-@contextmanager
-def of_managed(spec: ServerSpec, lines: Sequence[ConfigLine]) -> Iterator[ManagedPostgresSettings]:
-    """Make an empty server as a specification says, and give the settings of such servers; ``lines`` are slob's own."""
-    account = server_account()
-    programs = readable_installation(find_installation(spec), account)
-    with account.scratch("settings") as place:
-        yield ManagedPostgresSettings(programs, account, place, {each.name: each.value for each in lines})
-
-
 class ManagedPostgresSettings:
     """The settings of a managed server. Implements `openslob.engines.settings.KnownSettings`."""
 
@@ -142,14 +130,13 @@ class ManagedPostgresSettings:
             return self._ask({})
 
     def find(self, name: str) -> ServerSetting:
-        """Return a setting. UsageError for one that this version does not have, or that slob sets itself."""
         row = self._catalogue.row(name)
         if row.name in _OURS:
             raise UsageError(f"slob sets {row.name} of its servers itself", f"use {_OURS[row.name]}")
         if row.name in config.ACCESS:
             raise UsageError(f"slob reaches its servers by {row.name}", "leave it as it is")
         if row.context == _INTERNAL:
-            made_options(row.name, row.value)
+            make_options(row.name, row.value)
             return self._catalogue.setting(row, Effect.NEW_SERVER)
         return self._catalogue.setting(row, EFFECTS[row.context])
 
@@ -198,5 +185,5 @@ class ManagedPostgresSettings:
 def _complaint(said: str) -> str:
     """Return what a program complained of, with its hint, in one line."""
     hint = next((line.partition("HINT:")[2].strip().rstrip(".") for line in said.splitlines() if "HINT:" in line), "")
-    text = re.sub(r"^(FATAL|ERROR|initdb: error):\s+", "", config.last_complaint(said)) or "it gave no reason"
+    text = re.sub(r"^(FATAL|ERROR|initdb: error):\s+", "", config.COMPLAINTS.find_last(said)) or "it gave no reason"
     return f"{text} ({hint[0].lower()}{hint[1:]})" if hint else text

@@ -15,9 +15,10 @@ from openslob.core.errors import SlobError
 from openslob.engines.ledger import Entry, LedgerContents, TakesNoWritesError
 from openslob.engines.patience import cut_when_late
 from openslob.engines.postgresql.connection import Connection, cut_off, override_defaults, statement
-from openslob.engines.postgresql.errors import explain_error, reported
+from openslob.engines.postgresql.errors import explain_error, report_as
 from openslob.engines.postgresql.manifest import make_schema, remove_empty_schema
 from openslob.engines.postgresql.names import PostgresNames
+from openslob.engines.server_engine import ConnectionOwner
 
 # What the connections are for, as the server shows it.
 PURPOSE, HEARTBEAT = "ledger", "heartbeat"
@@ -47,7 +48,6 @@ class PostgresLedger:
         self._identifiers = {part: names.ledger(part) for part in ("sessions", "rows", "heartbeat")}
 
     def create(self, sessions: int, rows: int) -> None:
-        """Create the tables in place of those that are there."""
         with self._asking("the tables of the proof can't be made") as connection:
             make_schema(connection, self._names)
             values = {"sessions": sessions, "rows": rows}
@@ -64,10 +64,9 @@ class PostgresLedger:
             remove_empty_schema(connection, self._names)
 
     def open_session(self, session: int) -> PostgresLedgerSession:
-        """Connect a session."""
         connection = self._open_unwatched(f"{PURPOSE}/{session}")
         try:
-            with reported(f"session {session} can't be opened"), cut_when_late(partial(cut_off, connection)):
+            with report_as(f"session {session} can't be opened"), cut_when_late(partial(cut_off, connection)):
                 override_defaults(connection)
                 parts = {**self._identifiers, "repeats": _repeats(connection), "session": sql.Literal(session)}
         except BaseException:
@@ -87,12 +86,10 @@ class PostgresLedger:
         )
 
     def settings(self) -> Mapping[str, str]:
-        """Return the settings that decide what a commit waits for."""
         with self._asking("the server can't be asked for its settings") as connection:
             return dict(connection.execute(statement("ledger", "settings")).fetchall())
 
     def guards(self) -> Sequence[str]:
-        """Return what damage is found by on this server."""
         with self._asking("the server can't be asked for its checksums") as connection:
             checksums, amcheck = _row(connection, statement("ledger", "guards"))
         return [
@@ -110,19 +107,17 @@ class PostgresLedger:
         return found
 
     def heartbeat(self, number: int) -> None:
-        """Write the row of the heartbeat."""
         with self._asking("the heartbeat can't be written", HEARTBEAT) as connection:
             connection.execute(self._statement("write_heartbeat"), {"number": number})
 
     def last_heartbeat(self) -> Entry | None:
-        """Return the row of the heartbeat."""
         with self._asking("the heartbeat can't be read", HEARTBEAT) as connection:
             row = connection.execute(self._statement("read_heartbeat")).fetchone()
         return Entry(*row) if row else None
 
     @contextmanager
     def _asking(self, failure: str, purpose: str = PURPOSE) -> Iterator[Connection]:
-        with self._open_connection(purpose) as connection, reported(f"{failure} ({self._target})"):
+        with self._open_connection(purpose) as connection, report_as(f"{failure} ({self._target})"):
             yield connection
 
     def _statement(self, name: str, **parts: sql.Composable) -> sql.Composed:
@@ -158,11 +153,12 @@ class PostgresLedger:
             yield from _complaint(connection, statement("ledger", "amcheck_indexes"), "an index")
 
 
-class PostgresLedgerSession:
+class PostgresLedgerSession(ConnectionOwner[Connection]):
     """One connection of the proof. Implements `openslob.engines.ledger.LedgerSession`."""
 
     def __init__(self, connection: Connection, session: int, parts: dict[str, sql.Composable]) -> None:
-        self._connection, self._session, self._parts = connection, session, parts
+        super().__init__(connection)
+        self._session, self._parts = session, parts
         self.done_ns = 0
         # Preparing a statement on the server would send several of one message one by one.
         connection.prepare_threshold = None
@@ -182,7 +178,6 @@ class PostgresLedgerSession:
         return int(written_ns)
 
     def last(self) -> Entry:
-        """Return the session's own row."""
         with self._guard():
             read_only, *entry = _row(self._connection, statement("ledger", "read_session", **self._parts))
         if read_only:
@@ -190,20 +185,14 @@ class PostgresLedgerSession:
         return Entry(*entry)
 
     def server_ns(self) -> int:
-        """Return the server's clock."""
         with self._guard():
             return int(_row(self._connection, statement("ledger", "clock"))[0])
 
     def cut(self) -> None:
-        """Break the connection off."""
         cut_off(self._connection)
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
-
     def _guard(self) -> AbstractContextManager[None]:
-        return reported(f"session {self._session} was lost")
+        return report_as(f"session {self._session} was lost")
 
 
 def _repeats(connection: Connection) -> sql.Literal:

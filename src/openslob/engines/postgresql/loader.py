@@ -19,9 +19,9 @@ from openslob.core.workload import DataSpec
 from openslob.engines.base import CANCEL_S
 from openslob.engines.load import check_space
 from openslob.engines.postgresql import manifest
-from openslob.engines.postgresql.checks import ORPHANS, orphaned_files
+from openslob.engines.postgresql.checks import ORPHANS, find_orphaned_files
 from openslob.engines.postgresql.connection import Connection, statement
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.location import is_local, is_visible
 from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.page_layout import index_bytes, row_bytes
@@ -69,12 +69,12 @@ class PostgresLoader:
 
     def survey(self, connection: Connection) -> dict[str, str]:
         checks = {"disk space": _check_space(connection, self._server, self._spec)}
-        if orphans := orphaned_files(connection):
+        if orphans := find_orphaned_files(connection):
             checks[ORPHANS] = f"{orphans}; see `slob check`"
         return checks
 
     def connect(self) -> Connection:
-        with reported(_FAILED):
+        with report_as(_FAILED):
             connection = self._connect()
             connection.execute(statement("load", "session"))
             connection.execute(statement("load", "enter"), {"lock": manifest.LOADERS_LOCK})
@@ -93,11 +93,11 @@ class PostgresLoader:
             manifest.begin(connection, self._names, self._spec)
 
     def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
-        with reported(_FAILED):
+        with report_as(_FAILED):
             fill(connection, table, self.block_size, self._spec.obfuscate, wrote_blocks)
 
     def checks(self, connection: Connection, table: DataTable) -> list[Check]:
-        with reported(_FAILED):
+        with report_as(_FAILED):
             return checks_of(connection, table)
 
     def finish(self) -> Mapping[str, int]:
@@ -111,5 +111,5 @@ class PostgresLoader:
     @contextmanager
     def _unregistered(self, failure: str) -> Iterator[Connection]:
         """Open a connection without the lock of loading sessions: those must end before data are removed."""
-        with reported(failure), self._connect() as connection:
+        with report_as(failure), self._connect() as connection:
             yield connection

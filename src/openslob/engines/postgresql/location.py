@@ -6,23 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from openslob.core.process_selector import ProcessTree
+from openslob.engines import peer_process
 from openslob.engines.facts import ServerLocation
-from openslob.engines.peer_process import UnprovedError, holder, is_unix, listener, serves
+from openslob.engines.peer_process import UnprovedError, find_holder, find_listener, is_unix
 from openslob.engines.postgresql.connection import Connection
 
 
 def locate(connection: Connection) -> ServerLocation:
     """Return the postmaster behind ``connection`` and its data directory, as far as this user may see them."""
-    try:
-        main_pid = _postmaster(connection)
-    except UnprovedError as error:
-        return ServerLocation.unknown(str(error))
-    try:
-        # The postmaster's working directory is its data directory, whether or not this role may read the setting.
-        return ServerLocation(ProcessTree(main_pid), (serves(main_pid),))
-    except UnprovedError as error:
-        return ServerLocation(ProcessTree(main_pid), (), str(error))
+    # Whether or not this role may read the setting data_directory.
+    return peer_process.locate(lambda: _postmaster(connection))
 
 
 def with_tables_in(location: ServerLocation, tablespaces: Sequence[str]) -> ServerLocation:
@@ -40,10 +33,10 @@ def _postmaster(connection: Connection) -> int:
     backend, port = row or (0, None)
     parent = _parent_of(backend)
     if is_unix(connection.fileno()):
-        proved = listener(connection.fileno()) == parent
+        proved = find_listener(connection.fileno()) == parent
     else:
         seen_port = port if _serves_port(backend, port) else None
-        proved = holder(connection.fileno(), (backend,), seen_port) == backend
+        proved = find_holder(connection.fileno(), (backend,), seen_port) == backend
     if parent is None or not proved:
         raise UnprovedError("no process of this host serves the connection: a proxy, a tunnel or a container does")
     return parent

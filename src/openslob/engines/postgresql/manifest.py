@@ -7,7 +7,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from openslob.core.workload import DataSpec
-from openslob.engines.manifest import LoadManifest, blocks_of, manifest_row, require_all_tables
+from openslob.engines.manifest import LoadManifest, make_row, parse_blocks, require_all_tables
 from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.tables import tables_of
@@ -35,14 +35,14 @@ def read(connection: Connection, names: PostgresNames) -> LoadManifest | None:
     if row is None:
         return None
     spec = DataSpec(**{name: row[name] for name in DataSpec.__dataclass_fields__ if name in row})
-    now, altered = blocks_now(connection, names), _altered(connection, names)
-    loaded = blocks_of(row["blocks"])
+    now, altered = blocks_now(connection, names), _find_altered(connection, names)
+    loaded = parse_blocks(row["blocks"])
     return LoadManifest(
         spec, row["verified"], row["loaded_at"], loaded, now, growth=_MOVED_ROWS_FACTOR, altered=altered
     )
 
 
-def _altered(connection: Connection, names: PostgresNames) -> dict[str, str]:
+def _find_altered(connection: Connection, names: PostgresNames) -> dict[str, str]:
     return dict(connection.execute(statement("manifest", "altered"), {"schema": names.schema}).fetchall())
 
 
@@ -64,7 +64,7 @@ def begin(connection: Connection, names: PostgresNames, spec: DataSpec) -> None:
     make_schema(connection, names)
     with connection.transaction():
         connection.execute(statement("manifest", "create", manifest=names.manifest()))
-        connection.execute(statement("manifest", "begin", manifest=names.manifest()), manifest_row(spec))
+        connection.execute(statement("manifest", "begin", manifest=names.manifest()), make_row(spec))
 
 
 def finish(connection: Connection, names: PostgresNames, spec: DataSpec) -> dict[str, int]:

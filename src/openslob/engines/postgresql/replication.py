@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-
-import psycopg
+from contextlib import contextmanager
 
 from openslob.core.errors import SlobError
 from openslob.engines.copies import CopyReading, LogPosition
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
 from openslob.engines.postgresql.connection import PACKAGE, Connection, PatientPsycopg
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import report_as
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
 
 # A standby that got much of the log and applied little of it does so first.
@@ -31,33 +30,26 @@ class PostgresReplication:
 
     def log_position(self) -> int:
         """Return the log position up to which changes are durable on a primary, replayed on a standby."""
-        with self._connect("query") as connection, reported(f"{self._target} does not answer"):
+        with self._connect("query") as connection, report_as(f"{self._target} does not answer"):
             row = connection.execute(read_statements(PACKAGE, "facts")["log_position"]).fetchone()
         return int(row[0]) if row else 0
 
     def open_reader(self) -> PostgresCopyReader:
-        """Connect a reader of the position in the log."""
         return PostgresCopyReader(self._target, self._connect("copies"))
 
 
-class PostgresCopyReader:
+class PostgresCopyReader(ConnectionOwner[Connection]):
     """Reads the position in the log over one connection. Implements `openslob.engines.copies.CopyReader`."""
 
     def __init__(self, target: str, connection: Connection) -> None:
         self._target = target
-        self._connection = connection
+        super().__init__(connection)
 
     def read(self) -> CopyReading:
-        """Return the position in the log now."""
-        with reported(f"{self._target} does not answer"):
+        with report_as(f"{self._target} does not answer"):
             row = self._connection.execute(read_statements(PACKAGE, "facts")["copy_position"]).fetchone()
         position, received, said_s = row or (None, None, None)
         return CopyReading(_at(position), _at(received), said_s)
-
-    def close(self) -> None:
-        """Close the connection."""
-        with suppress(psycopg.Error):
-            self._connection.close()
 
 
 def _at(offset: int | None) -> LogPosition | None:
@@ -65,9 +57,9 @@ def _at(offset: int | None) -> LogPosition | None:
 
 
 @contextmanager
-def _administrator(url: str, failure: str) -> Iterator[Connection]:
+def _connect_as_administrator(url: str, failure: str) -> Iterator[Connection]:
     """Open a connection for the block on which no statement is waited for without end: the server may hang."""
-    with reported(failure), PatientPsycopg.connect(url, autocommit=True, connect_timeout=PROBE_S) as connection:
+    with report_as(failure), PatientPsycopg.connect(url, autocommit=True, connect_timeout=PROBE_S) as connection:
         connection.watch = Watch(Patience(), Work.SHORT, str)
         try:
             yield connection
@@ -78,7 +70,7 @@ def _administrator(url: str, failure: str) -> Iterator[Connection]:
 def promote(url: str, name: str) -> None:
     """Let a standby apply what it has got of the log and take writes from then on. SlobError if it does not."""
     text = read_statements(PACKAGE, "replication")
-    with _administrator(url, f"{name} can't be promoted") as connection:
+    with _connect_as_administrator(url, f"{name} can't be promoted") as connection:
         connection.execute(text["promote"])
         deadline = time.monotonic() + _PROMOTION_S
         while _value(connection, text["in_recovery"]):
@@ -89,14 +81,14 @@ def promote(url: str, name: str) -> None:
 
 def forget(url: str, name: str, slot: str) -> None:
     """Remove a standby's slot from its primary, if it has the slot: it need not keep the log any more."""
-    with _administrator(url, f"the slot of {name} can't be removed") as connection:
+    with _connect_as_administrator(url, f"the slot of {name} can't be removed") as connection:
         connection.execute(read_statements(PACKAGE, "replication")["forget"], {"slot": slot})
 
 
 def await_copies(url: str, name: str, on: bool) -> None:
     """Let commits wait until a standby has them on its disk, or no longer. SlobError if no standby is attached."""
     text = read_statements(PACKAGE, "replication")
-    with _administrator(url, f"the replication of {name} can't be set") as connection:
+    with _connect_as_administrator(url, f"the replication of {name} can't be set") as connection:
         connection.execute(text["wait" if on else "go_on"])
         connection.execute(text["reload"])
         deadline = time.monotonic() + _ATTACHED_S

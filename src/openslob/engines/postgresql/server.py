@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,15 +12,38 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import MIB
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import ServerAccount, current_user, server_account
-from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, ServerStatus
+from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, ServerStatus, small_server
 from openslob.engines.managed.layout import check_path, more_settings
 from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.postgresql import known_settings, server_config
 from openslob.engines.postgresql import server_config as config
-from openslob.engines.postgresql.binaries import PostgresPrograms, find_installation, major, readable_installation
-from openslob.engines.postgresql.ready_settings import READY_SETTINGS
+from openslob.engines.postgresql.binaries import PostgresPrograms, find_installation, major, make_readable
 from openslob.engines.settings import KnownSettings
+
+READY_SETTINGS = (
+    # Since version 18. A backend that needs one block and waits for it reads it itself, whatever the method.
+    ReadySetting(
+        "io-method", "io_method", "how blocks are read ahead", ("scan",), controls=("physical",),
+        values=("sync", "worker", "io_uring"),
+    ),
+    ReadySetting("checksums", "data_checksums", "checksums of blocks", ("physical", "update")),
+    ReadySetting(
+        "full-page-writes", "full_page_writes", "whole blocks in the log after a checkpoint", ("commit", "update")
+    ),
+    ReadySetting("commit-wait", "synchronous_commit", "commits that wait for storage", ("commit",), values=("off",)),
+    ReadySetting(
+        "wal-compression", "wal_compression", "compressed blocks in the log", ("update",),
+        values=("pglz", "lz4", "zstd"),
+    ),
+    ReadySetting("sync-method", "wal_sync_method", "how the log is forced to storage", ("commit",)),
+    ReadySetting("huge-pages", "huge_pages", "huge pages for the cache", ("cached",), values=("on",)),
+    ReadySetting(
+        "block-size", "block_size", "size of blocks", ("physical",),
+        why_not="the size of blocks is that of its programs; `slob sweep --bin-dir` compares several builds",
+    ),
+)  # fmt: skip
+
 
 ENGINE = "postgresql"
 # Recovery after a crash may have to replay all of the WAL with direct I/O.
@@ -42,19 +65,8 @@ _STATUS_LINE = 7  # of postmaster.pid, from 0
 
 
 def default_spec(name: str) -> ServerSpec:
-    """Return the default server: its cache is so small that physical I/O is easy to reach."""
-    return ServerSpec(
-        engine=ENGINE,
-        name=name,
-        version="18",
-        bin_dir=None,
-        data_dir=None,
-        cache_bytes=128 * MIB,
-        log_bytes=4096 * MIB,
-        io="direct",
-        cpus=None,
-        max_sessions=320,
-    )
+    """Return the default server."""
+    return small_server(ENGINE, name, version="18")
 
 
 def controls() -> Sequence[Control]:
@@ -90,11 +102,10 @@ class PostgresServer(LocalServer[PostgresPrograms]):
     """One managed PostgreSQL server."""
 
     def __init__(self, spec: ServerSpec) -> None:
-        super().__init__(spec, config.SOCKET)
+        super().__init__(spec, config.SOCKET, config.COMPLAINTS)
 
     @property
     def url(self) -> str:
-        """Target URL of its database, through the socket."""
         return config.url(self.layout)
 
     @property
@@ -106,7 +117,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
 
     @property
     def remains(self) -> Collection[Path]:
-        """Its socket and the socket's lock."""
         return [self.layout.socket, self.layout.socket.with_name(f"{config.SOCKET}.lock")]
 
     def start(self, *, for_now: bool = False) -> ServerStatus:
@@ -133,7 +143,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
             replication.forget(self.url, name, config.slot_of(name))
 
     def end_replication(self) -> None:
-        """Promote the server."""
         from openslob.engines.postgresql import replication  # noqa: PLC0415 - as above
 
         replication.promote(self.url, self.name)
@@ -157,10 +166,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
                 postgres = self._programs(account).program("postgres")
                 account.run([postgres, "--check", "-D", self.layout.data, *small], timeout=_CHECK_TIMEOUT_S)
 
-    def bulk_loading(self) -> AbstractContextManager[None]:
-        """Configure the server for a load; not one with standbys, which could not follow a load without log."""
-        return nullcontext() if server_state.is_followed(self.name) else super().bulk_loading()
-
     def check_spec(self) -> None:
         """Raise UsageError for the first value that PostgreSQL can't be run with on this host, or beside its copies.
 
@@ -181,9 +186,11 @@ class PostgresServer(LocalServer[PostgresPrograms]):
                     f"raise that first: slob server start {each.name} --max-sessions {sessions}",
                 )
 
-    def known_settings(self) -> AbstractContextManager[KnownSettings]:
-        """Give the settings of an empty server of the same programs, during the block."""
-        return known_settings.of_managed(self.spec, config.settings(self.spec, self.layout, bulk=False))
+    def list_settings(self, programs: PostgresPrograms, account: ServerAccount, place: Path) -> KnownSettings:
+        ours = config.settings(self.spec, self.layout, bulk=False)
+        return known_settings.ManagedPostgresSettings(
+            programs, account, place, {each.name: each.value for each in ours}
+        )
 
     def is_ready(self) -> bool:
         """Return whether it runs and accepts connections, as it says in postmaster.pid."""
@@ -193,12 +200,11 @@ class PostgresServer(LocalServer[PostgresPrograms]):
 
     def find_programs(self, account: ServerAccount) -> PostgresPrograms:
         """Return the bundled programs, or those of the bin directory, in a place where the account can run them."""
-        programs = readable_installation(find_installation(self.spec), account)
+        programs = make_readable(find_installation(self.spec), account)
         check_path(programs.bin, config.UNSAFE_IN_PROGRAMS)
         return programs
 
     def bytes_at_first(self) -> int:
-        """Return the size of an empty cluster with all of its WAL."""
         return _EMPTY_BYTES + self.spec.log_bytes
 
     def initialise(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
@@ -234,7 +240,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
             )
 
     def config_text(self, programs: PostgresPrograms, bulk: bool) -> str:
-        """Return the configuration that postgresql.conf includes."""
         return config.config_text(self.spec, self.layout, programs.bin, bulk)
 
     def other_files(self, account: ServerAccount) -> Mapping[Path, str]:
@@ -255,10 +260,6 @@ class PostgresServer(LocalServer[PostgresPrograms]):
     def huge_pages_needed(self, programs: PostgresPrograms, account: ServerAccount) -> int:
         """Return the number that the server program itself computes."""
         return int(self._setting("shared_memory_size_in_huge_pages", self.layout.data, programs, account))
-
-    def last_complaint(self, said: str) -> str:
-        """Return the last line that reports a cause."""
-        return config.last_complaint(said)
 
     def _setting(self, setting: str, data: Path, programs: PostgresPrograms, account: ServerAccount) -> str:
         """Return the value that a setting would have, from the server program of a stopped server."""

@@ -6,7 +6,6 @@ with the file on disk shows whether a running server has the requested configura
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +14,7 @@ from openslob.core.places import home
 from openslob.core.units import KIB, MIB, format_bytes
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import (
+    Complaints,
     ConfigLine,
     ServerFiles,
     check_layout,
@@ -40,8 +40,11 @@ _WAL_SUMMARY_SINCE = 17
 # A load writes its tables without WAL where it can; the rest of the WAL should not force checkpoints.
 _BULK_LOG_FACTOR = 4
 # Marks of errors in the output of the server and its programs, and marks of lines that only report the end after it.
-_GRAVE = ("FATAL:", "PANIC:", "ERROR:", "error:", "could not ")
-_EPILOGUE = ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:")
+COMPLAINTS = Complaints(
+    ("FATAL:", "PANIC:", "ERROR:", "error:", "could not "),
+    ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:"),
+    r"^[\d-]+ [\d:.]+ \w+ \[\d+\] ",
+)
 
 HBA_TEXT = f"""# Written by slob: local processes of the users in pg_ident.conf, nobody else; no trust, no passwords.
 local all {ROLE} peer map={ROLE}
@@ -171,10 +174,10 @@ def config_text(spec: ServerSpec, layout: ServerFiles, bin_dir: Path, bulk: bool
 
 
 def _line(setting: ConfigLine) -> str:
-    return f"{setting.name} = {_quoted(setting.value)}" + (f"  # {setting.why}" if setting.why else "")
+    return f"{setting.name} = {_quote(setting.value)}" + (f"  # {setting.why}" if setting.why else "")
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     """Return a value as postgresql.conf and connection strings quote it."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
@@ -185,19 +188,6 @@ def ident_text(users: set[str]) -> str:
     return "".join(f"{ROLE} {_list_item(user)} {ROLE}\n" for user in sorted(users))
 
 
-def last_complaint(log: str) -> str:
-    """Return the last line of a server's log or a program's errors that reports a cause, without its time stamp."""
-    lines = [line for line in log.splitlines() if line.strip()]
-    grave = [line for line in lines if any(mark in line for mark in _GRAVE)]
-    # after the cause come lines, some of them FATAL, that only report the end
-    lines_left = _without_epilogue(grave) or _without_epilogue(lines) or lines
-    return re.sub(r"^[\d-]+ [\d:.]+ \w+ \[\d+\] ", "", lines_left[-1].strip()) if lines_left else ""
-
-
-def _without_epilogue(lines: list[str]) -> list[str]:
-    return [line for line in lines if not any(mark in line for mark in _EPILOGUE)]
-
-
 def slot_of(name: str) -> str:
     """Return the name of a standby's replication slot, which may not contain hyphens."""
     return name.replace("-", "_")
@@ -205,7 +195,7 @@ def slot_of(name: str) -> str:
 
 def copy_command(program: Path, primary: ServerFiles, data: Path, name: str) -> list[str | Path]:
     """Return the command that copies a running primary into ``data`` as a standby, and creates its slot."""
-    connection = f"host={_quoted(str(primary.run))} port={PORT} user={ROLE}"
+    connection = f"host={_quote(str(primary.run))} port={PORT} user={ROLE}"
     options: list[str | Path] = ["--write-recovery-conf", "--create-slot", "--slot", slot_of(name)]
     return [program, "--pgdata", data, "--dbname", connection, "--checkpoint", "fast", *options, "--no-password"]
 
@@ -215,4 +205,4 @@ def include(configuration: Path, ours: Path) -> None:
     lines = configuration.read_text(encoding="utf-8").splitlines()
     kept = [line for line in lines if not line.startswith(_INCLUDE)]
     with configuration.open("w", encoding="utf-8") as file:
-        file.write("\n".join([*kept, f"{_INCLUDE}{_quoted(str(ours))}", ""]))
+        file.write("\n".join([*kept, f"{_INCLUDE}{_quote(str(ours))}", ""]))

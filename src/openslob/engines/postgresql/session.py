@@ -12,11 +12,11 @@ from psycopg import sql
 from openslob.core.workload import CommitMode
 from openslob.engines.base import CANCEL_S, SessionPlan, SliceRequest, SliceResult
 from openslob.engines.postgresql.connection import backend_pid, cut_off, override_defaults
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.local_path import load_private_tables
 from openslob.engines.postgresql.names import PostgresNames
-from openslob.engines.postgresql.session_settings import set_in_session, shown
+from openslob.engines.postgresql.session_settings import read_shown, set_in_session
 from openslob.engines.postgresql.slice_procedure import (
     PACKAGE,
     compose_call,
@@ -24,6 +24,7 @@ from openslob.engines.postgresql.slice_procedure import (
     slice_parameters,
     to_result,
 )
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, no_result, session_seed, shares_by_kind
 from openslob.engines.sql import read_sql
@@ -34,11 +35,11 @@ _SEED_STEPS = 1_000_003
 _COMMIT_SETTING = {CommitMode.WAIT: "on", CommitMode.NOWAIT: "off"}
 
 
-class PostgresSession:
+class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
     """A session of the work loop. Its connection is in autocommit mode: the procedure commits by itself."""
 
     def __init__(self, connection: psycopg.Connection[Any], names: PostgresNames, plan: SessionPlan) -> None:
-        self._connection = connection
+        super().__init__(connection)
         # Preparing the statement on the server after some executions would change it in mid-run.
         connection.prepare_threshold = None
         self._names = names
@@ -55,8 +56,7 @@ class PostgresSession:
         return PlainStatement(self._connection, call.as_bytes(self._connection))
 
     def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:
-        """Make the session's own tables, as temporary tables."""
-        with reported(f"session {self._plan.number} could not load its own tables"):
+        with report_as(f"session {self._plan.number} could not load its own tables"):
             load_private_tables(self._connection, self._plan, wrote_blocks)
 
     def prepare(self) -> None:
@@ -81,12 +81,10 @@ class PostgresSession:
             return explain(self._connection, self._names, self._plan.schema, self._plan.workload)
 
     def settings(self) -> dict[str, str]:
-        """Return the values of the plan's settings."""
         with self._guard():
-            return shown(self._connection, self._plan.settings, self._set) if self._plan.settings else {}
+            return read_shown(self._connection, self._plan.settings, self._set) if self._plan.settings else {}
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
-        """Run one slice: one CALL."""
         with self._guard():
             return self._execute(self._call, order)
 
@@ -106,17 +104,15 @@ class PostgresSession:
         return to_result(row)
 
     def _guard(self) -> AbstractContextManager[None]:
-        return reported(f"session {self._plan.number} was lost")
+        return report_as(f"session {self._plan.number} was lost")
 
     def backend_id(self) -> int:
-        """Return the process id of the session's backend."""
         return backend_pid(self._connection)
 
     def instance(self) -> None:
         """Return None: the target is one server."""
 
     def cancel(self) -> bool:
-        """Cancel the running slice."""
         try:
             self._connection.cancel_safe(timeout=CANCEL_S)
         except psycopg.Error:
@@ -124,9 +120,4 @@ class PostgresSession:
         return True
 
     def cut(self) -> None:
-        """End the session of a server that no longer answers."""
         cut_off(self._connection)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()

@@ -30,7 +30,6 @@ class PostgresSessionSettings:
         self._catalogue = PostgresCatalogue(f"{PRODUCT} {version.split()[0]}", rows)
 
     def find(self, name: str) -> ServerSetting:
-        """Return a setting. UsageError for one that a session can't change."""
         row = self._catalogue.row(name)
         if EFFECTS.get(row.context) is not Effect.SESSION:
             raise UsageError(
@@ -57,7 +56,7 @@ def set_in_session(connection: psycopg.Connection[Any], name: str, value: str) -
     return str(rows[0][0])
 
 
-def shown(
+def read_shown(
     connection: psycopg.Connection[Any], changes: Sequence[SettingChange], values: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""

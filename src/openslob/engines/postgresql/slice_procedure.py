@@ -16,10 +16,11 @@ from openslob.core.histogram import BUCKETS, Histogram, bucket_expression
 from openslob.core.method import OpKind
 from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceResult
-from openslob.engines.postgresql.errors import reported
+from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.local_path import tables_on_path
 from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.page_layout import column_bytes
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.slice_io import (
     KINDS,
     begin_together,
@@ -49,20 +50,16 @@ CALL_RESULTS = tuple(re.findall(r"^ +INOUT (\w+)", read_sql(PACKAGE, "slice"), r
 _BUCKET = sql.SQL(bucket_expression("us"))
 
 
-class PostgresStop:
+class PostgresStop(ConnectionOwner[psycopg.Connection[Any]]):
     """Holds the lock from `request` until it is closed. A session that can't share it ends its slice."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
+        super().__init__(connection)
 
     def request(self) -> None:
         """Make every session stop within about half a second."""
-        with reported("the sessions can't be stopped"):
+        with report_as("the sessions can't be stopped"):
             self._connection.execute("SELECT pg_advisory_lock(%s)", (STOP_KEY,))
-
-    def close(self) -> None:
-        """Release the lock."""
-        self._connection.close()
 
 
 _NUMBERS = [name for name in CALL_RESULTS if name not in _ARRAYS]
@@ -80,8 +77,8 @@ def compose_slice(names: PostgresNames, schema: int, workload: Workload) -> sql.
         bucket=_BUCKET,
         common_start=_part("slice", "common_start") if together else sql.SQL(""),
         step_aside=_part("slice", "step_aside") if together else sql.SQL(""),
-        paced_wait=_paced("wait", names) if paced else sql.SQL(""),
-        paced_respond=_paced("respond", names) if paced else sql.SQL(""),
+        paced_wait=_compose_paced("wait", names) if paced else sql.SQL(""),
+        paced_respond=_compose_paced("respond", names) if paced else sql.SQL(""),
         **{kind.value: _in_loop(kind, names, schema, workload) for kind in KINDS},
         **{f"{kind.value}_hot": _in_loop(kind, names, 1, workload) for kind in KINDS},
     )
@@ -116,7 +113,7 @@ def _part(file: str, name: str) -> sql.SQL:
     return sql.SQL(read_statements(PACKAGE, file)[name])
 
 
-def _paced(name: str, names: PostgresNames) -> sql.Composed:
+def _compose_paced(name: str, names: PostgresNames) -> sql.Composed:
     return _part("paced", name).format(nap=names.nap(), bucket=_BUCKET)
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Status, Verdict
 from openslob.record.parts import Asked, Environment
 from openslob.record.store import UNFINISHED, DocumentFolder
 from openslob.record.versions import Format
@@ -84,7 +84,7 @@ class CrashControl(RecordModel):
     may_lose_nothing: Mapping[str, str] = Field(default_factory=dict)
 
 
-class CrashRecord(DocumentModel):
+class CrashRecord(DocumentWithFigures):
     """The request of a proof, the server, and each cycle.
 
     ``asked`` has the parameters of the command; ``server`` has facts: ``name``, ``product``, ``version``, ``settings``
@@ -110,10 +110,6 @@ class CrashRecord(DocumentModel):
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-    def value(self, name: str) -> float | None:
-        """Return a figure of the summary; None when it is not known."""
-        return value_of(self.summary, name)
 
 
 FORMAT = Format(CrashRecord, "the record of a proof of durability", "crash_version", CRASH_VERSION)

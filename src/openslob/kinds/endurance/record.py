@@ -20,7 +20,7 @@ from pydantic import Field, ValidationInfo, model_validator
 
 from openslob.core.units import NANOS
 from openslob.record import store
-from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Status, Verdict
 from openslob.record.parts import READ, Course, Load
 from openslob.record.raw_csv import Event, last_slice_end_ns, window_facts
 from openslob.record.store import RECORD_FILE, DocumentFolder, running_pid
@@ -79,7 +79,7 @@ class Gap(RecordModel):
         return self.end_s - self.begin_s
 
 
-class EnduranceRecord(DocumentModel):
+class EnduranceRecord(DocumentWithFigures):
     """The request of an endurance run, its segments, and what they come to.
 
     ``planned_s`` is the time under load that was asked for. ``workload`` holds every parameter (`Workload.to_record`),
@@ -145,10 +145,6 @@ class EnduranceRecord(DocumentModel):
                 found.append(Gap(begin_s=before.end_s, end_s=max(each.begin_s, before.end_s), why=before.why))
             before = each
         return found
-
-    def value(self, name: str) -> float | None:
-        """Return a figure of the summary; None when it is not known."""
-        return value_of(self.summary, name)
 
     def with_segment(self, segment: Segment) -> Self:
         """Return the record with this segment in place of the one with the same number, or appended."""

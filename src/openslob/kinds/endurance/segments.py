@@ -16,6 +16,7 @@ from openslob.analyze import heat
 from openslob.analyze.causes import SLOW, Episode, episodes
 from openslob.analyze.level import search
 from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.run_folder import read_tables
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.steady_state import RatePoint
 from openslob.analyze.steps import step_s
@@ -33,7 +34,6 @@ from openslob.kinds.endurance.verdicts import level_lasted, steady_by_snia, stea
 from openslob.record import store
 from openslob.record.model import Figure, Holds
 from openslob.record.raw_csv import Event, event_rows, window_facts
-from openslob.report.tables import read_tables
 
 # Series of the trace that the levels have, with the names that the record gives them.
 RATES = {"engine.read_requests": "reads_per_s", "commits": "commits_per_s"}

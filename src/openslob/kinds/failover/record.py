@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Status, Verdict, value_of
 from openslob.record.parts import Asked
 from openslob.record.store import DocumentFolder, cannot_write
 from openslob.record.versions import Format
@@ -77,7 +77,7 @@ class FollowStep(RecordModel):
     why: str = ""
 
 
-class FailoverRecord(DocumentModel):
+class FailoverRecord(DocumentWithFigures):
     """Everything about one test of failover, or of the rate that copies follow.
 
     ``asked`` is its parameters, ``servers`` what they are (product, version), ``roles`` who makes the outage and who
@@ -101,10 +101,6 @@ class FailoverRecord(DocumentModel):
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-    def value(self, name: str) -> float | None:
-        """Return a figure of the summary; None when it is not known."""
-        return value_of(self.summary, name)
 
     def cycle_name(self, cycle: FailoverCycle) -> str:
         """Return a cycle's number, and which server took over from which."""

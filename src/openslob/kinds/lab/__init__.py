@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.record.kinds import Labels
 
 if TYPE_CHECKING:
+    from openslob.analyze.curves.points import ParameterValue
     from openslob.analyze.derive import Derived
     from openslob.report.document import Document
 
@@ -24,6 +25,7 @@ class LabKind(DocumentKind[LabRecord]):
     folder = LabFolder
     has_runs = True
     has_ratios = True
+    chooses_runs = True
 
     def row(self, record: LabRecord) -> Row:
         """Return the main figures."""
@@ -53,6 +55,10 @@ class LabKind(DocumentKind[LabRecord]):
         from openslob.kinds.lab.report import lab_rows
 
         return lab_rows(record)
+
+    def given(self, record: LabRecord, folder: Path) -> Mapping[Path, Mapping[str, ParameterValue]]:
+        """Return the value of its setting for each run."""
+        return {folder / run.run: record.given(run) for run in record.runs if run.run}
 
     def numbers(self, folder: Path) -> Iterator[Derived]:
         """Yield the results, and what is noted of each run."""

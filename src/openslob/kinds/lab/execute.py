@@ -28,7 +28,6 @@ from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_serve
 from openslob.kinds.run import loading, runner
 from openslob.kinds.sweep.execute import SweepDisplay
 from openslob.record.model import Holds, RunRecord, Status
-from openslob.report.record_view import reason
 
 # A side whose server or runs failed so often in a row is left out: it would cost time and give no figure.
 _MOST_FAILURES = 2
@@ -279,7 +278,7 @@ def _done(made: LabRun, finished: runner.FinishedRun, rate: str, not_as_asked: s
     found: Mapping[str, object] = {
         "run": finished.folder.name,
         "figures": figures,
-        "why": not_as_asked or ("" if figures[RATE] else reason(record, rate)),
+        "why": not_as_asked or ("" if figures[RATE] else record.why_unknown(rate)),
         "failed_verdicts": tuple(verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS),
     }
     return made.model_copy(update=found)

@@ -8,7 +8,7 @@ from openslob.analyze.history import figure_of
 from openslob.analyze.intervals import CONFIDENCE, LEAST_STARTS, Interval, blocked_ratio, narrow_enough
 from openslob.analyze.outcome import counted, fails, holds, holds_or_fails, unknown
 from openslob.kinds.lab.record import LabArm, LabRatio, LabRecord, LabResult, LabRun
-from openslob.record.model import RunRecord, Verdict, value_of
+from openslob.record.model import RunRecord, Verdict
 
 # Figures of a run that are compared. The rate decides when there are enough pairs.
 RATE, PER_CPU, P99 = "rate", "rate_per_db_cpu", "p99_us"
@@ -26,7 +26,7 @@ def figures_of(record: RunRecord, rate: str) -> dict[str, float | None]:
 
     A host that was too busy for a rate says nothing of the latency either.
     """
-    per_s, cpu = value_of(record.summary, rate), value_of(record.summary, "db_cpu_per_s")
+    per_s, cpu = record.value(rate), record.value("db_cpu_per_s")
     if per_s is None:
         return dict.fromkeys(FIGURES)
     return {RATE: per_s, PER_CPU: per_s / cpu if cpu else None, P99: figure_of(record, "op_p99_us")}

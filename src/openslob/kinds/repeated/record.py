@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Status, Verdict
 from openslob.record.parts import READ, Load
 from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format
@@ -49,7 +49,7 @@ class RepeatedTime(RecordModel):
     why: str = ""
 
 
-class RepeatedRecord(DocumentModel):
+class RepeatedRecord(DocumentWithFigures):
     """The request of a repeated run and what became of each time.
 
     ``every_s`` is the time between two runs, ``planned`` the number of times; None: until it is stopped. ``first_s`` is
@@ -92,10 +92,6 @@ class RepeatedRecord(DocumentModel):
     def done(self) -> tuple[RepeatedTime, ...]:
         """The times at which a run was made."""
         return tuple(each for each in self.times if each.state is TimeState.DONE)
-
-    def value(self, name: str) -> float | None:
-        """Return a figure of the summary; None when it is not known."""
-        return value_of(self.summary, name)
 
 
 FORMAT = Format(RepeatedRecord, "the record of a repeated run", "repeated_version", REPEATED_VERSION)

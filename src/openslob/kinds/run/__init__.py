@@ -12,7 +12,6 @@ from openslob.record.finding import Found
 from openslob.record.kinds import Labels
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import RECORD_FILE, SLICES, RecordEntry
-from openslob.report.record_view import p99_us, value
 
 if TYPE_CHECKING:
     from openslob.live.follow import FollowedRun
@@ -51,12 +50,14 @@ class RunKind(Kind[RunRecord]):
 
     def row(self, record: RunRecord) -> Row:
         """Return the main figures."""
+        from openslob.analyze.history import figure_of
+
         return {
-            "sessions": value(record, "sessions") or record.spec.get("sessions"),
+            "sessions": record.value("sessions") or record.spec.get("sessions"),
             "update_pct": record.spec.get("update_pct"),
-            "ops_per_s": value(record, "ops_per_s"),
-            "pio_read_per_s": value(record, "pio_read_per_s"),
-            "p99_us": p99_us(record),
+            "ops_per_s": record.value("ops_per_s"),
+            "pio_read_per_s": record.value("pio_read_per_s"),
+            "p99_us": figure_of(record, "op_p99_us"),
             "failed_verdicts": list_failed(record.verdicts),
         }
 

@@ -10,9 +10,9 @@ from openslob.config.resolve import Resolution
 from openslob.core.errors import DeniedError, SlobError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines.base import Engine, Hold
+from openslob.engines.common_checks import require_writes
 from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer
-from openslob.engines.writes import require_writes
 from openslob.kinds.run.explained import explained
 
 

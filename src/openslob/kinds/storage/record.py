@@ -18,7 +18,7 @@ from pydantic import Field
 
 from openslob.analyze.curves.ceiling import host_and_device
 from openslob.core.references import CeilingPoint, StorageAlone
-from openslob.record.model import DocumentModel, Figure, RecordModel, Status, Verdict, value_of
+from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Status, Verdict, value_of
 from openslob.record.parts import Asked, Environment, Facts, Latency
 from openslob.record.store import UNFINISHED, DocumentFolder
 from openslob.record.versions import Format
@@ -66,7 +66,7 @@ class StorageStep(RecordModel):
         return value_of(self.figures, name)
 
 
-class StorageRecord(DocumentModel):
+class StorageRecord(DocumentWithFigures):
     """Everything about one raw measurement.
 
     ``tool`` is the command (``calibrate``, ``orion``, ``dd``, ``compare``) or ``ceiling``, which a run or a sweep
@@ -93,10 +93,6 @@ class StorageRecord(DocumentModel):
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-    def value(self, name: str) -> float | None:
-        """Return a figure of the summary; None when it is not known."""
-        return value_of(self.summary, name)
 
 
 FORMAT = Format(StorageRecord, "the record of a raw measurement", "storage_version", STORAGE_VERSION)

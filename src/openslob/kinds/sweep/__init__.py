@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from openslob.record.model import RunRecord, Status
 from openslob.record.store import RECORD_FILE, many_documents
 
 if TYPE_CHECKING:
-    from openslob.analyze.curves.points import Run
+    from openslob.analyze.compare import ComparedValues
+    from openslob.analyze.curves.points import ParameterValue, Run
     from openslob.analyze.derive import Derived
     from openslob.kinds.sweep.live import FollowedSweep
     from openslob.report.document import Document
@@ -28,6 +29,7 @@ class SweepKind(DocumentKind[SweepRecord]):
     folder = SweepFolder
     has_runs = True
     has_own_page = False
+    chooses_runs = True
 
     def row(self, record: SweepRecord) -> Row:
         """Return the main figures: the values of parameters over the points, and how these ended."""
@@ -61,6 +63,16 @@ class SweepKind(DocumentKind[SweepRecord]):
     def left_out(self, _found: Found) -> list[RunRecord]:
         """Return nothing: a sweep is kept whole."""
         return []
+
+    def given(self, record: SweepRecord, folder: Path) -> Mapping[Path, Mapping[str, ParameterValue]]:
+        """Return the server's parameters of each point that has a run."""
+        return {folder / point.run: point.server for point in record.points if point.run is not None}
+
+    def against(self, record: SweepRecord) -> ComparedValues | None:
+        """Return the parameter of `--against` with its values."""
+        from openslob.analyze.compare import ComparedValues
+
+        return ComparedValues(record.against, *record.values_against) if record.against else None
 
     def follow(self, folder: Path) -> FollowedSweep:
         """Return the follower of the sweep, with its run in progress or the last one."""

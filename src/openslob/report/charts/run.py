@@ -22,7 +22,7 @@ from openslob.report.charts.time_panels import BAND_COLOURS, BAND_ENDS, PANEL_HE
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import micros, number, seconds
-from openslob.report.record_view import ALONE, FigureNames, outcome, value
+from openslob.report.record_view import ALONE, FigureNames
 from openslob.report.run_series import RunSeries
 
 Row = dict[str, Any]
@@ -123,9 +123,9 @@ def _histograms(name: str, title: str, latency: Mapping[str, Mapping[str, Any]])
 
 def _published(record: RunRecord, rows: list[Row]) -> list[Row]:
     """Return the rates of figures that are the run's own: beside other sessions' load some are the whole server's."""
-    if outcome(record, ALONE) is not Holds.FAILS:
+    if record.outcome(ALONE) is not Holds.FAILS:
         return rows
-    return [row for row in rows if value(record, row["figure"]) is not None]
+    return [row for row in rows if record.value(row["figure"]) is not None]
 
 
 def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:

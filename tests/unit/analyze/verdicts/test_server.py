@@ -7,7 +7,7 @@ import pytest
 from factories import measurements as made
 from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS, judge, server
-from openslob.engines.cluster.sampling import added
+from openslob.engines.cluster.sampling import add_deltas
 from openslob.record.model import Holds
 from openslob.report.record_view import caveats
 
@@ -86,10 +86,10 @@ def test_switches_are_not_judged_in_a_run_that_only_reads():
 
 def test_each_instance_of_a_cluster_has_a_log_of_its_own():
     each = made.engine(log_switches=3.0, log_switch_waits=0.0, remedies={"log_switches": "larger files"})
-    found = server.log_switches(made.measurement(engine=added([each] * 4, list("abcd"))))
+    found = server.log_switches(made.measurement(engine=add_deltas([each] * 4, list("abcd"))))
     assert found.verdict is HOLDS
     more = made.engine(log_switches=4.0, log_switch_waits=0.0, remedies={"log_switches": "larger files"})
-    found = server.log_switches(made.measurement(engine=added([each, more], list("ab"))))
+    found = server.log_switches(made.measurement(engine=add_deltas([each, more], list("ab"))))
     assert found.verdict is FAILS
     assert found.figures["seconds"] == pytest.approx(15)
     assert found.why.endswith("Remedy: larger files.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from factories import measurements
-from openslob.engines.cluster.sampling import added
+from openslob.engines.cluster.sampling import add_deltas
 from openslob.metrics.measurement import ONLY_SOME_HAVE, EngineDelta, ObjectIo
 
 
@@ -13,23 +13,23 @@ def test_sums_and_reasons():
     counted = partial(measurements.engine, shared_visits=9.0, private_visits=0.0, db_cpu_us=3.0, db_time_us=4.0)
     known = counted(read_requests=100.0, log_bytes=5.0, by_object={"table": ObjectIo(1, 2, 3, None, 5)})
     partly = counted(read_requests=None, log_bytes=7.0, by_object={}, unknown={"read_requests": "it is off"})
-    total = added([known, partly], ["a", "b"])
+    total = add_deltas([known, partly], ["a", "b"])
     assert total.log_bytes == 12
     assert total.read_requests is None
     assert total.unknown == {"read_requests": "b: it is off"}
     assert total.by_object == {"table": ObjectIo(None, None, None, None, None)}
     assert total.by_instance == (known, partly)
-    both = added([known, known], ["a", "b"])
+    both = add_deltas([known, known], ["a", "b"])
     assert both.by_object == {"table": ObjectIo(2, 4, 6, None, 10)}
     assert both.wait_means_us == known.wait_means_us
     assert [wait.count for wait in both.timed_waits] == [2 * wait.count for wait in known.timed_waits]
-    nothing = added([known, EngineDelta(unknown={"*": "reset"})], ["a", "b"])
+    nothing = add_deltas([known, EngineDelta(unknown={"*": "reset"})], ["a", "b"])
     assert set(nothing.unknown.values()) == {"b: reset"}
     assert set(nothing.unknown) == set(nothing.amounts()) - ONLY_SOME_HAVE
 
 
 def test_other_sessions_on_all_instances():
     told = EngineDelta(server_wide=frozenset({"log_syncs"}), others={"log_syncs": 3.0, "commits": 2.0})
-    total = added([told, EngineDelta(server_wide=frozenset({"log"}), others={"log_syncs": 4.0})], ["a", "b"])
+    total = add_deltas([told, EngineDelta(server_wide=frozenset({"log"}), others={"log_syncs": 4.0})], ["a", "b"])
     assert total.server_wide == {"log_syncs", "log"}
     assert total.others == {"log_syncs": 7.0}

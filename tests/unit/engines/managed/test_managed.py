@@ -22,15 +22,15 @@ from openslob.engines import registry
 from openslob.engines.managed import account, state
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ServerFiles, check_socket_path
-from openslob.engines.managed.resources import check_cpus, confined, parse_available, parse_cpus
+from openslob.engines.managed.resources import check_cpus, confine, parse_available, parse_cpus
 from openslob.engines.postgresql.binaries import find_installation, major
 from openslob.engines.postgresql.server import default_spec
 from openslob.engines.postgresql.server_config import (
+    COMPLAINTS,
     SOCKET,
     check_spec,
     config_text,
     ident_text,
-    last_complaint,
     settings,
     url,
 )
@@ -170,7 +170,7 @@ def test_only_the_named_users_are_mapped():
     ],
 )
 def test_last_complaint(log: str, line: str):
-    assert last_complaint(log) == line
+    assert COMPLAINTS.find_last(log) == line
 
 
 @table(("text", "number"), [("18", 18), ("18.4", 18), ("19beta1", 19)])
@@ -200,7 +200,7 @@ def test_cpus():
 
 def test_confinement_ends_with_its_block():
     before = os.sched_getaffinity(0)
-    with confined(str(min(before))):
+    with confine(str(min(before))):
         assert os.sched_getaffinity(0) == {min(before)}
     assert os.sched_getaffinity(0) == before
 
@@ -319,7 +319,7 @@ with state.ServerState("x").claimed("sweep"), state.ServerState("x").locked(stat
             pass
         (tmp_path / "servers" / "x" / "server.json").touch()
         socket_directory = tmp_path / "servers" / "x" / "run"
-        for claim in (state.ServerState("x").claimed("test"), state.claimed_through(socket_directory, "test")):
+        for claim in (state.ServerState("x").claimed("test"), state.reserve_through(socket_directory, "test")):
             with pytest.raises(SlobError, match=f"x is in use: sweep by pid {holder.pid} since 20.*; wait"), claim:
                 pass
         holder.stdin.close()

@@ -17,9 +17,9 @@ from openslob.core.workload import Workload
 from openslob.engines.facts import ServerFacts
 from openslob.engines.mysql import checks, counters
 from openslob.engines.mysql.connection import DirectConnection, open_connection, parse
-from openslob.engines.mysql.names import MysqlNames, quoted
+from openslob.engines.mysql.names import MysqlNames, quote
 from openslob.engines.mysql.page_layout import layout_of
-from openslob.engines.mysql.quiesce import required_setting
+from openslob.engines.mysql.quiesce import find_required
 from openslob.engines.mysql.session import seeds
 from openslob.engines.mysql.slice_procedure import SliceHistograms, buckets_of
 from openslob.engines.slice_io import session_seed
@@ -203,18 +203,16 @@ def test_commits_that_a_procedure_does_not_wait_for_are_told(product, workload, 
 
 
 def test_names_are_quoted_and_locks_are_short():
-    assert quoted("a`b") == "`a``b`"
+    assert quote("a`b") == "`a``b`"
     assert MysqlNames("odd`db").cf1(3) == "`odd``db`.`cf1_3`"
     assert len(MysqlNames("d" * 64).lock("use")) <= 64
     assert MysqlNames("one").lock("use") != MysqlNames("two").lock("use")
 
 
 def test_the_server_s_commits_are_set_only_for_a_run_that_commits_and_says_how():
-    settings = {
-        mode: required_setting(Workload(update_pct=1, commit_mode=mode)) for mode in ("wait", "nowait", "engine")
-    }
+    settings = {mode: find_required(Workload(update_pct=1, commit_mode=mode)) for mode in ("wait", "nowait", "engine")}
     assert settings == {"wait": 1, "nowait": 0, "engine": None}
-    assert required_setting(Workload(update_pct=0, commit_mode="nowait")) is None
+    assert find_required(Workload(update_pct=0, commit_mode="nowait")) is None
 
 
 def test_seeds_differ_and_are_in_range():

@@ -22,11 +22,11 @@ from openslob.engines.mysql import binaries
 from openslob.engines.mysql.binaries import find_installation, series
 from openslob.engines.mysql.server import default_spec
 from openslob.engines.mysql.server_config import (
+    COMPLAINTS,
     SOCKET,
     check_spec,
     config_text,
     init_text,
-    last_complaint,
     settings,
     url,
 )
@@ -219,7 +219,7 @@ _LOG = """\
     ],
 )
 def test_the_reason_for_not_starting(said: str, reason: str):
-    assert reason in last_complaint(said)
+    assert reason in COMPLAINTS.find_last(said)
 
 
 def test_the_size_of_huge_pages():

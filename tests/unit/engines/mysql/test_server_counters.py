@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factories.tables import table
-from openslob.engines.mysql.server_counters import server_delta
+from openslob.engines.mysql.counters import server_delta
 from openslob.metrics.measurement import ObjectIo, WaitClass
 
 STATUS = {

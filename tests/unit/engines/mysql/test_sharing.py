@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.mysql_counters import changes_of
-from openslob.engines.mysql import counters, sharing
+from openslob.engines.mysql import counters
 
 FILE = "file.wait/io/file/innodb/innodb_data_file"
 # 4,000 rows of ours were read, with 4,100 reads in all: 100 of them of files that serve everybody.
@@ -126,7 +126,7 @@ def test_without_counts_by_file_reads_are_the_whole_server_s():
 
 
 def test_a_table_of_others_that_is_dropped_takes_no_counts_along():
-    sums = sharing.LastingSums()
+    sums = counters.LastingSums()
     seen = [sums.kept({"others.reads": n, "ours.reads": 1.0, "tables.reads": 9.0}) for n in (50.0, 70.0, 5.0, 8.0)]
     assert [each["others.reads"] for each in seen] == [50, 70, 70, 73]
     assert [each["others.dropped"] for each in seen] == [0, 0, 1, 1]

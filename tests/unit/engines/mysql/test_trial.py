@@ -6,7 +6,7 @@ from pymysql.constants import ER
 
 from factories.tables import table
 from openslob.core.workload import Workload
-from openslob.engines.mysql import trial
+from openslob.engines.mysql import checks
 from openslob.engines.mysql.names import MysqlNames
 from openslob.kinds.run.plan import session_plans
 
@@ -35,9 +35,9 @@ class Server:
 
 
 def tried(monkeypatch, server):
-    for module in ("trial", "connection"):
+    for module in ("checks", "connection"):
         monkeypatch.setattr(f"openslob.engines.mysql.{module}.query", server.query)
-    return list(trial.try_statements(server, MysqlNames("my`db"), PLAN))
+    return list(checks.try_statements(server, MysqlNames("my`db"), PLAN))
 
 
 def test_every_statement_is_parsed_and_none_executed(monkeypatch):

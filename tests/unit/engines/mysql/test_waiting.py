@@ -12,9 +12,9 @@ from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt
 from openslob.engines.mysql import adapter, connection, connection_registry
-from openslob.engines.mysql.connection import PatientPyMySQL, limited, open_connection, parse
-from openslob.engines.mysql.errors import reported
-from openslob.engines.mysql.obstacle import describe
+from openslob.engines.mysql.connection import PatientPyMySQL, open_connection, open_limited, parse
+from openslob.engines.mysql.errors import report_as
+from openslob.engines.mysql.waits import describe
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError, Watch, Work
 
 PARAMS = parse("mariadb://me@localhost/x?unix_socket=/nowhere")
@@ -129,7 +129,7 @@ def asked(monkeypatch, *said):
     """What an engine finds out over a new connection that fails in this way."""
 
     def refuse(*_):
-        with reported("can't connect"):
+        with report_as("can't connect"):
             raise pymysql.OperationalError(*said)
 
     monkeypatch.setattr(adapter, "open_connection", refuse)
@@ -146,7 +146,9 @@ def test_a_server_that_is_gone_does_not(monkeypatch):
         asked(monkeypatch, 2003, "Can't connect to MySQL server")
 
 
-@pytest.mark.parametrize("connect", [lambda params: open_connection(params, "run"), lambda params: limited(params, 1)])
+@pytest.mark.parametrize(
+    "connect", [lambda params: open_connection(params, "run"), lambda params: open_limited(params, 1)]
+)
 def test_a_socket_on_which_no_server_listens_is_closed(tmp_path, connect):
     params = parse(f"mariadb:///slob?unix_socket={tmp_path / 'nobody'}")
     closing = patch.object(socket.socket, "close", autospec=True, side_effect=socket.socket.close)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from factories.tables import table
 from openslob.core.histogram import bucket_of
-from openslob.engines.cluster.sampling import added
+from openslob.engines.cluster.sampling import add_deltas
 from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.counters import VIEWS
 from openslob.engines.oracle.delta import OF_SERVER, classify_event, make_unknown, to_delta
@@ -350,7 +350,7 @@ def test_instances_of_a_cluster_add_up_and_wait_for_each_other():
     gc = {"event.waits.Cluster:gc cr block 2-way": 400.0, "event.us.Cluster:gc cr block 2-way": 80_000.0}
     each = to_delta({**CHANGE, **BY_SESSION, **gc})
     other = to_delta({**without("memory"), **BY_SESSION, **gc}, {"memory": "no right"})
-    both = added([each, other], ["first", "second"])
+    both = add_deltas([each, other], ["first", "second"])
     assert (both.commits, both.host_busy_us, both.log_switches) == (20_000, 240e6, 4)
     assert both.unknown["cache_resizes"] == "second: no right"
     assert both.others["commits"] == 160

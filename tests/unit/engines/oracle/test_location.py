@@ -15,7 +15,7 @@ from factories.oracle.answers import Answers, Server
 from factories.oracle.double import connected
 from factories.running import eventually
 from openslob.engines.oracle.location import list_processes, locate
-from openslob.engines.peer_process import UnprovedError, holder
+from openslob.engines.peer_process import UnprovedError, find_holder
 
 # Tests run beside each other: each of their processes has instances of its own.
 SID = f"SLOB{os.getpid()}"
@@ -62,7 +62,7 @@ def sees_connections():
         theirs, _ = listener.accept()
         with theirs:
             try:
-                return holder(ours.fileno(), [os.getpid()]) == os.getpid()
+                return find_holder(ours.fileno(), [os.getpid()]) == os.getpid()
             except UnprovedError:
                 return False
 

@@ -6,7 +6,7 @@ from unittest.mock import MagicMock
 
 from factories.tables import table
 from openslob.engines.facts import ServerFacts
-from openslob.engines.postgresql.checks import capabilities, direct_io_remedy, orphaned_files
+from openslob.engines.postgresql.checks import capabilities, direct_io_remedy, find_orphaned_files
 
 
 @table(
@@ -21,7 +21,7 @@ from openslob.engines.postgresql.checks import capabilities, direct_io_remedy, o
 def test_files_that_a_crash_left_are_told_with_number_size_and_place(may_look, row, text):
     connection = MagicMock()
     connection.execute.return_value.fetchall.side_effect = [[(may_look,)], [row]]
-    assert orphaned_files(connection) == text
+    assert find_orphaned_files(connection) == text
 
 
 def test_the_remedy_of_a_setting_reaches_the_sessions_that_need_it():

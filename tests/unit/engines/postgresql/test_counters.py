@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from factories.tables import table
 from openslob.engines.base import CounterReading
-from openslob.engines.postgresql.counters import PACKAGE, PostgresCounters, ordered
+from openslob.engines.postgresql.counters import PACKAGE, PostgresCounters, order_sources
 from openslob.engines.postgresql.delta import to_delta
 from openslob.engines.sql import read_statements
 
@@ -71,12 +71,12 @@ STATISTICS = [name for name in read_statements(PACKAGE, "counters") if not name.
 
 def test_the_clock_is_read_after_all_counts_where_none_of_them_keeps_the_reading_waiting():
     names = [name for name in STATISTICS if name != "log_position"]
-    assert ordered(names, prompt=True) == names
+    assert order_sources(names, prompt=True) == names
     assert names[-1] == "clock"
 
 
 def test_a_reading_that_waits_for_the_statistics_is_dated_before_the_wait_and_after_what_is_exact():
-    found = ordered(STATISTICS, prompt=False)
+    found = order_sources(STATISTICS, prompt=False)
     assert found[:2] == ["log_position", "clock"]
     assert sorted(found) == sorted(STATISTICS)
 

@@ -8,8 +8,8 @@ import pytest
 from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.engines.postgresql.adapter import PostgresEngine
-from openslob.engines.postgresql.errors import reported
-from openslob.engines.postgresql.obstacle import describe
+from openslob.engines.postgresql.errors import report_as
+from openslob.engines.postgresql.waits import describe
 
 BOB = (4711, "client backend", "bob", "psql", "idle in transaction", "2026-01-02 03:04:05")
 
@@ -55,7 +55,7 @@ def asked(monkeypatch, said):
     """What an engine finds out over a new connection that fails in this way."""
 
     def refuse(*_):
-        with reported("can't connect"):
+        with report_as("can't connect"):
             raise psycopg.OperationalError(FAILED + said)
 
     monkeypatch.setattr(PostgresEngine, "_connect", refuse)

@@ -6,8 +6,8 @@ import pytest
 
 from factories.tables import table
 from openslob.engines.base import CounterReading
-from openslob.engines.postgresql.counters import timed
-from openslob.engines.postgresql.server_scope import OwnWork, PostgresServerCounters, server_delta
+from openslob.engines.postgresql.counters import PostgresServerCounters, server_delta, timed
+from openslob.engines.postgresql.waits import OwnWork
 from openslob.metrics.measurement import WaitClass
 
 BLOCK = 8192

@@ -1,5 +1,5 @@
 -- Purpose:  who keeps our connections waiting.
--- Versions: MariaDB 10.6 and later, MySQL 8.0 and later; what a server or a user's rights lack is left out (obstacle.py).
+-- Versions: MariaDB 10.6 and later, MySQL 8.0 and later; what a server or a user's rights lack is left out (waits.py).
 -- Placeholders: none.
 
 -- name: connections

@@ -34,7 +34,7 @@ from openslob.engines.clients import (
 )
 from openslob.engines.facts import LoadProgress
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.engines.managed.resources import confined
+from openslob.engines.managed.resources import confine
 from openslob.engines.patience import Patience
 from openslob.kinds.observation.command import ObservedCommand, observe_command, program_of
 from openslob.kinds.observation.observer import Observer
@@ -181,7 +181,7 @@ def observe_client(
     engine.follow(Patience(interrupt, notify))
     words = [program_of(workload.command), *workload.command[1:]]
     variables = {**os.environ, **workload.environment}
-    command = ObservedCommand(words, variables, within=partial(confined, client.cpus))
+    command = ObservedCommand(words, variables, within=partial(confine, client.cpus))
     with Observer(engine, results, name, workload.spec(client.request), interrupt=interrupt, render=render) as observer:
         for text in workload.remarks:
             observer.note(text)

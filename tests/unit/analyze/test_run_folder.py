@@ -10,15 +10,15 @@ import pytest
 
 from factories.live import OPS, READS, MadeRun, run_folder
 from factories.paths import FIXTURES
+from openslob.analyze import run_folder as module_of_tables
 from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.run_folder import counted, engine_course, read_trace, tables_of
 from openslob.analyze.run_tables import MOST_UNITS, unit_for
 from openslob.analyze.timeline import of_engine
 from openslob.analyze.trace import Mark, Trace
 from openslob.core.errors import SlobError
 from openslob.record import arrays
 from openslob.record.store import load
-from openslob.report import tables as module_of_tables
-from openslob.report.tables import counted, engine_course, read_trace, tables_of
 
 SESSIONS, SECONDS = 4, 40
 
