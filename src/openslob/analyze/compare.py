@@ -25,10 +25,11 @@ from openslob.analyze.intervals import spread
 from openslob.analyze.load_kinds import LOAD, load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
-from openslob.core.histogram import RESPONSE_PREFIX, step_of
+from openslob.core.histogram import step_of
 from openslob.core.units import Price
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY
+from openslob.metrics.model import RESPONSE_PREFIX
 from openslob.metrics.run_metrics import RATE_OF
 from openslob.record.model import RunRecord
 

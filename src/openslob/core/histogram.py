@@ -21,8 +21,6 @@ BUCKETS = 1 + math.floor(STEEPNESS * math.asinh(100_000_000 / LINEAR_US))
 BELOW_RESOLUTION_US = 0.5
 
 PERCENTILES = {"p50_us": 0.50, "p90_us": 0.90, "p99_us": 0.99, "p999_us": 0.999}
-# Before the name of a latency that counts from when an operation was due at a given rate, and not from its begin.
-RESPONSE_PREFIX = "response_"
 
 
 def bucket_of(us: float) -> int:

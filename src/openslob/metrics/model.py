@@ -9,6 +9,9 @@ from openslob.metrics.computation import Computation
 from openslob.metrics.measurement import Observed
 from openslob.metrics.quantity import Counted, Quantity
 
+# Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.
+RESPONSE_PREFIX = "response_"
+
 
 class Better(StrEnum):
     """Which way a figure improves; NEITHER for figures that only describe."""

@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache, partial
 from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
-from openslob.core.histogram import RESPONSE_PREFIX
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS, PRICED
+from openslob.metrics.model import RESPONSE_PREFIX
 from openslob.metrics.run_metrics import RATE_OF
 from openslob.record.model import SET, Holds, RunRecord, Status, all_reservations
 
