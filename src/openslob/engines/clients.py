@@ -228,10 +228,13 @@ class Sysbench:
             run_program(making, self.environment, first.stopped, first.limit_s)
             said = version_of(program)
             yield {
-                each.name: ReadyWorkload(
-                    [program, _LUA[each.name], *shared, *_sysbench_load(each)], said, sysbench_result, self.environment
+                request.name: ReadyWorkload(
+                    [program, _LUA[request.name], *shared, *_sysbench_load(request)],
+                    said,
+                    sysbench_result,
+                    self.environment,
                 )
-                for each in requests
+                for request in requests
             }
 
 
