@@ -171,3 +171,17 @@ class View(Protocol):
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
         """Return latency over time of a kind of operation, or of an event of those above; KeyError if unknown."""
+
+
+class Follower(Protocol):
+    """What follows a record while it grows, for the screen and the page."""
+
+    @property
+    def read_share(self) -> float:
+        """The share of the record that was read: the end of a long one comes first, the rest with later looks."""
+
+    def poll(self) -> bool:
+        """Read what is new, or some of it; return whether something changed. SlobError for a record that is damaged."""
+
+    def view(self, at_s: float | None = None) -> View:
+        """Return what is to be shown: at the end of what is known, or as it stood at a second of the load."""

@@ -19,8 +19,7 @@ from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
 from openslob.kinds.live import follow
 from openslob.live import follow as following
-from openslob.live.follow import Follower
-from openslob.live.view import View
+from openslob.live.view import Follower, View
 from openslob.record import arrays
 from openslob.record.raw_csv import COLUMNS
 

@@ -28,7 +28,7 @@ from openslob.live.screen.board import Screenful, draw, draw_help, draw_top, tab
 from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.panes import Shown
 from openslob.live.screen.playhead import Playhead
-from openslob.live.view import Progress, View
+from openslob.live.view import Follower, Progress
 from openslob.report.format import without_controls
 
 # How much the screen gives way to all other processes of the host.
@@ -109,20 +109,6 @@ def _region(y: int, columns: NDArray[np.intp]) -> Region:
     return Region(int(columns[0]), int(y), int(columns[-1] - columns[0]) + 1, 1)
 
 
-class Source(Protocol):
-    """What reads the record, a long one in several looks; ``read_share`` is the share that was read."""
-
-    @property
-    def read_share(self) -> float:
-        """The share of the record that was read: the end comes first."""
-
-    def poll(self) -> bool:
-        """Read what is new; return whether anything is."""
-
-    def view(self, at_s: float | None = None) -> View:
-        """Return what there is to be shown, at a moment or at the end."""
-
-
 class Command(Protocol):
     """The command whose terminal the screen has, if it has that of one.
 
@@ -135,7 +121,7 @@ class Command(Protocol):
     def listen(self) -> bool:
         """Read what the command says; return whether it has ended."""
 
-    def source(self) -> Source | None:
+    def source(self) -> Follower | None:
         """Return what reads the record that is written now; None before there is one."""
 
     def stop(self) -> None:
@@ -171,7 +157,7 @@ class LiveScreen(App[None], inherit_bindings=False):
 
     def __init__(
         self,
-        source: Source | None,
+        source: Follower | None,
         signs: Signs,
         command: Command | None = None,
         speed: int | None = None,
@@ -191,7 +177,7 @@ class LiveScreen(App[None], inherit_bindings=False):
         self._moved_at = time.monotonic()
         self._ticks = 0
         self._reading: Timer | None = None
-        self._drawn_of: Source | None = None
+        self._drawn_of: Follower | None = None
         self._board = Board(signs, self._draw)
 
     @property
@@ -257,7 +243,7 @@ class LiveScreen(App[None], inherit_bindings=False):
             except SlobError as error:
                 self._fail(error)
 
-    def _take(self, source: Source | None) -> None:
+    def _take(self, source: Follower | None) -> None:
         """Show another record from now on."""
         if source is not self._source:
             self._source, self._playhead = source, Playhead()
@@ -282,7 +268,7 @@ class LiveScreen(App[None], inherit_bindings=False):
             return f"{self._source.read_share * 100:.0f} % of the record is read"
         return self._command.said if self._command else ""
 
-    def _shown(self, source: Source) -> Shown:
+    def _shown(self, source: Follower) -> Shown:
         record = source.view(self._playhead.at_s)
         view = record.current or record
         head = view.head
