@@ -10,7 +10,7 @@ from openslob.core.errors import SlobError
 from openslob.live.memo import Memo
 from openslob.live.run_view import RunView
 from openslob.live.state import RunState
-from openslob.live.view import Progress
+from openslob.live.view import RecordState
 from openslob.record import store
 from openslob.record.model import RunRecord
 from openslob.record.store import RECORD_FILE, UNFINISHED, running_pid
@@ -60,11 +60,11 @@ class FollowedRun:
         return True
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> RecordState:
         """Whether the record is still written."""
         if self.record is None or UNFINISHED not in self.record.errors:
-            return Progress(self.record.status.value) if self.record else Progress.RUNNING
-        return Progress.RUNNING if self._locked or self._grows else Progress.ABANDONED
+            return RecordState(self.record.status.value) if self.record else RecordState.RUNNING
+        return RecordState.RUNNING if self._locked or self._grows else RecordState.ABANDONED
 
     @property
     def _age_s(self) -> float:
