@@ -28,6 +28,15 @@ class TimelinePanel(StrEnum):
     SIZES = "MB/s"
 
 
+class ReportSection(StrEnum):
+    """A section of the text report that lists figures; the value is its title."""
+
+    LOAD_PROFILE = "Load profile"
+    LOG = "Log"
+    PACING = "Pacing"
+    EFFICIENCY = "Efficiency"
+
+
 @dataclass(frozen=True)
 class Metric:
     """One published number: its name in the record, label, unit, direction and definition."""
@@ -48,11 +57,13 @@ class RunMetric(Metric):
     """A figure of a run's summary, with how it is computed.
 
     ``panel`` is the panel in the picture of the run over time that draws the figure. Only rates of the engine's and of
-    the device's counters can be drawn.
+    the device's counters can be drawn. ``section`` is the one of the text report that lists it, after those that stand
+    there in an order of their own; the page of a report lists all figures.
     """
 
     computation: Computation
     panel: TimelinePanel | None = None
+    section: ReportSection | None = None
 
     def of(self, measurement: Observed) -> Quantity:
         """Return the figure of a run, or why it is unknown."""
