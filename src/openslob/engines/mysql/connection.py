@@ -330,6 +330,11 @@ def query(connection: Connection, text: str, values: Mapping[str, object] | None
         return cursor.fetchall()
 
 
+def query_shown(connection: Connection, text: str) -> dict[str, str]:
+    """Execute a statement such as SHOW VARIABLES; return the values that it shows by name."""
+    return {row["Variable_name"]: row["Value"] for row in query(connection, text)}
+
+
 def statement(file: str, name: str, **identifiers: object) -> str:
     """Return a statement of one of our .sql files with its quoted names filled in."""
     return read_statements(PACKAGE, file)[name].format(**identifiers)

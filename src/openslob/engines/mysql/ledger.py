@@ -21,6 +21,7 @@ from openslob.engines.mysql.connection import (
     open_connection,
     override_defaults,
     query,
+    query_shown,
     statement,
 )
 from openslob.engines.mysql.errors import report_as
@@ -90,8 +91,7 @@ class MysqlLedger:
 
     def settings(self) -> Mapping[str, str]:
         with self._asking("the server can't be asked for its settings") as connection:
-            rows = query(connection, statement("ledger", "settings"))
-        return {row["Variable_name"]: row["Value"] for row in rows}
+            return query_shown(connection, statement("ledger", "settings"))
 
     def guards(self) -> Sequence[str]:
         with self._asking("the server can't be asked for its checksums") as connection:
