@@ -110,9 +110,9 @@ class ClusterSession:
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         with name_instance(self._target):
-            return self._translated(self._session.run_slice(self._ordered(order)))
+            return self._translate_result(self._session.run_slice(self._translate_order(order)))
 
-    def _ordered(self, order: SliceRequest) -> SliceRequest:
+    def _translate_order(self, order: SliceRequest) -> SliceRequest:
         return replace(
             order,
             # 0 is before any time on every clock: there is nothing to wait for.
@@ -121,16 +121,16 @@ class ClusterSession:
             due_ns=None if order.due_ns is None else self._clocks.own(self._instance, order.due_ns),
         )
 
-    def _translated(self, result: SliceResult) -> SliceResult:
+    def _translate_result(self, result: SliceResult) -> SliceResult:
         return replace(
             result,
             start_ns=self._clocks.common(self._instance, result.start_ns),
             end_ns=self._clocks.common(self._instance, result.end_ns),
-            first_op_ns=self._optional(result.first_op_ns),
-            due_ns=self._optional(result.due_ns),
+            first_op_ns=self._translate_time(result.first_op_ns),
+            due_ns=self._translate_time(result.due_ns),
         )
 
-    def _optional(self, own_ns: int | None) -> int | None:
+    def _translate_time(self, own_ns: int | None) -> int | None:
         return None if own_ns is None else self._clocks.common(self._instance, own_ns)
 
     def backend_id(self) -> int:

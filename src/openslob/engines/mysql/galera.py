@@ -62,7 +62,7 @@ class GaleraNode(MariaServer):
         self.destroy()
         self.source = source
         account = server_account()
-        with self._home.locked("making"):
+        with self._home.lock("making"):
             self._make(self._programs(account), account)
 
     def take_view(self, member: str, members: Sequence[str]) -> None:
