@@ -322,8 +322,7 @@ def _neighbours(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
         with connection_registry.if_there_is_one():
             purpose = connection_registry.purpose_of(connection, MysqlNames(row["name"]), row["connection"])
             who = f"{purpose} ({who})" if purpose else who
-        why = f"database {row['name']} of this server is in use: {who}; the two disturb each other"
-        yield Finding("other load", why, "run them one after the other", False, spoils=True)
+        yield common_checks.find_neighbour(f"database {row['name']} of this server", who)
 
 
 # --- rights
