@@ -1,6 +1,7 @@
-"""Every run that a test makes, derived again from its raw files: what the runner says is what they say.
+"""Every run that a test makes, derived again from its raw files: what its record says is what they say.
 
-Both are to be one code; until then, this compares them. `NOT_SAID` has what raw files do not say, with the reason.
+Rows are measured by one function, in the memory of the driver and from the files; what the driver alone knows is put
+on that, and written into the files as totals. `NOT_SAID` has what is not.
 """
 
 from __future__ import annotations
