@@ -79,7 +79,6 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether the figure is in its range."""
         return self.low <= self.figure <= self.high
 
 

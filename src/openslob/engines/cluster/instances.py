@@ -231,7 +231,6 @@ class ClusterReading(CounterReading):
 
     @classmethod
     def combine(cls, parts: Sequence[CounterReading], clocks: Clocks) -> ClusterReading:
-        """Combine the readings of all instances."""
         values = {f"{number}.{name}": value for number, part in enumerate(parts) for name, value in part.values.items()}
         values |= {f"{number}.ahead_ns": ahead for number, ahead in enumerate(clocks.ahead_ns)}
         moments = [clocks.common(number, part.server_ns) for number, part in enumerate(parts)]

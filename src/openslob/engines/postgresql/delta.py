@@ -82,7 +82,6 @@ class _Io:
         return cls(found.data or _rename(change, DATA_BEFORE_16), found.log or _rename(change, LOG_BEFORE_18))
 
     def bytes_of(self, requests: str, column: str, block_size: int) -> float | None:
-        """Return the bytes of data requests."""
         counted = self.data.get(column)
         return counted if counted is not None else scale(self.data.get(requests), block_size)
 
