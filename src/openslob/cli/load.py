@@ -37,7 +37,7 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
 
     Example: slob load --schemas 8 --scale 256M
     """
-    engine, server = registry.resolve(resolved.target.reveal(), lambda spec: announced(spec, resolved.server))
+    engine, server = registry.resolve(resolved.target.reveal(), lambda spec: announce(spec, resolved.server))
     context = make_context(resolved, Path(), Screen())
     with context.stopping():
         context.adopt(engine)
@@ -46,7 +46,7 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
     write(result_json(result) if as_json else result_text(result, columns()))
 
 
-def announced(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
+def announce(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
     """Say that a server is created, and how; return its specification with the settings of environment and files."""
     spec = spec_with(default, settings)
     notify(f"there is no server {spec.name!r} yet: it is created, with {settings_text(spec)}, on this host")
