@@ -117,10 +117,7 @@ class Target:
 
         """
         workload = self._resolve(parameters, config).workload
-        context = self.context(None, config, progress)
-        engine, server = registry.resolve(context.address, _announce)
-        with context.stopping():
-            result = context.load(context.adopt(engine), server, workload)
+        result = loading.execute(workload, self.context(None, config, progress), _announce)
         return LoadSummary(result)
 
     @with_parameters(Parameters)
