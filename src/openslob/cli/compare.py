@@ -15,9 +15,8 @@ import typer
 
 from openslob.analyze import ci_gate
 from openslob.analyze.ci_gate import GateCheck, GateResult, Thresholds
-from openslob.analyze.compare import Comparison
+from openslob.analyze.compare import Comparison, not_allowed
 from openslob.analyze.differences import DETECT_PCT
-from openslob.analyze.may_differ import not_allowed
 from openslob.cli import completion
 from openslob.cli.baseline import DEFAULT_DIRECTORY, DIRECTORY
 from openslob.cli.common_options import RESULTS, parse_percent
@@ -27,9 +26,8 @@ from openslob.kinds import baseline as baselines
 from openslob.kinds import runs
 from openslob.kinds.runs import Runs
 from openslob.report import ci_formats
-from openslob.report.comparison import comparison_document, comparison_json
-from openslob.report.gate_text import gate_sentence
-from openslob.report.refusal import Refusal, refusal_json, refusal_markdown, refusal_text
+from openslob.report.ci_formats import Refusal, refusal_json, refusal_markdown, refusal_text
+from openslob.report.comparison import comparison_document, comparison_json, gate_sentence
 from openslob.report.terminal import render_text
 
 

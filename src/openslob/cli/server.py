@@ -22,8 +22,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_bytes
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
-from openslob.report.folding import folded
-from openslob.report.format import wrapped
+from openslob.report.format import folded, wrapped
 
 ALL_CPUS = "all"
 
