@@ -15,7 +15,7 @@ from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, at_l
 from openslob.cli.completion import ready_sweeps, records
 from openslob.cli.console import columns, notify, write, write_report
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
-from openslob.cli.measuring import Screen, context_for
+from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Several, with_several
 from openslob.cli.screen import LIVE
 from openslob.config.grid import split
@@ -146,20 +146,18 @@ def sweep(
         write(_ready_list(json))
         return
     search = search_for(find_max_iops_under, at, most_sessions)
-    path = _resumed(resume, results, several, settings or ()) if resume else None
+    path = _find_resumed(resume, results, several, settings or ()) if resume else None
     own = parse_settings(settings or ())
     request = SweepRequest(
         name or ready or "sweep", _split(several.texts), _split(several.servers),
         sweep_file(grid, ready, several.target, own), against, repeats, until_steady, search, own,
         several.config, several.environment, new, path,
     )  # fmt: skip
-    context = context_for(
-        several.target, results, Screen(report_interval, live), ceiling=ceiling,
-        drivers=(drivers, tls_ca_file, tls_cert, tls_key), server_pid=several.server_pid, consented=several.consented,
-    )  # fmt: skip
+    of_drivers = (drivers, tls_ca_file, tls_cert, tls_key)
+    context = make_context(several, results, Screen(report_interval, live), ceiling, of_drivers)
     planned = plan(request, context, dry_run)
     if dry_run:
-        write(_plan(planned.record), end="")
+        write(_render_plan(planned.record), end="")
         return
     folder = execute(planned, context)
     _print(folder, json)
@@ -177,7 +175,7 @@ def _ready_list(json: bool) -> str:
     return "\n".join(pairs(list(about.items())))
 
 
-def _resumed(wanted: str, results: Path, several: Several, settings: Collection[str]) -> Path:
+def _find_resumed(wanted: str, results: Path, several: Several, settings: Collection[str]) -> Path:
     """Return the folder of the sweep to resume. UsageError if parameters are given too."""
     if several.texts or several.servers or settings:
         given = [*several.texts, *several.servers, *(["set"] if settings else [])]
@@ -186,7 +184,7 @@ def _resumed(wanted: str, results: Path, several: Several, settings: Collection[
     return finding.one(wanted, results, notify, {SWEEP}).folder
 
 
-def _plan(record: SweepRecord) -> str:
+def _render_plan(record: SweepRecord) -> str:
     rows = [
         (str(step.point.number), step.point.label, _preparation(record, step), f"{step.point.estimated_s:.0f}")
         for step in steps(record)

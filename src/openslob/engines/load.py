@@ -167,7 +167,7 @@ def load(
         loader = prepare(connection)
         loaded = read(connection)
         if loaded and loaded.is_whole and loaded.spec == spec:
-            return loaded.reused(time.monotonic() - began_s, loader.block_size)
+            return loaded.report_reuse(time.monotonic() - began_s, loader.block_size)
         checks = loader.survey(connection)
     return _Load(loader, spec, progress, cancelled).run(degree, checks)
 
@@ -207,7 +207,7 @@ class _Load:
 
     def run(self, degree: int, checks: Mapping[str, str]) -> LoadResult:
         began_s = time.monotonic()
-        with self._nothing_left_on_failure():
+        with self._clean_up_on_failure():
             self._loader.begin()
             self._begun = True
             self._report()
@@ -240,7 +240,7 @@ class _Load:
         self._progress(LoadProgress(FILLING if done < total else FINISHING, done, total))
 
     @contextmanager
-    def _nothing_left_on_failure(self) -> Iterator[None]:
+    def _clean_up_on_failure(self) -> Iterator[None]:
         try:
             yield
         except BaseException as error:

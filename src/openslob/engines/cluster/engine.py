@@ -17,9 +17,16 @@ from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, merge_capabilities
-from openslob.engines.cluster.clocks import Clocks
-from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, InstanceThreads
-from openslob.engines.cluster.session import ClusterSession, ClusterSnapshots, ClusterStop, name_instance
+from openslob.engines.cluster.instances import (
+    Clocks,
+    ClusterCounters,
+    ClusterSession,
+    ClusterSnapshots,
+    ClusterStop,
+    ClusterWaits,
+    InstanceThreads,
+    name_instance,
+)
 from openslob.engines.copies import Replicated
 from openslob.engines.facts import (
     OTHER_INSTANCES,
@@ -66,13 +73,13 @@ class ClusterEngine:
     def ask(self, question: Callable[[Engine], _Answer]) -> list[_Answer]:
         """Return the answers of all instances to one question; errors name the instance."""
 
-        def asked(instance: Engine) -> _Answer:
+        def ask_named(instance: Engine) -> _Answer:
             with name_instance(instance.target):
                 return question(instance)
 
         team = InstanceThreads(len(self.instances))
         try:
-            return team.ask(asked, self.instances)
+            return team.ask(ask_named, self.instances)
         finally:
             team.close()
 

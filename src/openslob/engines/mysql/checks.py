@@ -21,7 +21,16 @@ from openslob.engines.capabilities import Capability, find_lacking
 from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.mysql import connection_registry, global_settings
-from openslob.engines.mysql.connection import PACKAGE, Connection, Row, is_on, override_defaults, query, statement
+from openslob.engines.mysql.connection import (
+    PACKAGE,
+    Connection,
+    Row,
+    is_on,
+    override_defaults,
+    query,
+    query_shown,
+    statement,
+)
 from openslob.engines.mysql.errors import NOT_ANSWERED, code_of, explain_error
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
 from openslob.engines.mysql.names import TABLES, MysqlNames, account
@@ -145,15 +154,14 @@ def findings(
     yield from late_commits(workload, facts)
     yield from find_lacking(capabilities(connection, facts))
     yield from common_checks.check_settings(_BAD_SETTINGS, facts, _BY)
-    yield from _left_behind(connection, names)
+    yield from _check_left_behind(connection, names)
     yield from _neighbours(connection, names)
 
 
 def in_the_way(connection: Connection) -> Iterator[Finding]:
     """Yield a finding for each setting with which loads and runs fail, and which a session may not or must not set."""
     ours, of_server = (
-        {row["Variable_name"]: row["Value"] for row in query(connection, statement("facts", "in_the_way", scope=scope))}
-        for scope in ("SESSION", "GLOBAL")
+        query_shown(connection, statement("facts", "in_the_way", scope=scope)) for scope in ("SESSION", "GLOBAL")
     )
     for setting, good, name, why in _IN_THE_WAY:
         value = ours.get(setting, good[0])
@@ -247,7 +255,7 @@ def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
 def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
     """Return what the server's settings allow to be measured."""
     observed = facts.settings.get("performance_schema") == "ON"
-    enabled = _enabled_metrics(connection, facts.product)
+    enabled = _list_enabled_metrics(connection, facts.product)
     return [
         Capability(
             "waits",
@@ -285,7 +293,7 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
     ]
 
 
-def _enabled_metrics(connection: Connection, product: str) -> set[str] | None:
+def _list_enabled_metrics(connection: Connection, product: str) -> set[str] | None:
     """Return which of the counters that are off by default are on; None when this user may not see it."""
     try:
         rows = query(connection, statement("counters", f"metrics_{product.lower()}"))
@@ -301,7 +309,7 @@ def _set_metric(name: str) -> str:
     return f"SET GLOBAL innodb_monitor_enable = '{name}' -- and {name} in innodb_monitor_enable of my.cnf, for restarts"
 
 
-def _left_behind(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
+def _check_left_behind(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
     for leftover in global_settings.find_left_behind(connection, names):
         why = f"{leftover.description}; the next run, load or drop restores it"
         yield Finding("left behind", why, leftover.remedy, False)
@@ -314,8 +322,7 @@ def _neighbours(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
         with connection_registry.if_there_is_one():
             purpose = connection_registry.purpose_of(connection, MysqlNames(row["name"]), row["connection"])
             who = f"{purpose} ({who})" if purpose else who
-        why = f"database {row['name']} of this server is in use: {who}; the two disturb each other"
-        yield Finding("other load", why, "run them one after the other", False, spoils=True)
+        yield common_checks.find_neighbour(f"database {row['name']} of this server", who)
 
 
 # --- rights

@@ -36,7 +36,7 @@ from openslob.engines.postgresql.slice_procedure import (
     install,
     slice_parameters,
 )
-from openslob.engines.postgresql.tables import checks_of, create_filled
+from openslob.engines.postgresql.tables import checks_of, create_and_fill
 from openslob.engines.sql import read_sql, read_statements
 from openslob.engines.tables import DataTable, table_cf1, table_cf2
 
@@ -173,9 +173,7 @@ def _raise_limit(role: dict[str, Any]) -> Callable[[int], str]:
 def _neighbours(connection: Connection) -> Iterator[Finding]:
     """Yield a finding for each other load or run on this server: the lock keeps apart those on one database only."""
     for database, application in connection.execute(read_statements(PACKAGE, "facts")["neighbours"]).fetchall():
-        who = application.removeprefix("slob/")
-        why = f"database {database} of this server is in use: {who}; the two disturb each other"
-        yield Finding("other load", why, "run them one after the other", False, spoils=True)
+        yield common_checks.find_neighbour(f"database {database} of this server", application.removeprefix("slob/"))
 
 
 def find_orphaned_files(connection: Connection) -> str:
@@ -266,7 +264,7 @@ def _try_load(connection: Connection, names: PostgresNames, plan: SessionPlan) -
         table_cf2(on_path.cf2(plan.schema).as_string(), plan.schema, _TRIED_BLOCKS),
     ]
     for table in tables:
-        create_filled(connection, table, plan.block_size, workload.obfuscate_columns, _ignore)
+        create_and_fill(connection, table, plan.block_size, workload.obfuscate_columns, _ignore)
         checks_of(connection, table)
     manifest.mark_verified(connection, names, {})
     manifest.read(connection, names)

@@ -50,7 +50,7 @@ class RunKind(Kind[RunRecord]):
 
     def row(self, record: RunRecord) -> Row:
         """Return the main figures."""
-        from openslob.analyze.history import figure_of
+        from openslob.metrics.run_metrics import figure_of
 
         return {
             "sessions": record.value("sessions") or record.spec.get("sessions"),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from openslob.analyze.curves.points import SESSIONS, latency_of
+from openslob.analyze.curves.points import SESSIONS
 from openslob.analyze.curves.series import CACHED, label
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
@@ -14,6 +14,7 @@ from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepPoint, Swee
 from openslob.live.follow import BUDGET_S, FollowedRun, identity_of
 from openslob.live.run_view import RunView
 from openslob.live.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
+from openslob.metrics.run_metrics import latency_of
 from openslob.record import store
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
 from openslob.record.store import RECORD_FILE, running_pid

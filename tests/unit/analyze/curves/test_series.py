@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from factories.records import Made, physical
 from factories.tables import table
 from openslob.analyze.curves import points as module_of_points
-from openslob.analyze.curves.points import Run, latency_of, points
+from openslob.analyze.curves.points import Run, points
 from openslob.analyze.curves.series import (
     CACHED,
     PHYSICAL,
@@ -25,6 +25,7 @@ from openslob.analyze.curves.series import (
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.analyze.statistics import Estimate, of_repeats
 from openslob.core.errors import UsageError
+from openslob.metrics.run_metrics import latency_of
 from openslob.record.model import Figure, Holds, InstanceRow, RunRecord, Status, Verdict
 from openslob.report.set_summary import mismatch_text
 
