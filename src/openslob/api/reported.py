@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openslob.api.drawing import Drawn
+from openslob.api.drawing import Pictured
 from openslob.api.run_result import verdict_row
 from openslob.api.table import Named, Table
 from openslob.record.model import DocumentModel, Verdict
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from openslob.report.html.page import Page
 
 
-class Reported(Drawn):
+class Reported(Pictured):
     """A record that is one document, with its report and a table of its main part.
 
     Attributes:

@@ -32,15 +32,15 @@ def _page(command: Any, path: tuple[str, ...]) -> str:  # noqa: ANN401
     lines = [
         f'.TH "{title.upper()}" {_SECTION} "" "openslob {__version__}" "openslob"',
         ".SH NAME",
-        f"{_escaped(title)} \\- {_escaped(first.rstrip('.'))}",
+        f"{_escape(title)} \\- {_escape(first.rstrip('.'))}",
         ".SH SYNOPSIS",
-        f"\\fB{_escaped(' '.join(path))}\\fR {_escaped(usage)}",
+        f"\\fB{_escape(' '.join(path))}\\fR {_escape(usage)}",
         ".SH DESCRIPTION",
-        _escaped(f"{first.rstrip('.')}. {rest}".strip()),
+        _escape(f"{first.rstrip('.')}. {rest}".strip()),
         *_parameters(command, ctx),
         *_children(command),
         ".SH SEE ALSO",
-        _escaped(", ".join(_neighbours(command, path)) or "slob(1)"),
+        _escape(", ".join(_neighbours(command, path)) or "slob(1)"),
     ]
     return "\n".join(lines) + "\n"
 
@@ -50,14 +50,14 @@ def _parameters(command: Any, ctx: Any) -> Iterator[str]:  # noqa: ANN401
     panels = list(dict.fromkeys(_panel(param) for param in shown))
     shown.sort(key=lambda param: panels.index(_panel(param)))
     for panel, params in groupby(shown, _panel):
-        yield f'.SH "{_escaped(panel.upper())}"'
+        yield f'.SH "{_escape(panel.upper())}"'
         for param in params:
             names = ", ".join([*param.opts, *param.secondary_opts]) if param.param_type_name == "option" else ""
             value = param.metavar if param.metavar is not None else param.display_type_rich(ctx=ctx) or ""
             value = value or ("" if names else param.name.upper())
             yield ".TP"
-            yield f"\\fB{_escaped(names)}\\fR \\fI{_escaped(value)}\\fR" if names else f"\\fI{_escaped(value)}\\fR"
-            yield _escaped(" ".join((param.help or "Show the help and exit.").split()))
+            yield f"\\fB{_escape(names)}\\fR \\fI{_escape(value)}\\fR" if names else f"\\fI{_escape(value)}\\fR"
+            yield _escape(" ".join((param.help or "Show the help and exit.").split()))
 
 
 def _panel(param: Any) -> str:  # noqa: ANN401
@@ -70,8 +70,8 @@ def _children(command: Any) -> Iterator[str]:  # noqa: ANN401
         yield ".SH COMMANDS"
     for name, child in children.items():
         yield ".TP"
-        yield f"\\fB{_escaped(name)}\\fR"
-        yield _escaped(child.get_short_help_str(limit=200))
+        yield f"\\fB{_escape(name)}\\fR"
+        yield _escape(child.get_short_help_str(limit=200))
 
 
 def _neighbours(command: Any, path: tuple[str, ...]) -> list[str]:  # noqa: ANN401
@@ -79,7 +79,7 @@ def _neighbours(command: Any, path: tuple[str, ...]) -> list[str]:  # noqa: ANN4
     return [*([f"{'-'.join(path[:-1])}({_SECTION})"] if path[1:] else []), *below]
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return text that roff takes literally."""
     plain = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{plain}" if plain.startswith((".", "'")) else plain
