@@ -26,8 +26,8 @@ from common import Bar, Bench, bench, notify, parse, parser, print_figure, print
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
-from openslob.fleet.dask import CALM, Tls, connected, workers
-from openslob.fleet.hiring import Fleet, hired
+from openslob.fleet.dask import CALM, Tls, connect_client, workers
+from openslob.fleet.hiring import Fleet, hire_drivers
 from openslob.host.sampler import peak_rss_bytes
 from openslob.record import store
 from openslob.record.model import RunRecord
@@ -56,7 +56,7 @@ def main() -> None:
     with bench("drivers", cache_bytes=CACHE_MB * MIB, max_sessions=most + 20) as target:
         target.load(Workload.model_validate(SHAPE))
         for drivers, sessions, skew_ms in SHAPES:
-            with _workers(drivers) as address, hired(address, Tls()) as fleet:
+            with _workers(drivers) as address, hire_drivers(address, Tls()) as fleet:
                 print_heading(f"{drivers} drivers × {sessions} sessions, clocks up to {APART_S:.0f} s apart")
                 _measure(target, fleet, drivers * sessions, args.seconds, args.rounds, skew_ms)
                 _kill_one(target, fleet, drivers * sessions)
@@ -166,7 +166,7 @@ def _workers(count: int) -> Iterator[str]:
 
 def _connected(address: str) -> int:
     try:
-        with connected(address, Tls().security()) as client:
+        with connect_client(address, Tls().security()) as client:
             return len(workers(client))
     except SlobError:
         return 0

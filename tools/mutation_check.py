@@ -137,7 +137,7 @@ FAULTS = (
     # --- the server's counters
     Fault(_PG_DELTA, "cls(hits, requested - hits,", "cls(hits, requested,",
           "blocks found in the cache count as physical reads", _unit("engines/postgresql/test_counters")),
-    Fault(_PG_DELTA, "_less(every.requests, *(each.requests for each in ours))", "every.requests",
+    Fault(_PG_DELTA, "_less(every.requests, *(part.requests for part in ours))", "every.requests",
           "the test's reads count as others': no run is alone", _unit("engines/postgresql/test_counters")),
     Fault("analyze/other_sessions.py", "spoilt = engine.server_wide | ", "spoilt = ",
           "what other sessions did is published as the test's", _unit("analyze/test_other_sessions")),

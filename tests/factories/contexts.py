@@ -11,14 +11,16 @@ from openslob.kinds.context import Context
 
 
 class Unseen:
-    """A display that shows nothing, and keeps what it was asked to show: labels, and the time left with each."""
+    """A display that shows nothing, and keeps what it was told: lines, the labels of runs, and the time left there."""
 
     def __init__(self):
-        self.shown = []
+        self.told = []
+        self.left_s = []
 
     def running(self, label, left_s):
         """Keep what is run."""
-        self.shown.append((label, left_s))
+        self.told.append(label)
+        self.left_s.append(left_s)
         return nullcontext(lambda _: None)
 
     def loading(self, _block_size):
@@ -32,5 +34,5 @@ class Unseen:
 
 def context_in(results: Path = Path(), target: str = "embedded", **given: Any) -> Context:
     """Return a context with records in a folder; ``given`` are other fields of it."""
-    fields: dict[str, Any] = {"display": Unseen(), "tell": lambda _: None, **given}
-    return Context(Target.parse(target), results, **fields)
+    display = given.pop("display", Unseen())
+    return Context(Target.parse(target), results, display, display.told.append, **given)

@@ -11,7 +11,7 @@ import pytest
 
 from factories.running import EASY, load, measured, verdicts_of
 from openslob.core.errors import SlobError
-from openslob.fleet import hired
+from openslob.fleet import hire_drivers
 from openslob.record import store
 from openslob.record.model import Holds, Status
 from openslob.record.raw_csv import raw_table
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.server
 
 @pytest.fixture(scope="module")
 def fleet():
-    with hired("local:2") as found:
+    with hire_drivers("local:2") as found:
         yield found
 
 

@@ -15,7 +15,7 @@ from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.oracle import connection as connections
 from openslob.engines.oracle.connection import change, open_connection, query, require_alive
-from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.errors import report_as
 from openslob.engines.oracle.target import parse
 from openslob.engines.patience import NoAnswerError, Patience, Watch, Work
 from openslob.kinds.run import loading
@@ -93,7 +93,7 @@ def test_a_running_statement_is_cancelled_from_another_thread_and_the_session_go
         )
         executor_of(server).is_waiting = False
         canceller.start()
-        with pytest.raises(SlobError, match="ORA-01013"), reported("the slice failed"):
+        with pytest.raises(SlobError, match="ORA-01013"), report_as("the slice failed"):
             change(connection, "BEGIN WAIT; END;")
         canceller.join()
         assert query(connection, WHO) == [{"who": 1}]
@@ -104,7 +104,7 @@ def test_a_connection_that_is_broken_off_from_this_side_ends_the_call(pair):
     server, connection = pair
     cutter = threading.Thread(target=lambda: eventually(lambda: executor_of(server).is_waiting) and connection.cut())
     cutter.start()
-    with pytest.raises(SlobError, match="the slice failed: "), reported("the slice failed"):
+    with pytest.raises(SlobError, match="the slice failed: "), report_as("the slice failed"):
         change(connection, "BEGIN WAIT; END;")
     cutter.join()
     assert connection.is_lost()
@@ -112,7 +112,7 @@ def test_a_connection_that_is_broken_off_from_this_side_ends_the_call(pair):
 
 def test_a_connection_that_the_server_drops_in_the_middle_of_a_call(pair):
     _, connection = pair
-    with pytest.raises(SlobError, match=r"DPY-4011.*alert log") as raised, reported("the slice failed"):
+    with pytest.raises(SlobError, match=r"DPY-4011.*alert log") as raised, report_as("the slice failed"):
         change(connection, "BEGIN DROP; END;")
     assert "\n" not in str(raised.value)
     with pytest.raises(SlobError, match="was lost"):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from openslob.analyze.breakdown import Breakdown, breakdown
 from openslob.analyze.curves.points import (
-    RESPONSE_PREFIX,
     SESSIONS,
     SET,
     Parameters,
@@ -30,6 +29,7 @@ from openslob.core.histogram import step_of
 from openslob.core.units import Price
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY
+from openslob.metrics.model import RESPONSE_PREFIX
 from openslob.metrics.run_metrics import RATE_OF
 from openslob.record.model import RunRecord
 

@@ -16,7 +16,7 @@ from openslob.analyze.run_tables import RunTables
 from openslob.analyze.session_sums import SessionSums
 from openslob.core.histogram import BELOW_RESOLUTION_US, PERCENTILES, Histogram
 from openslob.core.method import OpKind
-from openslob.metrics import priced, summary
+from openslob.metrics import add_costs, summary
 from openslob.metrics.cost import price_of
 from openslob.metrics.measurement import Measurement, Observed
 from openslob.metrics.run_metrics import PACED
@@ -78,7 +78,7 @@ def _summary(record: RunRecord, measured: Observed) -> Mapping[str, Figure]:
     """Return the figures of the measurement; the price of an observation is no part of it."""
     again, price = summary(measured), price_of(record)
     if price and record.kind is RecordKind.OBSERVATION:
-        return priced(record.model_copy(update={"summary": again}), price).summary
+        return add_costs(record.model_copy(update={"summary": again}), price).summary
     return again
 
 

@@ -18,7 +18,7 @@ from openslob.analyze.plateaus import BAND, LEAST_STEPS, Plateau, find_plateaus,
 from openslob.analyze.statistics import relative_half_width
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Trace
-from openslob.core.caps import Cap, CapSearch, Level
+from openslob.core.caps import Cap, CapSearch, MeanRate
 from openslob.core.units import MIB
 
 # From this share of the CPUs that were there, they are taken for saturated.
@@ -334,7 +334,7 @@ def _switch(rate: Array, at: int, cap: float, *, before: bool) -> float:
     return low + above if before else high - above
 
 
-def _level(done: Array, steps: Sequence[int], step_s: float) -> Level | None:
+def _level(done: Array, steps: Sequence[int], step_s: float) -> MeanRate | None:
     """Return the mean throughput of these steps; None if it is not known."""
     known = [at for at in steps if np.isfinite(done[at])]
     if not known:
@@ -342,7 +342,7 @@ def _level(done: Array, steps: Sequence[int], step_s: float) -> Level | None:
     values = done[known]
     mean, share = float(values.mean()), relative_half_width(values.tolist())
     low, high = (None, None) if share is None else (max(0.0, mean * (1 - share)), mean * (1 + share))
-    return Level(mean, low, high, known[0] * step_s, (known[-1] + 1) * step_s)
+    return MeanRate(mean, low, high, known[0] * step_s, (known[-1] + 1) * step_s)
 
 
 def amount(value: float, unit: str) -> str:

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack, overload
 
-from openslob.api.asking import Folder, amount, default_target, resolution, results_folder, seconds, size
+from openslob.api.asking import Folder, amount, default_target, resolution, seconds, size
 from openslob.api.lab_result import LabResult
-from openslob.api.labs import made_lab
 from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.loading import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
-from openslob.api.progress import ProgressOption, display_for
+from openslob.api.progress import ProgressOption
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.targets import Server, Target, changed, with_parameters
 from openslob.core import rehearsal
 from openslob.core.disk import is_there
-from openslob.core.errors import UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines import registry
 from openslob.kinds import runs
+from openslob.kinds.lab.execute import execute
 from openslob.kinds.lab.loads import DEFAULT_CACHE
 from openslob.kinds.lab.request import (
     DEFAULT_FOR_S,
@@ -29,7 +29,9 @@ from openslob.kinds.lab.request import (
     DEFAULT_SESSIONS,
     PRECISION_PCT,
     LabRequest,
+    plan,
 )
+from openslob.record.model import Status
 
 
 def server(
@@ -368,13 +370,20 @@ def lab(
         UsageError: There is nothing to compare, or the server does not take a value.
 
     """
-    address = _target(target, config).address
+    on = _target(target, config)
     asked = LabRequest(
         name, tuple(settings), tuple(ready), tuple(loads), seconds("duration", duration), precision_pct,
         amount("cache", cache, rehearsal.LEAST_CACHE) or DEFAULT_CACHE, sessions, seconds("run_time", run_time), seed,
-        resolution({"price": price}, config, target=address).workload.price,
+        resolution({"price": price}, config, on.address).workload.price,
     )  # fmt: skip
-    return made_lab(address, asked, results_folder(results, config), display_for(progress))
+    context = on.context(results, config, progress)
+    folder = execute(plan(asked, context), context)
+    record = folder.record
+    if record.status is Status.FAILED:
+        raise SlobError(next(iter(record.errors), "the lab failed"), f"its record is {folder.path}")
+    if record.status is Status.INTERRUPTED:
+        raise SlobError("the lab was stopped before its end", f"slob lab --resume {folder.path} goes on")
+    return LabResult(record, folder.path)
 
 
 def _target(given: str | Target | None, config: Folder) -> Target:

@@ -8,10 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-from openslob.api.asking import Folder, consent, resolution, results_folder, seconds, values_of
+from openslob.api.asking import (
+    Folder,
+    consent,
+    environment_of,
+    resolution,
+    results_folder,
+    seconds,
+    several_texts,
+    values_of,
+)
 from openslob.api.checking import CheckResult
 from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.loading import LoadSummary
@@ -20,9 +29,8 @@ from openslob.api.progress import ProgressOption, Shown, display_for
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.stopping import interruptible
-from openslob.api.sweeping import SweepOptions, executed
 from openslob.config.resolve import Resolution
-from openslob.core.errors import SlobError, UsageError
+from openslob.core.errors import SlobError, UsageError, VerdictError
 from openslob.core.interrupt import Interrupt
 from openslob.core.secrets import Target as Address
 from openslob.core.units import format_bytes, format_duration
@@ -30,6 +38,7 @@ from openslob.engines import registry
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec, ServerStatus
 from openslob.engines.patience import Patience
 from openslob.fleet import hire_crews
+from openslob.kinds import runs
 from openslob.kinds.context import Context
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.endurance import execute as endurance
@@ -43,6 +52,11 @@ from openslob.kinds.run import loading
 from openslob.kinds.run.execute import AskedRun
 from openslob.kinds.run.preflight import preflight
 from openslob.kinds.runs import run_of
+from openslob.kinds.sweep import KIND as SWEEP
+from openslob.kinds.sweep import execute as sweep
+from openslob.kinds.sweep.record import SweepFolder
+from openslob.kinds.sweep.request import SweepRequest, search_for, sweep_file
+from openslob.kinds.sweep.request import plan as sweep_plan
 from openslob.record import finding
 from openslob.record.finding import AnyKind
 from openslob.record.model import Status
@@ -103,7 +117,7 @@ class Target:
 
         """
         workload = self._resolution(parameters, config).workload
-        context = self._context(None, config, progress)
+        context = self.context(None, config, progress)
         engine, server = registry.resolve(context.address, _announced)
         with context.stopping():
             result = context.load(context.adopt(engine), server, workload)
@@ -138,7 +152,7 @@ class Target:
 
         """
         asked = AskedRun(self._resolution(parameters, config), name, values_of(settings or {}))
-        finished = run.execute(asked, self._context(results, config, progress))
+        finished = run.execute(asked, self.context(results, config, progress))
         if finished.record.status is not Status.COMPLETE:
             raise SlobError("the run was stopped before its end", f"its record is {finished.folder}")
         return RunResult(run_of(finished.folder, finished.record), finished.folder)
@@ -192,13 +206,18 @@ class Target:
             UsageError: A parameter is unknown, or a value is not allowed.
 
         """
-        options = SweepOptions(
-            name, ready, grid, against, repeats, until_steady, find_max_iops_under, at, most_sessions, new, resume,
-            self._server_pid, consent(self._consent, config), settings or {}, self._drivers,
+        context = self.context(results, config, progress)
+        own, (texts, servers) = values_of(settings or {}), several_texts(parameters)
+        request = SweepRequest(
+            name or ready or "sweep", texts, servers,
+            sweep_file(Path(grid) if grid else None, ready, self._address, own), against, repeats,
+            None if until_steady is None else seconds("until_steady", until_steady),
+            search_for(find_max_iops_under, at, most_sessions), own, Path(config) if config else None,
+            environment_of(self._address, config), new, _resumed(resume, context, SWEEP),
         )  # fmt: skip
-        return executed(
-            self._address, options, parameters, results_folder(results, config), config, display_for(progress)
-        )
+        folder = sweep.execute(sweep_plan(request, context), context)
+        _require_all_points(folder)
+        return Results.of(runs.load(folder.path))
 
     @with_parameters(Parameters)
     def endure(
@@ -230,8 +249,8 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        context = self._context(results, config, progress)
-        path = _resumed(resume, context, ENDURANCE, {"duration": duration}, parameters)
+        context = self.context(results, config, progress)
+        path = _resumed(resume, context, ENDURANCE, {"duration": duration, **parameters})
         length_s = 0.0 if path else seconds("duration", duration, endurance.LEAST_S)
         request = EnduranceRequest(self._resolution(parameters, config), name, length_s, path)
         try:
@@ -275,9 +294,9 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        context = self._context(results, config, progress)
-        given = {"every": every or duration or count}
-        path = _resumed(resume, context, REPEATED, given, parameters)
+        context = self.context(results, config, progress)
+        given = {"every": every or duration or count, **parameters}
+        path = _resumed(resume, context, REPEATED, given)
         every_s = 0.0 if path else seconds("every", every, repeated.LEAST_EVERY_S)
         planned = None if path else _planned(every_s, duration, count)
         request = RepeatedRequest(self._resolution(parameters, config), name, every_s, planned, path)
@@ -293,7 +312,8 @@ class Target:
     def _resolution(self, parameters: Mapping[str, object], config: Folder) -> Resolution:
         return resolution(parameters, config, self._address)
 
-    def _context(self, results: Folder, config: Folder, progress: ProgressOption) -> Context:
+    def context(self, results: Folder, config: Folder, progress: ProgressOption) -> Context:
+        """Return what a measurement on this target is made with."""
         interrupt = Interrupt()
         return Context(
             self._address, results_folder(results, config), Shown(display_for(progress)), log.info, interrupt,
@@ -432,18 +452,28 @@ def _announced(spec: ServerSpec) -> ServerSpec:
 
 
 def _resumed(
-    resume: Folder, context: Context, kind: AnyKind, given: Mapping[str, object], parameters: Mapping[str, object]
+    resume: Folder, context: Context, kind: AnyKind, given: Mapping[str, object] = MappingProxyType({})
 ) -> Path | None:
-    """Return the folder of the record to go on with; None for a new one. UsageError if anything else is given, too."""
+    """Return the folder of the record to go on with; None for a new one. UsageError if anything else is ``given``."""
     if not resume:
         return None
-    others = [
-        *(name for name, value in given.items() if value),
-        *(name for name, value in parameters.items() if value is not None),
-    ]
-    if others:
+    if others := [name for name, value in given.items() if value is not None]:
         raise UsageError(f"resume takes the parameters of the record, not {', '.join(others)}", "leave them out")
     return finding.one(str(resume), context.results, log.warning, {kind}).folder
+
+
+def _require_all_points(folder: SweepFolder) -> None:
+    """Raise the error of a sweep that was stopped, of failed points, or of a search without an answer."""
+    record, where = folder.record, repr(str(folder.path))
+    if record.status is Status.INTERRUPTED:
+        raise SlobError("the sweep was stopped before its end", "the same call resumes it")
+    if record.status is Status.FAILED:
+        why = next((point.error for point in record.points if point.error), "")
+        raise SlobError(
+            f"some points failed: {why}", f"openslob.read({where}) has the others, sweep(resume={where}) repeats them"
+        )
+    if record.search and record.search.sessions is None:
+        raise VerdictError(f"no session count stays under the limit: {record.search.why}")
 
 
 def _endure_again(folder: Path) -> str:

@@ -64,7 +64,7 @@ class _Table:
 
 def tables(text: str, is_parsed: Callable[[str, str], bool]) -> Iterator[ReportTable]:
     """Yield the tables of ``text`` in order for which ``is_parsed(title, summary)`` is true."""
-    text = _without_unclosed(text)
+    text = _drop_unclosed(text)
     page = _Page()
     page.feed(text)
     page.close()
@@ -89,7 +89,7 @@ def unwrap(text: str) -> str:
     return "".join(line if len(line) == width and line[-1:] != " " else line + "\n" for line in lines)
 
 
-def _without_unclosed(text: str) -> str:
+def _drop_unclosed(text: str) -> str:
     """Take the meaning from tags that would hide the rest of the page because their end is missing."""
     text = text[: text.rfind(">") + 1]
     for opening, closing in _SPANNING:

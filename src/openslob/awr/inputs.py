@@ -53,7 +53,7 @@ class TooLargeError(Exception):
     """A file is larger than any report, or becomes so when it is unpacked."""
 
 
-def expanded(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
+def expand_paths(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """Yield each file that ``paths`` name, and whether it was found in a folder or an archive rather than named.
 
     A folder stands for the files in it and below, a zip archive for its members. A pattern such as ``*.txt`` that the
@@ -96,7 +96,7 @@ def _members(path: str) -> list[str]:
 def content(path: Path, limit: int) -> bytes:
     """Return the bytes of a file, unpacked; `TooLargeError` beyond ``limit`` bytes. OSError as usual."""
     try:
-        with _opened(path) as file:
+        with _open(path) as file:
             data = file.read(limit + 1)
     except _DAMAGED as error:
         raise UnreadableError(f"its compressed content is damaged ({error})") from None
@@ -105,7 +105,7 @@ def content(path: Path, limit: int) -> bytes:
     return data
 
 
-def _opened(path: Path) -> IO[bytes] | BufferedIOBase:
+def _open(path: Path) -> IO[bytes] | BufferedIOBase:
     if str(path) == STDIN:
         return sys.stdin.buffer
     if not path.exists():
@@ -114,9 +114,9 @@ def _opened(path: Path) -> IO[bytes] | BufferedIOBase:
             return _member(archive, path.relative_to(archive).as_posix())
     with path.open("rb") as file:
         begin = file.read(8)
-    for signature, opened in _PACKED.items():
+    for signature, open_packed in _PACKED.items():
         if begin.startswith(signature):
-            return opened(path)
+            return open_packed(path)
     return path.open("rb")
 
 

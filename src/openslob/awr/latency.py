@@ -49,7 +49,7 @@ def latency_of(report: Report, event: WaitEvent) -> Latency | None:
     """Return the latency of ``event``; None if the report prints neither time nor average nor histogram."""
     rows = _rows(report, event)
     name = max((row.name for row in rows), key=len)
-    return _finest([one for row in rows for one in _printed(row)], rows[0].waits, report.histogram(name))
+    return _finest([one for row in rows for one in _list_printed(row)], rows[0].waits, report.histogram(name))
 
 
 def latency(
@@ -60,7 +60,7 @@ def latency(
 ) -> Latency | None:
     """Return the mean latency from the most precise source; see the module's docstring for the choice."""
     row = WaitEvent("", Scope.FOREGROUND, waits, time_s, avg_us)
-    return _finest(_printed(row), waits, histogram)
+    return _finest(_list_printed(row), waits, histogram)
 
 
 def _rows(report: Report, event: WaitEvent) -> list[WaitEvent]:
@@ -84,7 +84,7 @@ def _row(report: Report, event: WaitEvent, scope: Scope) -> WaitEvent | None:
 
 
 def _finest(printed: list[Latency], waits: Number | None, histogram: WaitHistogram | None) -> Latency | None:
-    for candidates in (printed, _narrowed(printed, waits, histogram)):
+    for candidates in (printed, _narrow(printed, waits, histogram)):
         best = min(candidates, key=lambda candidate: candidate.error, default=None)
         if best is not None and best.error <= COARSE * (1 + 1e-9):
             return best
@@ -92,7 +92,7 @@ def _finest(printed: list[Latency], waits: Number | None, histogram: WaitHistogr
     return Latency(None, 0.0, limit.high_us, limit.source) if limit else None
 
 
-def _narrowed(printed: list[Latency], waits: Number | None, histogram: WaitHistogram | None) -> list[Latency]:
+def _narrow(printed: list[Latency], waits: Number | None, histogram: WaitHistogram | None) -> list[Latency]:
     """Return the histogram's interval within the printed ones; nothing if it contradicts them or counts more waits."""
     found = _from_buckets(histogram)
     if found is None or histogram is None:
@@ -106,12 +106,12 @@ def _narrowed(printed: list[Latency], waits: Number | None, histogram: WaitHisto
     return [Latency((low + high) / 2, low, high, HISTOGRAM)] if low <= high and high > 0 else []
 
 
-def _printed(row: WaitEvent) -> list[Latency]:
+def _list_printed(row: WaitEvent) -> list[Latency]:
     average = _interval(row.avg_us, PRINTED) if row.avg_us is not None and row.avg_us.value >= 0 else None
-    return [one for one in (_divided(row.waits, row.time_s), average) if one is not None]
+    return [one for one in (_divide(row.waits, row.time_s), average) if one is not None]
 
 
-def _divided(waits: Number | None, time_s: Number | None) -> Latency | None:
+def _divide(waits: Number | None, time_s: Number | None) -> Latency | None:
     if waits is None or time_s is None or waits.value <= 0 or time_s.value < 0:
         return None
     return _interval(time_s.scaled(1e6 / waits.value), TIME_BY_WAITS)

@@ -188,10 +188,10 @@ def _plain_text(text: str, start: int) -> str:
     before = text[text.rfind("\n", 0, start) + 1 : start]
     if _QUOTED.fullmatch(before):
         text = re.sub(rf"(?m)^(?:{re.escape(before)}|{re.escape(before.rstrip())}$)", "", text)
-    return _PAGE_HEADING.sub("\n", _single_spaced(text))
+    return _PAGE_HEADING.sub("\n", _drop_blank_lines(text))
 
 
-def _single_spaced(text: str) -> str:
+def _drop_blank_lines(text: str) -> str:
     """Remove blank lines if every other line is blank, which happens when line ends are converted twice."""
     mark = _MARKS.search(text)
     lines = text[mark.start() if mark else 0 :].split("\n")

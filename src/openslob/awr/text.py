@@ -223,7 +223,7 @@ def _pairs(line: str) -> Iterator[tuple[str, ...]]:
 def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) -> ReportTable:
     """Cut ``body`` at ``spans``. Text to the left of the first span forms a column of labels."""
     first = spans[0][0]
-    body = [line if line.isascii() else _widened(line) for line in body]
+    body = [line if line.isascii() else _widen(line) for line in body]
     labelled = first > 0 and any(line[:first].strip() for line in body)
     if labelled:
         spans = [(0, first), *spans]
@@ -247,7 +247,7 @@ def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) 
         elif pairs:
             rows.extend(pairs)
         elif (whole := _with_blank(line, spans)) is not None:
-            rows.append(tuple(whole[start:end].strip() for start, end in _open_ended(spans)))
+            rows.append(tuple(whole[start:end].strip() for start, end in _open_last(spans)))
         else:
             misfits.append(line)
         is_new_page = False
@@ -282,14 +282,14 @@ def _under_names(
 
 
 def _cells(line: str, spans: list[Span]) -> tuple[str, ...]:
-    return tuple(line[start:end].replace(_SECOND_HALF, "").strip() for start, end in _open_ended(spans))
+    return tuple(line[start:end].replace(_SECOND_HALF, "").strip() for start, end in _open_last(spans))
 
 
-def _widened(line: str) -> str:
+def _widen(line: str) -> str:
     return "".join(char + _SECOND_HALF if unicodedata.east_asian_width(char) in "WF" else char for char in line)
 
 
-def _open_ended(spans: list[Span]) -> list[tuple[int, int | None]]:
+def _open_last(spans: list[Span]) -> list[tuple[int, int | None]]:
     return [*spans[:-1], (spans[-1][0], None)]
 
 

@@ -41,7 +41,7 @@ class AwrVerdict:
 
 def verdicts(report: Report, sessions: int | None = None) -> tuple[AwrVerdict, ...]:
     """Return all verdicts on ``report``; ``sessions`` is the number of sessions that ran the load, if known."""
-    return (_window(report, sessions), *(check(report) for check in _CHECKS))
+    return (_judge_window(report, sessions), *(check(report) for check in _CHECKS))
 
 
 def single_block_read(report: Report) -> WaitEvent | None:
@@ -54,11 +54,11 @@ def _unknown(name: str, why: str) -> AwrVerdict:
     return AwrVerdict(name, "unknown", why)
 
 
-def _judged(name: str, holds: bool, why: str, **figures: float) -> AwrVerdict:
+def _judge(name: str, holds: bool, why: str, **figures: float) -> AwrVerdict:
     return AwrVerdict(name, "holds" if holds else "fails", why, figures)
 
 
-def _window(report: Report, sessions: int | None) -> AwrVerdict:
+def _judge_window(report: Report, sessions: int | None) -> AwrVerdict:
     """Judge whether DB time is sessions x elapsed time; less means idle time in the window, or think time."""
     name, elapsed, minutes = "window_is_load", report.elapsed_s, report.header.db_time_min
     if not sessions:
@@ -71,10 +71,10 @@ def _window(report: Report, sessions: int | None) -> AwrVerdict:
         f"{active:.1f} of {sessions} sessions active on average over {elapsed.value:.0f} s, "
         f"which equals {idle_s:.0f} s of idle time"
     )
-    return _judged(name, active >= (1 - IDLE_SHARE) * sessions, why, active_sessions=active, idle_s=idle_s)
+    return _judge(name, active >= (1 - IDLE_SHARE) * sessions, why, active_sessions=active, idle_s=idle_s)
 
 
-def _one_mode(report: Report) -> AwrVerdict:
+def _judge_modes(report: Report) -> AwrVerdict:
     """Judge whether the histogram has one mode; the average of two modes is a latency that hardly any I/O has."""
     name, event = "average_is_typical", single_block_read(report)
     histogram = report.histogram(event.name) if event else None
@@ -82,11 +82,11 @@ def _one_mode(report: Report) -> AwrVerdict:
         return _unknown(name, "no single-block read event with a histogram")
     modes = _modes(histogram.buckets)
     if len(modes) < 2:
-        return _judged(name, True, f"{event.name}: one mode in the histogram")
+        return _judge(name, True, f"{event.name}: one mode in the histogram")
     first, second = modes[:2]
     figures = {"first_low_us": first.low_us, "second_low_us": second.low_us, "second_pct": second.share_pct}
     why = f"{event.name}: most waits take {_span(first)}, but {second.share_pct:.1f} % take {_span(second)}"
-    return _judged(name, False, why, **figures)
+    return _judge(name, False, why, **figures)
 
 
 def _modes(buckets: tuple[Bucket, ...]) -> list[Bucket]:
@@ -127,7 +127,7 @@ def _us(microseconds: float) -> str:
     return f"{microseconds:g} us"
 
 
-def _commits_waited(report: Report) -> AwrVerdict:
+def _judge_commits(report: Report) -> AwrVerdict:
     name = "commits_are_waited_for"
     commits, syncs = _total(report, "user commits"), _total(report, "redo synch writes")
     if commits is None or syncs is None:
@@ -137,14 +137,14 @@ def _commits_waited(report: Report) -> AwrVerdict:
     why = f"{syncs:.0f} redo synch writes for {commits:.0f} commits"
     if syncs < SYNC_SHARE * commits:
         why += ": most commits did not wait for the log (PL/SQL commit optimisation, or COMMIT NOWAIT)"
-    return _judged(name, syncs >= SYNC_SHARE * commits, why, commits=commits, redo_synch_writes=syncs)
+    return _judge(name, syncs >= SYNC_SHARE * commits, why, commits=commits, redo_synch_writes=syncs)
 
 
-def _device_reads(report: Report) -> AwrVerdict:
+def _judge_device_reads(report: Report) -> AwrVerdict:
     """Judge whether a device can serve reads so fast or so frequent; if not, a cache below the database served them."""
     name, requests = "reads_reach_a_device", _rate(report, "physical read total IO requests")
     if requests is not None and requests > MOST_REQUESTS:
-        return _judged(
+        return _judge(
             name, False, f"{requests:.0f} read requests/s are more than storage can serve", read_requests_per_s=requests
         )
     event = single_block_read(report)
@@ -154,17 +154,17 @@ def _device_reads(report: Report) -> AwrVerdict:
     if found.us is None:
         below = found.high_us < CACHE_US
         why = f"{event.name}: below {found.high_us:.3g} us; the report prints 0"
-        return _judged(name, False, why, high_us=found.high_us) if below else _unknown(name, why)
+        return _judge(name, False, why, high_us=found.high_us) if below else _unknown(name, why)
     if found.low_us < CACHE_US <= found.high_us:
         return _unknown(name, f"{event.name}: {found.us:.4g} us, printed too coarsely to decide")
     why = f"{event.name}: {found.us:.0f} us on average ({found.source})"
-    return _judged(name, found.us >= CACHE_US, why, latency_us=found.us)
+    return _judge(name, found.us >= CACHE_US, why, latency_us=found.us)
 
 
-def _cpu_left(report: Report) -> AwrVerdict:
+def _judge_cpu(report: Report) -> AwrVerdict:
     """Judge whether CPU was left: of the host's CPUs, as the database or other programs use them, and of its share."""
     name, cpus, limit = "cpu_is_not_saturated", report.header.cpus, _cpu_count(report)
-    busy, idle = _cpus_used(report), report.host_cpu.idle_pct if report.host_cpu else None
+    busy, idle = _count_cpus_used(report), report.host_cpu.idle_pct if report.host_cpu else None
     figures: dict[str, float] = {}
     reasons: list[str] = []
     held: list[bool] = []
@@ -179,10 +179,10 @@ def _cpu_left(report: Report) -> AwrVerdict:
         held.append(idle.value > 100 * (1 - CPU_SHARE))
     if not held or (all(held) and limit and busy is None):
         return _unknown(name, "; ".join(reasons) or "DB CPU, the elapsed time or the number of CPUs is missing")
-    return _judged(name, all(held), "; ".join(reasons), **figures)
+    return _judge(name, all(held), "; ".join(reasons), **figures)
 
 
-def _cpus_used(report: Report) -> float | None:
+def _count_cpus_used(report: Report) -> float | None:
     """Return the CPUs that sessions and background used on average, from the time model or else the load profile."""
     elapsed, used = report.elapsed_s, report.time_model_s.get("DB CPU")
     if used is not None and elapsed is not None:
@@ -199,7 +199,7 @@ def _cpu_count(report: Report) -> int | None:
     return allowed or None
 
 
-def _requests_are_blocks(report: Report) -> AwrVerdict:
+def _judge_request_size(report: Report) -> AwrVerdict:
     """Judge whether blocks per second equal requests: the load profile counts blocks, IOPS count requests."""
     name = "blocks_are_requests"
     blocks, requests = _rate(report, "physical reads"), _rate(report, "physical read IO requests")
@@ -215,7 +215,7 @@ def _requests_are_blocks(report: Report) -> AwrVerdict:
         share = 100 * event.waits.value / elapsed.value / requests
         figures["single_block_pct"] = share
         why += f", {min(share, 100.0):.0f} % of them single-block"
-    return _judged(name, size <= BLOCKS_PER_REQUEST, why, **figures)
+    return _judge(name, size <= BLOCKS_PER_REQUEST, why, **figures)
 
 
 def _total(report: Report, name: str) -> float | None:
@@ -229,9 +229,9 @@ def _rate(report: Report, name: str) -> float | None:
 
 
 _CHECKS: tuple[Callable[[Report], AwrVerdict], ...] = (
-    _one_mode,
-    _commits_waited,
-    _device_reads,
-    _cpu_left,
-    _requests_are_blocks,
+    _judge_modes,
+    _judge_commits,
+    _judge_device_reads,
+    _judge_cpu,
+    _judge_request_size,
 )

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ import typer
 from openslob._version import __version__
 from openslob.cli.configured import configured, from_file
 from openslob.cli.console import BROKEN_PIPE, complain, guarded_streams, report_bug
+from openslob.cli.outline import add_outline
 from openslob.cli.tree import OUTPUT_PANEL, Group, finish
 from openslob.core.errors import SlobError, of_the_system
 from openslob.report.format import plain_signs
@@ -77,8 +79,11 @@ def _common(
 
 
 @cache
-def application(commands: Sequence[str] = _ALL) -> typer.Typer:
-    """Return the program with these commands; only their modules are imported, since all together take a while."""
+def application(commands: Sequence[str] = _ALL, listed_only: bool = False) -> typer.Typer:
+    """Return the program with these commands; only their modules are imported, since all together take a while.
+
+    ``listed_only``: the commands have their help and nothing else, for which no module is imported.
+    """
     app = typer.Typer(
         name="slob",
         no_args_is_help=True,
@@ -88,6 +93,8 @@ def application(commands: Sequence[str] = _ALL) -> typer.Typer:
     )
     app.callback()(_common)
     for name in commands:
+        if listed_only and name in _ALL and add_outline(app, name, Path(__file__).with_name(f"{name}.py")):
+            continue
         import_module(f"{__name__}.{name}" if name in _ALL else _of_other_kinds()[name]).register(app)
     for command in _commands_of(app):
         command.callback = configured(command.callback)
@@ -124,6 +131,13 @@ def needed(words: Sequence[str]) -> tuple[str, ...]:
     return _ALL
 
 
+def is_list_wanted(words: Sequence[str]) -> bool:
+    """Return whether a command line asks for the list of commands, or a shell for the names that may follow `slob`."""
+    if _COMPLETE in os.environ:
+        return len(words) < 2 and not any(word in _ALL for word in words)
+    return not set(words) - {"-h", "--help"}
+
+
 def typed_words() -> list[str]:
     """Return the words of the command line, or of the one that a shell completes; the last may not be finished yet."""
     if _COMPLETE not in os.environ:
@@ -151,7 +165,8 @@ def main() -> None:
 def _run() -> int:
     """Run the command and return its exit code."""
     try:
-        code = application(needed(typed_words()))(prog_name="slob", standalone_mode=False)
+        words = typed_words()
+        code = application(needed(words), is_list_wanted(words))(prog_name="slob", standalone_mode=False)
         sys.stdout.flush()
         return code or 0
     except SlobError as error:

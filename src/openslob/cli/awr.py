@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openslob.awr.batch import Extraction, Result, extract_all
-from openslob.awr.inputs import expanded
+from openslob.awr.inputs import expand_paths
 from openslob.awr.rows import FILE, ROW_SETS
 from openslob.awr.selection import GIVEN, LIST, LIST_HEADINGS, MODEL, NATURAL, SETS, TIME, keys, listing, parse_order
 from openslob.cli.console import columns as screen_columns
@@ -180,7 +180,7 @@ def awr(
     details = form is AwrFormat.JSON or petals is not None
     in_file = form is not AwrFormat.TABLE
     wanted = Extraction(columns, tuple(event or ()), pattern, group_by.value, details, in_file, order=parse_order(sort))
-    found = dict(expanded(map(str, files)))
+    found = dict(expand_paths(map(str, files)))
     results = list(_with_messages(extract_all(list(found), wanted, jobs), found))
     if all(_is_left_out(result, found) for result in results):
         complain(f"no AWR or Statspack report in {', '.join(map(str, files))}")
@@ -282,7 +282,7 @@ def _write_rows(
         folder, shown = ("", rows) if width is None else _without_folder(headings, rows)
         _output(folder + _table(headings, shown, key_count, width), output)
     elif form is AwrFormat.CSV:
-        _output(tidy.as_csv(headings, [map(tidy.rounded, row) for row in rows]), output)
+        _output(tidy.as_csv(headings, [map(tidy.round_cell, row) for row in rows]), output)
     else:
         _output(tidy.as_json([dict(zip(headings, row, strict=True)) for row in rows]), output)
 

@@ -18,7 +18,7 @@ from openslob.core.errors import UsageError
 from openslob.core.units import format_bytes
 from openslob.engines.facts import DATA, Finding, ServerLocation
 from openslob.engines.registry import resolve_as_is
-from openslob.fleet import hired
+from openslob.fleet import hire_drivers
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.preflight import Preflight, preflight
 from openslob.metrics import METRICS
@@ -188,7 +188,7 @@ def check(
         return
     found = take_loaded(resolved.parameters, engine, notify)
     result = preflight(engine, found.workload, resolved.consented, found.sources)
-    with hired(drivers, tls_ca_file, tls_cert, tls_key) as fleet:
+    with hire_drivers(drivers, tls_ca_file, tls_cert, tls_key) as fleet:
         reached = fleet.reach(engine) if fleet else []
     text = result_json(engine.target, result, reached) if as_json else result_text(engine.target, result, reached)
     write(text)

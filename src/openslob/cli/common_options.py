@@ -14,7 +14,6 @@ from openslob.cli.console import notify
 from openslob.core import places, rehearsal
 from openslob.core.errors import UsageError, VerdictError
 from openslob.core.units import MIB, format_duration, parse_bytes, parse_duration
-from openslob.kinds.storage.fio import IoEngine
 
 if TYPE_CHECKING:
     from openslob.record.model import Verdict
@@ -126,7 +125,6 @@ REQUIRE = Annotated[
     ),
 ]
 BLOCK_SIZE = Annotated[int, typer.Option(parser=parse_block_size, metavar="SIZE", help="Size of the random reads.")]
-IO_ENGINE = Annotated[IoEngine, typer.Option(help="I/O interface of the requests; slob never falls back to another.")]
 CPUS = Annotated[str | None, typer.Option(metavar="CPUS", help="CPUs of the driver, such as 0 or 0-3 (default: all).")]
 MEASUREMENT_NAME = Annotated[
     str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the measurement.")

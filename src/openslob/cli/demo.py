@@ -16,20 +16,21 @@ import typer
 
 from openslob.analyze.curves.series import point_set
 from openslob.cli.common_options import RECORD_JSON, RESULTS
-from openslob.cli.console import columns, default_interrupt, notify, stoppable, write, write_file, write_report
-from openslob.cli.progress import LiveLine, LoadView, working
-from openslob.cli.screen import LIVE_OR_NOT, viewing
+from openslob.cli.console import columns, default_interrupt, notify, write, write_file, write_report
+from openslob.cli.measuring import Screen, context_for
+from openslob.cli.progress import working
+from openslob.cli.screen import LIVE_OR_NOT
 from openslob.core import rehearsal
 from openslob.core.disk import existing_parent
 from openslob.core.errors import SlobError
-from openslob.core.interrupt import Interrupt
+from openslob.core.secrets import Target
 from openslob.core.workload import Mode
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
-from openslob.engines.patience import Patience
 from openslob.kinds import runs
-from openslob.kinds.run import loading, runner
+from openslob.kinds.context import Context
+from openslob.kinds.run.runner import RunRequest
 from openslob.kinds.runs import Runs
 from openslob.kinds.sweep import demo as plan
 from openslob.kinds.sweep.time_left import TimeLeft
@@ -37,7 +38,6 @@ from openslob.record.model import RunRecord
 from openslob.report.demo_table import demo_json, render_demo_table
 from openslob.report.format import WIDTH
 from openslob.report.set_summary import reads_are_physical
-from openslob.report.text import render
 from openslob.report.text_plot import text_petals
 
 ENGINE = Annotated[
@@ -67,14 +67,15 @@ def demo(
 
     Example: slob demo --open
     """
-    with stoppable() as interrupt:
+    context = context_for(Target.parse(plan.SERVER), results, Screen(live=live))
+    with context.stopping():
         size = plan.sizes(
             shutil.disk_usage(existing_parent(registry.servers_place())).free, psutil.virtual_memory().total
         )
         with demo_server(engine, size, keep) as (target, server):
-            load(target, server, size, interrupt)
-            with viewing(live, results):
-                records = list(make_runs(target, plan.runs(size, os.cpu_count() or 1), results, interrupt))
+            load(target, server, size, context)
+            with context.display.viewing(results):
+                records = list(make_runs(target, plan.runs(size, os.cpu_count() or 1), context))
     made = runs.find([record.id for record in records], results)
     address = write_page(made, results)
     if json:
@@ -102,35 +103,23 @@ def demo_server(engine: str, size: plan.Sizes, keep: bool) -> Iterator[tuple[Eng
                 server.destroy()
 
 
-def load(engine: Engine, server: ManagedServer, size: plan.Sizes, interrupt: Interrupt) -> None:
+def load(engine: Engine, server: ManagedServer, size: plan.Sizes, context: Context) -> None:
     """Load and verify the demonstration's data."""
-    engine.follow(Patience(interrupt, notify))
-    with LoadView(engine.facts().block_size) as view:
-        result = loading.load(engine, server, plan.load_workload(size), view, interrupt.stop.is_set, notify)
+    context.follow(engine)
+    result = context.load(engine, server, plan.load_workload(size))
     notify(f"loaded and verified {result.bytes / 2**30:.1f} GB of blocks in {result.seconds:.0f} s")
 
 
-def make_runs(
-    engine: Engine, demo_runs: Sequence[plan.DemoRun], results: Path, interrupt: Interrupt
-) -> Iterator[RunRecord]:
+def make_runs(engine: Engine, runs: Sequence[plan.DemoRun], context: Context) -> Iterator[RunRecord]:
     """Make the runs, and show how long all of them still take."""
     time_left = TimeLeft()
-    planned = [plan.estimate(run) for run in demo_runs]
-    for at, run in enumerate(demo_runs):
+    planned = [plan.estimate(run) for run in runs]
+    for at, run in enumerate(runs):
         time_left.begin()
-        live = LiveLine(f"[{at + 1} of {len(demo_runs)}] {run.name}", time_left.of(planned[at:]))
-        yield measure(engine, run, live, results, interrupt)
+        label, left_s = f"[{at + 1} of {len(runs)}] {run.name}", time_left.of(planned[at:])
+        request = RunRequest(run.workload, run.name, context.results, rehearsal.notices())
+        yield context.run(engine, request, label, left_s).record
         time_left.done(planned[at])
-
-
-def measure(engine: Engine, run: plan.DemoRun, live: LiveLine, results: Path, interrupt: Interrupt) -> RunRecord:
-    """Make one of the runs."""
-    try:
-        return runner.run(
-            engine, runner.RunRequest(run.workload, run.name, results, rehearsal.notices()), interrupt, live, render
-        ).record
-    finally:
-        live.clear()
 
 
 def write_page(made: Runs, results: Path) -> str:

@@ -21,7 +21,6 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import NANOS, format_bytes
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
-from openslob.export.openmetrics import openmetrics
 from openslob.kinds import runs
 from openslob.kinds.contract import Wanted, kind_of, with_ratios
 from openslob.kinds.runs import Runs
@@ -156,6 +155,8 @@ def _render(found: Runs, form: ExportFormat, per: Per) -> str | bytes:
             points = found.points()
             return workbook(points, tidy.point_rows(points.points), tidy.run_rows(found.runs))
         case ExportFormat.OPENMETRICS:
+            from openslob.export.openmetrics import openmetrics  # noqa: PLC0415 - its library takes a moment to import
+
             return openmetrics(found.runs)
         case ExportFormat.HDR:
             return hdr_log(_hdr_runs(found))

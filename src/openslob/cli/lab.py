@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from json import dumps
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from openslob.analyze.outcome import counted
 from openslob.cli.common_options import (
     DURATION,
     RECORD_JSON,
@@ -22,25 +20,24 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.completion import records
-from openslob.cli.console import columns, notify, stoppable, write, write_document
+from openslob.cli.console import columns, notify, write, write_document
+from openslob.cli.measuring import Screen, context_for
 from openslob.cli.options import price_of_target, with_target
-from openslob.cli.sweep import SweepView
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Target
 from openslob.core.units import format_bytes, format_duration
 from openslob.kinds.lab import KIND as LAB
-from openslob.kinds.lab.execute import Execution
+from openslob.kinds.lab.execute import execute
 from openslob.kinds.lab.figures import NAMES
 from openslob.kinds.lab.loads import DEFAULT_CACHE
 from openslob.kinds.lab.plan import ready_list, round_s
 from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.kinds.lab.report import lab_document, lab_plan
-from openslob.kinds.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, PRECISION_PCT, LabRequest
+from openslob.kinds.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, PRECISION_PCT, LabRequest, plan
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.format import pairs
 from openslob.report.terminal import render_blocks
-from openslob.report.text import render
 
 _SHORTEST_S = 1.0
 
@@ -140,53 +137,21 @@ def lab(
     path = finding.one(resume, results, notify, {LAB}).folder if resume else None
     names = tuple(word for each in ready or () for word in _words(each))
     request = LabRequest(
-        name, tuple(settings or ()), names, _words(loads), seconds or DEFAULT_FOR_S, precision, cache or DEFAULT_CACHE,
-        sessions, run_time or DEFAULT_RUN_S, seed, price_of_target(ctx, price),
+        name, tuple(settings or ()), names, _words(loads), seconds, precision, cache or DEFAULT_CACHE, sessions,
+        run_time or DEFAULT_RUN_S, seed, price_of_target(ctx, price), path,
     )  # fmt: skip
-    with stoppable() as interrupt:
-        new = None if path else request.record(target.reveal())
-        if dry_run:
-            planned = _planned(path, new)
-            write(render_blocks(lab_plan(planned, round_s(planned)), columns()))
-            return
-        with LabFolder.resume(path) if path else LabFolder.begin(results, _planned(path, new)) as folder:
-            if path:
-                _go_on(folder, seconds)
-            _announce(folder.record)
-            Execution(folder, interrupt, SweepView(report_interval), render).execute()
-            _print(folder, as_json)
+    context = context_for(target, results, Screen(report_interval))
+    planned = plan(request, context)
+    if dry_run:
+        write(render_blocks(lab_plan(planned.record, round_s(planned.record)), columns()))
+        return
+    folder = execute(planned, context)
+    _print(folder, as_json)
     _judge(folder.record, require or ())
 
 
 def _words(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
-
-
-def _planned(path: Path | None, new: LabRecord | None) -> LabRecord:
-    return new or LabFolder.load(path or Path())
-
-
-def _go_on(folder: LabFolder, seconds: float | None) -> None:
-    """Give a lab more time if that is asked for. UsageError if there is nothing left to be done."""
-    record = folder.record
-    limit_s = record.spent_s + seconds if seconds else record.limit_s
-    if limit_s <= record.spent_s or record.is_settled:
-        why = "every comparison is settled" if record.is_settled else "its time is over"
-        raise UsageError(
-            f"the lab {record.id} is complete: {why}",
-            f"`slob show {record.id}` shows it" + ("" if record.is_settled else "; --for gives it more time"),
-        )
-    folder.update(limit_s=limit_s, status=Status.INTERRUPTED, errors=())
-
-
-def _announce(record: LabRecord) -> None:
-    wanted = sum(1 for _ in record.compared)
-    notify(
-        f"{counted(wanted, 'comparison')}, until each is known to ± {record.precision_pct:g} %, for at most "
-        f"{format_duration(record.limit_s - record.spent_s)}; a round takes about {format_duration(round_s(record))}"
-    )
-    for each in record.left_out:
-        notify(f"not compared: {each.what}: {each.why}")
 
 
 def _print(folder: LabFolder, as_json: bool) -> None:

@@ -13,7 +13,6 @@ from openslob.cli.common_options import (
     BLOCK_SIZE,
     CPUS,
     DURATION,
-    IO_ENGINE,
     MEASUREMENT_NAME,
     RECORD_JSON,
     REQUIRE,
@@ -22,7 +21,7 @@ from openslob.cli.common_options import (
     parse_amount,
 )
 from openslob.cli.console import notify, stoppable
-from openslob.cli.raw_compare import show
+from openslob.cli.raw_compare import IO_ENGINE, show
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.engines.managed.resources import usable_cpus

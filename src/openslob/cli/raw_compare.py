@@ -12,7 +12,6 @@ from openslob.cli.common_options import (
     BLOCK_SIZE,
     CPUS,
     DURATION,
-    IO_ENGINE,
     MEASUREMENT_NAME,
     RECORD_JSON,
     REQUIRE,
@@ -33,6 +32,7 @@ from openslob.kinds.storage.record import StorageRecord
 from openslob.kinds.storage.report import storage_document
 from openslob.report.text import render
 
+IO_ENGINE = Annotated[IoEngine, typer.Option(help="I/O interface of the requests; slob never falls back to another.")]
 IN_FLIGHT = Annotated[
     int, typer.Option(metavar="N", min=1, max=256, help="Concurrent reads: fio's requests, processes, sessions.")
 ]

@@ -3,60 +3,39 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from openslob.cli.ceilings import CEILING_OR_MEASURE, ceiling_source
+from openslob.cli.ceilings import CEILING_OR_MEASURE
 from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, at_least
 from openslob.cli.completion import ready_sweeps, records
-from openslob.cli.console import columns, notify, stoppable, write, write_report
+from openslob.cli.console import columns, notify, write, write_report
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
+from openslob.cli.measuring import Screen, context_for
 from openslob.cli.options import Several, with_several
-from openslob.cli.progress import LiveLine, LoadView
-from openslob.cli.screen import LIVE, viewing
+from openslob.cli.screen import LIVE
 from openslob.config.grid import split
-from openslob.config.layers import Layer
-from openslob.config.loaded import DATA_SIZE, loaded_layer
 from openslob.core.disk import existing_parent
 from openslob.core.errors import SlobError, UsageError, VerdictError
-from openslob.core.secrets import STARS
-from openslob.core.units import format_duration
-from openslob.engines.registry import resolve, resolve_as_is, servers_place
+from openslob.engines.registry import servers_place
 from openslob.engines.settings import parse_settings
-from openslob.fleet import hire_crews
 from openslob.kinds.contract import Wanted
-from openslob.kinds.run import loading
-from openslob.kinds.run.progress import ProgressSink
 from openslob.kinds.sweep import KIND as SWEEP
-from openslob.kinds.sweep.create import ready_names, ready_sweep, unfinished_like
-from openslob.kinds.sweep.execute import Execution
-from openslob.kinds.sweep.plan import (
-    MOST_POINTS,
-    Step,
-    has_data_of_first_point,
-    run_seconds,
-    sessions_at_most,
-    started_with,
-    steps,
-    with_estimates,
-)
+from openslob.kinds.sweep.create import ready_names, ready_sweep
+from openslob.kinds.sweep.execute import execute
+from openslob.kinds.sweep.plan import MOST_POINTS, Step, run_seconds, started_with, steps
 from openslob.kinds.sweep.ready_settings import ready_settings
-from openslob.kinds.sweep.record import SweepFolder, SweepRecord, load_sweep
+from openslob.kinds.sweep.record import SweepFolder, SweepRecord
 from openslob.kinds.sweep.report import plan_sections
-from openslob.kinds.sweep.request import SweepRequest, search_for, sweep_file, to_do
-from openslob.kinds.sweep.request import resume as resume_sweep
-from openslob.kinds.sweep.servers import require_target
-from openslob.kinds.sweep.sizing import server_memory
+from openslob.kinds.sweep.request import SweepRequest, plan, search_for, sweep_file
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.format import pairs
 from openslob.report.terminal import render_answer, render_blocks, render_text
-from openslob.report.text import render
 
 NAME = Annotated[
     str | None,
@@ -166,59 +145,25 @@ def sweep(
     if ready == LIST:
         write(_ready_list(json))
         return
-    search = search_for(find_max_iops_under, at, most_sessions) if find_max_iops_under else None
+    search = search_for(find_max_iops_under, at, most_sessions)
     path = _resumed(resume, results, several, settings or ()) if resume else None
-    own_name, texts, servers = name or ready or "sweep", _split(several.texts), _split(several.servers)
+    own = parse_settings(settings or ())
     request = SweepRequest(
-        own_name, texts, servers, sweep_file(grid, ready, several.target, parse_settings(settings or ())),
-        against, repeats, until_steady, search,
-        parse_settings(settings or ()),
+        name or ready or "sweep", _split(several.texts), _split(several.servers),
+        sweep_file(grid, ready, several.target, own), against, repeats, until_steady, search, own,
+        several.config, several.environment, new, path,
     )  # fmt: skip
-    record = load_sweep(path) if path else _new_record(request, several, dry_run)
-    if not path and not new:
-        path = unfinished_like(record, results, notify)
-    with stoppable() as interrupt:
-        ceilings = ceiling_source(ceiling, results, interrupt, sessions_at_most(record))
-        if dry_run:
-            write(_plan(to_do(path, load_sweep(path), bool(resume), notify) if path else record), end="")
-            return
-        _announce(record, is_new=not path)
-        with resume_sweep(path, bool(resume), notify) if path else SweepFolder.begin(results, record) as folder:
-            target, view = _target(folder.record, several), SweepView(report_interval)
-            more = (render, ceilings, several.server_pid, several.consented)
-            with hire_crews(drivers, tls_ca_file, tls_cert, tls_key, notify) as hire, viewing(live, results):
-                Execution(folder, target, interrupt, view, *more, hire).execute()
-            _print(folder, json)
-            judge(folder)
-
-
-def _new_record(request: SweepRequest, several: Several, dry_run: bool) -> SweepRecord:
-    """Return a new sweep. Data parameters that nothing gives are those of the data that are loaded."""
-    # Without a target: a wrong value is an error before any server is started.
-    request.record(several.target, several.config, several.environment)
-    settings = request.asked_settings(several.target)
-    loaded = _loaded(several, dry_run or request.has_own_servers(settings))
-    memory = server_memory(several.target.reveal())
-    record = request.record(several.target, several.config, several.environment, loaded, memory, settings)
-    values = {name: loaded[name].value for name in DATA_SIZE if name in loaded and name not in record.grid}
-    if values and all(str(record.workload[name]) == value for name, value in values.items()):
-        notify(f"data: {', '.join(f'{loaded[name].key}={value}' for name, value in values.items())}, as loaded")
-    is_ready = has_data_of_first_point(record, {name: setting.value for name, setting in loaded.items()})
-    return with_estimates(record, is_ready=True) if is_ready else record
-
-
-def _loaded(several: Several, as_is: bool) -> Layer:
-    """Return the parameters of the data in the target; none if it has none, or if it is left ``as_is`` and down."""
-    target = several.target.reveal()
-    try:
-        engine = resolve_as_is(target) if as_is else resolve(target)[0]
-        found = loading.loaded(engine)
-    except SlobError as error:
-        if not as_is:
-            raise
-        notify(f"can't read what is loaded ({error.what}): the plan assumes the defaults")
-        return {}
-    return loaded_layer(*found) if found else {}
+    context = context_for(
+        several.target, results, Screen(report_interval, live), ceiling=ceiling,
+        drivers=(drivers, tls_ca_file, tls_cert, tls_key), server_pid=several.server_pid, consented=several.consented,
+    )  # fmt: skip
+    planned = plan(request, context, dry_run)
+    if dry_run:
+        write(_plan(planned.record), end="")
+        return
+    folder = execute(planned, context)
+    _print(folder, json)
+    judge(folder)
 
 
 def _split(texts: Mapping[str, str]) -> dict[str, list[str]]:
@@ -241,15 +186,6 @@ def _resumed(wanted: str, results: Path, several: Several, settings: Collection[
     return finding.one(wanted, results, notify, {SWEEP}).folder
 
 
-def _target(record: SweepRecord, several: Several) -> str:
-    """Return the sweep's target, with the password from the flags of this command if it needs one."""
-    if several.target.shown == record.target:
-        return several.target.reveal()
-    if STARS in record.target:
-        raise UsageError(f"this sweep's target was {record.target}", "give it with its password by --target")
-    return record.target
-
-
 def _plan(record: SweepRecord) -> str:
     rows = [
         (str(step.point.number), step.point.label, _preparation(record, step), f"{step.point.estimated_s:.0f}")
@@ -258,18 +194,6 @@ def _plan(record: SweepRecord) -> str:
     local = "://" not in record.target
     free = shutil.disk_usage(existing_parent(servers_place())).free if local else None
     return render_blocks(plan_sections(record, rows, free), columns()) + "\n"
-
-
-def _announce(record: SweepRecord, is_new: bool) -> None:
-    """Print how long a new sweep will take, and what the user should know of it. UsageError without its target."""
-    require_target(record)
-    if not is_new:
-        return
-    if record.points:
-        counted = f"{len(record.points)} point{'s' if len(record.points) > 1 else ''}"
-        notify(f"{counted}, about {format_duration(record.estimated_s or 0)} in all")
-    for note in record.notes:
-        notify(note)
 
 
 def _preparation(record: SweepRecord, step: Step) -> str:
@@ -299,30 +223,6 @@ def judge(folder: SweepFolder) -> None:
         raise SlobError("some points failed", f"slob sweep --resume {folder.path} runs them again")
     if record.search and record.search.sessions is None:
         raise VerdictError(f"no session count stays under the limit: {record.search.why}")
-
-
-class SweepView:
-    """The progress of a sweep on stderr; ``every_s``: seconds between lines of rates, which replace the bar."""
-
-    def __init__(self, every_s: float | None = None) -> None:
-        self._every_s = every_s
-
-    def notify(self, text: str) -> None:
-        """Print a message."""
-        notify(text)
-
-    @contextmanager
-    def running(self, label: str, left_s: float | None) -> Iterator[ProgressSink]:
-        """Show the live line of a run in this block."""
-        live = LiveLine(label, left_s, self._every_s)
-        try:
-            yield live
-        finally:
-            live.clear()
-
-    def loading(self, block_size: int) -> LoadView:
-        """Return the progress bar of a load."""
-        return LoadView(block_size)
 
 
 def register(app: typer.Typer) -> None:

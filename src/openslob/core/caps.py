@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Level:
+class MeanRate:
     """A mean throughput between two times of the load: operations per second, with the 95 % interval if it is known."""
 
     ops_per_s: float
@@ -37,8 +37,8 @@ class Cap:
     dry_at_s: float | None
     lifted_at_s: float | None
     bucket: float | None
-    burst: Level | None
-    sustained: Level | None
+    burst: MeanRate | None
+    sustained: MeanRate | None
     evidence: Sequence[str]
     request_bytes: float | None = None
 

@@ -239,16 +239,16 @@ def read_json(path: Path, remedy: str) -> object:
             size = os.fstat(file.fileno()).st_size
             if size > _MOST_DOCUMENT_BYTES:
                 raise SlobError(f"{path} is damaged: it has {format_bytes(size)}", remedy)
-            return _parsed(file.read().decode("utf-8"))
+            return _parse(file.read().decode("utf-8"))
     except OSError as error:
         raise SlobError(f"{path} can't be read: {error.strerror}", remedy) from error
     except RecursionError as error:
         raise SlobError(f"{path} is damaged: it is nested too deeply", remedy) from error
     except ValueError as error:
-        raise SlobError(f"{path} is damaged: {_shortened(error)}", remedy) from error
+        raise SlobError(f"{path} is damaged: {_shorten(error)}", remedy) from error
 
 
-def _parsed(text: str) -> object:
+def _parse(text: str) -> object:
     """Return a JSON document. ValueError also for texts and numbers that can't be printed or computed with."""
     if _HALF_SIGN.search(text):
         json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8")
@@ -264,7 +264,7 @@ def _finite(text: str) -> float:
     return value
 
 
-def _shortened(error: ValueError) -> str:
+def _shorten(error: ValueError) -> str:
     return "it is not UTF-8" if isinstance(error, UnicodeError) else str(error) or type(error).__name__
 
 

@@ -22,7 +22,7 @@ kill -s KILL -- "-$0"
 
 
 @contextmanager
-def guarded(group: int) -> Iterator[None]:
+def guard_group(group: int) -> Iterator[None]:
     """End the process group when this process dies in this block. SlobError when no guard can be started."""
     try:
         guard = subprocess.Popen(

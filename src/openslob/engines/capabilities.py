@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from openslob.core.errors import SlobError
 from openslob.engines.facts import Finding
@@ -42,7 +43,7 @@ def require(capabilities: Iterable[Capability], name: str, consented: frozenset[
         SlobError: The capability is missing, unknown to the server's engine, or licensed and not consented to.
 
     """
-    capability = next((each for each in capabilities if each.name == name), None)
+    capability = next((offered for offered in capabilities if offered.name == name), None)
     if capability is None:
         raise SlobError(f"servers of this kind have no {name}")
     licence = f"; it needs the licence of the {capability.licence}" if capability.licence else ""
@@ -60,9 +61,15 @@ def require(capabilities: Iterable[Capability], name: str, consented: frozenset[
 
 def find_lacking(capabilities: Iterable[Capability]) -> Iterator[Finding]:
     """Yield a finding for each missing capability. Licensed ones are left out: nobody has to buy one."""
-    for each in capabilities:
-        if not each.present and not each.licence:
-            yield Finding(each.name, f"{each.lack}: {each.why}", each.remedy, blocking=False, by=each.by)
+    for capability in capabilities:
+        if not capability.present and not capability.licence:
+            yield Finding(
+                capability.name,
+                f"{capability.lack}: {capability.why}",
+                capability.remedy,
+                blocking=False,
+                by=capability.by,
+            )
 
 
 def merge_capabilities(of_instances: Sequence[Sequence[Capability]]) -> list[Capability]:
@@ -71,7 +78,7 @@ def merge_capabilities(of_instances: Sequence[Sequence[Capability]]) -> list[Cap
     A missing capability is described as on the first instance that lacks it.
     """
     merged: dict[str, Capability] = {}
-    for capability in (each for capabilities in of_instances for each in capabilities):
+    for capability in chain.from_iterable(of_instances):
         before = merged.setdefault(capability.name, capability)
         if before.present and not capability.present:
             merged[capability.name] = capability

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from openslob.core.disk import scratch_folder
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.guard import guarded
+from openslob.core.guard import guard_group
 from openslob.core.histogram import Histogram
 from openslob.core.secrets import redact_words
 from openslob.core.units import MIB
@@ -178,7 +178,7 @@ def run_program(
             env={**os.environ, **environment},
             process_group=0,
         ) as process,
-        guarded(process.pid),
+        guard_group(process.pid),
     ):
         try:
             while True:
@@ -228,10 +228,13 @@ class Sysbench:
             run_program(making, self.environment, first.stopped, first.limit_s)
             said = version_of(program)
             yield {
-                each.name: ReadyWorkload(
-                    [program, _LUA[each.name], *shared, *_sysbench_load(each)], said, sysbench_result, self.environment
+                request.name: ReadyWorkload(
+                    [program, _LUA[request.name], *shared, *_sysbench_load(request)],
+                    said,
+                    sysbench_result,
+                    self.environment,
                 )
-                for each in requests
+                for request in requests
             }
 
 

@@ -71,9 +71,16 @@ class BadSetting:
 
 def check_settings(bad: Iterable[BadSetting], facts: ServerFacts, by: str) -> Iterator[Finding]:
     """Yield a finding for each of the ``bad`` settings that the server has; ``by``: who may change them."""
-    for one in bad:
-        if facts.settings.get(one.name) == one.value:
-            yield Finding(one.name, f"{one.name} is {one.value}: {one.why}", one.remedy, False, one.spoils, by)
+    for setting in bad:
+        if facts.settings.get(setting.name) == setting.value:
+            yield Finding(
+                setting.name,
+                f"{setting.name} is {setting.value}: {setting.why}",
+                setting.remedy,
+                False,
+                setting.spoils,
+                by,
+            )
 
 
 def check_connections(

@@ -144,9 +144,9 @@ def _connections(owner: psutil.Process | ModuleType) -> set[tuple[_End, _End]]:
     IPv4 and IPv6 together: a server that listens on IPv6 alone may be reached by IPv4. In TIME_WAIT no process has it.
     """
     return {
-        (_end(one.laddr), _end(one.raddr))
-        for one in owner.net_connections("tcp")
-        if one.raddr and one.status != psutil.CONN_TIME_WAIT
+        (_end(connection.laddr), _end(connection.raddr))
+        for connection in owner.net_connections("tcp")
+        if connection.raddr and connection.status != psutil.CONN_TIME_WAIT
     }
 
 

@@ -41,7 +41,7 @@ def _load(scheme: str) -> EngineEntry:
     """Import the entry of a scheme that is installed. SlobError when that fails, or two engines serve the scheme."""
     point, *others = _entry_points()[scheme]
     if others:
-        claims = " and ".join(f"{each.value} of {_distribution(each)}" for each in (point, *others))
+        claims = " and ".join(f"{claim.value} of {_distribution(claim)}" for claim in (point, *others))
         raise SlobError(f"several installed engines serve {scheme}://: {claims}", "uninstall all but one")
     try:
         entry = point.load()

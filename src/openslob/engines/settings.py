@@ -66,7 +66,7 @@ class SettingChange:
 
 def of_sessions(changes: Iterable[SettingChange]) -> list[SettingChange]:
     """Return the settings that each session sets for itself."""
-    return [each for each in changes if each.effect is Effect.SESSION]
+    return [change for change in changes if change.effect is Effect.SESSION]
 
 
 def not_taken(change: SettingChange, shown: str | None) -> SlobError:
@@ -96,7 +96,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
         several = (*found.get(name.strip(), ()), *_values(values))
         if "" in several:
             raise UsageError(f"--set {text!r} has an empty value", "leave the comma out, or write '' for an empty text")
-        found[name.strip()] = tuple(dict.fromkeys("" if each == "''" else each for each in several))
+        found[name.strip()] = tuple(dict.fromkeys("" if value == "''" else value for value in several))
     return found
 
 

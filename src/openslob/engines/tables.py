@@ -110,18 +110,18 @@ def missing_table(table: DataTable) -> SlobError:
 
 def require(checks: Iterable[Check]) -> None:
     """Raise SlobError for the first check that does not hold, with its figure and the expected range."""
-    for one in checks:
-        if not one.holds:
+    for result in checks:
+        if not result.holds:
             raise SlobError(
-                f"verification failed: {one.name} of {one.table}: {one.figure:,.0f}, expected {_range(one)}"
+                f"verification failed: {result.name} of {result.table}: {result.figure:,.0f}, expected {_range(result)}"
             )
 
 
 def summary(checks: Sequence[Check]) -> dict[str, str]:
     """Return the figures as text by check: from the smallest to the largest of all tables that share a range."""
     same_range: dict[tuple[str, float, float], list[float]] = defaultdict(list)
-    for one in checks:
-        same_range[one.name, one.low, one.high].append(one.figure)
+    for result in checks:
+        same_range[result.name, result.low, result.high].append(result.figure)
     texts: dict[str, list[str]] = defaultdict(list)
     for (name, _, _), figures in same_range.items():
         low, high = (f"{figure:,.0f}" for figure in (min(figures), max(figures)))

@@ -72,7 +72,7 @@ def hdr_log(runs: Sequence[HdrRun]) -> str:
     return "\n".join([*head, *lines]) + "\n"
 
 
-def encoded(counts: Mapping[int, int]) -> bytes:
+def encode_counts(counts: Mapping[int, int]) -> bytes:
     """Return a histogram (value in ns to count) in the compressed V2 encoding."""
     payload = b"".join(map(_zigzag, _runs(counts)))
     head = struct.pack(">iiiiqqd", _COOKIE, len(payload), 0, _DIGITS, _LOWEST_NS, _HIGHEST_NS, 1.0)
@@ -104,7 +104,7 @@ def _value_ns(bucket: int) -> int:
 
 
 def _line(tag: str, start_s: float, interval_s: int, counts: Mapping[int, int]) -> str:
-    text = base64.b64encode(encoded(counts)).decode("ascii")
+    text = base64.b64encode(encode_counts(counts)).decode("ascii")
     return f"Tag={tag},{start_s:.3f},{interval_s:.3f},{max(counts) / _NS_PER_MS:.3f},{text}"
 
 

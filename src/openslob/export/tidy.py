@@ -131,7 +131,7 @@ def _literal(cell: Cell) -> Cell:
     return f"'{text}" if cell.startswith(_FORMULA_BEGINS) and not _NUMBER.fullmatch(cell) else text
 
 
-def rounded(cell: Cell) -> str:
+def round_cell(cell: Cell) -> str:
     """Return the text of a cell for people: ten significant digits without thousands separators, yes or no."""
     if cell is None:
         return ""

@@ -23,7 +23,7 @@ FORM = "write local:N for N processes on this host, or tcp://HOST:PORT or tls://
 
 
 @contextmanager
-def hired(
+def hire_drivers(
     drivers: str | None, ca_file: Path | None = None, cert: Path | None = None, key: Path | None = None
 ) -> Iterator[Fleet | None]:
     """Hire for this block the drivers that a text such as ``local:4`` names; None for no text: this process drives.
@@ -50,7 +50,7 @@ def hired(
             raise
         why = f"many drivers need the Python package {error.name}, which is not installed"
         raise SlobError(why, "pip install 'openslob[distributed]'") from error
-    with hiring.hired(drivers, Tls(ca_file, cert, key)) as fleet:
+    with hiring.hire_drivers(drivers, Tls(ca_file, cert, key)) as fleet:
         yield fleet
 
 
@@ -58,11 +58,11 @@ def hired(
 def hire_crews(
     drivers: str | None, ca_file: Path | None, cert: Path | None, key: Path | None, tell: Callable[[str], None]
 ) -> Iterator[Hire]:
-    """Hire drivers for this block, as `hired` does, and yield what makes crews of them, or of this process.
+    """Hire drivers for this block, as `hire_drivers` does, and yield what makes crews of them, or of this process.
 
     ``tell`` gets a line that says how many drivers there are.
     """
-    with hired(drivers, ca_file, cert, key) as fleet:
+    with hire_drivers(drivers, ca_file, cert, key) as fleet:
         if fleet is not None:
             hosts = len({each.who.machine for each in fleet.drivers})
             tell(f"{counted(len(fleet.drivers), 'driver')} on {counted(hosts, 'host')}")

@@ -246,7 +246,7 @@ class _Job:
         if phase.name == WINDOW:
             self._measured = True
             run_time = self._order.plans[0].workload.run_time
-            recorder = Recorder(self._order.plans, phase.begin_ns, run_time, self._raw, _nothing_counted, _unseen)
+            recorder = Recorder(self._order.plans, phase.begin_ns, run_time, self._raw, _count_nothing, _unseen)
             with self._files:
                 self._recorder, self._before = recorder, self._os.read()
         for session in self._sessions:
@@ -391,7 +391,7 @@ def _offset_s(engine: Engine) -> float:
         counters.close()
 
 
-def _nothing_counted(_before: object, _after: object) -> EngineDelta:
+def _count_nothing(_before: object, _after: object) -> EngineDelta:
     return EngineDelta()
 
 

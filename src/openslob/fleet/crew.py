@@ -142,7 +142,7 @@ class FleetCrew:
             return False
         try:
             place.mkdir(parents=True, exist_ok=True)
-            whole = all(_copied(remote, name, size, place / name) for name, size in own.sizes.items())
+            whole = all(_copy_file(remote, name, size, place / name) for name, size in own.sizes.items())
         except (SlobError, *GONE):
             whole = False
         if not whole:
@@ -164,7 +164,7 @@ class FleetCrew:
                 (self._folder / DRIVERS).rmdir()
 
 
-def _copied(remote: Remote, name: str, size: int, path: Path) -> bool:
+def _copy_file(remote: Remote, name: str, size: int, path: Path) -> bool:
     """Copy a file of a driver part by part, as it may not fit the memory; return whether all of it is here."""
     done = 0
     with path.open("wb") as file:

@@ -79,7 +79,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def connected(address: str, security: Security) -> Iterator[Client]:
+def connect_client(address: str, security: Security) -> Iterator[Client]:
     """Connect to a scheduler. SlobError when none answers."""
     if address.startswith("tls://") and security.get_connection_args("client").get("ssl_context") is None:
         raise UsageError(f"{address} needs a certificate", "give --tls-ca-file, --tls-cert and --tls-key")
@@ -147,7 +147,7 @@ class DaskRemote:
             DriverAgent, actor=True, workers=[address], allow_other_workers=False, retries=0, pure=False, key=key
         )
         self._client = client
-        self._actor = self._asked(lambda: self._made_at(address))
+        self._actor = self._ask(lambda: self._made_at(address))
 
     def _made_at(self, address: str) -> Any:  # noqa: ANN401 - Dask's stand-in for a `DriverAgent`
         """Return the agent once its worker has made it. OSError when there is no such worker any more.
@@ -165,9 +165,9 @@ class DaskRemote:
                     raise
 
     def _call(self, name: str, *arguments: object) -> Any:  # noqa: ANN401 - what the method returns
-        return self._asked(lambda: getattr(self._actor, name)(*arguments).result(timeout=ANSWER_S))
+        return self._ask(lambda: getattr(self._actor, name)(*arguments).result(timeout=ANSWER_S))
 
-    def _asked(self, question: Callable[[], _Answer]) -> _Answer:
+    def _ask(self, question: Callable[[], _Answer]) -> _Answer:
         """Return the answer. OSError when Dask can't bring one."""
         try:
             # An actor looks for its client as a global one, which a notebook may have of its own.

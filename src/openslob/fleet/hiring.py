@@ -22,7 +22,7 @@ from openslob.engines.base import Engine, SessionPlan
 from openslob.fleet import local_count
 from openslob.fleet.channel import GONE, IS_GONE, Driver
 from openslob.fleet.crew import FleetCrew
-from openslob.fleet.dask import CALM, DaskRemote, Tls, connected, quiet, round_trip_s, who_are, workers
+from openslob.fleet.dask import CALM, DaskRemote, Tls, connect_client, quiet, round_trip_s, who_are, workers
 from openslob.fleet.messages import Order, Who
 from openslob.kinds.run.crew import Crew
 from openslob.kinds.run.worker import Report
@@ -40,7 +40,7 @@ _HOST = "127.0.0.1"
 
 
 @contextmanager
-def hired(text: str, tls: Tls) -> Iterator[Fleet]:
+def hire_drivers(text: str, tls: Tls) -> Iterator[Fleet]:
     """Hire the drivers that the text names for this block.
 
     SlobError when there are none, or one of them does not have this openslob.
@@ -48,7 +48,7 @@ def hired(text: str, tls: Tls) -> Iterator[Fleet]:
     local = local_count(text)
     with ExitStack() as stack:
         stack.enter_context(quiet())
-        client = stack.enter_context(local_processes(local) if local else connected(text, tls.security()))
+        client = stack.enter_context(local_processes(local) if local else connect_client(text, tls.security()))
         drivers = _drivers(client, text)
         # All that is said passes through the scheduler, as this process reaches it.
         hops = [*([] if local else [text]), *(each.address for each in drivers)]
@@ -188,7 +188,7 @@ def local_processes(count: int) -> Iterator[Client]:
         stack.callback(_end, started)
         for number in range(1, count + 1):
             started.append(_start(address, number, scratch, security))
-        client = stack.enter_context(connected(address, security))
+        client = stack.enter_context(connect_client(address, security))
         _await(client, started, scratch)
         yield client
 

@@ -94,11 +94,11 @@ def _memory(root: Path) -> dict[str, Any]:
         "huge_pages": number("HugePages_Total"),
         "huge_pages_free": number("HugePages_Free"),
         "huge_page_bytes": page_kib * 1024 if page_kib is not None else None,
-        "transparent_huge_pages": _selected(text_of(root / "sys/kernel/mm/transparent_hugepage/enabled")),
+        "transparent_huge_pages": _select(text_of(root / "sys/kernel/mm/transparent_hugepage/enabled")),
     }
 
 
-def _selected(text: str | None) -> str | None:
+def _select(text: str | None) -> str | None:
     """Return the choice in brackets of a text such as ``none [mq-deadline] kyber``, or the text if it has none."""
     match = re.search(r"\[(.+?)\]", text or "")
     return match[1] if match else text
@@ -149,7 +149,7 @@ def _device(folder: Path) -> dict[str, Any]:
         "model": text_of(disk / "device/model") or text_of(disk / "dm/name"),
         "bytes": int(sectors) * 512 if sectors else None,
         "rotational": rotational == "1" if rotational else None,
-        "scheduler": _selected(text_of(disk / "queue/scheduler")),
+        "scheduler": _select(text_of(disk / "queue/scheduler")),
         "queue_depth": int(depth) if depth else None,
         "logical_block_bytes": int(block) if block else None,
         "write_cache": text_of(disk / "queue/write_cache"),

@@ -84,8 +84,17 @@ class Context:
     def adopt(self, engine: Engine) -> Engine:
         """Return an engine of the target with what the user says of it; a stop ends its waits."""
         engine.server_pid = self.server_pid
-        engine.follow(Patience(self.interrupt, self.tell))
+        self.follow(engine)
         return engine
+
+    def follow(self, engine: Engine) -> None:
+        """Let a stop end the engine's waits outside of runs."""
+        engine.follow(Patience(self.interrupt, self.tell))
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the user asked for a stop."""
+        return self.interrupt.stop.is_set()
 
     def load(
         self, engine: Engine, server: ManagedServer | None, workload: Workload, held: Hold | None = None

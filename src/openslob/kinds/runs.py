@@ -21,7 +21,7 @@ from openslob.analyze.run_folder import counted, engine_course, tables_of
 from openslob.core.disk import is_there
 from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.contract import Kind, every_kind
-from openslob.metrics import priced
+from openslob.metrics import add_costs
 from openslob.metrics.cost import price_in
 from openslob.record import finding, store
 from openslob.record.model import DocumentModel, RunRecord, Status
@@ -76,7 +76,7 @@ class Runs:
         not a price.
         """
         known = price_in(price)
-        return replace(self, runs=tuple(replace(run, record=priced(run.record, known)) for run in self.runs))
+        return replace(self, runs=tuple(replace(run, record=add_costs(run.record, known)) for run in self.runs))
 
 
 def histories(

@@ -4,7 +4,7 @@
 """
 
 from openslob.metrics.model import Better, Metric, RunMetric
-from openslob.metrics.run_metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, priced, summary
+from openslob.metrics.run_metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, add_costs, summary
 from openslob.metrics.storage_metrics import STORAGE_METRICS, storage_figure
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "Better",
     "Metric",
     "RunMetric",
-    "priced",
+    "add_costs",
     "storage_figure",
     "summary",
 ]

@@ -6,7 +6,7 @@ A missing number is None, never 0; ``unknown`` maps its name to the reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 
@@ -63,6 +63,19 @@ class TimedWait:
         known = self.durations is not None and other.durations is not None
         both = Counter(self.durations) + Counter(other.durations) if known else None
         return replace(self, count=self.count + other.count, time_us=self.time_us + other.time_us, durations=both)
+
+
+def sum_waits(waits: Iterable[TimedWait]) -> list[TimedWait]:
+    """Return the sum of the waits of each event, in the order in which events come first."""
+    sums: dict[str, TimedWait] = {}
+    for wait in waits:
+        sums[wait.event] = sums[wait.event] + wait if wait.event in sums else wait
+    return list(sums.values())
+
+
+def scale(value: float | None, factor: float) -> float | None:
+    """Return a figure in another unit; None if it is unknown."""
+    return None if value is None else value * factor
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,9 @@ from openslob.metrics.computation import Computation
 from openslob.metrics.measurement import Observed
 from openslob.metrics.quantity import Counted, Quantity
 
+# Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.
+RESPONSE_PREFIX = "response_"
+
 
 class Better(StrEnum):
     """Which way a figure improves; NEITHER for figures that only describe."""
@@ -23,6 +26,15 @@ class TimelinePanel(StrEnum):
 
     REQUESTS = "requests/s"
     SIZES = "MB/s"
+
+
+class ReportSection(StrEnum):
+    """A section of the text report that lists figures; the value is its title."""
+
+    LOAD_PROFILE = "Load profile"
+    LOG = "Log"
+    PACING = "Pacing"
+    EFFICIENCY = "Efficiency"
 
 
 @dataclass(frozen=True)
@@ -45,11 +57,13 @@ class RunMetric(Metric):
     """A figure of a run's summary, with how it is computed.
 
     ``panel`` is the panel in the picture of the run over time that draws the figure. Only rates of the engine's and of
-    the device's counters can be drawn.
+    the device's counters can be drawn. ``section`` is the one of the text report that lists it, after those that stand
+    there in an order of their own; the page of a report lists all figures.
     """
 
     computation: Computation
     panel: TimelinePanel | None = None
+    section: ReportSection | None = None
 
     def of(self, measurement: Observed) -> Quantity:
         """Return the figure of a run, or why it is unknown."""

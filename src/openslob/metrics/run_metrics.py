@@ -189,7 +189,7 @@ def summary(measurement: Observed) -> Mapping[str, Figure]:
     return {name: _figure(metric.of(measurement), unit_in(measurement, metric.unit)) for name, metric in figures}
 
 
-def priced(record: RunRecord, price: Price) -> RunRecord:
+def add_costs(record: RunRecord, price: Price) -> RunRecord:
     """Return a record with its cost at this price, whatever it had: for a price that became known later."""
     costs = {name: cost_in(record, price, rate) for name, rate in RATE_OF.items()} if record.summary else {}
     spec = {**record.spec, PRICE: str(price)}

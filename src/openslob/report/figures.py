@@ -9,27 +9,31 @@ from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.core.histogram import PERCENTILES
 from openslob.metrics import METRICS
 from openslob.metrics.cost import price_of
+from openslob.metrics.model import ReportSection
 from openslob.record.model import InstanceRow, RunRecord, WaitRow
 from openslob.report.document import LabelledTexts, Paragraph, Part, Section, TextTable
 from openslob.report.format import MISSING, micros, number, percent, quantity, seconds, shortened, size
 from openslob.report.record_view import label, shown
 
-LOAD_PROFILE = (
-    "transactions_per_s", "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s",
-    "pio_read_mb_per_s", "pio_write_per_s", "pio_write_mb_per_s", "redo_mb_per_s", "commits_per_s", "log_syncs_per_s",
-    "db_time_per_s", "db_cpu_per_s",
-)  # fmt: skip
-EFFICIENCY = (
-    "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_busy_pct", "host_cpu_left_pct", "engine_read_latency_us",
-    "client_cpu_per_s", "driver_cpu_pct_of_db", "start_skew_ms",
-)  # fmt: skip
-LOG = (
-    "redo_mb_per_s", "log_syncs_per_s", "log_write_per_s", "log_sync_latency_us", "log_wait_pct", "commits_per_s",
-    "full_page_images_per_s", "full_page_image_mb_per_s",
-)  # fmt: skip
+# The figures with which sections begin, in this order. Those whose rows in the registry name the section follow.
+_FIRST = {
+    ReportSection.LOAD_PROFILE: (
+        "transactions_per_s", "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s",
+        "pio_read_mb_per_s", "pio_write_per_s", "pio_write_mb_per_s", "redo_mb_per_s", "commits_per_s",
+        "log_syncs_per_s", "db_time_per_s", "db_cpu_per_s",
+    ),
+    ReportSection.EFFICIENCY: (
+        "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_busy_pct", "host_cpu_left_pct", "engine_read_latency_us",
+        "client_cpu_per_s", "driver_cpu_pct_of_db", "start_skew_ms",
+    ),
+    ReportSection.LOG: (
+        "redo_mb_per_s", "log_syncs_per_s", "log_write_per_s", "log_sync_latency_us", "log_wait_pct", "commits_per_s",
+        "full_page_images_per_s", "full_page_image_mb_per_s",
+    ),
+    ReportSection.PACING: ("target_ops_per_s", "ops_per_s", "ops_not_begun_pct", "backlog_s", "wake_up_late_us"),
+}  # fmt: skip
 COST = ("cost_per_million_reads", "cost_per_million_logical_reads", "cost_per_million_commits")
 ENERGY = ("package_power_w", "joules_per_million_reads", "joules_per_million_commits")
-PACING = ("target_ops_per_s", "ops_per_s", "ops_not_begun_pct", "backlog_s", "wake_up_late_us")
 EVENTS_SHOWN = 6
 _EVENT_WIDTH = 40
 # Columns of the latency table: heading and field.
@@ -44,17 +48,23 @@ assert set(PERCENTILES) <= set(_LATENCY.values())
 
 def load_profile(record: RunRecord) -> Section:
     """Return the rates per second, per operation and per commit."""
-    title, names = "Load profile", _of(record, LOAD_PROFILE)
+    section = ReportSection.LOAD_PROFILE
+    names = _of(record, _figures_in(section))
     if not record.summary:
-        return Section(title, ())
+        return Section(section, ())
     if all(record.value(name) is None for name in names):
-        return Section(title, (Paragraph("not published: see the headline"),))
+        return Section(section, (Paragraph("not published: see the headline"),))
     what, per_s = load_kind(record).unit_of_work
     per = {"per second": 1.0, what: record.value(per_s)}
     if commits := record.value("commits_per_s"):
         per["per commit"] = commits
     rows = [_profile_row(record, name, per.values()) for name in names]
-    return Section(title, (TextTable(("", *per), rows),))
+    return Section(section, (TextTable(("", *per), rows),))
+
+
+def _figures_in(section: ReportSection) -> list[str]:
+    named = (name for name, metric in METRICS.items() if metric.section is section)
+    return list(dict.fromkeys((*_FIRST[section], *named)))
 
 
 def _of(record: RunRecord, names: Sequence[str]) -> list[str]:
@@ -75,7 +85,7 @@ def instances(record: RunRecord) -> Section:
 
 def efficiency(record: RunRecord) -> Section:
     """Return the cost of the work, the CPU left, and the overhead of measuring."""
-    return Section("Efficiency", _figures(record, EFFICIENCY))
+    return Section(ReportSection.EFFICIENCY, _figures(record, _figures_in(ReportSection.EFFICIENCY)))
 
 
 def cost(record: RunRecord) -> Section:
@@ -89,12 +99,14 @@ def cost(record: RunRecord) -> Section:
 
 def pacing(record: RunRecord) -> Section:
     """Return the target rate and how it was met; nothing for a run without a target."""
-    return Section("Pacing", _figures(record, PACING) if is_paced(record) else (), f", {record.spec.get('pacing')}")
+    figures = _figures(record, _figures_in(ReportSection.PACING)) if is_paced(record) else ()
+    return Section(ReportSection.PACING, figures, f", {record.spec.get('pacing')}")
 
 
 def log(record: RunRecord) -> Section:
     """Return the figures of the log; nothing where nothing was committed."""
-    return Section("Log", _figures(record, LOG) if record.value(load_kind(record).writes) else ())
+    section = ReportSection.LOG
+    return Section(section, _figures(record, _figures_in(section)) if record.value(load_kind(record).writes) else ())
 
 
 def every_figure(record: RunRecord) -> Section:

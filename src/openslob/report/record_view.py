@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from openslob.analyze.curves.points import RESPONSE_PREFIX
 from openslob.core.units import Price
 from openslob.metrics import METRICS
 from openslob.metrics.cost import CURRENCY
+from openslob.metrics.model import RESPONSE_PREFIX
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import quantity
 

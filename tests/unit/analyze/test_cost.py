@@ -15,7 +15,7 @@ from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import point_rows, run_rows
 from openslob.kinds.sweep.record import SearchRecord, SweepRecord
 from openslob.kinds.sweep.report import sweep_document
-from openslob.metrics import priced
+from openslob.metrics import add_costs
 from openslob.report.ci_formats import markdown
 from openslob.report.comparison import comparison_document
 from openslob.report.gate_text import gate_sentence
@@ -29,7 +29,7 @@ def run(number: int, price: str | None, visits: float = 54_000, sessions: int = 
     record = physical(Made(visits=visits, sessions=sessions))
     started = {"engine": {**record.engine, "server_started_at": f"2026-03-01T0{number}:00:00Z"}, "id": f"run-{number}"}
     record = record.model_copy(update=started)
-    return Run.of(priced(record, Price.parse(price)) if price else record)
+    return Run.of(add_costs(record, Price.parse(price)) if price else record)
 
 
 def side(first: int, price: str, visits: float) -> list[Run]:

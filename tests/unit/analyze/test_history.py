@@ -14,7 +14,7 @@ from openslob.analyze.history import History, histories
 from openslob.cli import app
 from openslob.core.errors import UsageError
 from openslob.core.units import Price
-from openslob.metrics import priced
+from openslob.metrics import add_costs
 from openslob.record.model import Figure, RunRecord, Status
 from openslob.report.charts.history import history_picture
 from openslob.report.history import history_document, history_json, history_rows
@@ -136,7 +136,7 @@ def test_a_gate_needs_runs_enough(runs: int, can: bool) -> None:
 
 
 def test_a_gate_needs_a_figure_in_the_last_runs() -> None:
-    runs = [priced(run_at(n, 100.0), Price.parse("1 EUR/month")) for n in range(8)]
+    runs = [add_costs(run_at(n, 100.0), Price.parse("1 EUR/month")) for n in range(8)]
     found = the_only([*runs, *(run_at(n, 100.0) for n in range(8, 11))], figures=["cost_per_million_reads"])
     assert [found.can_fail(last) for last in (3, 4)] == [False, True]
 
@@ -152,7 +152,7 @@ def test_a_gate_with_too_few_runs_does_not_pass(tmp_path: Path, runs: int, code:
 
 def test_a_cost_has_its_currency_and_no_other() -> None:
     prices = ["100 USD/month"] * 4 + ["100 EUR/month"] * 8 + ["150 EUR/month"] * 8
-    runs = [priced(run_at(n, 100.0), Price.parse(price)) for n, price in enumerate(prices)]
+    runs = [add_costs(run_at(n, 100.0), Price.parse(price)) for n, price in enumerate(prices)]
     found = the_only(runs, figures=["cost_per_million_reads"])
     assert found.unit_of("cost_per_million_reads") == "EUR"
     assert [run.figures["cost_per_million_reads"] is None for run in found.runs] == [True] * 4 + [False] * 16

@@ -12,8 +12,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from factories.paths import SOURCE
 from factories.tables import table
 from openslob import __main__, __version__, cli
+from openslob.cli.outline import add_outline
 from openslob.config.parameters import parameters
 from openslob.core.errors import SlobError
 from openslob.record import finding
@@ -137,6 +139,38 @@ def test_help_completions_and_lists_do_not_wait_for_libraries_that_compute_draw_
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+@table("words", [(), ("--help",), ("-h",)])
+def test_the_list_of_commands_is_that_of_the_whole_program_and_imports_none_of_them(words):
+    code = (
+        "import sys; from openslob.__main__ import main\n"
+        "try: main()\n"
+        "finally: print([name for name in sys.modules if name in ('numpy', 'openslob.cli.run', 'openslob.awr')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], check=False, capture_output=True, text=True)
+    shown, imported = done.stdout.rstrip("\n").rsplit("\n", 1)
+    assert imported == "[]"
+    assert shown.split() == CliRunner().invoke(cli.app, list(words), prog_name="slob").output.split()
+
+
+def test_the_help_of_a_command_is_found_in_its_file_or_the_command_is_imported(tmp_path):
+    for name in cli.needed([]):
+        assert add_outline(typer.Typer(), name, SOURCE / "cli" / f"{name}.py"), name
+    for text in ("", "def register(app): app.command()(of_another_file)", "def register(app:"):
+        (tmp_path / "odd.py").write_text(text)
+        assert not add_outline(typer.Typer(), "odd", tmp_path / "odd.py")
+    assert not add_outline(typer.Typer(), "gone", tmp_path / "gone.py")
+
+
+@table(
+    ("words", "is_wanted"),
+    [("slob ", True), ("slob ru", True), ("slob run", False), ("slob run --ta", False), ("slob frob ", True)],
+)
+def test_a_shell_completes_the_names_of_commands_without_importing_them(monkeypatch, words, is_wanted):
+    monkeypatch.setenv("_SLOB_COMPLETE", "complete_zsh")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", words)
+    assert cli.is_list_wanted(cli.typed_words()) is is_wanted
 
 
 def test_a_shell_s_line_names_the_command_too(monkeypatch):

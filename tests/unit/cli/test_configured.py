@@ -237,7 +237,7 @@ def test_a_call_from_python_takes_what_is_loaded(monkeypatch):
     ],
 )
 def test_a_sweep_says_what_it_takes(words, line, monkeypatch):
-    monkeypatch.setattr("openslob.cli.sweep.resolve_as_is", lambda _target: engine_with(STATE))
+    monkeypatch.setattr("openslob.engines.registry.resolve_as_is", lambda _target: engine_with(STATE))
     done = slob("sweep", "--dry-run", *words)
     assert done.returncode == 0
     assert done.stderr == line

@@ -8,15 +8,15 @@ import sys
 import psutil
 
 from factories.running import eventually
-from openslob.core.guard import guarded
+from openslob.core.guard import guard_group
 
 # Starts a shell with a child, and prints the numbers of all three.
 PARENT = """
 import subprocess, time
-from openslob.core.guard import guarded
+from openslob.core.guard import guard_group
 words = ["/bin/sh", "-c", "sleep 600 & echo $!; wait"]
 process = subprocess.Popen(words, process_group=0, stdout=subprocess.PIPE, text=True)
-with guarded(process.pid):
+with guard_group(process.pid):
     print(process.pid, process.stdout.readline().strip(), flush=True)
     time.sleep(600)
 """
@@ -37,7 +37,7 @@ def test_what_was_started_ends_with_its_children_when_this_process_is_killed():
 
 def test_what_outlives_the_block_goes_on():
     with subprocess.Popen(["/bin/sh", "-c", "read line"], stdin=subprocess.PIPE, process_group=0) as process:
-        with guarded(process.pid):
+        with guard_group(process.pid):
             pass
         assert not psutil.Process(os.getpid()).children()[1:]
         assert process.poll() is None

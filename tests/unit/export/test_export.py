@@ -28,7 +28,7 @@ from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram, bucket_of
 from openslob.core.method import OpKind
 from openslob.export import tidy
-from openslob.export.hdr import HdrRun, encoded, hdr_log
+from openslob.export.hdr import HdrRun, encode_counts, hdr_log
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import as_csv, as_json, as_parquet, point_rows, run_rows, series_rows
 from openslob.export.xlsx import workbook
@@ -209,7 +209,7 @@ def test_a_log_begins_with_what_must_be_known_of_the_server():
 def test_hdr_histograms_come_back_whole(counts: dict[int, int]) -> None:
     import base64  # noqa: PLC0415
 
-    back = HdrHistogram.decode(base64.b64encode(encoded(counts)))
+    back = HdrHistogram.decode(base64.b64encode(encode_counts(counts)))
     assert back.get_total_count() == sum(counts.values())
     assert back.values_are_equivalent(back.get_max_value(), max(counts))
     assert back.values_are_equivalent(back.get_min_value(), min(counts))

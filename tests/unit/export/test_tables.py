@@ -14,7 +14,7 @@ from openslob.export import tidy
 
 
 def test_a_missing_cell_is_empty_and_never_0():
-    assert tidy.as_csv(["a", "b", "c"], [map(tidy.rounded, [None, 0, True])]) == "a,b,c\n,0,yes\n"
+    assert tidy.as_csv(["a", "b", "c"], [map(tidy.round_cell, [None, 0, True])]) == "a,b,c\n,0,yes\n"
 
 
 def test_csv_keeps_figures_and_quotes_words():

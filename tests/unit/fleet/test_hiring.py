@@ -9,8 +9,8 @@ import pytest
 from factories.fleets import HERE, MadeUpServer
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Target
-from openslob.fleet import hired, hiring, local_count
-from openslob.fleet.dask import DaskRemote, Tls, connected, workers
+from openslob.fleet import hire_drivers, hiring, local_count
+from openslob.fleet.dask import DaskRemote, Tls, connect_client, workers
 from openslob.fleet.hiring import Fleet, _same, is_private
 from openslob.fleet.messages import Who
 
@@ -133,13 +133,13 @@ def test_a_file_of_tls_that_is_not_there_is_an_error_before_anything_is_connecte
 
 
 def test_a_scheduler_with_tls_needs_a_certificate_before_anything_is_connected():
-    with pytest.raises(UsageError, match="give --tls-ca-file"), connected("tls://127.0.0.1:1", Tls().security()):
+    with pytest.raises(UsageError, match="give --tls-ca-file"), connect_client("tls://127.0.0.1:1", Tls().security()):
         pass
 
 
 @pytest.mark.parametrize("drivers", [None, "local:2", "tcp://127.0.0.1:1"])
 def test_certificates_without_a_scheduler_that_uses_them_are_refused(drivers, tmp_path):
-    with pytest.raises(UsageError, match="give --drivers tls://HOST:PORT"), hired(drivers, tmp_path / "ca.pem"):
+    with pytest.raises(UsageError, match="give --drivers tls://HOST:PORT"), hire_drivers(drivers, tmp_path / "ca.pem"):
         pass
 
 

@@ -7,7 +7,7 @@ import pytest
 from factories import measurements
 from factories.tables import table
 from openslob.core.units import Price
-from openslob.metrics import PRICED, priced, summary
+from openslob.metrics import PRICED, add_costs, summary
 from openslob.metrics.cost import NO_PRICE, NONE_DONE, price_of
 
 PRICED_LOAD = measurements.workload(price="657 EUR/month")
@@ -15,13 +15,13 @@ PRICED_LOAD = measurements.workload(price="657 EUR/month")
 
 def test_a_price_that_becomes_known_later_gives_the_same_cost():
     priced_run = measurements.record(measurements.measurement(workload=PRICED_LOAD))
-    later = priced(measurements.record(measurements.measurement()), Price.parse("657 EUR / month"))
+    later = add_costs(measurements.record(measurements.measurement()), Price.parse("657 EUR / month"))
     assert later == priced_run
     assert price_of(later) == PRICED_LOAD.price
-    other = priced(priced_run, Price.parse("$1314/month")).summary["cost_per_million_commits"]
+    other = add_costs(priced_run, Price.parse("$1314/month")).summary["cost_per_million_commits"]
     assert (other.value, other.unit) == (pytest.approx(2.5), "$")
     # Nothing was measured: there is nothing to be priced.
-    assert not priced(later.model_copy(update={"summary": {}}), Price.parse("1/hour")).summary
+    assert not add_costs(later.model_copy(update={"summary": {}}), Price.parse("1/hour")).summary
 
 
 def test_without_a_price_or_without_any_operation_there_is_no_cost():

@@ -106,6 +106,20 @@ def test_what_engines_share_names_no_engine():
     assert [name_of(path) for path in shared if ENGINE_NAMES.search(path.read_text())] == []
 
 
+def test_a_kind_of_measurement_knows_no_other_but_the_run():
+    """The comparison of storage with servers alone observes them, too."""
+    kinds = {path.parent.name for path in SOURCE.glob("kinds/*/__init__.py")} - {"run"}
+    assert {"sweep", "lab", "storage"} <= kinds
+    found = {
+        (kind, other)
+        for kind in kinds
+        for path in (SOURCE / "kinds" / kind).rglob("*.py")
+        for other in re.findall(r"openslob\.kinds\.(\w+)", path.read_text())
+        if other in kinds - {kind}
+    }
+    assert found == {("storage", "observation")}
+
+
 def test_only_the_command_line_prints_or_exits():
     found = [
         f"{name_of(path)}:{line}: {name}"

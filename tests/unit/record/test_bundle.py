@@ -55,13 +55,13 @@ def test_every_figure_of_a_bundled_record_follows_from_its_raw_files(tmp_path: P
 
 
 def test_the_cost_of_an_observation_is_derived_again(tmp_path: Path) -> None:
-    from openslob.metrics import priced  # noqa: PLC0415
+    from openslob.metrics import add_costs  # noqa: PLC0415
     from openslob.metrics.cost import price_in  # noqa: PLC0415
     from openslob.record import store  # noqa: PLC0415
 
     observed = tmp_path / "observed"
     shutil.copytree(RECORDS / "v3" / "observed", observed)
-    record = priced(store.load(observed), price_in("657 EUR/month"))
+    record = add_costs(store.load(observed), price_in("657 EUR/month"))
     (observed / "run.json").write_text(record.model_dump_json())
     found = finding.at(observed)
     assert found is not None

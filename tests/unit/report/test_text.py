@@ -21,7 +21,7 @@ from factories.tables import table
 from openslob.cli import app
 from openslob.core.units import Price
 from openslob.kinds.listing import overview
-from openslob.metrics import METRICS, OBSERVED, priced
+from openslob.metrics import METRICS, OBSERVED, add_costs
 from openslob.record import finding
 from openslob.record.model import Figure, Holds, RunRecord, Verdict, WaitRow
 from openslob.record.store import RunFolder
@@ -118,7 +118,7 @@ def test_every_missing_figure_has_its_reason_below() -> None:
 def test_a_price_gives_what_reads_and_commits_cost_in_its_currency() -> None:
     record = physical(Made(update_pct=10))
     assert "COST" not in render(record)
-    text = render(priced(record, Price.parse("73 EUR/month")))
+    text = render(add_costs(record, Price.parse("73 EUR/month")))
     reads, commits = record.summary["pio_read_per_s"].value, record.summary["commits_per_s"].value
     assert reads is not None
     assert commits is not None

@@ -15,6 +15,7 @@ from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_ha
 from openslob.analyze.timeline import Timeline
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS, PRICED
+from openslob.metrics.model import RESPONSE_PREFIX
 from openslob.metrics.run_metrics import RATE_OF
 from openslob.record.model import SET, Holds, RunRecord, Status, all_reservations
 
@@ -53,8 +54,6 @@ _ENGINE_FACTS = ("product", "version", "block_size", "cache_bytes", "direct_io")
 # Parameters that are of no workload and no server.
 OTHERS = frozenset({*_ENGINE_FACTS, "instances", "host", LOAD, "seconds", "series"})
 SERVICE = ("mean_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us")
-# Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.
-RESPONSE_PREFIX = "response_"
 LIMIT = "limit_found"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openslob.analyze.outcome import Shown, count, fails, holds, unknown
-from openslob.core.caps import Cap, CapSearch, Level
+from openslob.core.caps import Cap, CapSearch, MeanRate
 from openslob.core.units import MIB, format_duration
 from openslob.metrics.measurement import Measurement, Observed
 from openslob.record.model import Verdict
@@ -64,7 +64,7 @@ def _course(cap: Cap, unit: str) -> str:
     return f"Burst: {free} for the first {_time(cap.dry_at_s)}, then {under}{times}{lifted}"
 
 
-def _of(level: Level | None, unit: str) -> str:
+def _of(level: MeanRate | None, unit: str) -> str:
     if level is None:
         return "an unknown rate"
     return f"{_amount(level.ops_per_s)} {unit}"

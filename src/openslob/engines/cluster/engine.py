@@ -18,7 +18,7 @@ from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, merge_capabilities
 from openslob.engines.cluster.clocks import Clocks
-from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, Team
+from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, InstanceThreads
 from openslob.engines.cluster.session import ClusterSession, ClusterSnapshots, ClusterStop, name_instance
 from openslob.engines.copies import Replicated
 from openslob.engines.facts import (
@@ -70,7 +70,7 @@ class ClusterEngine:
             with name_instance(instance.target):
                 return question(instance)
 
-        team = Team(len(self.instances))
+        team = InstanceThreads(len(self.instances))
         try:
             return team.ask(asked, self.instances)
         finally:
@@ -112,8 +112,8 @@ class ClusterEngine:
         return replace(
             every[0],
             cache_bytes=_least([facts.cache_bytes for facts in every]),
-            free_connections=_times(len(every), _least([facts.free_connections for facts in every])),
-            settings={name: _joined([facts.settings.get(name, "") for facts in every]) for name in names},
+            free_connections=_multiply_least([facts.free_connections for facts in every]),
+            settings={name: _join([facts.settings.get(name, "") for facts in every]) for name in names},
             direct_io=None if None in direct else all(direct),
             instance="",
             read_only=all(facts.read_only for facts in every),
@@ -228,11 +228,11 @@ class ClusterEngine:
         restored: list[str] = []
         held: list[Hold] = []
         with ExitStack() as stack:
-            for instance in sorted(self.instances, key=lambda each: each.target):
+            for instance in sorted(self.instances, key=lambda instance: instance.target):
                 held.append(stack.enter_context(instance.exclusive(purpose)))
                 restored += [f"{instance.target}: {line}" for line in held[-1].restored]
             yield Hold(
-                restored, lambda: _each(each.require for each in held), lambda: _each(each.restore for each in held)
+                restored, lambda: _each(hold.require for hold in held), lambda: _each(hold.restore for hold in held)
             )
 
     def capabilities(self) -> list[Capability]:
@@ -253,7 +253,7 @@ class ClusterEngine:
             if instance is not writer:
                 with name_instance(instance.target):
                     done[instance.target] = instance.quiesce(workload, warm_cache)
-        return [f"{target}: {what}" for target, each in done.items() for what in each]
+        return [f"{target}: {what}" for target, lines in done.items() for what in lines]
 
     def open_session(self, plan: SessionPlan) -> ClusterSession:
         """Connect a session; sessions go round-robin over the instances by their number."""
@@ -264,24 +264,25 @@ class ClusterEngine:
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> ClusterCounters:
         """Connect the counter samplers and compare the instances' clocks."""
-        counters = self._open(lambda instance: instance.open_counters(scope), lambda each: each.close())
+        counters = self._open(lambda instance: instance.open_counters(scope), lambda sampler: sampler.close())
         return ClusterCounters(counters, self._targets, self._clocks)
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> ClusterWaits:
-        return ClusterWaits(self._open(lambda instance: instance.open_waits(scope), lambda each: each.close()))
+        return ClusterWaits(self._open(lambda instance: instance.open_waits(scope), lambda sampler: sampler.close()))
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
         """Connect what takes snapshots; None when no instance's server does. One database may take them for all."""
         if kind.is_of_all_instances and all(instance.replication is None for instance in self.instances):
             return self.instances[0].open_snapshots(kind, consented)
         opened = self._open(
-            lambda instance: instance.open_snapshots(kind, consented), lambda each: each.close() if each else None
+            lambda instance: instance.open_snapshots(kind, consented),
+            lambda snapshotter: snapshotter.close() if snapshotter else None,
         )
-        snapshots = {number: each for number, each in enumerate(opened, 1) if each}
+        snapshots = {number: snapshotter for number, snapshotter in enumerate(opened, 1) if snapshotter}
         return ClusterSnapshots(snapshots) if snapshots else None
 
     def open_stop(self) -> ClusterStop:
-        return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda each: each.close()))
+        return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda signal: signal.close()))
 
     def follow(self, patience: Patience) -> None:
         for instance in self.instances:
@@ -355,9 +356,11 @@ def _least(values: Sequence[int | None]) -> int | None:
     return min(known) if len(known) == len(values) else None
 
 
-def _times(number: int, value: int | None) -> int | None:
-    return None if value is None else number * value
+def _multiply_least(values: Sequence[int | None]) -> int | None:
+    """Return the least of the values as often as there are values; None if one is unknown."""
+    least = _least(values)
+    return None if least is None else len(values) * least
 
 
-def _joined(values: Sequence[str]) -> str:
+def _join(values: Sequence[str]) -> str:
     return values[0] if len(set(values)) == 1 else " | ".join(values)

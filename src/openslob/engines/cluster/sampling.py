@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 from openslob.engines.base import Activity, CounterReading, Counters, WaitSampler
 from openslob.engines.cluster.clocks import Clocks
-from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait
+from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, sum_waits
 
 _Asked = TypeVar("_Asked")
 _Answer = TypeVar("_Answer")
 
 
-class Team:
+class InstanceThreads:
     """One thread for each instance, kept because starting a thread takes longer than most queries."""
 
     def __init__(self, size: int) -> None:
@@ -30,11 +30,11 @@ class Team:
 
         Every question ends in time by itself: engines wait for no server for ever.
         """
-        pending = [self._threads.submit(question, each) for each in asked]
-        errors = [error for each in pending if (error := each.exception())]
+        pending = [self._threads.submit(question, subject) for subject in asked]
+        errors = [error for future in pending if (error := future.exception())]
         if errors:
             raise errors[0]
-        return [each.result() for each in pending]
+        return [future.result() for future in pending]
 
     def close(self) -> None:
         """End the threads; one that still waits for its instance ends by itself."""
@@ -70,21 +70,21 @@ class ClusterCounters:
         self._counters = counters
         self._targets = targets
         self._clocks = clocks
-        self._team = Team(len(counters))
-        clocks.compare([each.read for each in counters])
+        self._team = InstanceThreads(len(counters))
+        clocks.compare([sampler.read for sampler in counters])
 
     def read(self) -> ClusterReading:
-        return ClusterReading.of(self._team.ask(lambda each: each.read(), self._counters), self._clocks)
+        return ClusterReading.of(self._team.ask(lambda sampler: sampler.read(), self._counters), self._clocks)
 
     def backend_ids(self) -> list[int]:
-        return [backend for each in self._counters for backend in each.backend_ids()]
+        return [backend for sampler in self._counters for backend in sampler.backend_ids()]
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """Return the sum of the counters' differences over all instances."""
         assert isinstance(before, ClusterReading)
         assert isinstance(after, ClusterReading)
         parts = zip(self._counters, before.parts, after.parts, strict=True)
-        return add_deltas([each.difference(first, last) for each, first, last in parts], self._targets)
+        return add_deltas([sampler.difference(first, last) for sampler, first, last in parts], self._targets)
 
     def task_kinds(self) -> Mapping[int, str]:
         """Return nothing: the numbers may be of processes on several hosts."""
@@ -92,8 +92,8 @@ class ClusterCounters:
 
     def close(self) -> None:
         self._team.close()
-        for each in self._counters:
-            each.close()
+        for sampler in self._counters:
+            sampler.close()
 
 
 class ClusterWaits:
@@ -101,24 +101,24 @@ class ClusterWaits:
 
     def __init__(self, waits: Sequence[WaitSampler]) -> None:
         self._waits = waits
-        self._team = Team(len(waits))
+        self._team = InstanceThreads(len(waits))
 
     def sample(self) -> Activity:
         """Return the sessions of all instances; others are unknown when one instance can't show them."""
-        every = self._team.ask(lambda each: each.sample(), self._waits)
+        every = self._team.ask(lambda sampler: sampler.sample(), self._waits)
         events, others = Counter[str](), Counter[str]()
-        for each in every:
-            events.update(each.events)
-            others.update(each.others or {})
-        return Activity(events, None if any(each.others is None for each in every) else others, every)
+        for activity in every:
+            events.update(activity.events)
+            others.update(activity.others or {})
+        return Activity(events, None if any(activity.others is None for activity in every) else others, every)
 
     def backend_ids(self) -> list[int]:
-        return [backend for each in self._waits for backend in each.backend_ids()]
+        return [backend for sampler in self._waits for backend in sampler.backend_ids()]
 
     def close(self) -> None:
         self._team.close()
-        for each in self._waits:
-            each.close()
+        for sampler in self._waits:
+            sampler.close()
 
 
 def add_deltas(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
@@ -135,7 +135,7 @@ def add_deltas(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineD
     return EngineDelta(
         **sums,
         by_object={kind: _objects([delta.by_object.get(kind) for delta in deltas]) for kind in kinds},
-        timed_waits=_timed_waits(deltas),
+        timed_waits=sum_waits(wait for delta in deltas for wait in delta.timed_waits),
         unknown={name: why for name, why in reasons.items() if why},
         by_instance=tuple(deltas),
         server_wide=frozenset[str]().union(*(delta.server_wide for delta in deltas)),
@@ -148,15 +148,6 @@ def _others(deltas: Sequence[EngineDelta]) -> dict[str, float]:
     """Add up what other sessions did; of a counter for which an instance can't tell, nothing is known."""
     known = set(deltas[0].others).intersection(*(delta.others for delta in deltas))
     return {name: sum(delta.others[name] for delta in deltas) for name in known}
-
-
-def _timed_waits(deltas: Sequence[EngineDelta]) -> list[TimedWait]:
-    """Add up the timed waits by event."""
-    sums: dict[str, TimedWait] = {}
-    for delta in deltas:
-        for wait in delta.timed_waits:
-            sums[wait.event] = sums[wait.event] + wait if wait.event in sums else wait
-    return list(sums.values())
 
 
 def _total(values: Iterable[float | None]) -> float | None:
@@ -184,4 +175,4 @@ def _objects(parts: Sequence[ObjectIo | None]) -> ObjectIo:
 
         return amount
 
-    return ObjectIo(**{each.name: _total(map(of(each.name), parts)) for each in fields(ObjectIo)})
+    return ObjectIo(**{field.name: _total(map(of(field.name), parts)) for field in fields(ObjectIo)})

@@ -113,16 +113,16 @@ class ClusterSnapshots:
         self._snapshots = snapshots
 
     def begin(self) -> None:
-        for each in self._snapshots.values():
-            each.begin()
+        for snapshotter in self._snapshots.values():
+            snapshotter.begin()
 
     def end(self) -> Mapping[str, str | bytes]:
-        ended = {number: each.end() for number, each in self._snapshots.items()}
+        ended = {number: snapshotter.end() for number, snapshotter in self._snapshots.items()}
         return {f"{number}-{name}": content for number, files in ended.items() for name, content in files.items()}
 
     def close(self) -> None:
-        for each in self._snapshots.values():
-            each.close()
+        for snapshotter in self._snapshots.values():
+            snapshotter.close()
 
 
 def _error_of(signal: StopSignal) -> SlobError | None:

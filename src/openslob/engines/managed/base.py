@@ -57,7 +57,7 @@ class ServerSpec:
 
     def with_settings(self, changes: Collection[SettingChange]) -> ServerSpec:
         """Return the specification with these settings after its own; those of sessions are not the server's."""
-        of = {effect: {each.name: each.value for each in changes if each.effect is effect} for effect in Effect}
+        of = {effect: {change.name: change.value for change in changes if change.effect is effect} for effect in Effect}
         settings, made = (
             "\n".join(filter(None, (before, lines(of[effect]))))
             for before, effect in ((self.settings, Effect.RESTART), (self.made_settings, Effect.NEW_SERVER))

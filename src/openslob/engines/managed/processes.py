@@ -167,7 +167,7 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
                     found.append(psutil.Process(int(pid)))
     except OSError:
         return list(process.children(recursive=True))
-    return found + [each for child in found for each in _children(child)]
+    return found + [descendant for child in found for descendant in _children(child)]
 
 
 def _is_frozen(process: psutil.Process) -> bool:

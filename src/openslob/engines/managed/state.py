@@ -76,8 +76,8 @@ def specifications() -> Iterator[ServerSpec]:
 
 def primary_of(spec: ServerSpec) -> ServerSpec:
     """Return the server that a standby follows. UsageError unless it is one of this engine and no standby itself."""
-    servers = [each for each in specifications() if each.engine == spec.engine and each.name != spec.name]
-    others = {each.name: each for each in servers if not each.standby_of}
+    servers = [server for server in specifications() if server.engine == spec.engine and server.name != spec.name]
+    others = {server.name: server for server in servers if not server.standby_of}
     if spec.standby_of not in others:
         there = ", ".join(others) or "none"
         raise UsageError(f"there is no {spec.engine} server {spec.standby_of} to be a standby of", f"known are {there}")
@@ -86,7 +86,7 @@ def primary_of(spec: ServerSpec) -> ServerSpec:
 
 def is_followed(name: str) -> bool:
     """Return whether a managed server has a standby."""
-    return any(each.standby_of == name for each in specifications())
+    return any(server.standby_of == name for server in specifications())
 
 
 def free_port() -> int:
@@ -94,7 +94,7 @@ def free_port() -> int:
 
     Those from which the kernel takes ports of connections lie above.
     """
-    taken = {each.port for each in specifications()}
+    taken = {server.port for server in specifications()}
     for _ in range(_PORT_TRIES):
         port = _PORTS[secrets.randbelow(len(_PORTS))]
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

@@ -60,7 +60,7 @@ def find_installation(bin_dir: Path | None) -> MariaPrograms:
     """Return the programs in this directory, or those of the host. UsageError or SlobError when there are none."""
     server = _server_in(bin_dir) if bin_dir else _find_installed_server()
     root = server.parent.parent
-    installer = next((path for each in _INSTALLERS if (path := root / each).is_file()), None)
+    installer = next((path for name in _INSTALLERS if (path := root / name).is_file()), None)
     if installer is None:
         raise SlobError(
             f"there is no mariadb-install-db in {root}", "name the --bin-dir of a whole MariaDB; MySQL is used by URL"
@@ -76,7 +76,7 @@ def _server_in(directory: Path) -> Path:
 
 
 def _find_installed_server() -> Path:
-    path = [Path(each) for each in os.environ.get("PATH", "").split(os.pathsep) if each]
+    path = [Path(directory) for directory in os.environ.get("PATH", "").split(os.pathsep) if directory]
     found = _find_server_among([*path, *map(Path, _PLACES)])
     if found is None:
         raise SlobError("MariaDB is not installed on this host", "apt-get install mariadb-server, or name a --bin-dir")

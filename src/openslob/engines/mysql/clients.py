@@ -54,8 +54,8 @@ def workloads() -> Sequence[str]:
 @contextmanager
 def ready(url: str, requests: Sequence[WorkloadRequest], keep: bool) -> Iterator[Mapping[str, ReadyWorkload]]:
     """Make the tables of workloads in a database of their own; remove it at the end of the block unless ``keep``."""
-    for each in requests:
-        require_workload(each.name, workloads())
+    for request in requests:
+        require_workload(request.name, workloads())
     arguments = parse(url).arguments
     connection = {option: arguments[name] for name, option in _SYSBENCH_OPTIONS.items() if name in arguments}
     connection.setdefault("user", os.environ.get("USER", "root"))

@@ -20,7 +20,16 @@ from openslob.engines.mysql.errors import report_as
 from openslob.engines.mysql.names import TABLES, MysqlNames
 from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
-from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.metrics.measurement import (
+    EVERY_FIGURE,
+    ONLY_SOME_HAVE,
+    EngineDelta,
+    ObjectIo,
+    TimedWait,
+    WaitClass,
+    scale,
+    sum_waits,
+)
 from openslob.metrics.waits import wait_class
 
 # Fields of `EngineDelta` and kinds of objects that the server counts for all sessions together.
@@ -315,10 +324,6 @@ def _first(change: Values, *names: str) -> float | None:
     return next((change[name] for name in names if name in change), None)
 
 
-def _times(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
-
-
 def to_delta(change: Values) -> EngineDelta:
     """Return differences of counters as `EngineDelta` of the test, what others did taken off as far as it is known."""
     return attribute(whole_delta(change), change)
@@ -333,7 +338,7 @@ def whole_delta(change: Values) -> EngineDelta:
     updated = total(change, "changes.")
     splits = _first(change, "status.INNODB_BUFFER_POOL_PAGES_SPLIT", "metric.index_page_splits")
     reads, (writes, write_bytes) = status.get("INNODB_DATA_READS"), _writes(change, status)
-    read_us = _times(change.get(f"{DATA_FILE}.read_ps"), PICO)
+    read_us = scale(change.get(f"{DATA_FILE}.read_ps"), PICO)
     delta = EngineDelta(
         logical_reads=status.get("INNODB_BUFFER_POOL_READ_REQUESTS"),
         read_requests=reads,
@@ -373,7 +378,7 @@ def _writes(change: Values, status: Values) -> tuple[float | None, float | None]
 
 
 def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
-    reads, read_us = change.get("tables.reads"), _times(change.get("tables.read_ps"), PICO)
+    reads, read_us = change.get("tables.reads"), scale(change.get("tables.read_ps"), PICO)
     tables = ObjectIo(None, reads, change.get("tables.read_bytes"), None, read_us)
     log = ObjectIo(None, None, None, status.get("INNODB_LOG_WRITES"), None)
     return {"table and index": tables, "log": log}
@@ -505,12 +510,9 @@ def _timed_waits(change: Values) -> list[TimedWait]:
     for event, columns in _by_event(change, _BY_FILE).items():
         of = ("reads", "read_ps") if _KINDS_OF_FILES.get(event) == _DATA else ("requests", "ps")
         counted.append((_event(f"{_FILE_EVENTS}{event}"), columns[of[0]], columns[of[1]] * PICO))
-    found: dict[str, TimedWait] = {}
-    for name, count, time_us in counted:
-        if count and time_us:
-            wait = TimedWait(name, wait_class(name), count, time_us)
-            found[name] = found[name] + wait if name in found else wait
-    return list(found.values())
+    return sum_waits(
+        TimedWait(name, wait_class(name), count, time_us) for name, count, time_us in counted if count and time_us
+    )
 
 
 def _event(name: str) -> str:

@@ -68,7 +68,7 @@ class GaleraNode(MariaServer):
     def take_view(self, member: str, members: Sequence[str]) -> None:
         """Let it wait at its next start for all members of a cluster that was whole."""
         lines = [f"my_uuid: {member}", "#vwbeg", f"view_id: 3 {members[0]} 1", "bootstrap: 0"]
-        text = "\n".join([*lines, *(f"member: {each} 0" for each in members), "#vwend", ""])
+        text = "\n".join([*lines, *(f"member: {node} 0" for node in members), "#vwend", ""])
         self._run(server_account(), "writing its view", ["sh", "-c", 'cat >"$0"', self.layout.data / _VIEW], text)
 
     def _run(self, account: ServerAccount, what: str, command: Sequence[str | Path], text: str = "") -> None:

@@ -87,7 +87,11 @@ def find_left_behind(connection: Connection, names: MysqlNames) -> Sequence[Left
     """Return the settings that a killed driver left changed; none while a run has settings changed."""
     if _holders(connection)["holder"]:
         return []
-    return [each for each in _read_recorded(connection, names) if _value(connection, each.setting) == each.ours]
+    return [
+        leftover
+        for leftover in _read_recorded(connection, names)
+        if _value(connection, leftover.setting) == leftover.ours
+    ]
 
 
 def restore_leftovers(connection: Connection, names: MysqlNames) -> Sequence[str]:

@@ -101,7 +101,7 @@ def number(text: str) -> float | None:
 
 def variable(row: Sequence[object]) -> Variable:
     """Return a row of the catalogue's query."""
-    name, scope, read_only, kind, choices, value, argument = (_text(each) for each in row)
+    name, scope, read_only, kind, choices, value, argument = (_text(cell) for cell in row)
     listed = tuple(choices.split(",")) if choices else ()
     return Variable(name.lower(), scope, read_only == "YES", kind, listed, value, bool(argument))
 
@@ -115,7 +115,7 @@ class MysqlCatalogue:
 
     def __init__(self, product: str, variables: Sequence[Variable]) -> None:
         self.product = product
-        self.variables = {each.name: each for each in variables}
+        self.variables = {known.name: known for known in variables}
 
     def variable(self, name: str) -> Variable:
         """Return a variable. UsageError when there is none of this name."""
@@ -135,7 +135,7 @@ class ManagedMariaSettings:
         self._tried = 0
         # What is so here only is shown as the server has it.
         meant = {**_DEFAULTS, **{name: value for name, value in ours.items() if name in {*_SMALL, *_DEFAULTS}}}
-        found = [replace(each, value=meant.get(each.name, each.value)) for each in self._ask("data", {})]
+        found = [replace(known, value=meant.get(known.name, known.value)) for known in self._ask("data", {})]
         self._catalogue = MysqlCatalogue(f"MariaDB {programs.version()}", found)
 
     def find(self, name: str) -> ServerSetting:
@@ -262,7 +262,7 @@ def set_in_session(connection: Connection, name: str, value: str) -> str:
 
 def read_shown(connection: Connection, changes: Sequence[SettingChange], values: Mapping[str, str]) -> dict[str, str]:
     """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""
-    of_server = any(each.effect is not Effect.SESSION for each in changes)
+    of_server = any(change.effect is not Effect.SESSION for change in changes)
     known = MysqlCatalogue("", _variables(connection)) if of_server else None
     found = {}
     for change in changes:

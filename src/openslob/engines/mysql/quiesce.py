@@ -54,7 +54,7 @@ def quiesce(
     value = find_required(workload)
     if value is not None:
         done.append(override.change(SETTING, value))
-    return [each for each in done if each]
+    return [note for note in done if note]
 
 
 def _warm(connection: Connection, names: MysqlNames, workload: Workload, block_size: int) -> str:

@@ -60,7 +60,7 @@ class MysqlCopyReader(ConnectionOwner[Connection]):
         with report_as(f"{self._target} does not answer"):
             if rows := query(self._connection, statement("replication", "copy")):
                 # What MySQL calls a source is a master in MariaDB and in older versions.
-                return copy_reading({name.replace("Source", "Master"): each for name, each in rows[0].items()})
+                return copy_reading({name.replace("Source", "Master"): value for name, value in rows[0].items()})
             return CopyReading(self._end_of_log())
 
     def _end_of_log(self) -> LogPosition | None:
@@ -182,8 +182,8 @@ def await_copies(url: str, name: str, on: bool, standbys: Mapping[str, str]) -> 
             return
         query(connection, statement(PURPOSE, "wait_without_end"))
         query(connection, statement(PURPOSE, "wait"))
-        for each in standbys.values():
-            with connect_as_administrator(each, failure) as copy:
+        for standby_url in standbys.values():
+            with connect_as_administrator(standby_url, failure) as copy:
                 query(copy, statement(PURPOSE, "receive_no_more"))
                 query(copy, statement(PURPOSE, "receive"))
         deadline = time.monotonic() + _ATTACHED_S

@@ -132,7 +132,7 @@ class MariaServer(LocalServer[MariaPrograms]):
 
     def list_settings(self, programs: MariaPrograms, account: ServerAccount, place: Path) -> KnownSettings:
         ours = config.settings(self.spec, self.layout, bulk=False)
-        return known_settings.ManagedMariaSettings(programs, account, place, {each.name: each.value for each in ours})
+        return known_settings.ManagedMariaSettings(programs, account, place, {line.name: line.value for line in ours})
 
     def is_ready(self) -> bool:
         """Return whether it runs and accepts our connection, or would if it had a free one."""
@@ -187,7 +187,7 @@ class MariaServer(LocalServer[MariaPrograms]):
             # server's working directory is its data directory; the installer would split a name with blanks.
             "--tmpdir=.",
         ]
-        made = [f"--{each.name}={each.value}" for each in more_settings(self.spec.made_settings)]
+        made = [f"--{setting.name}={setting.value}" for setting in more_settings(self.spec.made_settings)]
         self.check_done(account.run([*command, *options, *storage, *made]), "mariadb-install-db")
 
     def config_text(self, programs: MariaPrograms, bulk: bool) -> str:
@@ -214,7 +214,7 @@ class MariaServer(LocalServer[MariaPrograms]):
     def destroy(self) -> None:
         """Remove the server; let the primary of a standby go, so that it keeps no log for it."""
         super().destroy()
-        primary = next((each for each in server_state.specifications() if each.name == self.spec.standby_of), None)
+        primary = next((spec for spec in server_state.specifications() if spec.name == self.spec.standby_of), None)
         if primary:
             MariaServer(primary).lose_standby(self.name)
 
@@ -232,8 +232,8 @@ class MariaServer(LocalServer[MariaPrograms]):
 
     def await_copies(self, on: bool) -> None:
         """Switch semi-synchronous replication, of all standbys, on or off."""
-        copies = [MariaServer(each) for each in server_state.specifications() if each.standby_of == self.name]
-        replication.await_copies(self.url, self.name, on, {each.name: each.url for each in copies if each.is_ready()})
+        copies = [MariaServer(spec) for spec in server_state.specifications() if spec.standby_of == self.name]
+        replication.await_copies(self.url, self.name, on, {copy.name: copy.url for copy in copies if copy.is_ready()})
 
     def huge_pages_needed(self, _programs: MariaPrograms, _account: ServerAccount) -> int:
         """Return the number for the cache and what is allocated with it, which the server can't compute beforehand."""

@@ -15,7 +15,7 @@ from openslob.engines.manifest import LoadManifest
 from openslob.engines.oracle import checks, manifest, quiesce, run_table, snapshots
 from openslob.engines.oracle.connection import Connection, open_connection
 from openslob.engines.oracle.counters import DatabaseCounters, OracleCounters
-from openslob.engines.oracle.errors import is_full, reported
+from openslob.engines.oracle.errors import is_full, report_as
 from openslob.engines.oracle.known_settings import SessionParameters
 from openslob.engines.oracle.loader import OracleLoader
 from openslob.engines.oracle.location import locate
@@ -66,7 +66,7 @@ class OracleEngine(ServerEngine[Connection]):
         return self._landing.note(open_connection(self.params, purpose, watch))
 
     def report_as(self, failure: str) -> AbstractContextManager[None]:
-        return reported(failure)
+        return report_as(failure)
 
     def is_full(self, error: BaseException | None) -> bool:
         return is_full(error)

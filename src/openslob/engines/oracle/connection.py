@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 import oracledb
 
 from openslob.core.errors import SlobError
-from openslob.engines.oracle.errors import explain_error, find_remedy, is_missing, reported
+from openslob.engines.oracle.errors import explain_error, find_remedy, is_gone, is_missing, report_as
 from openslob.engines.oracle.target import APPLICATION, ConnectParams
 from openslob.engines.patience import AT_ONCE_S, POLL_S, NoAnswerError, Patience, Watch
 from openslob.engines.sql import read_statements
@@ -221,7 +221,7 @@ def _require_mode(params: ConnectParams) -> None:
 def open_connection(params: ConnectParams, purpose: str, watch: Watch | None = None) -> Connection:
     """Open a connection in autocommit mode that names its purpose. Without a watch a statement may take any time."""
     failure = f"can't connect to {params.shown}"
-    with reported(failure), _report_local_errors(failure):
+    with report_as(failure), _report_local_errors(failure):
         _require_mode(params)
         raw = _log_on(params)
         raw.autocommit = True
@@ -294,6 +294,15 @@ def change(connection: Connection, text: str, values: Mapping[str, object] | Non
             return int(cursor.rowcount)
 
     return connection.call(act)
+
+
+def drop(connection: Connection, kind: str, name: str) -> None:
+    """Drop a table or a procedure, if it is there: somebody else may have been faster."""
+    try:
+        query(connection, statement("schema", f"drop_{kind}", **{kind: name}))
+    except oracledb.DatabaseError as error:
+        if not is_gone(error):
+            raise
 
 
 def execute_block(

@@ -11,8 +11,9 @@ from openslob.engines.base import CounterReading
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.delta import Values, make_unknown, to_delta, to_server_delta
-from openslob.engines.oracle.errors import CONNECTION_LOST, explain_error, find_codes, is_missing, reported
+from openslob.engines.oracle.errors import CONNECTION_LOST, explain_error, find_codes, is_missing, report_as
 from openslob.engines.oracle.server_facts import Survey
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.metrics.measurement import EngineDelta
 
 # The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock.
@@ -36,21 +37,37 @@ _MOST_SEARCHES = 3
 _TIMES = 2
 
 
-class OracleCounters:
+class OracleSampler(ConnectionOwner[Connection]):
+    """Samples over one connection that stays open."""
+
+    def backend_ids(self) -> list[int]:
+        """Return the process of the sampler's session; none when this user may not see it."""
+        try:
+            return [int(row["spid"]) for row in query(self._connection, statement("counters", "own_process"))]
+        except oracledb.Error:
+            return []
+
+    def compose_grant(self, view: str) -> str:
+        """Return the statement that lets the sampler's user read one of SYS's views."""
+        name = self._connection.raw.username or "this user"
+        return names.grant_select(view, name if name.startswith('"') else name.upper())
+
+
+class OracleCounters(OracleSampler):
     """Reads all views that this version has and this user may see in one statement, so that all are of one moment."""
 
     # The parts of counters.sql to read, as far as they can be.
     _parts: Collection[str] = VIEWS
 
     def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._clock = clock
         self._missing: dict[str, str] = {}
         self._searches = 0
         self._search_failed = ""
         self._statements: Sequence[str] = ()
         self._way_s = 0.0
-        with reported("the counters can't be read"):
+        with report_as("the counters can't be read"):
             self._pluggable = Survey(connection).is_pluggable
             self._statements = self._search()
             # What a query of nothing takes is the way to the server and back.
@@ -107,12 +124,12 @@ class OracleCounters:
         if not is_missing(error):
             return f"the server refused to show {_name_views(part)}: {explain_error(error)}"
         older = ", or the server is older than 12.1.0.2" if part == "histogram" else ""
-        grants = "; ".join(compose_grant(self._connection, view) for view in VIEWS[part])
+        grants = "; ".join(self.compose_grant(view) for view in VIEWS[part])
         return f"this user may not read {_name_views(part)}{older}: {grants}"
 
     def read(self) -> CounterReading:
         """Return all counters now; SlobError when the server is gone."""
-        with reported("the counters can't be read"):
+        with report_as("the counters can't be read"):
             if not self._statements and self._searches < _MOST_SEARCHES and "sql" not in self._missing:
                 self._statements = self._search()
             rows = query(self._connection, self._compose())
@@ -149,13 +166,6 @@ class OracleCounters:
             return {}
         return {int(row["spid"]): row["kind"] for row in rows}
 
-    def backend_ids(self) -> list[int]:
-        """Return the process of the sampler's session; none when this user may not see it."""
-        return find_own_process(self._connection)
-
-    def close(self) -> None:
-        self._connection.close()
-
 
 class DatabaseCounters(OracleCounters):
     """Reads what is counted of all sessions of the database, or of the pluggable one that the connection is to."""
@@ -168,20 +178,6 @@ class DatabaseCounters(OracleCounters):
 
     def _to_delta(self, change: Values) -> EngineDelta:
         return to_server_delta(change, self._missing, self._pluggable)
-
-
-def compose_grant(connection: Connection, view: str) -> str:
-    """Return the statement that lets the user of a connection read one of SYS's views."""
-    name = connection.raw.username or "this user"
-    return names.grant_select(view, name if name.startswith('"') else name.upper())
-
-
-def find_own_process(connection: Connection) -> list[int]:
-    """Return the operating system's number of a connection's process; none when this user may not see it."""
-    try:
-        return [int(row["spid"]) for row in query(connection, statement("counters", "own_process"))]
-    except oracledb.Error:
-        return []
 
 
 def _name_views(part: str) -> str:

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.metrics.measurement import (
+    EVERY_FIGURE,
+    ONLY_SOME_HAVE,
+    EngineDelta,
+    ObjectIo,
+    TimedWait,
+    WaitClass,
+    scale,
+)
 
 Values = Mapping[str, float]
 
@@ -104,7 +112,7 @@ def to_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable
         "cache_resizes": _sum(change, "memory.operations."),
     }
     if found["log_sync_time_us"] is None:
-        found["log_sync_time_us"] = _scale(_find_statistic(change, "redo synch time", own), _CENTISECOND_US)
+        found["log_sync_time_us"] = scale(_find_statistic(change, "redo synch time", own), _CENTISECOND_US)
     waits = list_timed_waits(change)
     amounts: dict[str, Any] = {field: value for field, value in found.items() if value is not None}
     delta = EngineDelta(**amounts, by_object=_split_by_object(change, pluggable), timed_waits=waits, remedies=_REMEDIES)
@@ -170,8 +178,8 @@ def _sum_cpu(change: Values, pluggable: bool) -> dict[str, float | None]:
         "db_cpu_us": None if foreground is None or background is None else foreground + background,
         "background_cpu_us": background,
         "db_time_us": change.get("time_model.DB time"),
-        "host_busy_us": _scale(busy, _CENTISECOND_US),
-        "host_idle_us": _scale(idle, _CENTISECOND_US),
+        "host_busy_us": scale(busy, _CENTISECOND_US),
+        "host_idle_us": scale(idle, _CENTISECOND_US),
     }
 
 
@@ -273,10 +281,6 @@ def _sum(change: Values, prefix: str) -> float | None:
 
 def _sum_named(change: Values, prefix: str, names: Iterable[str]) -> float:
     return sum(change.get(f"{prefix}{name}", 0.0) for name in names)
-
-
-def _scale(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
 
 
 # The part of counters.sql that each field comes from.

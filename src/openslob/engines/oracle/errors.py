@@ -250,7 +250,7 @@ def explain_error(error: object) -> str:
 
 
 @contextmanager
-def reported(what: str) -> Iterator[None]:
+def report_as(what: str) -> Iterator[None]:
     """Turn a driver's error inside the block into one line that begins with ``what``."""
     try:
         yield

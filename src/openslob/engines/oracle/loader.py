@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from openslob.core.workload import DataSpec
 from openslob.engines.oracle import manifest, tablespace
 from openslob.engines.oracle.connection import Connection, query, statement
-from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.errors import report_as
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.tables import Filling, Ways, check_table, fill, tables_of
 from openslob.engines.oracle.target import ConnectParams
@@ -46,7 +46,7 @@ class OracleLoader:
 
     def connect(self) -> Connection:
         connection = self._open()
-        with reported(_FAILED):
+        with report_as(_FAILED):
             query(connection, statement("load", "session"))
         return connection
 
@@ -54,23 +54,23 @@ class OracleLoader:
         return connection.cancel()
 
     def begin(self) -> None:
-        with self._open() as connection, reported(_FAILED):
+        with self._open() as connection, report_as(_FAILED):
             manifest.remove(connection)
             manifest.begin(connection, self._spec)
 
     def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
-        with reported(f"the load of {table.label} failed"):
+        with report_as(f"the load of {table.label} failed"):
             fill(connection, table, self._filling, wrote_blocks)
 
     def checks(self, connection: Connection, table: DataTable) -> list[Check]:
-        with reported(f"{table.label} can't be verified"):
+        with report_as(f"{table.label} can't be verified"):
             return check_table(connection, table, self._place)
 
     def finish(self) -> Mapping[str, int]:
         self._notes["how rows came"] = self._ways.text
-        with self._open() as connection, reported(_FAILED):
+        with self._open() as connection, report_as(_FAILED):
             return manifest.finish(connection, self._spec)
 
     def remove(self) -> None:
-        with self._open() as connection, reported("the data can't be removed"):
+        with self._open() as connection, report_as("the data can't be removed"):
             manifest.remove(connection)

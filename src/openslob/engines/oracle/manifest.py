@@ -11,8 +11,8 @@ import oracledb
 
 from openslob.core.workload import DataSpec
 from openslob.engines.manifest import LoadManifest, make_row, require_all_tables
-from openslob.engines.oracle.connection import Connection, Row, change, query, statement
-from openslob.engines.oracle.errors import NO_COLUMN, NO_TABLE, find_codes, is_gone
+from openslob.engines.oracle.connection import Connection, Row, change, drop, query, statement
+from openslob.engines.oracle.errors import NO_COLUMN, NO_TABLE, find_codes
 from openslob.engines.oracle.names import MANIFEST, TABLES, is_made_by_load, is_table
 from openslob.engines.oracle.page_layout import TEXT_COLUMNS
 from openslob.engines.oracle.tables import tables_of
@@ -98,16 +98,9 @@ def remove(connection: Connection) -> list[str]:
     query(connection, statement("load", "session"))
     removed = []
     for row in query(connection, statement("schema", "objects")):
-        kind, name = row["object_type"].lower(), row["object_name"]
-        if not is_made_by_load(name):
-            continue
-        try:
-            query(connection, statement("schema", f"drop_{kind}", **{kind: name}))
-        except oracledb.DatabaseError as error:
-            # Somebody else, or the session of a killed load, was faster.
-            if not is_gone(error):
-                raise
-        removed.append(name)
+        if is_made_by_load(row["object_name"]):
+            drop(connection, row["object_type"].lower(), row["object_name"])
+            removed.append(row["object_name"])
     return removed
 
 

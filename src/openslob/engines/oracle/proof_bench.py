@@ -14,8 +14,8 @@ from openslob.core.units import NANOS
 from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle import names, tablespace
-from openslob.engines.oracle.connection import Connection, Row, query, query_if_visible, statement
-from openslob.engines.oracle.errors import is_gone, reported
+from openslob.engines.oracle.connection import Connection, Row, drop, query, query_if_visible, statement
+from openslob.engines.oracle.errors import report_as
 from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import OracleSession
@@ -40,7 +40,7 @@ class Bench:
 
     def __init__(self, connect: Callable[[str], Connection], params: ConnectParams) -> None:
         self._connect = connect
-        with self.connect() as connection, reported("the server can't be asked"):
+        with self.connect() as connection, report_as("the server can't be asked"):
             self.version = connection.version
             self.place = tablespace.find(Survey(connection), params.tablespace)
         self._made: list[int] = []
@@ -48,7 +48,7 @@ class Bench:
     @contextmanager
     def connect(self) -> Iterator[Connection]:
         """Open a connection for one question; errors of the server become SlobError."""
-        with self._connect("prove") as connection, reported("the server refused"):
+        with self._connect("prove") as connection, report_as("the server refused"):
             yield connection
 
     def make_schema(
@@ -128,17 +128,9 @@ class Bench:
     @staticmethod
     def _drop(connection: Connection, schema: int) -> None:
         tables = (names.cf1(schema), names.cf2(schema))
-        staged = [names.staging(table) for table in tables]
-        statements = [
-            statement("schema", "drop_procedure", procedure=names.procedure(schema)),
-            *(statement("schema", "drop_table", table=table) for table in (*tables, *staged)),
-        ]
-        for text in statements:
-            try:
-                query(connection, text)
-            except oracledb.DatabaseError as error:
-                if not is_gone(error):
-                    raise
+        drop(connection, "procedure", names.procedure(schema))
+        for table in (*tables, *map(names.staging, tables)):
+            drop(connection, "table", table)
 
 
 class BenchSession:

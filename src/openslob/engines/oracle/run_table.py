@@ -31,8 +31,9 @@ from openslob.engines.oracle.connection import (
     require_alive,
     statement,
 )
-from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, find_codes, is_missing, reported
+from openslob.engines.oracle.errors import IS_LOCKED, IS_THERE, NAME_IN_USE, find_codes, is_missing, report_as
 from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
+from openslob.engines.server_engine import ConnectionOwner
 
 LOCK, STOP = "lock", "stop"
 _AGAIN_S = LOCK_PATIENCE_S / 20
@@ -51,7 +52,7 @@ def hold_lock(connection: Connection, target: str, purpose: str) -> Iterator[Hol
     who = f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"
     mine: list[str] = _own.__dict__.setdefault("holders", [])
     connection.raw.autocommit = False
-    with reported(f"{target} can't be locked"):
+    with report_as(f"{target} can't be locked"):
         is_first = _take_lock(connection, target, who if who in mine else None)
         if is_first:
             _enter(connection, target, who)
@@ -136,21 +137,18 @@ def let_work(connection: Connection) -> None:
     change(connection, _statement("reset"))
 
 
-class OracleStop:
+class OracleStop(ConnectionOwner[Connection]):
     """Tells the sessions of a run to end their slices. Implements `openslob.engines.base.StopSignal`."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def request(self) -> None:
         """Make every session stop within about half a second."""
-        with reported("the sessions can't be stopped"):
+        with report_as("the sessions can't be stopped"):
             tell_to_stop(self._connection)
 
     def close(self) -> None:
         with suppress(oracledb.Error, SlobError):
             let_work(self._connection)
-        self._connection.close()
+        super().close()
 
 
 def count_sessions(connection: Connection) -> int:

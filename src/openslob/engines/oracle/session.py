@@ -12,7 +12,7 @@ import oracledb
 from openslob.core.workload import CommitMode
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle.connection import PACKAGE, Connection, execute_block, query
-from openslob.engines.oracle.errors import reported
+from openslob.engines.oracle.errors import report_as
 from openslob.engines.oracle.known_settings import read_as_set, set_in_session
 from openslob.engines.oracle.slice_procedure import (
     KEPT,
@@ -26,6 +26,7 @@ from openslob.engines.oracle.slice_procedure import (
     to_result,
 )
 from openslob.engines.oracle.versions import ADAPTIVE_PLANS
+from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, shares_by_kind
 from openslob.engines.sql import read_statements
@@ -55,11 +56,11 @@ def measure_clock(connection: Connection) -> dict[str, str]:
     return found
 
 
-class OracleSession:
+class OracleSession(ConnectionOwner[Connection]):
     """A session of the work loop. The procedure commits by itself; what it returns goes through bind variables."""
 
     def __init__(self, connection: Connection, plan: SessionPlan) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._plan = plan
         self._parameters = choose_parameters(plan)
         self._paced = plan.interval_us is not None
@@ -129,7 +130,7 @@ class OracleSession:
         return to_result(found, paced)
 
     def _guard(self) -> AbstractContextManager[None]:
-        return reported(f"session {self._plan.number} was lost")
+        return report_as(f"session {self._plan.number} was lost")
 
     def backend_id(self) -> int:
         with self._guard():
@@ -145,6 +146,3 @@ class OracleSession:
     def cut(self) -> None:
         """Break the connection off, which the thread that runs the slice sees as a lost connection."""
         self._connection.cut()
-
-    def close(self) -> None:
-        self._connection.close()

@@ -17,11 +17,12 @@ from openslob.core.workload import StatisticsType
 from openslob.engines.base import Snapshotter
 from openslob.engines.capabilities import Capability, require
 from openslob.engines.oracle.connection import Connection, execute_block, query, query_if_visible, statement
-from openslob.engines.oracle.errors import explain_error, reported
+from openslob.engines.oracle.errors import explain_error, report_as
 from openslob.engines.oracle.names import grant_select
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.versions import PDB_SNAPSHOTS
 from openslob.engines.patience import close_on_failure
+from openslob.engines.server_engine import ConnectionOwner
 
 LICENCE = "Oracle Diagnostics Pack"
 _BY_CONSENT = f"AWR was used because the user said that this server has the licence ({LICENCE})."
@@ -32,7 +33,7 @@ FACTS = "snapshots.txt"
 
 def capabilities(connection: Connection) -> list[Capability]:
     """Return whether this user may take snapshots of each kind here."""
-    with reported("what snapshots may be taken can't be asked"):
+    with report_as("what snapshots may be taken can't be asked"):
         (may,) = query(connection, statement("awr", "allowed"))
         survey = Survey(connection)
         return [_check_awr(survey, bool(may["awr"])), _check_statspack(survey, bool(may["statspack"]))]
@@ -92,23 +93,20 @@ class _Snapshot:
         return f"snapshot {self.number}: {iso(self.begun_ns)}, took {took:.1f} s"
 
 
-class _Snapshots:
+class _Snapshots(ConnectionOwner[Connection]):
     """Two snapshots over one connection. Implements most of `openslob.engines.base.Snapshotter`."""
 
     snapshot_statement = ""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._taken: list[_Snapshot] = []
 
     def begin(self) -> None:
         begun_ns = time.time_ns()
-        with reported("a snapshot of the server's statistics failed"):
+        with report_as("a snapshot of the server's statistics failed"):
             found = execute_block(self._connection, statement("awr", self.snapshot_statement), {"snap_id": int})
         self._taken.append(_Snapshot(int(found["snap_id"]), begun_ns, time.time_ns()))
-
-    def close(self) -> None:
-        self._connection.close()
 
     @property
     def _numbers(self) -> tuple[int, int]:
@@ -167,7 +165,7 @@ class AwrSnapshots(_Snapshots):
 
     def _list_reports(self) -> Iterator[tuple[str, str, Mapping[str, int]]]:
         """Yield the name of each report, its statement and values: first of the connection's own instance."""
-        with reported("the database can't be identified (V$DATABASE, V$INSTANCE)"):
+        with report_as("the database can't be identified (V$DATABASE, V$INSTANCE)"):
             which = "pluggable_database" if Survey(self._connection).is_pluggable else "database"
             (found,) = query(self._connection, statement("awr", which))
         first, last = self._numbers

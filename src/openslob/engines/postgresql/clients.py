@@ -86,12 +86,12 @@ def workloads() -> Sequence[str]:
 @contextmanager
 def ready(url: str, requests: Sequence[WorkloadRequest], keep: bool) -> Iterator[Mapping[str, ReadyWorkload]]:
     """Make the tables of workloads in a schema of their own; remove it at the end of the block unless ``keep``."""
-    for each in requests:
-        require_workload(each.name, workloads())
+    for request in requests:
+        require_workload(request.name, workloads())
     given = environment(url)
     variables = {**given, "PGOPTIONS": f"{given.get('PGOPTIONS', '')} -c search_path={TABLES}".strip()}
-    of_sysbench = [each for each in requests if each.name in SYSBENCH_WORKLOADS]
-    of_pgbench = [each for each in requests if each not in of_sysbench]
+    of_sysbench = [request for request in requests if request.name in SYSBENCH_WORKLOADS]
+    of_pgbench = [request for request in requests if request not in of_sysbench]
     with ExitStack() as opened:
         opened.enter_context(_schema(url, keep))
         made: dict[str, ReadyWorkload] = {}
@@ -129,8 +129,8 @@ def _pgbench(requests: Sequence[WorkloadRequest], variables: Mapping[str, str]) 
     run_program([found[0], "-i", "-q", "-s", str(first.scale)], variables, first.stopped, first.limit_s)
     with scratch_folder("pgbench") as folder:
         yield {
-            each.name: _of_pgbench(found, [f"--builtin={_BUILTIN[each.name]}"], each, variables, folder)
-            for each in requests
+            request.name: _of_pgbench(found, [f"--builtin={_BUILTIN[request.name]}"], request, variables, folder)
+            for request in requests
         }
 
 

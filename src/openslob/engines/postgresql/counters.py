@@ -49,7 +49,7 @@ from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.waits import OwnWork
 from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
-from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass, sum_waits
 
 PACKAGE = "openslob.engines.postgresql"
 
@@ -170,7 +170,7 @@ def order_sources(names: Sequence[str], prompt: bool) -> list[str]:
 
 def timed(before: Values, after: Values) -> tuple[bool, bool]:
     """Return whether I/O, and that of the log, was timed at both readings."""
-    data, log = (all(each.get(name, 1.0) for each in (before, after)) for name in ("timing.data", "timing.log"))
+    data, log = (all(reading.get(name, 1.0) for reading in (before, after)) for name in ("timing.data", "timing.log"))
     return data, log
 
 
@@ -356,7 +356,7 @@ def _timed_waits(
 ) -> list[TimedWait]:
     """Return the waits that the server counts and times, those of its background processes included."""
     uncounted = {*(("reads",) if counts_blocks(total) else ()), *(() if counts_bytes(total) else ("extends",))}
-    found: dict[str, TimedWait] = {}
+    found: list[TimedWait] = []
     for kind, columns in kinds.items():
         if not (log_timing if _is_log(kind) else timing):
             continue
@@ -365,9 +365,8 @@ def _timed_waits(
             count, time_ms = columns.get(column), columns.get(f"{column[:-1]}_time")
             if count and time_ms and column not in uncounted:
                 name = event if since_17(total) else event.replace("Wal", "WAL")
-                wait = TimedWait(name, wait_class, count, time_ms * MS)
-                found[name] = found[name] + wait if name in found else wait
-    return list(found.values())
+                found.append(TimedWait(name, wait_class, count, time_ms * MS))
+    return sum_waits(found)
 
 
 def _events(kind: str) -> Mapping[str, str]:

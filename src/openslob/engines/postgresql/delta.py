@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from openslob.metrics.measurement import EngineDelta, ObjectIo, TimedWait, WaitClass
+from openslob.metrics.measurement import EngineDelta, ObjectIo, TimedWait, WaitClass, scale
 
 Values = Mapping[str, float]
 
@@ -84,7 +84,7 @@ class _Io:
     def bytes_of(self, requests: str, column: str, block_size: int) -> float | None:
         """Return the bytes of data requests."""
         counted = self.data.get(column)
-        return counted if counted is not None else _times(self.data.get(requests), block_size)
+        return counted if counted is not None else scale(self.data.get(requests), block_size)
 
 
 @dataclass(frozen=True)
@@ -145,10 +145,6 @@ def _add(*parts: float | None) -> float | None:
     return sum(known) if known else None
 
 
-def _times(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
-
-
 def remove_sessions(change: Values) -> Values:
     """Return the changes without those that are counted by session."""
     return {name: value for name, value in change.items() if not name.startswith(_BY_SESSION)}
@@ -166,9 +162,9 @@ def to_delta(change: Values, block_size: int, timing: bool = True, log_timing: b
     reads = _Reads.of_test(change, io, block_size)
     combined = _reads_combined(change)
     requests = None if combined else reads.requests
-    read_us = _times(reads.time_ms if reads.time_ms is not None else get(_READ_TIME), MS) if timing else None
+    read_us = scale(reads.time_ms if reads.time_ms is not None else get(_READ_TIME), MS) if timing else None
     log_bytes, images, image_bytes = _log_amounts(change)
-    syncs, sync_us = io.log.get("fsyncs"), _times(io.log.get("fsync_time"), MS) if log_timing else None
+    syncs, sync_us = io.log.get("fsyncs"), scale(io.log.get("fsync_time"), MS) if log_timing else None
     delta = EngineDelta(
         logical_reads=reads.logical(block_size),
         read_requests=requests,
@@ -242,8 +238,8 @@ def _others(change: Values, reads: _Reads, block_size: int) -> dict[str, float]:
         found["rows_read"] = change.get("databases.tup_returned")
     else:
         every, ours = _Reads.of_all(clients, block_size), (reads, _Reads.of_sessions(change, _OWN))
-        found["logical_reads"] = _less(every.logical(block_size), *(each.logical(block_size) for each in ours))
-        found["read_requests"] = _less(every.requests, *(each.requests for each in ours))
+        found["logical_reads"] = _less(every.logical(block_size), *(part.logical(block_size) for part in ours))
+        found["read_requests"] = _less(every.requests, *(part.requests for part in ours))
     return {name: max(0.0, value) for name, value in found.items() if value is not None}
 
 
@@ -277,7 +273,7 @@ def _by_object(change: Values, log_io: Values, block_size: int) -> dict[str, Obj
         hits, fetched = change.get(f"{prefix}_hit"), change.get(f"{prefix}_fetched")
         missed = None if hits is None or fetched is None else fetched - hits
         # Through an index every miss is a request of one block.
-        return ObjectIo(hits, missed, _times(missed, block_size), None, None)
+        return ObjectIo(hits, missed, scale(missed, block_size), None, None)
 
     own = {name: blocks(prefix) for name, prefix in _PRIVATE.items() if f"{prefix}_fetched" in change}
     log = ObjectIo(None, log_io.get("reads"), log_io.get("read_bytes"), log_io.get("writes"), None)

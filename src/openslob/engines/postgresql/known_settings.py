@@ -72,7 +72,7 @@ def initdb_options(programs: PostgresPrograms, account: ServerAccount, made: Map
     """
     options = [option for name, value in made.items() for option in make_options(name, value)]
     known = account.run([programs.program("initdb"), "--help"]).stdout if options else ""
-    return [each for each in options if each in known or not each.startswith("--no-")]
+    return [option for option in options if option in known or not option.startswith("--no-")]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class PostgresCatalogue:
         found = self._rows.get(name.lower())
         if found is None:
             near = difflib.get_close_matches(name.lower(), self._rows, 2)
-            raise not_known(self.product, name, [self._rows[each].name for each in near])
+            raise not_known(self.product, name, [self._rows[key].name for key in near])
         return found
 
     def setting(self, row: _Row, effect: Effect) -> ServerSetting:

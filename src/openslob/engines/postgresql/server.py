@@ -129,7 +129,7 @@ class PostgresServer(LocalServer[PostgresPrograms]):
     def destroy(self) -> None:
         """Remove the server; let the primary of a standby keep no log for it, and wait for none that is not there."""
         super().destroy()
-        if any(each.name == self.spec.standby_of for each in server_state.specifications()):
+        if any(spec.name == self.spec.standby_of for spec in server_state.specifications()):
             primary = _primary(self.spec)
             primary.forget(self.name)
             if primary.status().pid and not server_state.is_followed(primary.name):
@@ -173,23 +173,23 @@ class PostgresServer(LocalServer[PostgresPrograms]):
         """
         config.check_spec(self.spec)
         mine, sessions = self.spec, self.spec.max_sessions
-        for each in server_state.specifications():
-            if each.name == mine.standby_of and each.max_sessions > sessions:
+        for other in server_state.specifications():
+            if other.name == mine.standby_of and other.max_sessions > sessions:
                 raise UsageError(
-                    f"{mine.name} needs at least the --max-sessions of its primary {each.name}: {each.max_sessions}",
+                    f"{mine.name} needs at least the --max-sessions of its primary {other.name}: {other.max_sessions}",
                     "give as many",
                 )
-            if each.standby_of == mine.name and each.max_sessions < sessions:
+            if other.standby_of == mine.name and other.max_sessions < sessions:
                 raise UsageError(
-                    f"the standby {each.name} of {mine.name} has --max-sessions {each.max_sessions}, "
+                    f"the standby {other.name} of {mine.name} has --max-sessions {other.max_sessions}, "
                     f"and can't follow a primary with {sessions}",
-                    f"raise that first: slob server start {each.name} --max-sessions {sessions}",
+                    f"raise that first: slob server start {other.name} --max-sessions {sessions}",
                 )
 
     def list_settings(self, programs: PostgresPrograms, account: ServerAccount, place: Path) -> KnownSettings:
         ours = config.settings(self.spec, self.layout, bulk=False)
         return known_settings.ManagedPostgresSettings(
-            programs, account, place, {each.name: each.value for each in ours}
+            programs, account, place, {line.name: line.value for line in ours}
         )
 
     def is_ready(self) -> bool:
@@ -218,7 +218,7 @@ class PostgresServer(LocalServer[PostgresPrograms]):
 
     def _make_cluster(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
         options = ["--username", config.ROLE, "--auth", "peer", "--encoding", "UTF8", "--locale", "C.UTF-8"]
-        wanted = {each.name: each.value for each in more_settings(self.spec.made_settings)}
+        wanted = {setting.name: setting.value for setting in more_settings(self.spec.made_settings)}
         made = known_settings.initdb_options(programs, account, wanted)
         self.check_done(account.run([programs.program("initdb"), "--pgdata", data, *options, *made]), "initdb")
         single: list[str | Path] = [programs.program("postgres"), "--single", "-D", data]

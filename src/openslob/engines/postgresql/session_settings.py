@@ -61,7 +61,7 @@ def read_shown(
 ) -> dict[str, str]:
     """Return the values of settings in this session; ``values`` are those that it set. SlobError for another value."""
     text = read_statements(PACKAGE, "catalogue")["shown"]
-    rows = {row[0]: row[1:] for row in connection.execute(text, {"names": [each.name for each in changes]})}
+    rows = {row[0]: row[1:] for row in connection.execute(text, {"names": [change.name for change in changes]})}
     for change in changes:
         value, source, file = rows.get(change.name, (None, "", ""))
         taken = {

@@ -179,7 +179,9 @@ def to_result(row: Mapping[str, Any]) -> SliceResult:
     for place, count in zip(map(int, places), map(int, counts), strict=True):
         kind, bucket = divmod(place, BUCKETS_A_KIND)
         counted[kind][bucket] = count
-    histograms = [Histogram(*each) for each in zip(counted, map(float, sums_us), map(float, maxima_us), strict=True)]
+    histograms = [
+        Histogram(*values) for values in zip(counted, map(float, sums_us), map(float, maxima_us), strict=True)
+    ]
     return slice_result(
         numbers,
         latency=dict(zip(KINDS, histograms, strict=False)),

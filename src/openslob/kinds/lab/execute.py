@@ -10,24 +10,26 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
+from openslob.analyze.outcome import counted
 from openslob.analyze.verdict_registry import INVALIDATING
-from openslob.core.errors import SlobError
-from openslob.core.interrupt import Interrupt
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.engines.patience import Patience
+from openslob.kinds.context import Context
 from openslob.kinds.lab.figures import RATE, figures_of, is_done, with_results
 from openslob.kinds.lab.loads import writes
-from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, side_s
+from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, round_s, side_s
 from openslob.kinds.lab.record import LabArm, LabFolder, LabRecord, LabRun, LeftOut
+from openslob.kinds.lab.request import LabPlan
 from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_servers
-from openslob.kinds.run import loading, runner
-from openslob.kinds.sweep.execute import SweepDisplay
+from openslob.kinds.run.runner import FinishedRun, RunRequest
 from openslob.record.model import Holds, RunRecord, Status
+from openslob.record.store import say_nothing
 
 # A side whose server or runs failed so often in a row is left out: it would cost time and give no figure.
 _MOST_FAILURES = 2
@@ -74,18 +76,51 @@ class _Takes:
         return planned_s * min((each[-1] for each in self._took.values()), default=1.0)
 
 
+def execute(planned: LabPlan, context: Context) -> LabFolder:
+    """Make a lab, or the rest of one, and return its folder; its record says how it ended.
+
+    Raises:
+        SlobError: The servers can't be used, or the record can't be written.
+        UsageError: The lab that is to go on is complete.
+
+    """
+    begun = LabFolder.resume(planned.folder) if planned.folder else LabFolder.begin(context.results, planned.record)
+    with context.stopping(), begun as folder:
+        if planned.folder:
+            _give_time(folder, planned.more_s)
+        _announce(folder.record, context.tell)
+        Execution(folder, context).execute()
+    return folder
+
+
+def _give_time(folder: LabFolder, more_s: float | None) -> None:
+    """Give a lab more time if that is asked for. UsageError if there is nothing left to be done."""
+    record = folder.record
+    limit_s = record.spent_s + more_s if more_s else record.limit_s
+    if limit_s <= record.spent_s or record.is_settled:
+        why = "every comparison is settled" if record.is_settled else "its time is over"
+        raise UsageError(
+            f"the lab {record.id} is complete: {why}",
+            f"`slob show {record.id}` shows it" + ("" if record.is_settled else "; --for gives it more time"),
+        )
+    folder.update(limit_s=limit_s, status=Status.INTERRUPTED, errors=())
+
+
+def _announce(record: LabRecord, tell: Callable[[str], None]) -> None:
+    wanted = sum(1 for _ in record.compared)
+    tell(
+        f"{counted(wanted, 'comparison')}, until each is known to ± {record.precision_pct:g} %, for at most "
+        f"{format_duration(record.limit_s - record.spent_s)}; a round takes about {format_duration(round_s(record))}"
+    )
+    for each in record.left_out:
+        tell(f"not compared: {each.what}: {each.why}")
+
+
 class Execution:
     """The part of a lab that one process executes: until all is settled, the time is over, or it is stopped."""
 
-    def __init__(
-        self,
-        folder: LabFolder,
-        interrupt: Interrupt,
-        view: SweepDisplay,
-        render: Callable[[RunRecord], str],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._folder, self._interrupt, self._view, self._render, self._clock = folder, interrupt, view, render, clock
+    def __init__(self, folder: LabFolder, context: Context, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder, self._context, self._clock = folder, context, clock
         self._began = clock()
         self._spent_before = folder.record.spent_s
         self._failures: dict[tuple[str, bool], int] = {}
@@ -99,14 +134,14 @@ class Execution:
         # What failed before is tried again.
         failed = {label for arm in record.arms for label in (arm.label, arm.base_label)}
         self._save(left_out=tuple(each for each in record.left_out if each.what not in failed))
-        with lab_servers(ServerSpec.from_record(record.server), record.arms, self._view.notify) as servers:
+        with lab_servers(ServerSpec.from_record(record.server), record.arms, self._context.tell) as servers:
             while self._round(servers):
                 pass
         self._end()
 
     def _end(self) -> None:
         record = with_results(self._record, INVALIDATING)
-        if self._interrupt.requested:
+        if self._context.interrupt.requested:
             self._save(status=Status.INTERRUPTED)
         elif record.results:
             self._save(status=Status.COMPLETE, errors=())
@@ -142,10 +177,10 @@ class Execution:
         made = False
         for setting in settings:
             block = self._block(setting, number)
-            if block and self._fits(block) and not self._interrupt.requested:
+            if block and self._fits(block) and not self._context.interrupt.requested:
                 self._run_block(block, number, servers)
                 made = True
-        return made and not self._interrupt.requested
+        return made and not self._context.interrupt.requested
 
     def _block(self, setting: str, number: int) -> list[_Side]:
         """Return the sides that are still to be run for a setting; none once all is known."""
@@ -180,7 +215,7 @@ class Execution:
     def _run_block(self, block: Sequence[_Side], number: int, servers: LabServers) -> None:
         began, making = self._clock(), any(self._name(side) not in self._made for side in block)
         for side in block:
-            if self._interrupt.requested:
+            if self._context.interrupt.requested:
                 return
             self._run_side(side, number, servers)
         if not making:
@@ -191,26 +226,26 @@ class Execution:
         try:
             began = self._clock()
             engine, server = servers.start(side.setting, side.arm, side.loads)
-            engine.follow(Patience(self._interrupt, self._view.notify))
+            self._context.follow(engine)
             self._load(engine, server, side)
             if server.name not in self._made:
                 self._made.add(server.name)
                 self._make_s = self._clock() - began
             self._note_product(engine)
             for load in side.loads:
-                if self._interrupt.requested:
+                if self._context.interrupt.requested:
                     break
                 self._measure(engine, side, load, number)
             servers.stop()
             self._failures.pop(side.key, None)
         except SlobError as error:
-            if not self._interrupt.requested:
+            if not self._context.interrupt.requested:
                 self._note_failure(side, error)
 
     def _load(self, engine: Engine, server: ManagedServer, side: _Side) -> None:
         workload = Workload.model_validate(self._record.load(side.loads[0]).workload)
-        with self._view.loading(engine.facts().block_size) as sink:
-            loading.load(engine, server, workload, sink, self._interrupt.stop.is_set, _say_nothing)
+        # That a server is restarted for its load is not said.
+        replace(self._context, tell=say_nothing).load(engine, server, workload)
 
     def _note_product(self, engine: Engine) -> None:
         if not self._record.product:
@@ -219,7 +254,7 @@ class Execution:
 
     def _note_failure(self, side: _Side, error: SlobError) -> None:
         """Note that a side could not be run. One that fails again and again is left out."""
-        self._view.notify(f"{side.label}: {error.what}")
+        self._context.tell(f"{side.label}: {error.what}")
         count = self._failures[side.key] = self._failures.get(side.key, 0) + 1
         if count == _MOST_FAILURES:
             left_out = (*self._record.left_out, LeftOut(what=side.label, why=str(error)))
@@ -244,15 +279,14 @@ class Execution:
         made = LabRun(round=number, setting=side.setting, value=value, load=load)
         # Both sides of a pair visit the same blocks, and those of another round others.
         workload = Workload.model_validate({**record.load(load).workload, "seed": record.seed + number - 1})
-        request = runner.RunRequest(
+        request = RunRequest(
             workload, f"{side.label}-{load}", self._folder.path, goes_on=number > 1,
             settings=changes_of(side.arm) if side.arm else (),
         )  # fmt: skip
         try:
-            with self._view.running(f"[round {number}] {side.label}, {load}", self._left_s) as show:
-                finished = runner.run(engine, request, self._interrupt, show, self._render)
+            finished = self._context.run(engine, request, f"[round {number}] {side.label}, {load}", self._left_s)
         except SlobError as error:
-            if self._interrupt.requested:
+            if self._context.interrupt.requested:
                 return None
             created = (path.name for path in self._folder.path.iterdir() if path.is_dir() and path.name not in before)
             failed = made.model_copy(update={"run": next(created, None), "why": error.what})
@@ -272,7 +306,7 @@ def _not_as_asked(side: _Side, arms: Sequence[LabArm], record: RunRecord) -> str
     return f"the server had {side.setting}={found}, not {own}" if found and found in others else ""
 
 
-def _done(made: LabRun, finished: runner.FinishedRun, rate: str, not_as_asked: str) -> LabRun:
+def _done(made: LabRun, finished: FinishedRun, rate: str, not_as_asked: str) -> LabRun:
     record = finished.record
     figures = {} if not_as_asked else figures_of(record, rate)
     found: Mapping[str, object] = {
@@ -282,7 +316,3 @@ def _done(made: LabRun, finished: runner.FinishedRun, rate: str, not_as_asked: s
         "failed_verdicts": tuple(verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS),
     }
     return made.model_copy(update=found)
-
-
-def _say_nothing(_line: str) -> None:
-    """Leave out that a server is restarted for its load."""

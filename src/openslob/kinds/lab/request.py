@@ -1,10 +1,11 @@
-"""What a lab asks for, from the command line or from Python, as the record that it begins with."""
+"""What a lab asks for, from the command line or from Python, and the plan that it comes to."""
 
 from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 from openslob._version import __version__
 from openslob.core import rehearsal
@@ -14,9 +15,10 @@ from openslob.engines import registry
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import KnownSettings
 from openslob.host.environment import environment
+from openslob.kinds.context import Context
 from openslob.kinds.lab.loads import DEFAULT_CACHE, NAMES, LoadSize, lab_load, require_known
 from openslob.kinds.lab.plan import arms_of, missing_ready, questions, with_nothing_changed
-from openslob.kinds.lab.record import LabRecord
+from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.kinds.lab.servers import template
 from openslob.record.store import record_id
 
@@ -33,19 +35,21 @@ class LabRequest:
     """A lab: settings as ``NAME=V1,V2`` or ``NAME``, ready ones, and how they are compared.
 
     Without settings and ready ones, all ready ones are. ``loads`` are those of every setting instead of its own.
+    With ``resume``, the folder of a lab, it is the rest of that, for ``limit_s`` more if that is given.
     """
 
     name: str
     settings: tuple[str, ...] = ()
     ready: tuple[str, ...] = ()
     loads: tuple[str, ...] = ()
-    limit_s: float = DEFAULT_FOR_S
+    limit_s: float | None = None
     precision_pct: float = PRECISION_PCT
     cache_bytes: int = DEFAULT_CACHE
     sessions: int = DEFAULT_SESSIONS
     run_s: float = DEFAULT_RUN_S
     seed: int = 1
     price: Price | None = None
+    resume: Path | None = None
 
     def record(self, target: str) -> LabRecord:
         """Return the record of a lab that begins, after asking servers like the target what they take.
@@ -69,9 +73,27 @@ class LabRequest:
             id=record_id(self.name, started_at), name=self.name, started_at=started_at, openslob_version=__version__,
             target=target, server=spec.to_record(), environment=environment(None),
             loads=tuple(lab_load(name, size, self.price) for name in used), arms=arms, left_out=left_out,
-            seed=self.seed, precision_pct=self.precision_pct, limit_s=self.limit_s, notes=rehearsal.notices(),
+            seed=self.seed, precision_pct=self.precision_pct, limit_s=self.limit_s or DEFAULT_FOR_S,
+            notes=rehearsal.notices(),
         )  # fmt: skip
 
 
 def _known_settings(spec: ServerSpec) -> AbstractContextManager[KnownSettings]:
     return registry.managed(spec).known_settings()
+
+
+@dataclass(frozen=True)
+class LabPlan:
+    """A lab that begins, or the one in ``folder``, which goes on for ``more_s`` if that is given."""
+
+    record: LabRecord
+    folder: Path | None = None
+    more_s: float | None = None
+
+
+def plan(request: LabRequest, context: Context) -> LabPlan:
+    """Return what is to be compared. UsageError if there is nothing."""
+    if request.resume:
+        return LabPlan(LabFolder.load(request.resume), request.resume, request.limit_s)
+    with context.stopping():
+        return LabPlan(request.record(context.address))

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from openslob.core.errors import SlobError
-from openslob.core.guard import guarded
+from openslob.core.guard import guard_group
 from openslob.core.interrupt import Interrupt
 from openslob.kinds.observation.observer import PULSE_S, Ending, Observer
 from openslob.record.model import RunRecord
@@ -116,7 +116,7 @@ class ObservedCommand:
         except OSError as error:
             raise SlobError(f"the command {self.words[0]} can't be run: {error.strerror}") from error
         self.started_ns = time.monotonic_ns()
-        self._opened.enter_context(guarded(self._process.pid))
+        self._opened.enter_context(guard_group(self._process.pid))
         assert self._process.stdout
         assert self._process.stderr
         streams = ((self._process.stdout, output, self.output), (self._process.stderr, errors, self.errors))

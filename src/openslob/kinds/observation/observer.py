@@ -24,7 +24,7 @@ from openslob.kinds.run.readings import ReadingsRecorder
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.samplers import Samplers, SystemReading
 from openslob.kinds.run.window import WindowReadings, counted_between
-from openslob.metrics import priced
+from openslob.metrics import add_costs
 from openslob.metrics.cost import price_of
 from openslob.metrics.measurement import EVERY_FIGURE, Observed, OtherSessions
 from openslob.record.model import RecordKind, RunRecord
@@ -196,7 +196,7 @@ class Observer:
         self._course.write()
         record = self._builder.with_figures(self._observed(ending))
         if price := price_of(record):
-            record = priced(record, price)
+            record = add_costs(record, price)
         record = record.model_copy(update={"id": self._folder.id})
         self._folder.finish(record, self._render(record))
         return record

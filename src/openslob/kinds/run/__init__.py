@@ -40,11 +40,11 @@ class RunKind(Kind[RunRecord]):
         return store.find(results, names, parts)
 
     def read_as(self, path: Path, wanted: Wanted) -> RunRecord:
-        from openslob.metrics import priced
+        from openslob.metrics import add_costs
         from openslob.metrics.cost import price_in
 
         record = store.load(path)
-        return priced(record, price_in(wanted.price)) if wanted.price else record
+        return add_costs(record, price_in(wanted.price)) if wanted.price else record
 
     def row(self, record: RunRecord) -> Row:
         from openslob.analyze.history import figure_of

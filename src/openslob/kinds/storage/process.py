@@ -18,7 +18,7 @@ from typing import IO
 import psutil
 
 from openslob.core.errors import SlobError
-from openslob.core.guard import guarded
+from openslob.core.guard import guard_group
 
 # Interval at which a request to stop is checked.
 _POLL_S = 0.05
@@ -75,7 +75,7 @@ def run(
         subprocess.Popen(
             argv, stdin=given, stdout=pipe, stderr=pipe, text=True, errors="replace", cwd=folder, start_new_session=True
         ) as process,
-        guarded(process.pid),
+        guard_group(process.pid),
         ThreadPoolExecutor(2) as readers,
     ):
         try:

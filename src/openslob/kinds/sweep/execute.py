@@ -8,40 +8,52 @@ not part of the sweep.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Protocol
 
+from openslob.analyze.outcome import counted
 from openslob.core.errors import SlobError
-from openslob.core.interrupt import Interrupt
 from openslob.core.references import StorageAlone
+from openslob.core.units import format_duration
 from openslob.engines.base import Engine, Hold
-from openslob.engines.facts import ProgressSink as LoadSink
 from openslob.engines.managed.base import ManagedServer
-from openslob.engines.patience import Patience
-from openslob.kinds.run import loading, runner
-from openslob.kinds.run.crew import Hire, local_crew
-from openslob.kinds.run.progress import ProgressSink
+from openslob.kinds.context import Ceiling, Context
+from openslob.kinds.run.crew import Hire
+from openslob.kinds.run.runner import RunRequest
 from openslob.kinds.sweep.plan import data_of, estimates, started_with, workload_of
-from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint
+from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint, SweepRecord
+from openslob.kinds.sweep.request import SweepPlan, open_folder
 from openslob.kinds.sweep.search import run_search
-from openslob.kinds.sweep.servers import SweepServers, changes_of
+from openslob.kinds.sweep.servers import SweepServers, changes_of, require_target
 from openslob.kinds.sweep.time_left import TimeLeft
-from openslob.record.model import RunRecord, Status
+from openslob.record.model import Status
 from openslob.record.varied import Values
 
 
-class SweepDisplay(Protocol):
-    """The display of a sweep's progress."""
+def execute(planned: SweepPlan, context: Context) -> SweepFolder:
+    """Run the points that are to be run, and return the sweep's folder; its record says how it ended.
 
-    def notify(self, text: str) -> None:
-        """Show one line about what happens now."""
+    Raises:
+        SlobError: Another process uses the servers, or the record can't be written.
+        UsageError: The target is not there, or it can't be loaded.
 
-    def running(self, label: str, left_s: float | None) -> AbstractContextManager[ProgressSink]:
-        """Show the progress of a run while the context lasts; ``left_s`` is the time left of the sweep, if known."""
+    """
+    require_target(planned.record)
+    if not planned.folder:
+        _announce(planned.record, context.tell)
+    with context.stopping():
+        with open_folder(planned, context) as folder:
+            context = replace(context, target=context.target.recorded_as(folder.record.target))
+            with context.hire() as hire, context.display.viewing(context.results):
+                Execution(folder, context, planned.ceiling, hire).execute()
+        return folder
 
-    def loading(self, block_size: int) -> AbstractContextManager[LoadSink]:
-        """Show the progress of a load while the context lasts."""
+
+def _announce(record: SweepRecord, tell: Callable[[str], None]) -> None:
+    """Tell how long a new sweep will take, and what the user should know of it."""
+    if record.points:
+        tell(f"{counted(len(record.points), 'point')}, about {format_duration(record.estimated_s or 0)} in all")
+    for note in record.notes:
+        tell(note)
 
 
 class _PreparationError(SlobError):
@@ -63,33 +75,15 @@ class _PreparedServer:
     ceiling: StorageAlone | None = None
 
 
-def no_ceiling(_engine: Engine) -> None:
-    """Return no raw measurement: the runs are not compared with storage alone."""
-
-
 class Execution:
     """The part of a sweep that one process executes: from the first pending point to the last, or until stopped."""
 
-    def __init__(
-        self,
-        folder: SweepFolder,
-        target: str,
-        interrupt: Interrupt,
-        view: SweepDisplay,
-        render: Callable[[RunRecord], str],
-        ceiling: Callable[[Engine], StorageAlone | None] = no_ceiling,
-        server_pid: int | None = None,
-        consented: frozenset[str] = frozenset(),
-        hire: Hire = local_crew,
-    ) -> None:
+    def __init__(self, folder: SweepFolder, context: Context, ceiling: Ceiling, hire: Hire) -> None:
         self._folder = folder
-        self._hire = hire
+        self._context = context
         self._ceiling = ceiling
-        self._interrupt = interrupt
-        self._view = view
-        self._render = render
-        self._consented = consented
-        self._servers = SweepServers(target, folder.record, view.notify, server_pid)
+        self._hire = hire
+        self._servers = SweepServers(context.address, folder.record, context.tell, context.server_pid)
         self._prepared: _PreparedServer | None = None
         self._planned = estimates(folder.record)
         self._time_left = TimeLeft()
@@ -133,13 +127,10 @@ class Execution:
             wanted = self._started(point)
             if prepared is None or prepared.values != wanted or (wanted and prepared.repeat != point.repeat):
                 prepared = self._prepared = self._start(wanted, point.repeat, again=prepared is not None)
-            self._watch(prepared.engine)
+            self._context.follow(prepared.engine)
             workload = workload_of(self._folder.record, point)
             # Existing data are kept; but updates may have made them grow so much that they must be loaded again.
-            with self._view.loading(prepared.engine.facts().block_size) as sink:
-                data = loading.load(
-                    prepared.engine, prepared.server, workload, sink, self._stopped, self._view.notify, prepared.held
-                )
+            data = self._context.load(prepared.engine, prepared.server, workload, prepared.held)
             if planned := self._planned.get(point.number):
                 self._time_left.prepared(planned, data.reused)
             return replace(prepared, ceiling=self._ceiling(prepared.engine))
@@ -148,34 +139,29 @@ class Execution:
 
     def _start(self, values: Values, repeat: int, again: bool) -> _PreparedServer:
         engine, server = self._servers.start(values, again)
-        self._watch(engine)
+        self._context.follow(engine)
         return _PreparedServer(engine, server, values, repeat, None if server else self._servers.lock(engine))
 
-    def _watch(self, engine: Engine) -> None:
-        """Give the engine the limits that waits have outside of runs."""
-        engine.follow(Patience(self._interrupt, self._view.notify))
-
     def _stopped(self) -> bool:
-        return self._interrupt.stop.is_set()
+        return self._context.stopped
 
     def _measure(self, point: SweepPoint, prepared: _PreparedServer) -> SweepPoint:
         """Run the point and return it with its new state: done, failed with the reason, or pending if stopped."""
         record, folder = self._folder.record, self._folder.path
         workload, before = workload_of(record, point), set(folder.iterdir())
-        request = runner.RunRequest(
+        request = RunRequest(
             workload,
             point.run_name,
             folder,
             steady_limit_s=record.steady_limit_s,
             ceiling=prepared.ceiling,
-            consented=self._consented,
+            consented=self._context.consented,
             held=prepared.held,
             settings=changes_of(point.server, record.effects),
             hire=self._hire,
         )
         try:
-            with self._view.running(self._heading(point), self._left_s(point)) as show:
-                finished = runner.run(prepared.engine, request, self._interrupt, show, self._render)
+            finished = self._context.run(prepared.engine, request, self._heading(point), self._left_s(point))
         except SlobError as error:
             # The server may have gone down with the run: it is started again for the next point.
             self._prepared = None
@@ -213,5 +199,5 @@ class Execution:
             for each in record.pending
             if self._started(each) == self._started(point) and data_of(workload_of(record, each)) == data
         ]
-        self._view.notify(f"{len(same)} point{' is' if len(same) == 1 else 's are'} skipped: {why}")
+        self._context.tell(f"{len(same)} point{' is' if len(same) == 1 else 's are'} skipped: {why}")
         self._save(same)

@@ -1,4 +1,4 @@
-"""What a new sweep asks for, from the command line or from Python, and how an unfinished one is taken up again."""
+"""What a sweep asks for, from the command line or from Python, and the plan that it comes to."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from types import MappingProxyType
 from openslob.analyze.curves.series import latency_figure, parse_latency_us
 from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid
 from openslob.config.layers import Layer
+from openslob.config.loaded import DATA_SIZE, loaded_layer
 from openslob.config.server_parameters import server_grid
-from openslob.core.errors import UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Target
+from openslob.engines import registry
+from openslob.kinds.context import Ceiling, Context
+from openslob.kinds.run import loading
 from openslob.kinds.run.settings import SettingsGrid, ask_settings, assume_settings
-from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep
-from openslob.kinds.sweep.plan import made_with
+from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep, unfinished_like
+from openslob.kinds.sweep.plan import has_data_of_first_point, made_with, sessions_at_most, with_estimates
 from openslob.kinds.sweep.ready_settings import of_setting, ready_settings, refuse_impossible
-from openslob.kinds.sweep.record import SearchRecord, SweepFolder, SweepRecord, lost_points
-from openslob.kinds.sweep.sizing import ServerMemory
+from openslob.kinds.sweep.record import SearchRecord, SweepFolder, SweepRecord, load_sweep, lost_points
+from openslob.kinds.sweep.sizing import ServerMemory, server_memory
 from openslob.record.varied import Value
 
 Texts = Mapping[str, Sequence[str]]
@@ -28,8 +32,10 @@ Texts = Mapping[str, Sequence[str]]
 class SweepRequest:
     """A new sweep: a sweep file, and what takes precedence over it.
 
-    ``texts`` are the values of parameters by field name, ``servers`` those of server parameters by their name.
-    ``until_steady`` is the longest warm-up in seconds if it lasts until the throughput is steady.
+    ``texts`` are the values of parameters by field name, ``servers`` those of server parameters by their name. Others
+    come from ``config`` and ``environment``. ``until_steady`` is the longest warm-up in seconds if it lasts until the
+    throughput is steady. An unfinished sweep that asks for the same goes on, unless it is to be a ``new`` one. With
+    ``resume``, the folder of a sweep, it is the rest of that, and its failed points again.
     """
 
     name: str
@@ -41,6 +47,14 @@ class SweepRequest:
     until_steady: float | None = None
     search: SearchRecord | None = None
     settings: Texts = field(default_factory=dict)
+    config: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    new: bool = False
+    resume: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.repeats is not None and self.repeats < 1:
+            raise UsageError(f"repeats={self.repeats} is not allowed", "a whole number from 1")
 
     def has_own_servers(self, settings: SettingsGrid) -> bool:
         """Return whether the sweep varies what servers are made with, so that it makes servers of its own."""
@@ -61,8 +75,6 @@ class SweepRequest:
     def record(
         self,
         target: Target,
-        config: Path | None,
-        environment: Mapping[str, str],
         loaded: Layer = MappingProxyType({}),
         memory: ServerMemory | None = None,
         settings: SettingsGrid | None = None,
@@ -75,7 +87,7 @@ class SweepRequest:
         """
         servers = self._servers
         settings = settings or assume_settings(self._settings)
-        found = resolve_grid({**self.file.grid, **self.texts}, config, environment, loaded)
+        found = resolve_grid({**self.file.grid, **self.texts}, self.config, self.environment, loaded)
         found = replace(found, notices=(*self.file.notices, *found.notices))
         return new_sweep(
             self.name,
@@ -102,8 +114,13 @@ class SweepRequest:
         return self.file.against if len(varied.get(self.file.against or "", ())) == 2 else None
 
 
-def search_for(under: str, at: str, most: int) -> SearchRecord:
-    """Return the search for the most IOPS with a latency below ``under``. UsageError for a value that is not one."""
+def search_for(under: str | None, at: str, most: int) -> SearchRecord | None:
+    """Return the search for the most IOPS with a latency below ``under``, if that is given.
+
+    UsageError for a value that is not one.
+    """
+    if not under:
+        return None
     latency_figure(at)
     try:
         return SearchRecord(limit_us=parse_latency_us(under), at=at, most_sessions=most)
@@ -132,12 +149,73 @@ def sweep_file(
     return file
 
 
-def resume(path: Path, failures_too: bool, tell: Callable[[str], None]) -> SweepFolder:
-    """Open the folder of an unfinished sweep with its points pending as `to_do` says; ``tell`` gets what is done."""
-    folder = SweepFolder.resume(path)
-    folder.save(to_do(path, folder.record, failures_too, tell))
+@dataclass(frozen=True)
+class SweepPlan:
+    """A sweep with its points: a new one, or the rest of the one in ``folder``, with its failed points if ``again``.
+
+    ``ceiling`` gives the raw measurement of an engine's storage that the runs are compared with.
+    """
+
+    record: SweepRecord
+    ceiling: Ceiling
+    folder: Path | None = None
+    again: bool = False
+
+
+def plan(request: SweepRequest, context: Context, dry_run: bool = False) -> SweepPlan:
+    """Return what is to be run. With ``dry_run``, no server is started for it, and nothing is written.
+
+    Raises:
+        SlobError: The server can't be reached.
+        UsageError: A value is not allowed, or there is no such ceiling.
+
+    """
+    record = load_sweep(request.resume) if request.resume else _new_record(request, context, dry_run)
+    folder = request.resume
+    if not folder and not request.new:
+        folder = unfinished_like(record, context.results, context.tell)
+    ceiling = context.ceiling_for(sessions_at_most(record))
+    if dry_run and folder:
+        record = to_do(folder, load_sweep(folder), bool(request.resume), context.tell)
+    return SweepPlan(record, ceiling, folder, bool(request.resume))
+
+
+def _new_record(request: SweepRequest, context: Context, dry_run: bool) -> SweepRecord:
+    """Return a new sweep. Data parameters that nothing gives are those of the data that are loaded."""
+    # Without a target: a wrong value is an error before any server is started.
+    request.record(context.target)
+    settings = request.asked_settings(context.target)
+    loaded = _read_loaded(context, dry_run or request.has_own_servers(settings))
+    record = request.record(context.target, loaded, server_memory(context.address), settings)
+    values = {name: loaded[name].value for name in DATA_SIZE if name in loaded and name not in record.grid}
+    if values and all(str(record.workload[name]) == value for name, value in values.items()):
+        context.tell(f"data: {', '.join(f'{loaded[name].key}={value}' for name, value in values.items())}, as loaded")
+    is_ready = has_data_of_first_point(record, {name: setting.value for name, setting in loaded.items()})
+    return with_estimates(record, is_ready=True) if is_ready else record
+
+
+def _read_loaded(context: Context, as_is: bool) -> Layer:
+    """Return the parameters of the data in the target; none if it has none, or if it is left ``as_is`` and down."""
+    try:
+        engine = registry.resolve_as_is(context.address) if as_is else registry.resolve(context.address)[0]
+        found = loading.loaded(engine)
+    except SlobError as error:
+        if not as_is:
+            raise
+        context.tell(f"can't read what is loaded ({error.what}): the plan assumes the defaults")
+        return {}
+    return loaded_layer(*found) if found else {}
+
+
+def open_folder(planned: SweepPlan, context: Context) -> SweepFolder:
+    """Begin the folder of a new sweep, or open that of an unfinished one with its points pending as `to_do` says."""
+    if not planned.folder:
+        return SweepFolder.begin(context.results, planned.record)
+    folder = SweepFolder.resume(planned.folder)
+    folder.save(to_do(planned.folder, folder.record, planned.again, context.tell))
     counts = folder.record.counts
-    tell(f"resuming {path}: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count))
+    states = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    context.tell(f"resuming {planned.folder}: {states}")
     return folder
 
 

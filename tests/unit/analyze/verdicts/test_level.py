@@ -5,12 +5,12 @@ from dataclasses import replace
 import factories.measurements as made
 from factories.tables import table
 from openslob.analyze.verdicts import judge, judge_observed
-from openslob.core.caps import Cap, CapSearch, Level
+from openslob.core.caps import Cap, CapSearch, MeanRate
 from openslob.record.model import Holds
 from openslob.report.headline import headline
 
-BURST = Level(2000.0, 1900.0, 2100.0, 0.0, 12.4)
-UNDER = Level(250.0, 249.0, 251.0, 13.0, 60.0)
+BURST = MeanRate(2000.0, 1900.0, 2100.0, 0.0, 12.4)
+UNDER = MeanRate(250.0, 249.0, 251.0, 13.0, 60.0)
 CAP = Cap("iops", "read", 3000.0, "IOPS", ((12.4, 60.0),), 12.4, None, 45_300.0, BURST, UNDER, ("it was even",), 8192)
 FIRST = replace(CAP, held=((0.0, 12.4),), dry_at_s=None, lifted_at_s=12.4, bucket=None)
 SHORT = replace(CAP, held=((20.0, 30.0),), dry_at_s=20.0, lifted_at_s=30.0)

@@ -24,7 +24,7 @@ from openslob.engines.base import Activity, CounterReading, Hold, SamplingScope,
 from openslob.engines.capabilities import Capability
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.engines.cluster.sampling import Team
+from openslob.engines.cluster.sampling import InstanceThreads
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, LoadResult, ServerFacts, ServerLocation
 from openslob.kinds.run.plan import session_plans
 from openslob.metrics.measurement import EngineDelta, Instance
@@ -350,7 +350,7 @@ def test_when_one_refuses_nothing_stays_open():
 
 def test_all_are_asked_at_the_same_moment():
     meeting = threading.Barrier(3, timeout=120)
-    team = Team(3)
+    team = InstanceThreads(3)
     assert sorted(team.ask(lambda _: meeting.wait(), "abc")) == [0, 1, 2]
     team.close()
 

@@ -1,92 +1,16 @@
-"""Reading the counters and waits: which parts a user may read, at which cost, and what starts them again."""
+"""Reading the counters: which parts a user may read, at which cost, and what starts them again."""
 
-import re
 from contextlib import closing
 
-import oracledb
 import pytest
 
+from factories.oracle.made_up_views import ONE, MadeUpViews, views_in
 from factories.oracle.standin_sql import database, translated
 from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.engines.oracle.connection import PACKAGE, Connection, statement
-from openslob.engines.oracle.counters import VIEWS, OracleCounters
-from openslob.engines.oracle.waits import OracleWaits
+from openslob.engines.oracle.counters import VIEWS, DatabaseCounters, OracleCounters
 from openslob.engines.sql import read_statements
-
-ONE = {
-    "clock": [("clock", "us", 5_000_000)],
-    "epoch": [("epoch", "slob1 2026-11-22 09:00:00", 1)],
-    "sysstat": [("sysstat", "user commits", 100), ("sysstat", "redo writes", 7)],
-    "time_model": [("time_model", "DB CPU", 4), ("time_model", "background cpu time", 1)],
-    "osstat": [("osstat", "BUSY_TIME", 5), ("osstat", "IDLE_TIME", 7)],
-}
-_VIEW = re.compile(r"\bFROM (v\$\w+)|JOIN (v\$\w+)", re.IGNORECASE)
-
-
-class Server:
-    """A connection to a made-up server: rows by source, views that this user may not see, a container."""
-
-    username = "SLOB"
-    thin = False
-    session_id = 42
-
-    def __init__(self, rows=ONE, hidden=(), container=0, refuse=None):
-        self.rows = dict(rows)
-        self.hidden = hidden
-        self.container = container
-        self.refuse = refuse or {}
-        self.asked = []
-
-    def cursor(self):
-        return _Cursor(self)
-
-    def is_healthy(self):
-        return True
-
-    def close(self):
-        pass
-
-    def answer(self, text):
-        self.asked.append(text)
-        for needle, error in self.refuse.items():
-            if needle in text:
-                raise oracledb.DatabaseError(error)
-        seen = {name.lower() for pair in _VIEW.findall(text) for name in pair if name}
-        if seen & set(self.hidden):
-            raise oracledb.DatabaseError("ORA-00942: table or view does not exist")
-        if "CON_ID" in text:
-            if self.container is None:
-                raise oracledb.DatabaseError("ORA-02003: invalid USERENV parameter")
-            return ["CON_ID"], [(self.container,)]
-        if "spid" in text:
-            return ["SPID", "KIND"], [("77", "LGWR")]
-        if "DISTINCT s.sql_id" in text:
-            return ["SQL_ID"], self.rows.get("statements", [])
-        if "AS sessions" in text:
-            return ["OTHERS", "EVENT", "SESSIONS"], self.rows.get("look", [])
-        found = [row for source, rows in self.rows.items() for row in rows if f"'{source}" in text]
-        return ["SOURCE", "NAME", "VALUE"], found
-
-
-class _Cursor:
-    def __init__(self, server):
-        self._server = server
-        self._rows = []
-        self.description = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def execute(self, text, _values):
-        names, self._rows = self._server.answer(text)
-        self.description = [(name,) for name in names]
-
-    def fetchall(self):
-        return self._rows
 
 
 def counters(server, clock=None):
@@ -99,7 +23,7 @@ def later(server, **rows):
 
 
 def test_the_difference_of_two_readings():
-    server = Server()
+    server = MadeUpViews()
     read = counters(server)
     before = read.read()
     later(server, sysstat=[("sysstat", "user commits", 160), ("sysstat", "redo writes", 9)])
@@ -111,15 +35,13 @@ def test_the_difference_of_two_readings():
 
 
 def test_all_parts_are_read_in_one_statement():
-    server = Server()
+    server = MadeUpViews()
     read = counters(server)
     server.asked.clear()
     read.read()
     text = server.asked[-1]
     assert text.count("'clock' AS source") == 1
-    assert {view.lower().replace("v_$", "v$") for views in VIEWS.values() for view in views} <= {
-        name.lower() for pair in _VIEW.findall(text) for name in pair if name
-    }
+    assert {view.lower().replace("v_$", "v$") for views in VIEWS.values() for view in views} <= views_in(text)
     assert "{" not in text
 
 
@@ -127,7 +49,7 @@ def test_all_parts_are_read_in_one_statement():
 def test_a_view_that_this_user_may_not_read_is_left_out(part):
     for view in VIEWS[part]:
         hidden = view.lower().replace("v_$", "v$")
-        server = Server(hidden=(hidden,))
+        server = MadeUpViews(hidden=(hidden,))
         read = counters(server)
         server.asked.clear()
         delta = read.difference(read.read(), read.read())
@@ -140,12 +62,12 @@ def test_a_view_that_this_user_may_not_read_is_left_out(part):
 
 
 def test_histograms_are_missing_on_an_old_server_too():
-    server = Server(hidden=("v$event_histogram_micro",))
+    server = MadeUpViews(hidden=("v$event_histogram_micro",))
     assert "older than 12.1.0.2" in counters(server)._missing["histogram"]
 
 
 def test_another_refusal_is_told_in_the_server_s_words():
-    server = Server(refuse={"v$osstat": "ORA-01031: insufficient privileges"})
+    server = MadeUpViews(refuse={"v$osstat": "ORA-01031: insufficient privileges"})
     read = counters(server)
     delta = read.difference(read.read(), read.read())
     assert delta.unknown["host_busy_us"] == ("the server refused to show V$OSSTAT: ORA-01031: insufficient privileges")
@@ -153,7 +75,7 @@ def test_another_refusal_is_told_in_the_server_s_words():
 
 def test_a_part_that_takes_long_is_left_out():
     """Of the part that is slow twice; the first time is that of parsing it."""
-    server = Server()
+    server = MadeUpViews()
     slow = {"s.sql_id IN": 2, "v$segment_statistics": 1}
     now = [0.0]
     answer = server.answer
@@ -173,7 +95,7 @@ def test_a_part_that_takes_long_is_left_out():
 
 
 def test_a_long_way_to_the_server_is_none_of_its_time():
-    server = Server()
+    server = MadeUpViews()
     now = [0.0]
     answer = server.answer
 
@@ -187,14 +109,14 @@ def test_a_long_way_to_the_server_is_none_of_its_time():
 
 
 def test_a_server_that_is_lost_meanwhile_is_not_one_that_refuses():
-    lost = Server(refuse={"v$osstat": "DPY-4011: the database or network closed the connection"})
+    lost = MadeUpViews(refuse={"v$osstat": "DPY-4011: the database or network closed the connection"})
     with pytest.raises(SlobError, match="the counters can't be read: DPY-4011"):
         counters(lost)
 
 
 @table("rows", [{"epoch": [("epoch", "slob1 2026-11-22 10:00:00", 1)]}, {"sysstat": [("sysstat", "user commits", 99)]}])
 def test_a_restart_makes_everything_unknown(rows):
-    server = Server()
+    server = MadeUpViews()
     read = counters(server)
     before = read.read()
     later(server, **rows)
@@ -205,71 +127,34 @@ def test_a_restart_makes_everything_unknown(rows):
 
 @table("container, known", [(None, True), (0, True), (1, True), (3, False)])
 def test_a_pluggable_database_is_told_from_the_root(container, known):
-    read = counters(Server(container=container))
+    read = counters(MadeUpViews(container=container))
     delta = read.difference(read.read(), read.read())
     assert (delta.log_write_requests is not None) is known
     assert ("CDB$ROOT" in delta.unknown.get("db_cpu_us", "")) is not known
 
 
 def test_processes_and_the_sampler_s_own():
-    read = counters(Server())
+    read = counters(MadeUpViews())
     assert read.task_kinds() == {77: "LGWR"}
     assert read.backend_ids() == [77]
-    hidden = counters(Server(hidden=("v$process",)))
+    hidden = counters(MadeUpViews(hidden=("v$process",)))
     assert hidden.task_kinds() == {}
     assert hidden.backend_ids() == []
 
 
 def test_a_lost_server_is_one_line():
-    server = Server()
+    server = MadeUpViews()
     read = counters(server)
     server.refuse = {"clock": "DPY-4011: the database or network closed the connection"}
     with pytest.raises(SlobError, match="the counters can't be read: DPY-4011"):
         read.read()
 
 
-LOOK = [(0, "User I/O:db file sequential read", 5), (0, "CPU", 2), (1, "SCOTT@there (sqlplus)", 1)]
-
-
-@table(
-    "rows, container, others",
-    [
-        (LOOK, 0, {"SCOTT@there (sqlplus)": 1}),
-        (LOOK[:2], 0, {}),
-        (LOOK, 3, {"SCOTT@there (sqlplus)": 1}),
-        # Other pluggable databases may have sessions that are not seen from here.
-        (LOOK[:2], 3, None),
-        # Nor by a common user in the root, unless it was given their data.
-        (LOOK[:2], 1, None),
-        (LOOK, 1, {"SCOTT@there (sqlplus)": 1}),
-    ],
-)
-def test_waits_and_others(rows, container, others):
-    waits = OracleWaits(Connection(Server({"look": rows}, container=container)))
-    activity = waits.sample()
-    assert activity.events == {"User I/O:db file sequential read": 5, "CPU": 2}
-    assert activity.others == others
-    assert waits.backend_ids() == [77]
-    waits.close()
-
-
-def test_waits_that_this_user_may_not_see():
-    connection = Connection(Server(hidden=("v$session",)))
-    with pytest.raises(
-        SlobError, match=r"the wait events can't be sampled: this user may not read V\$SESSION"
-    ) as refused:
-        OracleWaits(connection).sample()
-    assert refused.value.remedy == "GRANT SELECT ON SYS.V_$SESSION TO SLOB"
-    lost = Server(refuse={"AS sessions": "DPY-4011: the database or network closed the connection"})
-    with pytest.raises(SlobError, match="the wait events can't be sampled: DPY-4011"):
-        OracleWaits(Connection(lost)).sample()
-
-
 UPDATED = {"sql": [("sql.update", "rows", 640), ("sql.update", "cursors", 1), ("sql.update", "loads", 1)]}
 
 
 def test_the_loop_s_statements_are_searched_once_and_then_read_by_number():
-    server = Server({**ONE, **UPDATED, "statements": [("b7",), ("a5",)]})
+    server = MadeUpViews({**ONE, **UPDATED, "statements": [("b7",), ("a5",)]})
     read = counters(server)
     server.asked.clear()
     before = read.read()
@@ -279,7 +164,7 @@ def test_the_loop_s_statements_are_searched_once_and_then_read_by_number():
 
 
 def test_statements_that_come_later_are_found_but_their_counts_are_of_earlier_runs_too():
-    server = Server(ONE)
+    server = MadeUpViews(ONE)
     read = counters(server)
     before = read.read()
     server.rows |= {"statements": [("a5",)], **UPDATED}
@@ -303,7 +188,7 @@ def test_the_same_statement_of_another_user_is_not_counted():
 
 
 def test_statements_that_are_never_found_are_not_searched_for_ever():
-    server = Server(ONE)
+    server = MadeUpViews(ONE)
     read = counters(server)
     server.asked.clear()
     before, *_ = [read.read() for _ in range(9)]
@@ -313,7 +198,7 @@ def test_statements_that_are_never_found_are_not_searched_for_ever():
 
 def test_a_search_that_fails_is_the_reason_and_not_that_the_statements_are_gone():
     memory = 'ORA-04031: unable to allocate 40 bytes of shared memory ("shared pool")'
-    read = counters(Server(ONE, refuse={"DISTINCT s.sql_id": memory}))
+    read = counters(MadeUpViews(ONE, refuse={"DISTINCT s.sql_id": memory}))
     why = read.difference(read.read(), read.read()).unknown["rows_updated"]
     assert why.startswith("the server refused to show V$SQL")
     assert "ORA-04031" in why
@@ -322,12 +207,12 @@ def test_a_search_that_fails_is_the_reason_and_not_that_the_statements_are_gone(
 def test_before_a_run_its_rows_are_not_said_to_be_unknown():
     idle = {**ONE, "sessions": [("sessions", "count", 0), ("sessions", "identity", 0)]}
     for hidden, rows in (((), 0), (("v$sql",), None)):
-        read = counters(Server(idle, hidden=hidden))
+        read = counters(MadeUpViews(idle, hidden=hidden))
         assert read.difference(read.read(), read.read()).rows_updated == rows
 
 
 def test_a_sum_of_nothing_is_no_number():
-    server = Server({**ONE, "objects": [("object.table", "read bytes", None)]})
+    server = MadeUpViews({**ONE, "objects": [("object.table", "read bytes", None)]})
     read = counters(server)
     assert set(read.difference(read.read(), read.read()).by_object) == {"log"}
 
@@ -336,3 +221,7 @@ def test_each_view_that_is_read_can_be_granted():
     statements = "\n".join(read_statements(PACKAGE, "grants").values())
     views = {view for views in VIEWS.values() for view in views} | {"V_$PROCESS"}
     assert {view for view in views if f"SYS.{view} TO" not in statements} == set()
+
+
+def test_no_part_that_needs_our_tables_is_read():
+    assert not {"sql", "sessions", "objects"} & set(DatabaseCounters._parts)

@@ -12,9 +12,9 @@ from openslob.core.histogram import bucket_of
 from openslob.engines.cluster.sampling import add_deltas
 from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.counters import VIEWS
-from openslob.engines.oracle.delta import OF_SERVER, classify_event, make_unknown, to_delta
+from openslob.engines.oracle.delta import OF_SERVER, classify_event, make_unknown, to_delta, to_server_delta
 from openslob.engines.sql import read_statements
-from openslob.metrics.measurement import ONLY_SOME_HAVE, EngineDelta, WaitClass
+from openslob.metrics.measurement import ONLY_SOME_HAVE, EngineDelta, ObjectIo, WaitClass
 from openslob.metrics.waits import histogram_of
 
 SECONDS = 60.0
@@ -359,3 +359,51 @@ def test_instances_of_a_cluster_add_up_and_wait_for_each_other():
     assert (waits.count, waits.time_us) == (800, 160_000)
     reads = next(wait for wait in both.timed_waits if wait.event == "User I/O:db file sequential read")
     assert histogram_of(reads).count == 2 * 590_000
+
+
+# A made-up moment of a server whose clients are all observed.
+WHOLE_SERVER = {
+    "sysstat.session logical reads": 6500.0,
+    "sysstat.physical read IO requests": 600.0,
+    "sysstat.user commits": 100.0,
+    "sysstat.user rollbacks": 5.0,
+    "sysstat.redo writes": 90.0,
+    # What only the work loop's own sessions and statements show.
+    "sessions.identity": 0.0,
+    "io.reads.Buffer Cache Reads": 590.0,
+    "io.writes.Buffer Cache Reads": 0.0,
+    "io.reads.LGWR": 1.0,
+    "io.writes.LGWR": 95.0,
+    "event.waits.User I/O:db file sequential read": 500.0,
+    "event.us.User I/O:db file sequential read": 177e3,
+    "histogram.db file sequential read.512": 500.0,
+}
+
+
+def test_everything_of_a_whole_server_is_of_all_sessions():
+    delta = to_server_delta(WHOLE_SERVER)
+    assert (delta.logical_reads, delta.read_requests, delta.commits, delta.transactions) == (6500, 600, 100, 105)
+    assert (delta.server_wide, delta.others) == (frozenset(), {})
+    assert "work loop's own tables" in delta.unknown["rows_updated"]
+    (wait,) = delta.timed_waits
+    assert (wait.event, wait.count, wait.durations) == ("User I/O:db file sequential read", 500, {(256, 512): 500})
+
+
+def test_requests_are_counted_by_function():
+    objects = to_server_delta(WHOLE_SERVER).by_object
+    assert objects["LGWR"] == ObjectIo(None, 1, None, 95, None)
+    assert objects["Buffer Cache Reads"] == ObjectIo(None, 590, None, 0, None)
+    assert objects["log"].write_requests == 90
+
+
+@table(("missing", "why"), [({"sysstat": "no grant"}, "no grant"), ({}, "version")])
+def test_transactions_that_are_not_counted_are_unknown(missing, why):
+    delta = to_server_delta({}, missing)
+    assert delta.transactions is None
+    assert why in delta.unknown["transactions"]
+
+
+@pytest.mark.parametrize("column", ["user commits", "user rollbacks"])
+def test_half_of_the_transactions_is_not_all(column):
+    change = {name: value for name, value in WHOLE_SERVER.items() if name != f"sysstat.{column}"}
+    assert to_server_delta(change).transactions is None

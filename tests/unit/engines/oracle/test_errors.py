@@ -11,7 +11,7 @@ from factories.oracle.leftovers import SOCKETS_LEFT_OVER, collected
 from factories.oracle.wire import Executor, Identity, OracleError, Server
 from openslob.core.errors import SlobError
 from openslob.engines.oracle.connection import change, open_connection
-from openslob.engines.oracle.errors import REMEDIES, VAGUE, find_codes, is_full, is_missing, reported
+from openslob.engines.oracle.errors import REMEDIES, VAGUE, find_codes, is_full, is_missing, report_as
 from openslob.engines.oracle.target import parse
 
 CANARY = "Canary-7x!"
@@ -182,7 +182,7 @@ def test_errors_of_the_listener(server, number, advice):
 @pytest.mark.parametrize(("number", "said", "advice"), BY_A_STATEMENT, ids=[str(row[0]) for row in BY_A_STATEMENT])
 def test_errors_of_statements(server, number, said, advice):
     with open_connection(params_of(server), "query") as connection:
-        with pytest.raises(SlobError, match=r"^it failed: (ORA|PLS)-") as raised, reported("it failed"):
+        with pytest.raises(SlobError, match=r"^it failed: (ORA|PLS)-") as raised, report_as("it failed"):
             change(connection, str(number))
         assert advice in line_of(raised)
 
@@ -280,7 +280,7 @@ def test_client_libraries_that_are_not_there(server):
 def test_a_connection_that_the_server_ended_can_be_cancelled_and_closed(server):
     """The library crashes the process when either is asked of it."""
     connection = open_connection(params_of(server), "query")
-    with pytest.raises(SlobError), reported("it failed"):
+    with pytest.raises(SlobError), report_as("it failed"):
         change(connection, "28")
     assert connection.cancel() is False
     assert connection.is_lost()
@@ -298,11 +298,11 @@ def test_who_is_turned_away_because_the_server_is_full(server):
 
 def test_codes_are_found_behind_those_of_the_driver(server):
     with open_connection(params_of(server), "query") as connection:
-        with pytest.raises(SlobError) as raised, reported("it failed"):
+        with pytest.raises(SlobError) as raised, report_as("it failed"):
             change(connection, "28")
         assert find_codes(raised.value.__cause__) == ("DPY-4011", "ORA-00028")
     with open_connection(params_of(server), "query") as connection:
-        with pytest.raises(SlobError) as raised, reported("it failed"):
+        with pytest.raises(SlobError) as raised, report_as("it failed"):
             change(connection, "942")
         assert is_missing(raised.value.__cause__)
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from factories.contexts import context_in
 from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
 from factories.records import physical
 from openslob.core.errors import SlobError
@@ -16,6 +17,7 @@ from openslob.kinds.lab import execute
 from openslob.kinds.lab.execute import Execution
 from openslob.kinds.lab.record import LabFolder
 from openslob.kinds.lab.servers import groups
+from openslob.kinds.run import loading, runner
 from openslob.record.model import Figure, Holds, Status
 
 
@@ -29,9 +31,8 @@ class World:
         self.had, self.spoiled = {}, set()
         self.random = np.random.default_rng(4)
         self.interrupt = Interrupt()
-        request = execute.runner.RunRequest
-        monkeypatch.setattr(execute, "runner", SimpleNamespace(run=self._run, RunRequest=request))
-        monkeypatch.setattr(execute, "loading", SimpleNamespace(load=lambda *_: None))
+        monkeypatch.setattr(runner, "run", self._run)
+        monkeypatch.setattr(loading, "load", lambda *_: None)
         monkeypatch.setattr(execute, "lab_servers", self._servers)
 
     @contextmanager
@@ -64,19 +65,8 @@ class World:
         folder.mkdir()
         return SimpleNamespace(record=record.model_copy(update={"summary": summary, "engine": settings}), folder=folder)
 
-    @contextmanager
-    def running(self, *_):
-        yield lambda _: None
-
-    @contextmanager
-    def loading(self, _):
-        yield lambda _: None
-
-    def notify(self, _):
-        """Say nothing."""
-
     def execute(self, folder):
-        Execution(folder, self.interrupt, self, lambda _: "", lambda: self.now_s).execute()
+        Execution(folder, context_in(interrupt=self.interrupt), lambda: self.now_s).execute()
         return folder.record
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from factories.contexts import Unseen, context_in
 from factories.records import Made, physical
 from factories.tables import table
 from openslob.config.grid import Grid
@@ -18,6 +19,8 @@ from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt
 from openslob.core.workload import Workload
 from openslob.engines.base import Hold
+from openslob.kinds.run import loading, runner
+from openslob.kinds.run.crew import local_crew
 from openslob.kinds.run.runner import FinishedRun
 from openslob.kinds.sweep import execute, plan
 from openslob.kinds.sweep.create import new_sweep, unfinished_like
@@ -25,23 +28,6 @@ from openslob.kinds.sweep.plan import POINT_OVERHEAD_S, sessions_at_most
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepFolder, load_sweep
 from openslob.record.model import Status
 from openslob.record.store import say_nothing
-
-
-class SweepDisplay:
-    def __init__(self):
-        self.told = []
-        self.left_s = []
-
-    def notify(self, text):
-        self.told.append(text)
-
-    def running(self, label, left_s):
-        self.told.append(label)
-        self.left_s.append(left_s)
-        return nullcontext(lambda _: None)
-
-    def loading(self, block_size):
-        return nullcontext(lambda _: None)
 
 
 @dataclass
@@ -108,8 +94,8 @@ class physical_facts:  # noqa: N801
 @pytest.fixture
 def world(monkeypatch):
     made = World()
-    monkeypatch.setattr(execute.runner, "run", made.run)
-    monkeypatch.setattr(execute.loading, "load", made.load)
+    monkeypatch.setattr(runner, "run", made.run)
+    monkeypatch.setattr(loading, "load", made.load)
     monkeypatch.setattr(execute.SweepServers, "start", lambda self, values, again: (Engine(), None))
     return made
 
@@ -120,11 +106,15 @@ def asked(grid=None, repeats=1, search=None, **overrides):
     return new_sweep("petals", "embedded", Grid(workload, values, ()), {}, repeats, search=search)
 
 
+def execution(folder, ceiling=lambda _engine: None, **given):
+    return execute.Execution(folder, context_in(**given), ceiling, local_crew)
+
+
 def go(folder, world):
     with folder:
         world.interrupt = Interrupt()
-        view = SweepDisplay()
-        execute.Execution(folder, "embedded", world.interrupt, view, lambda _: "").execute()
+        view = Unseen()
+        execution(folder, interrupt=world.interrupt, display=view).execute()
     return view
 
 
@@ -300,7 +290,7 @@ def test_a_stall_that_percentiles_hide_is_not_within_the_limit(tmp_path, world, 
         if workload.total_sessions >= 4:
             record["verdicts"].append({"name": verdict, "verdict": "fails", "why": "4 operations took 15 s."})
 
-    execute.runner.run = rewriting(world.run, stall)
+    runner.run = rewriting(world.run, stall)
     world.made = lambda load: Made(sessions=load.total_sessions, read_us=100.0, visits=20_000 * load.total_sessions)
     folder = SweepFolder.begin(tmp_path, asked({}, search=SearchRecord(limit_us=1000, at="mean", most_sessions=8)))
     go(folder, world)
@@ -331,7 +321,7 @@ def test_a_search_whose_repeats_are_none_says_so(tmp_path, world):
     world.made = lambda _: Made()
     search = SearchRecord(limit_us=1000, at="mean", most_sessions=2)
     folder = SweepFolder.begin(tmp_path, asked({}, repeats=2, search=search))
-    execute.runner.run = rewriting(world.run, lambda _, record: record["environment"].update(host=next(hosts)))
+    runner.run = rewriting(world.run, lambda _, record: record["environment"].update(host=next(hosts)))
     with pytest.raises(SlobError, match="they are not repeats"):
         go(folder, world)
 
@@ -356,9 +346,7 @@ def test_every_run_gets_the_ceiling_of_its_server(tmp_path, world):
     folder = SweepFolder.begin(tmp_path, asked(grid={"sessions": (1, 2)}))
     beside: Any = object()
     with folder:
-        execute.Execution(
-            folder, "embedded", Interrupt(), SweepDisplay(), lambda _: "", lambda engine: beside if engine else None
-        ).execute()
+        execution(folder, lambda engine: beside if engine else None).execute()
     assert [request.ceiling for request in world.ran] == [beside, beside]
 
 
@@ -368,7 +356,7 @@ def test_points_whose_ceiling_cannot_be_measured_are_skipped_with_the_reason(tmp
 
     folder = SweepFolder.begin(tmp_path, asked())
     with folder:
-        execute.Execution(folder, "embedded", Interrupt(), SweepDisplay(), lambda _: "", unmeasured).execute()
+        execution(folder, unmeasured).execute()
     record = load_sweep(folder.path)
     assert (record.status, states(record), world.ran) == (Status.FAILED, ["skipped"] * 6, [])
     assert "not known to be on this host" in record.points[0].error

@@ -104,7 +104,7 @@ def test_values_of_the_user_replace_those_that_are_ready():
     file = sweep_file(None, "io-method", target, {"io_method": ("sync", "worker")})
     assert file.settings == {}
     request = SweepRequest("s", {}, {}, file, settings={"io_method": ("sync", "worker")})
-    assert request.record(target, None, {}).server_grid == {"io_method": ("sync", "worker")}
+    assert request.record(target).server_grid == {"io_method": ("sync", "worker")}
 
 
 def test_names_are_those_of_files_and_of_settings():

@@ -187,10 +187,10 @@ def test_a_file_has_a_table_of_them_and_flags_come_first(tried, tmp_path: Path):
         "s", {}, {}, read_sweep_file(file), against="io_method", settings={"io_method": ("sync", "worker")}
     )
     target = Target.parse("embedded")
-    assert request.record(target, None, {}).against == "io_method"
+    assert request.record(target).against == "io_method"
     asked = request.asked_settings(target)
     assert not request.has_own_servers(asked)
-    record = request.record(target, None, {}, settings=asked)
+    record = request.record(target, settings=asked)
     assert record.server_grid == {"io_method": ("sync", "worker")}
     assert record.effects == {"io_method": "restart"}
     assert record.server["name"] == "embedded"
