@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from openslob.api.checking import CheckResult
     from openslob.api.comparison import ComparisonResult
     from openslob.api.functions import endure, lab, load, repeat, run, server, sweep, target
-    from openslob.api.lab_result import LabResult
-    from openslob.api.lasting_result import EnduranceResult, RepeatedResult
     from openslob.api.loading import LoadSummary
     from openslob.api.progress import Progress
     from openslob.api.reading import (
@@ -39,9 +37,9 @@ if TYPE_CHECKING:
         read_storage,
         verify,
     )
+    from openslob.api.reported import EnduranceResult, LabResult, RepeatedResult, StorageResult
     from openslob.api.results import Results
     from openslob.api.run_result import FigureValue, RunResult
-    from openslob.api.storage_result import StorageResult
     from openslob.api.table import MissingLibraryError, Table, UnknownNameError
     from openslob.api.targets import Server, Target
     from openslob.core.errors import SlobError, UsageError, VerdictError
@@ -55,13 +53,11 @@ _MODULES = {
     ),
     "api.checking": ("CheckResult",),
     "api.comparison": ("ComparisonResult",),
-    "api.lab_result": ("LabResult",),
-    "api.lasting_result": ("EnduranceResult", "RepeatedResult"),
     "api.loading": ("LoadSummary",),
     "api.progress": ("Progress",),
+    "api.reported": ("EnduranceResult", "LabResult", "RepeatedResult", "StorageResult"),
     "api.results": ("Results",),
     "api.run_result": ("FigureValue", "RunResult"),
-    "api.storage_result": ("StorageResult",),
     "api.table": ("MissingLibraryError", "Table", "UnknownNameError"),
     "api.targets": ("Server", "Target"),
     "core.errors": ("SlobError", "UsageError", "VerdictError"),

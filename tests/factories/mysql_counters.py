@@ -12,10 +12,10 @@ def changes_of(*steps):
     sums = LastingSums()
     names = {name for step in steps for name in step}
     now = dict.fromkeys(names, 0.0)
-    seen = [sums.kept(now)]
+    seen = [sums.keep(now)]
     for step in steps:
         now = {name: value + step.get(name, 0.0) for name, value in now.items()}
-        seen.append(sums.kept(now))
+        seen.append(sums.keep(now))
     whole, *parts = (
         {name: value - before.get(name, 0.0) for name, value in after.items()}
         for before, after in ((seen[0], seen[-1]), *pairwise(seen))

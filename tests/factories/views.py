@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field, replace
 
-from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack
+from openslob.live.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack
 from openslob.record.model import Figure, Holds, Verdict
 
 READS_PER_S, P99_US = 12_345.0, 1_870.0
@@ -37,7 +37,7 @@ NOW = {
     "redo_mb_per_s": Figure(value=None, unit="MB/s", why="not counted"),
 }
 HEAD = Head(
-    "20260301-120000-made", "made", "run", Progress.RUNNING, "window", "PostgreSQL 18.1",
+    "20260301-120000-made", "made", "run", RecordState.RUNNING, "window", "PostgreSQL 18.1",
     "postgresql://slob@db:5432/slob", "8 sessions, 10 % updates", "2026-03-01T12:00:00Z", 23.0, 60.0,
 )  # fmt: skip
 VERDICTS = (
@@ -83,7 +83,7 @@ class MadeView:
         mean = [NAMES[name] * wave(second) for second in at_s]
         if mean:
             mean[-1] = NAMES[name]
-        return Series(name, "1/s", at_s, mean, mean, mean, self._step(begin_s, end_s, most))
+        return Curve(name, "1/s", at_s, mean, mean, mean, self._step(begin_s, end_s, most))
 
     def _stack(self, unit, parts, begin_s, end_s, most):
         at_s = self._at(begin_s, end_s, most)

@@ -21,7 +21,7 @@ _CPU = "CPU"
 
 
 @dataclass(frozen=True)
-class Part:
+class TimePart:
     """The time per operation that one kind of waiting takes, in µs: in A and in B."""
 
     name: str
@@ -35,14 +35,14 @@ class Breakdown:
 
     a_us: float
     b_us: float
-    parts: tuple[Part, ...]
+    parts: tuple[TimePart, ...]
 
     @property
     def change_pct(self) -> float:
         """How much more time an operation takes in B, in % of A's."""
         return 100 * (self.b_us - self.a_us) / self.a_us
 
-    def points_of(self, part: Part) -> float:
+    def points_of(self, part: TimePart) -> float:
         """Return the share of `change_pct` that a part makes; these add up to it."""
         return 100 * (part.b_us - part.a_us) / self.a_us
 
@@ -55,7 +55,7 @@ def breakdown(a: Sequence[RunRecord], b: Sequence[RunRecord]) -> Breakdown | Non
         return None
     names = dict.fromkeys(name for side in known for each in side for name in each)
     means = [{name: sum(each.get(name, 0.0) for each in side) / len(side) for name in names} for side in known]
-    parts = [Part(name, means[0][name], means[1][name]) for name in names]
+    parts = [TimePart(name, means[0][name], means[1][name]) for name in names]
     ordered = sorted(parts, key=lambda part: -abs(part.b_us - part.a_us))
     return Breakdown(sum(means[0].values()), sum(means[1].values()), tuple(ordered))
 

@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 
 from openslob.analyze import evidence
-from openslob.analyze.evidence import Look
+from openslob.analyze.evidence import TraceStretch
 from openslob.analyze.slow_steps import BRIDGED, LEAST_STEPS, Steps, parts_of, slow_steps
 from openslob.analyze.steps import stretches
 from openslob.analyze.tables import Array
@@ -69,7 +69,7 @@ class Episode:
         return self.end_s - self.begin_s
 
 
-CAUSES: tuple[tuple[Cause, Callable[[Look], str | None]], ...] = (
+CAUSES: tuple[tuple[Cause, Callable[[TraceStretch], str | None]], ...] = (
     (Cause.STOPPED, evidence.stopped),
     (Cause.DRIVER, evidence.driver_stopped),
     (Cause.QUOTA, evidence.quota),
@@ -119,7 +119,7 @@ def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int, cap:
     beside = Trace(trace.begin_ns, trace.step_s, near, trace.marks)
     missing = max(0.0, 1 - rate / usual_rate) if usual_rate > 0 else 0.0
     held = cap if cap and _is_under(cap, begin * trace.step_s, end * trace.step_s) else None
-    look = Look(beside, part, ~slow[first:last], missing, first * trace.step_s, held)
+    look = TraceStretch(beside, part, ~slow[first:last], missing, first * trace.step_s, held)
     shown = [(cause, said) for cause, says in CAUSES if (said := says(look))]
     (cause, what), *others = shown or [(Cause.UNKNOWN, evidence.seen(look))]
     # What the server leaves of the CPU while it is held up, others take: that is no cause then.

@@ -48,7 +48,7 @@ _EXCEEDED = {
 
 
 @dataclass(frozen=True)
-class Look:
+class TraceStretch:
     """A stretch of a trace beside what is usual around it.
 
     ``lost`` is the share of the throughput that it lacks; ``begin_s`` is when the trace begins, for its marks.
@@ -131,7 +131,7 @@ class Look:
         return max(1, (count + 2) // 3)
 
 
-def stopped(look: Look) -> str | None:
+def stopped(look: TraceStretch) -> str | None:
     """Return the evidence that the server answered nobody, though its sessions had work."""
     usual, samples = look.usual("samples"), look.trace.get("samples")[look.part]
     if not usual > 0:
@@ -146,7 +146,7 @@ def stopped(look: Look) -> str | None:
     return f"the server answered no question for about {silent_s:.1f} s, and its processes used {cpu}"
 
 
-def quota(look: Look) -> str | None:
+def quota(look: TraceStretch) -> str | None:
     """Return the evidence that the CPU quota of its control group held the server back."""
     if not look.rises("cgroup.cpu_throttled", _LEAST_THROTTLED):
         return None
@@ -156,7 +156,7 @@ def quota(look: Look) -> str | None:
     return f"the CPU quota{quota} of the server's control group held its tasks back for {held}"
 
 
-def io_cap(look: Look) -> str | None:
+def io_cap(look: TraceStretch) -> str | None:
     """Return the evidence that a limit on I/O held requests back: one that was read, or a rate flat as a limit is."""
     for name, whose in _EXCEEDED.items():
         if look.rises(name, _LEAST_EXCEEDED):
@@ -175,7 +175,7 @@ def io_cap(look: Look) -> str | None:
     return _flat(look) or _found(look)
 
 
-def _found(look: Look) -> str | None:
+def _found(look: TraceStretch) -> str | None:
     """Return the evidence of the cap on I/O that the course of the whole load shows."""
     cap = look.cap
     if cap is None or cap.kind == "cpu":
@@ -184,7 +184,7 @@ def _found(look: Look) -> str | None:
     return f"a cap of {in_words(cap.cap, cap.unit)} on {of} was in force"
 
 
-def _flat(look: Look) -> str | None:
+def _flat(look: TraceStretch) -> str | None:
     """Return the evidence of a limit that nobody tells: a rate that does not vary, while requests wait longer."""
     inner = np.flatnonzero(look.part)[1:-1]
     if len(inner) < _LEAST_FLAT:
@@ -202,7 +202,7 @@ def _flat(look: Look) -> str | None:
     return None
 
 
-def lock(look: Look) -> str | None:
+def lock(look: TraceStretch) -> str | None:
     """Return the evidence that so many sessions waited for locks as explains the loss."""
     if not look.rises("share.lock", max(0.1, _PART * look.lost)):
         return None
@@ -210,7 +210,7 @@ def lock(look: Look) -> str | None:
     return f"{look.high('share.lock'):.0%} of the sessions waited for locks, usually {usual:.0%}".replace("%", " %")
 
 
-def checkpoint(look: Look) -> str | None:
+def checkpoint(look: TraceStretch) -> str | None:
     """Return the evidence that a checkpoint wrote more, or that pages were logged whole after it began."""
     if not look.marks("checkpoint", _AFTER_CHECKPOINT_S):
         return None
@@ -227,7 +227,7 @@ def checkpoint(look: Look) -> str | None:
     return f"a checkpoint ran: {', and '.join(said)}" if said else None
 
 
-def stall(look: Look) -> str | None:
+def stall(look: TraceStretch) -> str | None:
     """Return the evidence that the device kept its requests, or took far longer for fewer of them.
 
     A device that moves as many bytes as usual meanwhile does not stall: it has other work, such as a checkpoint's.
@@ -246,7 +246,7 @@ def stall(look: Look) -> str | None:
     return f"the device had requests all the time, but {done}" if stuck and waited else None
 
 
-def memory(look: Look) -> str | None:
+def memory(look: TraceStretch) -> str | None:
     """Return the evidence that memory was short."""
     if look.high("cgroup.oom_kills") > 0:
         return "the kernel killed processes of the server's control group because memory was short"
@@ -256,7 +256,7 @@ def memory(look: Look) -> str | None:
     return f"tasks waited for memory {high:.0f} % of the time, usually {usual:.0f} %"
 
 
-def others_io(look: Look) -> str | None:
+def others_io(look: TraceStretch) -> str | None:
     """Return the evidence that others than the server kept its device busy, so that its requests took longer."""
     if not (look.waited_for("data_io") or look.waited_for("log")):
         return None
@@ -273,7 +273,7 @@ def others_io(look: Look) -> str | None:
     return None
 
 
-def log_sync(look: Look) -> str | None:
+def log_sync(look: TraceStretch) -> str | None:
     """Return the evidence that forcing the log to storage took longer."""
     if not (look.rises("log.sync_each_ms", 1.0, 2) and look.waited_for("log")):
         return None
@@ -285,7 +285,7 @@ def _rounded(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def others(look: Look) -> str | None:
+def others(look: TraceStretch) -> str | None:
     """Return the evidence that the hypervisor, or other programs, took the CPU."""
     if look.rises("host.steal", 0.1 * look.cores):
         return f"the hypervisor took {_instead(look.high('host.steal'), look.usual('host.steal'), 'CPUs')}"
@@ -301,7 +301,7 @@ def others(look: Look) -> str | None:
     return None
 
 
-def driver(look: Look) -> str | None:
+def driver(look: TraceStretch) -> str | None:
     """Return the evidence that sessions had nothing to do, because this program did not go on."""
     if not look.falls("sessions.busy", 0.6):
         return None
@@ -309,12 +309,12 @@ def driver(look: Look) -> str | None:
     return f"{busy} were inside operations: this program did not begin their next ones"
 
 
-def driver_stopped(look: Look) -> str | None:
+def driver_stopped(look: TraceStretch) -> str | None:
     """Return the evidence that this program did nothing at all: it took no sample either."""
     return driver(look) if look.falls("samples", 0.2) and look.falls("sessions.busy", 0.15) else None
 
 
-def maintenance(look: Look) -> str | None:
+def maintenance(look: TraceStretch) -> str | None:
     """Return the evidence that the server's own maintenance read or wrote."""
     if not look.marks("maintenance"):
         return None
@@ -324,7 +324,7 @@ def maintenance(look: Look) -> str | None:
     return None
 
 
-def seen(look: Look) -> str:
+def seen(look: TraceStretch) -> str:
     """Return what was recorded of a stretch whose cause it does not show."""
     shown = {
         "server.cpu": "server's CPUs", "others.cpu": "others' CPUs", "device.requests": "device requests a second",

@@ -92,7 +92,7 @@ def steps_of(begin_s: float, end_s: float, most: int, least_s: float = 1.0) -> S
 
 
 @dataclass(frozen=True)
-class Spread:
+class StepRange:
     """The lowest and the highest value of each step, and the value of the whole step; NaN where unknown."""
 
     low: Array
@@ -106,7 +106,7 @@ def spread(
     end_s: Array,
     amounts: Mapping[str, Array],
     value_of: Callable[[Mapping[str, Array], Array], Array],
-) -> Spread:
+) -> StepRange:
     """Return what a figure comes to in each step; an interval belongs to the step in which its middle lies.
 
     ``value_of`` computes the figure from ``amounts`` of some seconds. A step within a longer interval has its value.
@@ -128,7 +128,7 @@ def spread(
         low[full], high[full] = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
         whole[full] = np.where(length > 0, value_of(summed, np.where(length > 0, length, 1.0)), np.nan)
     _fill(steps, full, begin_s, end_s, amounts, value_of, (low, whole, high))
-    return Spread(low, whole, high)
+    return StepRange(low, whole, high)
 
 
 def _fill(

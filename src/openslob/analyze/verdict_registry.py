@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Group(StrEnum):
+class VerdictGroup(StrEnum):
     """The question that a verdict helps to answer."""
 
     VALID = "valid"
@@ -35,38 +35,38 @@ class VerdictRow:
     """A verdict by its name."""
 
     name: str
-    group: Group
+    group: VerdictGroup
     severity: Severity
 
 
 REGISTRY: tuple[VerdictRow, ...] = (
-    VerdictRow("errors", Group.VALID, Severity.INVALID),
-    VerdictRow("real_server", Group.VALID, Severity.INVALID),
-    VerdictRow("window", Group.VALID, Severity.INVALID),
-    VerdictRow("planned_time", Group.VALID, Severity.CAUTION),
-    VerdictRow("sessions_busy", Group.VALID, Severity.CAUTION),
-    VerdictRow("no_stalls", Group.UNDISTURBED, Severity.CAUTION),
-    VerdictRow("alone_on_server", Group.UNDISTURBED, Severity.CAUTION),
-    VerdictRow("counts_agree", Group.VALID, Severity.INVALID),
-    VerdictRow("exact_mix", Group.VALID, Severity.INVALID),
-    VerdictRow("reads_reached_device", Group.READ, Severity.INVALID),
-    VerdictRow("single_block", Group.READ, Severity.INVALID),
-    VerdictRow("block_path", Group.READ, Severity.CAUTION),
-    VerdictRow("commits_waited", Group.VALID, Severity.CAUTION),
-    VerdictRow("mode", Group.READ, Severity.INVALID),
-    VerdictRow("data_in_place", Group.VALID, Severity.INVALID),
-    VerdictRow("cache_size_kept", Group.UNDISTURBED, Severity.CAUTION),
-    VerdictRow("not_throttled", Group.LIMIT, Severity.CAUTION),
-    VerdictRow("log_switches", Group.UNDISTURBED, Severity.NOTE),
-    VerdictRow("driver_quiet", Group.UNDISTURBED, Severity.CAUTION),
-    VerdictRow("quiet_machine", Group.UNDISTURBED, Severity.CAUTION),
-    VerdictRow("steady", Group.UNDISTURBED, Severity.CAUTION),
-    VerdictRow("level_sustained", Group.LIMIT, Severity.CAUTION),
-    VerdictRow("percentiles_supported", Group.VALID, Severity.NOTE),
-    VerdictRow("rate_reached", Group.LIMIT, Severity.CAUTION),
-    VerdictRow("limit_found", Group.LIMIT, Severity.NOTE),
-    VerdictRow("within_ceiling", Group.VALID, Severity.CAUTION),
-    VerdictRow("awr_agrees", Group.VALID, Severity.CAUTION),
+    VerdictRow("errors", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("real_server", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("window", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("planned_time", VerdictGroup.VALID, Severity.CAUTION),
+    VerdictRow("sessions_busy", VerdictGroup.VALID, Severity.CAUTION),
+    VerdictRow("no_stalls", VerdictGroup.UNDISTURBED, Severity.CAUTION),
+    VerdictRow("alone_on_server", VerdictGroup.UNDISTURBED, Severity.CAUTION),
+    VerdictRow("counts_agree", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("exact_mix", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("reads_reached_device", VerdictGroup.READ, Severity.INVALID),
+    VerdictRow("single_block", VerdictGroup.READ, Severity.INVALID),
+    VerdictRow("block_path", VerdictGroup.READ, Severity.CAUTION),
+    VerdictRow("commits_waited", VerdictGroup.VALID, Severity.CAUTION),
+    VerdictRow("mode", VerdictGroup.READ, Severity.INVALID),
+    VerdictRow("data_in_place", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("cache_size_kept", VerdictGroup.UNDISTURBED, Severity.CAUTION),
+    VerdictRow("not_throttled", VerdictGroup.LIMIT, Severity.CAUTION),
+    VerdictRow("log_switches", VerdictGroup.UNDISTURBED, Severity.NOTE),
+    VerdictRow("driver_quiet", VerdictGroup.UNDISTURBED, Severity.CAUTION),
+    VerdictRow("quiet_machine", VerdictGroup.UNDISTURBED, Severity.CAUTION),
+    VerdictRow("steady", VerdictGroup.UNDISTURBED, Severity.CAUTION),
+    VerdictRow("level_sustained", VerdictGroup.LIMIT, Severity.CAUTION),
+    VerdictRow("percentiles_supported", VerdictGroup.VALID, Severity.NOTE),
+    VerdictRow("rate_reached", VerdictGroup.LIMIT, Severity.CAUTION),
+    VerdictRow("limit_found", VerdictGroup.LIMIT, Severity.NOTE),
+    VerdictRow("within_ceiling", VerdictGroup.VALID, Severity.CAUTION),
+    VerdictRow("awr_agrees", VerdictGroup.VALID, Severity.CAUTION),
 )
 NAMES = tuple(row.name for row in REGISTRY)
 # If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.

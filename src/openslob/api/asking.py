@@ -120,9 +120,11 @@ def several_texts(given: Mapping[str, object]) -> tuple[dict[str, list[str]], di
     return {name: texts for name, texts in values.items() if name not in servers}, servers
 
 
-def values_of(settings: Mapping[str, object]) -> dict[str, list[str]]:
+def values_of(settings: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     """Return the values of the server's own settings as texts, each given one or several; a text is one value."""
-    return {name: [value] if isinstance(value, str) else _texts(name, value) for name, value in settings.items()}
+    return {
+        name: (value,) if isinstance(value, str) else tuple(_texts(name, value)) for name, value in settings.items()
+    }
 
 
 def _texts(name: str, value: object) -> list[str]:

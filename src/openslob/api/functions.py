@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, Unpack, overload
 
 from openslob.api.asking import Folder, amount, default_target, resolution, seconds, size
-from openslob.api.lab_result import LabResult
-from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.loading import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.api.progress import ProgressOption
+from openslob.api.reported import EnduranceResult, LabResult, RepeatedResult
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.targets import Server, Target, changed, with_parameters

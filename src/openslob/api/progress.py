@@ -144,57 +144,51 @@ def _in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-@contextmanager
-def run_sink(display: Display, label: str = "", left_s: float | None = None) -> Iterator[run_progress.ProgressSink]:
-    """Show the progress of a run in this block; ``left_s`` is the time left of the sweep that it is a part of."""
-    begun = time.monotonic()
-
-    def show(state: run_progress.Progress) -> None:
-        if state.done is not None:
-            display.show(Progress(label, state.phase, state.done, state.total, state.unit))
-            return
-        left = None if left_s is None else max(0.0, left_s - (time.monotonic() - begun))
-        shown = Progress(label, state.phase, state.elapsed_s, state.total_s, "s", left_s=left)
-        if (now := state.rates) is not None:
-            shown = replace(
-                shown,
-                ops_per_s=now.ops,
-                visits_per_s=now.visits,
-                reads_per_s=now.reads,
-                commits_per_s=now.commits,
-                p99_us=now.p99_us,
-            )
-        display.show(shown)
-
-    try:
-        yield show
-    finally:
-        display.clear()
-
-
-@contextmanager
-def load_sink(display: Display) -> Iterator[Callable[[LoadProgress], None]]:
-    """Show the progress of a load in this block."""
-    try:
-        yield lambda state: display.show(Progress("", state.phase, state.blocks_done, state.blocks_total, "blocks"))
-    finally:
-        display.clear()
-
-
 class Shown:
     """The progress of a measurement on a display."""
 
     def __init__(self, display: Display) -> None:
         self._display = display
 
-    def running(self, label: str, left_s: float | None) -> AbstractContextManager[run_progress.ProgressSink]:
-        """Show a run in this block."""
-        return run_sink(self._display, label, left_s)
+    @contextmanager
+    def running(self, label: str, left_s: float | None) -> Iterator[run_progress.ProgressSink]:
+        """Show the progress of a run in this block; ``left_s`` is the time left of the whole that it is a part of."""
+        begun = time.monotonic()
 
-    def loading(self, block_size: int) -> AbstractContextManager[Callable[[LoadProgress], None]]:  # noqa: ARG002
-        """Show a load in this block."""
-        return load_sink(self._display)
+        def show(state: run_progress.Progress) -> None:
+            if state.done is not None:
+                self._display.show(Progress(label, state.phase, state.done, state.total, state.unit))
+                return
+            left = None if left_s is None else max(0.0, left_s - (time.monotonic() - begun))
+            shown = Progress(label, state.phase, state.elapsed_s, state.total_s, "s", left_s=left)
+            if (now := state.rates) is not None:
+                shown = replace(
+                    shown,
+                    ops_per_s=now.ops,
+                    visits_per_s=now.visits,
+                    reads_per_s=now.reads,
+                    commits_per_s=now.commits,
+                    p99_us=now.p99_us,
+                )
+            self._display.show(shown)
 
-    def viewing(self, folder: Path) -> AbstractContextManager[None]:  # noqa: ARG002
+        try:
+            yield show
+        finally:
+            self._display.clear()
+
+    @contextmanager
+    def loading(self, _block_size: int) -> Iterator[Callable[[LoadProgress], None]]:
+        """Show the progress of a load in this block."""
+
+        def show(state: LoadProgress) -> None:
+            self._display.show(Progress("", state.phase, state.blocks_done, state.blocks_total, "blocks"))
+
+        try:
+            yield show
+        finally:
+            self._display.clear()
+
+    def viewing(self, _folder: Path) -> AbstractContextManager[None]:
         """Show nothing: there is no live screen."""
         return nullcontext()

@@ -8,11 +8,9 @@ from pathlib import Path
 from openslob.analyze.history import History
 from openslob.api.asking import Folder, results_folder
 from openslob.api.comparison import ComparisonResult, compare_sides
-from openslob.api.lab_result import LabResult
-from openslob.api.lasting_result import EnduranceResult, RepeatedResult
+from openslob.api.reported import EnduranceResult, LabResult, RepeatedResult, StorageResult
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
-from openslob.api.storage_result import StorageResult
 from openslob.core.disk import is_there
 from openslob.kinds import runs
 from openslob.kinds.endurance import KIND as ENDURANCE

@@ -22,10 +22,10 @@ from openslob.api.asking import (
     values_of,
 )
 from openslob.api.checking import CheckResult
-from openslob.api.lasting_result import EnduranceResult, RepeatedResult
 from openslob.api.loading import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.api.progress import ProgressOption, Shown, display_for
+from openslob.api.reported import EnduranceResult, RepeatedResult
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.stopping import interruptible

@@ -17,7 +17,8 @@ import typer
 from openslob.analyze.curves.series import point_set
 from openslob.cli.common_options import RECORD_JSON, RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file, write_report
-from openslob.cli.measuring import Screen, context_for
+from openslob.cli.measuring import Screen, make_context
+from openslob.cli.options import OnTarget
 from openslob.cli.progress import working
 from openslob.cli.screen import LIVE_OR_NOT
 from openslob.core import rehearsal
@@ -67,7 +68,7 @@ def demo(
 
     Example: slob demo --open
     """
-    context = context_for(Target.parse(plan.SERVER), results, Screen(live=live))
+    context = make_context(OnTarget(target=Target.parse(plan.SERVER)), results, Screen(live=live))
     with context.stopping():
         size = plan.sizes(
             shutil.disk_usage(existing_parent(registry.servers_place())).free, psutil.virtual_memory().total

@@ -21,7 +21,7 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.completion import records
 from openslob.cli.console import notify, write, write_document
-from openslob.cli.measuring import Screen, context_for
+from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.screen import LIVE
 from openslob.config.resolve import DEFAULT
@@ -78,10 +78,7 @@ def endure(
     else:
         _require_one_length(resolved, seconds)
     path = finding.one(resume, results, notify, {ENDURANCE}).folder if resume else None
-    context = context_for(
-        resolved.target, results, Screen(report_interval, live), server_pid=resolved.server_pid,
-        consented=resolved.consented,
-    )  # fmt: skip
+    context = make_context(resolved, results, Screen(report_interval, live))
     try:
         folder = execute(EnduranceRequest(resolved.parameters, name, seconds or 0, path), context)
     except SegmentError as error:

@@ -21,8 +21,8 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write, write_document
-from openslob.cli.measuring import Screen, context_for
-from openslob.cli.options import price_of_target, with_target
+from openslob.cli.measuring import Screen, make_context
+from openslob.cli.options import OnTarget, price_of_target, with_target
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Target
 from openslob.core.units import format_bytes, format_duration
@@ -140,7 +140,7 @@ def lab(
         name, tuple(settings or ()), names, _words(loads), seconds, precision, cache or DEFAULT_CACHE, sessions,
         run_time or DEFAULT_RUN_S, seed, price_of_target(ctx, price), path,
     )  # fmt: skip
-    context = context_for(target, results, Screen(report_interval))
+    context = make_context(OnTarget(target=target), results, Screen(report_interval))
     planned = plan(request, context)
     if dry_run:
         write(render_blocks(lab_plan(planned.record, round_s(planned.record)), columns()))

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from openslob.cli.console import columns, notify, write
-from openslob.cli.measuring import Screen, context_for
+from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.server import settings_text, spec_with
 from openslob.config.loaded import data_text
@@ -38,7 +38,7 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
     Example: slob load --schemas 8 --scale 256M
     """
     engine, server = registry.resolve(resolved.target.reveal(), lambda spec: announced(spec, resolved.server))
-    context = context_for(resolved.target, Path(), Screen(), server_pid=resolved.server_pid)
+    context = make_context(resolved, Path(), Screen())
     with context.stopping():
         context.adopt(engine)
         _tell_what_is_replaced(engine, resolved.parameters.workload)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from openslob.cli.console import notify, stoppable
+from openslob.cli.options import OnTarget
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.cli.screen import viewing
 from openslob.core.interrupt import Interrupt
-from openslob.core.secrets import Target
 
 if TYPE_CHECKING:
     from openslob.kinds.context import Context
@@ -49,14 +49,8 @@ class Screen:
         return viewing(self._live, folder)
 
 
-def context_for(
-    target: Target,
-    results: Path,
-    screen: Screen,
-    *,
-    ceiling: str | None = None,
-    drivers: Drivers = (None,) * 4,
-    **of_target: Any,  # noqa: ANN401 - fields of `Context`
+def make_context(
+    on: OnTarget, results: Path, screen: Screen, ceiling: str | None = None, drivers: Drivers = (None,) * 4
 ) -> Context:
     """Return the context of a command."""
     # Help and completions do without what follows.
@@ -66,7 +60,6 @@ def context_for(
 
     interrupt = Interrupt()
     return Context(
-        target, results, screen, notify, interrupt, partial(stoppable, interrupt=interrupt),
-        hire=partial(hire_crews, *drivers, notify),
-        ceiling_for=partial(ceiling_source, ceiling, results, interrupt), **of_target,
+        on.target, results, screen, notify, interrupt, partial(stoppable, interrupt=interrupt), on.server_pid,
+        on.consented, partial(hire_crews, *drivers, notify), partial(ceiling_source, ceiling, results, interrupt),
     )  # fmt: skip

@@ -5,7 +5,7 @@ Example — a command file::
     @with_workload
     def run(resolved: Resolved, name: Annotated[str, typer.Option(help="Name of the run.")] = "run") -> None:
         '''Run the workload and write a record.'''
-        context = context_for(resolved.target, results, Screen())   # the only place the password goes
+        context = make_context(resolved, results, Screen())   # the only place the password goes
         finished = execute(AskedRun(resolved.parameters, name), context)
 
     def register(app: typer.Typer) -> None:
@@ -95,19 +95,24 @@ CONSENT = Annotated[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Resolved:
+@dataclass(frozen=True, kw_only=True)
+class OnTarget:
+    """What a command is for: a target, its main process as the user names it, and what the user has a licence for."""
+
+    target: Target
+    server_pid: int | None = None
+    consented: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved(OnTarget):
     """Parameters and target of a command. ``parameters`` are for the record, and contain no password.
 
     ``server`` has the settings of a server that the command creates, by key.
-    ``server_pid`` is the server's main process as the user names it, ``consented`` what the user has a licence for.
     """
 
     parameters: Resolution
-    target: Target
     server: Mapping[str, Setting]
-    server_pid: int | None = None
-    consented: frozenset[str] = frozenset()
 
 
 def with_workload(command: Command, hidden: Collection[str] = ()) -> Command:
@@ -117,23 +122,23 @@ def with_workload(command: Command, hidden: Collection[str] = ()) -> Command:
     """
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
-        target, server_pid, consented = _target(ctx, given), given.pop("server_pid"), names(given.pop("consent"))
+        on = _on_target(ctx, given)
         flags, own = _split_options(given)
         found = resolve(flags, config, _environment(ctx))
         for notice in found.notices:
             notify(notice)
-        explain(f"the target is {target}")
+        explain(f"the target is {on['target']}")
         for name, source in found.sources.items():
             if source != DEFAULT:
                 explain(f"{name} is {shown(getattr(found.workload, name))}: {source}")
-        resolved = Resolved(found, target, server_settings(ctx), server_pid, consented)
+        resolved = Resolved(parameters=found, server=server_settings(ctx), **on)
         command(resolved=resolved, **own, **context_for(command, ctx))
 
     return _with_options(called, command, "resolved", _workload_options(hidden))
 
 
-@dataclass(frozen=True)
-class Several:
+@dataclass(frozen=True, kw_only=True)
+class Several(OnTarget):
     """Parameters with several values each, as texts by field name and by server flag, not yet resolved.
 
     ``environment`` names the profile of the files, too.
@@ -143,9 +148,6 @@ class Several:
     servers: Mapping[str, str]
     config: Path | None
     environment: Mapping[str, str]
-    target: Target
-    server_pid: int | None = None
-    consented: frozenset[str] = frozenset()
 
 
 def with_several(command: Command) -> Command:
@@ -153,11 +155,11 @@ def with_several(command: Command) -> Command:
     from openslob.config.server_parameters import SERVER_PARAMETERS  # noqa: PLC0415 - for few commands
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
-        around = _environment(ctx)
-        target, server_pid, consented = _target(ctx, given), given.pop("server_pid"), names(given.pop("consent"))
+        around, on = _environment(ctx), _on_target(ctx, given)
         texts, rest = _split_options(given)
         servers = {name: text for name in SERVER_PARAMETERS if (text := rest.pop(name))}
-        command(several=Several(texts, servers, config, around, target, server_pid, consented), **rest)
+        several = Several(texts=texts, servers=servers, config=config, environment=around, **on)
+        command(several=several, **rest)
 
     servers = [_option(parameter.name, _server_flag(parameter), None) for parameter in SERVER_PARAMETERS.values()]
     return _with_options(called, command, "several", [*servers, *_workload_options()])
@@ -196,6 +198,12 @@ def _environment(ctx: typer.Context) -> Mapping[str, str]:
     """Return the environment with target or engine of the command's flags."""
     flags = {name: str(ctx.params[name]) for name in ("target", "engine") if strength(ctx, name) == FLAG}
     return environment_with(environment(ctx), **flags)
+
+
+def _on_target(ctx: typer.Context, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of `OnTarget`, and remove their options from ``given``."""
+    target = _target(ctx, given)
+    return {"target": target, "server_pid": given.pop("server_pid"), "consented": names(given.pop("consent"))}
 
 
 def _target(ctx: typer.Context, given: dict[str, Any]) -> Target:

@@ -14,7 +14,8 @@ import typer
 from openslob.cli.common_options import require_known, require_verdicts
 from openslob.cli.configured import config_file, environment
 from openslob.cli.console import notify, write, write_document
-from openslob.cli.measuring import Screen, context_for
+from openslob.cli.measuring import Screen, make_context
+from openslob.cli.options import OnTarget
 from openslob.config.layers import nearest
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve
@@ -99,7 +100,7 @@ def watch_runs(
     for notice in () if path else parameters.notices:
         notify(notice)
     request = RepeatedRequest(parameters, name, asked.every_s or 0, asked.planned, path)
-    context = context_for(target, results, _BetweenLines())
+    context = make_context(OnTarget(target=target), results, _BetweenLines())
     folder = execute(request, context, _say_nothing if json else _tell)
     _print(folder, json)
     _judge(folder, required)

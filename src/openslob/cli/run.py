@@ -19,7 +19,7 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.console import write, write_document
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
-from openslob.cli.measuring import Screen, context_for
+from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.screen import LIVE
 from openslob.core.errors import SlobError
@@ -66,10 +66,8 @@ def run(
 
     require_known(require or (), verdict_registry.NAMES)
     asked = AskedRun(resolved.parameters, name, parse_settings(settings or ()))
-    context = context_for(
-        resolved.target, results, Screen(report_interval, live), ceiling=ceiling,
-        drivers=(drivers, tls_ca_file, tls_cert, tls_key), server_pid=resolved.server_pid, consented=resolved.consented,
-    )  # fmt: skip
+    of_drivers = (drivers, tls_ca_file, tls_cert, tls_key)
+    context = make_context(resolved, results, Screen(report_interval, live), ceiling, of_drivers)
     try:
         finished = execute(asked, context)
     except UnsavedError as error:

@@ -15,7 +15,7 @@ from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, at_l
 from openslob.cli.completion import ready_sweeps, records
 from openslob.cli.console import columns, notify, write, write_report
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
-from openslob.cli.measuring import Screen, context_for
+from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Several, with_several
 from openslob.cli.screen import LIVE
 from openslob.config.grid import split
@@ -153,10 +153,8 @@ def sweep(
         sweep_file(grid, ready, several.target, own), against, repeats, until_steady, search, own,
         several.config, several.environment, new, path,
     )  # fmt: skip
-    context = context_for(
-        several.target, results, Screen(report_interval, live), ceiling=ceiling,
-        drivers=(drivers, tls_ca_file, tls_cert, tls_key), server_pid=several.server_pid, consented=several.consented,
-    )  # fmt: skip
+    of_drivers = (drivers, tls_ca_file, tls_cert, tls_key)
+    context = make_context(several, results, Screen(report_interval, live), ceiling, of_drivers)
     planned = plan(request, context, dry_run)
     if dry_run:
         write(_plan(planned.record), end="")

@@ -15,7 +15,7 @@ from pathlib import Path
 from openslob.config.files import read_shell, target_of_services, translate
 from openslob.config.layers import Layer, known_layer, nearest
 from openslob.config.parameters import Setting
-from openslob.config.slob_toml import Section, SlobToml, read_toml, variable_of
+from openslob.config.slob_toml import ConfigSection, SlobToml, read_toml, variable_of
 from openslob.core import places
 from openslob.core.disk import is_there
 from openslob.core.errors import UsageError
@@ -87,7 +87,7 @@ def read_configuration(config: Path | None, environment: Mapping[str, str]) -> C
     profile = environment.get(PROFILE_VARIABLE, "")
     if profile and not any(profile in each.content.profiles for each in files):
         raise _no_profile(profile, files)
-    sections, notices = list[Section](), list[str]()
+    sections, notices = list[ConfigSection](), list[str]()
     for file in files:
         chosen = file.content.profiles.get(profile) if profile else None
         used = [file.content.section, *([chosen] if chosen else [])]
@@ -102,7 +102,7 @@ def read_configuration(config: Path | None, environment: Mapping[str, str]) -> C
 
 
 def _with_own_price(
-    number: int, sections: Sequence[Section], environment: Mapping[str, str], notices: list[str]
+    number: int, sections: Sequence[ConfigSection], environment: Mapping[str, str], notices: list[str]
 ) -> Layer:
     """Return the parameters of a section; without the price, with a notice, if that is of another target.
 
@@ -175,7 +175,7 @@ def _read(path: Path, environment: Mapping[str, str]) -> SlobToml:
     settings, notices = translate(given)
     target = target_of_services(given, notices)
     layer = known_layer(settings, notices)
-    return SlobToml(Section({TARGET_VARIABLE: target} if target else {}, layer, tuple(notices)), {})
+    return SlobToml(ConfigSection({TARGET_VARIABLE: target} if target else {}, layer, tuple(notices)), {})
 
 
 def is_toml(path: Path) -> bool:
@@ -191,7 +191,7 @@ def _no_profile(profile: str, files: Sequence[_File]) -> UsageError:
     return UsageError(f"there is no profile {profile!r} in {where}", remedy or f"add a table [profiles.{profile}]")
 
 
-def _require_private(path: Path, section: Section) -> None:
+def _require_private(path: Path, section: ConfigSection) -> None:
     """Raise UsageError if the section's target has a password and others than the file's owner may read it."""
     setting = section.settings.get(TARGET_VARIABLE)
     if setting is None:
@@ -207,7 +207,7 @@ def _require_private(path: Path, section: Section) -> None:
         )
 
 
-def _strongest(sections: Sequence[Section]) -> dict[str, Setting]:
+def _strongest(sections: Sequence[ConfigSection]) -> dict[str, Setting]:
     """Return the strongest of each setting. A target replaces a weaker engine, and an engine a weaker target."""
     merged: dict[str, Setting] = {}
     for section in sections:

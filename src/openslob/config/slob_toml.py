@@ -29,7 +29,7 @@ _PATHS = frozenset({"results", "bin_dir", "data_dir"})
 
 
 @dataclass(frozen=True)
-class Section:
+class ConfigSection:
     """What a file or a profile in it gives: settings by the environment variable that does the same, and parameters.
 
     ``notices`` are for the user.
@@ -44,8 +44,8 @@ class Section:
 class SlobToml:
     """A file's own section, and those of its profiles by name."""
 
-    section: Section
-    profiles: Mapping[str, Section]
+    section: ConfigSection
+    profiles: Mapping[str, ConfigSection]
 
 
 def variable_of(key: str, prefix: str = "") -> str:
@@ -79,14 +79,14 @@ class _Reader:
         sections = {name: self._section(table, (PROFILES, name)) for name, table in tables.items()}
         return SlobToml(self._section(content, ()), sections)
 
-    def _section(self, content: dict[str, Any], path: tuple[str, ...]) -> Section:
+    def _section(self, content: dict[str, Any], path: tuple[str, ...]) -> ConfigSection:
         workload, server = (self._table(content, name, path) for name in (WORKLOAD, SERVER))
         commands = {key: content.pop(key) for key in list(content) if key.lower() in COMMAND_KEYS}
         settings = {**self._commands(commands, path), **self._server(server, (*path, SERVER))}
         notices: list[str] = []
         parameters = [*self._settings(content, path), *self._settings(workload, (*path, WORKLOAD))]
         also_known = COMMAND_KEYS if path else (*COMMAND_KEYS, WORKLOAD, SERVER, PROFILES)
-        return Section(settings, known_layer(parameters, notices, also_known), tuple(notices))
+        return ConfigSection(settings, known_layer(parameters, notices, also_known), tuple(notices))
 
     def _table(self, content: dict[str, Any], name: str, path: tuple[str, ...]) -> dict[str, Any]:
         table = content.pop(name, {})

@@ -83,6 +83,12 @@ def check_settings(bad: Iterable[BadSetting], facts: ServerFacts, by: str) -> It
             )
 
 
+def find_neighbour(where: str, who: str) -> Finding:
+    """Return the finding about another load or run on this server: the lock keeps apart those on one database only."""
+    why = f"{where} is in use: {who}; the two disturb each other"
+    return Finding("other load", why, "run them one after the other", False, spoils=True)
+
+
 def check_connections(
     workload: Workload, free: int | None, remedy: Callable[[int], str], by: str = ""
 ) -> Iterator[Finding]:

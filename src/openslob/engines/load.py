@@ -167,7 +167,7 @@ def load(
         loader = prepare(connection)
         loaded = read(connection)
         if loaded and loaded.is_whole and loaded.spec == spec:
-            return loaded.reused(time.monotonic() - began_s, loader.block_size)
+            return loaded.report_reuse(time.monotonic() - began_s, loader.block_size)
         checks = loader.survey(connection)
     return _Load(loader, spec, progress, cancelled).run(degree, checks)
 

@@ -77,7 +77,7 @@ class LoadManifest:
         blocks = {int(name[4:]): count for name, count in self.blocks_now.items() if name.startswith("cf1_")}
         return DataState(self.spec, self.is_whole, self.loaded_at, blocks, self.fault, self.has_grown)
 
-    def reused(self, seconds: float, block_size: int) -> LoadResult:
+    def report_reuse(self, seconds: float, block_size: int) -> LoadResult:
         """Return the result of a load that found its data there; ``seconds`` is how long it took to find out."""
         blocks = sum(self.blocks_now.values())
         checks = {"tables and their blocks": f"{len(self.blocks_now)} tables as verified at {self.loaded_at}"}

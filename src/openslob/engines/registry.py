@@ -189,7 +189,7 @@ def claim(target: str, purpose: str) -> Iterator[None]:
     with ExitStack() as stack:
         for instance in sorted(instances(target)):
             if "://" not in instance:
-                stack.enter_context(ServerState(instance).claimed(purpose))
+                stack.enter_context(ServerState(instance).reserve(purpose))
         yield
 
 

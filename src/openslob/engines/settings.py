@@ -127,6 +127,12 @@ def lines(settings: Mapping[str, str]) -> str:
     return "\n".join(f"{name}={value}" for name, value in settings.items())
 
 
+def not_of_sessions(name: str, why: str) -> UsageError:
+    """Return the error of a setting that a session can't change."""
+    remedy = "slob changes what sessions can, on a server that it does not manage"
+    return UsageError(f"a session can't change {name}{why}", remedy)
+
+
 def not_known(product: str, name: str, near: Sequence[str]) -> UsageError:
     """Return the error of a setting that a server does not have; ``near`` are names that may have been meant."""
     return UsageError(

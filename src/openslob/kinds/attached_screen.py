@@ -16,8 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from openslob.kinds.live import follow
-from openslob.live.screen.app import LiveScreen, Source, give_way, run
+from openslob.live.screen.app import LiveScreen, give_way, run
 from openslob.live.screen.canvas import Signs
+from openslob.live.view import Follower
 from openslob.record import finding
 from openslob.record.store import running_pid
 
@@ -35,7 +36,7 @@ class Feed:
         self._driver = driver
         self._rest = b""
         self._folder: Path | None = None
-        self._source: Source | None = None
+        self._source: Follower | None = None
 
     def wait(self) -> bool:
         """Wait for the first line; return False if the command ends without any."""
@@ -53,7 +54,7 @@ class Feed:
             self.said = lines[-1].decode(errors="replace")
         return not read
 
-    def source(self) -> Source | None:
+    def source(self) -> Follower | None:
         """Return what reads the record that the command writes now, or wrote last."""
         if self._folder is None or running_pid(self._folder) != self._driver:
             found = self._find_written()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from openslob.analyze.compare import ComparedValues
     from openslob.analyze.curves.points import ParameterValue
     from openslob.analyze.derive import Derived
-    from openslob.live.follow import Follower
+    from openslob.live.view import Follower
     from openslob.report.document import Document as Report
 
 Row = Mapping[str, Any]

@@ -45,7 +45,7 @@ _OF_DEVICE = {
 
 
 # Returns what was counted under a name in a part of the intervals; None if it is not counted.
-Source = Callable[[str, slice], Array | None]
+AmountSource = Callable[[str, slice], Array | None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Track:
 
     begin_s: Array
     end_s: Array
-    source: Source
+    source: AmountSource
     first: int = 0
 
     def amount(self, name: str) -> Array | None:
@@ -89,7 +89,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawable:
     """A figure that can be drawn over time: its source there, the amounts that it needs, and its arithmetic."""
 
     unit: str
@@ -173,18 +173,18 @@ def _renamed(computation: Computation, prefix: str, amounts: Mapping[str, Array]
     return values_of(computation, {name.removeprefix(prefix): each for name, each in amounts.items()}, seconds)
 
 
-def _of_host(unit: str, computation: Computation, prefix: str) -> Drawn:
+def _of_host(unit: str, computation: Computation, prefix: str) -> Drawable:
     fields = tuple(prefix + field for field in _fields(computation))
-    return Drawn(unit, HOST, fields, partial(_renamed, computation, prefix))
+    return Drawable(unit, HOST, fields, partial(_renamed, computation, prefix))
 
 
-def _catalogue() -> dict[str, Drawn]:
-    found: dict[str, Drawn] = {}
+def _catalogue() -> dict[str, Drawable]:
+    found: dict[str, Drawable] = {}
     for name, metric in METRICS.items():
         rule = metric.computation
         if isinstance(rule, Amount) and not isinstance(rule, PerSecond):
             continue
-        drawn = partial(Drawn, metric.unit, fields=_fields(rule), value_of=partial(values_of, rule))
+        drawn = partial(Drawable, metric.unit, fields=_fields(rule), value_of=partial(values_of, rule))
         if rule.only_from(EngineCounter):
             found[name] = drawn(source=ENGINE)
         elif rule.only_from(SessionSum) or rule.only_from(DbTime):
@@ -194,8 +194,8 @@ def _catalogue() -> dict[str, Drawn]:
         elif rule.only_from(ServerCpu):
             found[name] = _of_host(metric.unit, rule, "server.")
     visits = METRICS["block_visits_per_s"].unit
-    found["block_visits_per_s"] = Drawn(visits, WORK, (VISITS,), lambda amounts, seconds: amounts[VISITS] / seconds)
-    found["host.busy_pct"] = Drawn("%", HOST, (BUSY, ALL), _of_share)
+    found["block_visits_per_s"] = Drawable(visits, WORK, (VISITS,), lambda amounts, seconds: amounts[VISITS] / seconds)
+    found["host.busy_pct"] = Drawable("%", HOST, (BUSY, ALL), _of_share)
     for kind, noun in (("read", "reads"), ("write", "writes")):
         mean = Ratio(
             Amount(DeviceCounter(f"{kind}_ms"), 1000), Amount(DeviceCounter(noun)), f"the device had no {noun}"
@@ -207,4 +207,4 @@ def _catalogue() -> dict[str, Drawn]:
 
 DRAWN = _catalogue()
 # What a server's own count gives where its processes can't be seen.
-OWN_CPU = Drawn("s/s", ENGINE, ("db_cpu_us",), lambda amounts, seconds: amounts["db_cpu_us"] * 1e-6 / seconds)
+OWN_CPU = Drawable("s/s", ENGINE, ("db_cpu_us",), lambda amounts, seconds: amounts["db_cpu_us"] * 1e-6 / seconds)

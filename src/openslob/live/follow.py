@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from openslob.core.errors import SlobError
 from openslob.live.memo import Memo
 from openslob.live.run_view import RunView
 from openslob.live.state import RunState
-from openslob.live.view import Progress, View
+from openslob.live.view import RecordState
 from openslob.record import store
 from openslob.record.model import RunRecord
 from openslob.record.store import RECORD_FILE, UNFINISHED, running_pid
@@ -21,20 +20,6 @@ BUDGET_S = 0.15
 # A record without a lock here, as on another machine's file system, is written if its files grew within this time.
 GROWS_S = 15.0
 _FILES = ("engine.csv", "os.csv", "slices.csv", "waits.csv", "events.csv", RECORD_FILE)
-
-
-class Follower(Protocol):
-    """What follows a record."""
-
-    @property
-    def read_share(self) -> float:
-        """The share of the record that was read: the end of a long one comes first, the rest with later looks."""
-
-    def poll(self, budget_s: float = BUDGET_S) -> bool:
-        """Read what is new; return whether something changed. SlobError for a record that is damaged."""
-
-    def view(self, at_s: float | None = None) -> View:
-        """Return what is to be shown: at the end of what is known, or at an earlier moment of a replay."""
 
 
 class FollowedRun:
@@ -75,11 +60,11 @@ class FollowedRun:
         return True
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> RecordState:
         """Whether the record is still written."""
         if self.record is None or UNFINISHED not in self.record.errors:
-            return Progress(self.record.status.value) if self.record else Progress.RUNNING
-        return Progress.RUNNING if self._locked or self._grows else Progress.ABANDONED
+            return RecordState(self.record.status.value) if self.record else RecordState.RUNNING
+        return RecordState.RUNNING if self._locked or self._grows else RecordState.ABANDONED
 
     @property
     def _age_s(self) -> float:

@@ -20,12 +20,12 @@ from openslob.analyze.timeline import MIN_PART_S
 from openslob.core.histogram import BUCKETS, PERCENTILES, lower_edge_us
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
-from openslob.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawn, Track, tracks
+from openslob.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawable, Track, tracks
 from openslob.live.last_interval import figures_of
 from openslob.live.memo import Memo
 from openslob.live.so_far import slow_so_far, slow_text, verdicts_so_far
 from openslob.live.state import RunState
-from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
+from openslob.live.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
 from openslob.metrics.waits import CPU_EVENT, CPU_ROW
 from openslob.record.model import Figure, RecordKind, RunRecord, Verdict
 from openslob.record.raw_csv import Event
@@ -47,7 +47,7 @@ class RunView:
         self,
         state: RunState,
         record: RunRecord,
-        progress: Progress,
+        progress: RecordState,
         doubt: str = "",
         at_s: float | None = None,
         memo: Memo | None = None,
@@ -57,7 +57,7 @@ class RunView:
         self._progress = progress
         self._doubt = doubt
         # At the end of a finished record, what it says of itself is shown.
-        self._ended = progress is not Progress.RUNNING and (at_s is None or at_s >= state.tables.end_s)
+        self._ended = progress is not RecordState.RUNNING and (at_s is None or at_s >= state.tables.end_s)
         self._at_s = state.tables.end_s if at_s is None else min(at_s, state.tables.end_s)
         # A replay goes to and fro: what is kept is of the end alone.
         self._memo = memo if memo is not None and at_s is None else Memo()
@@ -66,7 +66,7 @@ class RunView:
     def _kept(self, fresh_s: float, compute: Callable[[], Value], *key: Hashable) -> Value:
         """Return what was computed when the end was less than ``fresh_s`` ago, or compute it."""
         # A record that is no longer written stays as it is, or is being copied: then there is no hurry.
-        reads = 0 if self._progress is Progress.RUNNING else self._state.reads
+        reads = 0 if self._progress is RecordState.RUNNING else self._state.reads
         return self._memo.get(key, (self._state.version, self._progress, reads), self._at_s, fresh_s, compute)
 
     @cached_property
@@ -106,7 +106,7 @@ class RunView:
             id=record.id,
             name=record.name,
             kind=record.kind,
-            progress=Progress.RUNNING if running else self._progress,
+            progress=RecordState.RUNNING if running else self._progress,
             phase=self._phase if running else "",
             product=str(record.engine.get("product") or ""),
             target=str(record.engine.get("target") or ""),
@@ -231,12 +231,12 @@ class RunView:
         ]
         return [*drawn, *timed]
 
-    def _drawn(self, name: str) -> Drawn:
+    def _drawn(self, name: str) -> Drawable:
         if name == "db_cpu_per_s" and self._state.tables.host.value(SERVER_CPU) is None:
             return OWN_CPU
         return DRAWN[name]
 
-    def _is_counted(self, drawn: Drawn) -> bool:
+    def _is_counted(self, drawn: Drawable) -> bool:
         return bool(self._tracks[drawn.source].last().amounts(drawn.fields))
 
     def _latencies(self, what: str) -> Mapping[str, Latencies]:
@@ -255,7 +255,7 @@ class RunView:
             self._usual_s[source] = float(np.median(lengths)) if len(lengths) else 1.0
         return self._usual_s[source]
 
-    def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Series:
+    def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Curve:
         """Return one figure over time; KeyError when there is none of this name."""
         if name.split(".", maxsplit=1)[0] in _LATENCY:
             return self._latency_series(name, begin_s, end_s, most)
@@ -263,17 +263,17 @@ class RunView:
         steps = self._steps(begin_s, end_s, most, self._usual(drawn.source))
         return self._kept(steps.part_s, lambda: self._drawn_series(name, drawn, steps), name, begin_s, end_s, most)
 
-    def _drawn_series(self, name: str, drawn: Drawn, steps: Steps) -> Series:
+    def _drawn_series(self, name: str, drawn: Drawable, steps: Steps) -> Curve:
         track = self._even_tracks[drawn.source].between(steps.begin_s, steps.end_s)
         amounts = track.amounts(drawn.fields)
         if not amounts or not len(track.end_s):
-            return Series(name, drawn.unit, [], [], [], [])
+            return Curve(name, drawn.unit, [], [], [], [])
         found = spread(steps, track.begin_s, track.end_s, amounts, drawn.value_of)
-        return Series(
+        return Curve(
             name, drawn.unit, steps.at_s, _known(found.low), _known(found.whole), _known(found.high), steps.length_s
         )
 
-    def _latency_series(self, name: str, begin_s: float | None, end_s: float | None, most: int) -> Series:
+    def _latency_series(self, name: str, begin_s: float | None, end_s: float | None, most: int) -> Curve:
         what, kind, figure = name.split(".")
         of_kind = self._latencies(what)[kind]
         if figure not in (*PERCENTILES, MAX):
@@ -283,7 +283,7 @@ class RunView:
             steps.part_s, lambda: self._timed_series(name, of_kind, figure, steps), name, begin_s, end_s, most
         )
 
-    def _timed_series(self, name: str, of_kind: Latencies, figure: str, steps: Steps) -> Series:
+    def _timed_series(self, name: str, of_kind: Latencies, figure: str, steps: Steps) -> Curve:
         begins, values = of_kind.percentile(figure)
         over = int(np.searchsorted(begins, self._over_s))
         begins, values = begins[:over], values[:over]
@@ -291,7 +291,7 @@ class RunView:
             steps, begins, begins + self._state.tables.unit_s, {figure: values}, lambda amounts, _: amounts[figure]
         )
         whole = percentiles(of_kind.counts(steps, self._over_s), figure)
-        return Series(name, "µs", steps.at_s, _known(single.low), _known(whole), _known(single.high), steps.length_s)
+        return Curve(name, "µs", steps.at_s, _known(single.low), _known(whole), _known(single.high), steps.length_s)
 
     def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
         """Return the mean number of sessions by wait event, from samples; None in a step without any."""

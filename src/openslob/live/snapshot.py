@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from openslob.live.follow import Follower
-from openslob.live.view import View
+from openslob.live.view import Follower, View
 
 
 def read_all(follower: Follower) -> View:

@@ -14,7 +14,7 @@ from typing import Protocol
 from openslob.record.model import Figure, Verdict
 
 
-class Progress(StrEnum):
+class RecordState(StrEnum):
     """Whether a record is still written. ABANDONED: its driver ended without writing the result."""
 
     RUNNING = "running"
@@ -36,7 +36,7 @@ class Head:
     id: str
     name: str
     kind: str
-    progress: Progress
+    progress: RecordState
     phase: str
     product: str
     target: str
@@ -48,7 +48,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Series:
+class Curve:
     """One figure over time in at most as many steps as were asked for (two at the least).
 
     The arrays have one entry for each step: when it ends, and the lowest, the mean and the highest value in it; None
@@ -160,7 +160,7 @@ class View(Protocol):
     def current(self) -> View | None:
         """The run in progress, or the last one, of a sweep; None for a run."""
 
-    def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Series:
+    def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Curve:
         """Return one figure over time; KeyError when there is none of this name."""
 
     def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
@@ -171,3 +171,17 @@ class View(Protocol):
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
         """Return latency over time of a kind of operation, or of an event of those above; KeyError if unknown."""
+
+
+class Follower(Protocol):
+    """What follows a record while it grows, for the screen and the page."""
+
+    @property
+    def read_share(self) -> float:
+        """The share of the record that was read: the end of a long one comes first, the rest with later looks."""
+
+    def poll(self) -> bool:
+        """Read what is new, or some of it; return whether something changed. SlobError for a record that is damaged."""
+
+    def view(self, at_s: float | None = None) -> View:
+        """Return what is to be shown: at the end of what is known, or as it stood at a second of the load."""

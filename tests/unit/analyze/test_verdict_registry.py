@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from openslob.analyze.verdict_registry import INVALIDATING, NAMES, REGISTRY, Group, Severity
+from openslob.analyze.verdict_registry import INVALIDATING, NAMES, REGISTRY, Severity, VerdictGroup
 from openslob.analyze.verdicts import OF_ANY_LOAD, VERDICTS
 
 
@@ -13,10 +13,10 @@ def test_it_has_each_verdict_once_in_the_order_of_judgement():
 
 
 def test_every_question_has_a_verdict_and_every_severity_is_used():
-    assert {row.group for row in REGISTRY} == set(Group)
+    assert {row.group for row in REGISTRY} == set(VerdictGroup)
     assert {row.severity for row in REGISTRY} == set(Severity)
 
 
 def test_what_disturbs_or_limits_a_run_makes_no_figure_invalid():
     about = {row.group for row in REGISTRY if row.name in INVALIDATING}
-    assert about == {Group.VALID, Group.READ}
+    assert about == {VerdictGroup.VALID, VerdictGroup.READ}

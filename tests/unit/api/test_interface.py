@@ -181,9 +181,9 @@ STATE = run_progress.Progress("window", 5, 10, RATES)
 
 def test_progress_goes_to_a_function():
     seen = []
-    with progress.run_sink(progress.display_for(seen.append), "point 1", 7530) as sink:
+    with progress.Shown(progress.display_for(seen.append)).running("point 1", 7530) as sink:
         sink(STATE)
-    with progress.load_sink(progress.display_for(seen.append)) as sink:
+    with progress.Shown(progress.display_for(seen.append)).loading(8192) as sink:
         sink(LoadProgress("rows", 10, 1000))
     assert list(map(str, seen)) == [
         "point 1: window 5 of 10 s · 6,400 visits/s · 2,000 reads/s · 10 commits/s · 12 µs p99 · 2 h 5 min left in all",
@@ -198,12 +198,12 @@ def test_progress_is_a_line_in_a_terminal_and_nothing_elsewhere(monkeypatch):
 
     for stream, expected in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr(sys, "stderr", stream)
-        with progress.run_sink(progress.display_for(None)) as sink:
+        with progress.Shown(progress.display_for(None)).running("", None) as sink:
             sink(STATE)
         assert ("window 5 of 10 s" in stream.getvalue()) is expected
         assert stream.getvalue().count("\n") == 0
         assert stream.getvalue().endswith("\r\x1b[K") is expected
-        with progress.run_sink(progress.display_for(False)) as sink:
+        with progress.Shown(progress.display_for(False)).running("", None) as sink:
             sink(STATE)
         assert stream.getvalue().count("window") == int(expected)
 

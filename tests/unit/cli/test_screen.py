@@ -11,7 +11,7 @@ from factories.record_files import record
 from openslob.cli import console, screen
 from openslob.cli.screen import is_ascii, viewing, why_no_screen
 from openslob.kinds.attached_screen import Feed
-from openslob.live.view import Progress
+from openslob.live.view import RecordState
 from openslob.record.store import RunFolder
 
 
@@ -133,7 +133,7 @@ def test_a_feed_finds_the_records_that_the_command_writes_one_after_the_other(pi
             assert source.view().head.id == first.id
             assert feed.source() is source
         assert feed.source() is source
-        assert source.view().head.progress is Progress.RUNNING
+        assert source.view().head.progress is RecordState.RUNNING
         with closing(RunFolder.begin(tmp_path, record())) as second:
             assert feed.source().view().head.id == second.id
 

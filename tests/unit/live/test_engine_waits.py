@@ -12,7 +12,7 @@ from openslob.core.units import NANOS
 from openslob.kinds.live import follow
 from openslob.live.screen.board import Screenful, draw
 from openslob.live.screen.canvas import Canvas, Signs
-from openslob.live.screen.panes import Shown
+from openslob.live.screen.panes import PaneContent
 from openslob.live.screen.playhead import Playhead
 from openslob.live.web.board import Board
 from openslob.report import run_series
@@ -72,7 +72,7 @@ def test_screen_and_page_have_the_maps(made: MadeRun) -> None:
     view = follow(made.folder).view()
     canvas, playhead = Canvas.blank(160, 60), Playhead()
     span = playhead.span(view.head.elapsed_s, view.head.planned_s)
-    draw(canvas, Screenful(Shown(view, view, span, Signs()), 1, playhead))
+    draw(canvas, Screenful(PaneContent(view, view, span, Signs()), 1, playhead))
     text = "\n".join(canvas.lines())
     assert "Engine's waits, a read, one, share of waits" in text
     assert "Engine's waits, sync, share of waits" in text

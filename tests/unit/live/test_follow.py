@@ -12,7 +12,8 @@ from factories.records import START_NS
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
 from openslob.kinds.live import follow
-from openslob.live.view import Progress
+from openslob.live.follow import FollowedRun
+from openslob.live.view import RecordState
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
 
@@ -28,7 +29,7 @@ def _finished(results: Path) -> tuple[Path, RunRecord]:
 def test_a_finished_run_shows_its_result_and_what_it_did_over_time(tmp_path: Path) -> None:
     folder, record = _finished(tmp_path)
     view = follow(folder).view()
-    assert (view.head.progress, view.head.phase, view.head.kind) == (Progress.COMPLETE, "", "run")
+    assert (view.head.progress, view.head.phase, view.head.kind) == (RecordState.COMPLETE, "", "run")
     assert view.now == record.summary
     assert view.verdicts == record.verdicts
     reads = view.series("pio_read_per_s")
@@ -64,6 +65,7 @@ def test_a_look_that_has_no_time_reads_something_of_each_file(tmp_path: Path) ->
     run.grow(3)
     follower = follow(run.folder)
     run.grow(1)
+    assert isinstance(follower, FollowedRun)
     follower.poll(budget_s=0.0)
     view = follower.view()
     for name in ("pio_read_per_s", "ops_per_s", "host.busy_pct", "latency.select.p50_us"):

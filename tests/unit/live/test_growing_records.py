@@ -19,8 +19,7 @@ from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
 from openslob.kinds.live import follow
 from openslob.live import follow as following
-from openslob.live.follow import Follower
-from openslob.live.view import View
+from openslob.live.view import Follower, View
 from openslob.record import arrays
 from openslob.record.raw_csv import COLUMNS
 
@@ -205,6 +204,7 @@ def test_the_first_look_at_a_long_record_reads_its_end(tmp_path: Path, monkeypat
     monkeypatch.setattr(arrays, "PART_BYTES", 4_000)
     run_folder(tmp_path / "made", 300, SESSIONS, finished=False)
     followed = follow(tmp_path / "made")
+    assert isinstance(followed, following.FollowedRun)
     followed.poll(budget_s=0.0)
     assert followed.view().head.elapsed_s == 300
     assert _read_all(followed).series("ops_per_s").mean[0] == OPS * SESSIONS

@@ -7,7 +7,7 @@ import pytest
 from factories.views import EDGES_US, MadeView
 from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_lines, draw_map, draw_stack, framed
-from openslob.live.view import Series, Stack
+from openslob.live.view import Curve, Stack
 from openslob.report.format import micros
 
 ASCII = Signs(ascii=True)
@@ -15,7 +15,7 @@ WAYS = (Signs(), ASCII, Signs(coloured=False))
 
 
 def series(at_s, mean, low=None, high=None):
-    return Series("figure", "1/s", at_s, low or mean, mean, high or mean)
+    return Curve("figure", "1/s", at_s, low or mean, mean, high or mean)
 
 
 def field(signs=ASCII, width=20, height=10, span=None):

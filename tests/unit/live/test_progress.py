@@ -18,7 +18,7 @@ from openslob.kinds.live import follow
 from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint, SweepRecord
 from openslob.live import follow as following
 from openslob.live.so_far import JUDGED_OR_NOT
-from openslob.live.view import Progress
+from openslob.live.view import RecordState
 from openslob.metrics import OBSERVED, PACED
 from openslob.record.model import RunRecord, Verdict
 from openslob.record.store import RECORD_FILE, lock_marker
@@ -38,7 +38,7 @@ def test_a_run_in_progress_shows_its_phase_and_its_result_once_it_ended(tmp_path
     with _locked(made.folder):
         follower = follow(made.folder)
         head = follower.view().head
-        assert (head.progress, head.phase, head.elapsed_s, head.planned_s) == (Progress.RUNNING, "window", 0.0, 20.0)
+        assert (head.progress, head.phase, head.elapsed_s, head.planned_s) == (RecordState.RUNNING, "window", 0.0, 20.0)
         made.grow(5)
         made.say("note", "a checkpoint began")
         assert follower.poll()
@@ -55,7 +55,7 @@ def test_a_run_in_progress_shows_its_phase_and_its_result_once_it_ended(tmp_path
         record = made.finish()
     assert follower.poll()
     view = follower.view()
-    assert (view.head.progress, view.head.phase, view.head.elapsed_s) == (Progress.COMPLETE, "", 20)
+    assert (view.head.progress, view.head.phase, view.head.elapsed_s) == (RecordState.COMPLETE, "", 20)
     assert view.now == record.summary
     assert view.verdicts == record.verdicts
 
@@ -65,7 +65,7 @@ def test_a_run_whose_driver_is_gone_is_abandoned_and_says_since_when(tmp_path: P
     for path in made.folder.iterdir():
         os.utime(path, (path.stat().st_mtime - 90,) * 2)
     view = follow(made.folder).view()
-    assert view.head.progress is Progress.ABANDONED
+    assert view.head.progress is RecordState.ABANDONED
     assert "last written 9" in view.notes[-1].text
     assert view.head.phase == ""
 
@@ -76,10 +76,10 @@ def test_a_copy_that_grows_is_in_progress_as_long_as_it_grows(tmp_path: Path, mo
     for _ in range(2):
         made.grow(1)
         follower.poll()
-    assert follower.view().head.progress is Progress.RUNNING
+    assert follower.view().head.progress is RecordState.RUNNING
     assert "another machine" in follower.view().notes[-1].text
     monkeypatch.setattr(following, "GROWS_S", 0.0)
-    assert follower.view().head.progress is Progress.ABANDONED
+    assert follower.view().head.progress is RecordState.ABANDONED
 
 
 def test_a_replay_shows_no_more_than_was_known_then(tmp_path: Path) -> None:
@@ -88,13 +88,13 @@ def test_a_replay_shows_no_more_than_was_known_then(tmp_path: Path) -> None:
     made.finish()
     follower = follow(made.folder)
     view = follower.view(at_s=7.5)
-    assert (view.head.progress, view.head.phase, view.head.elapsed_s) == (Progress.RUNNING, "window", 7.5)
+    assert (view.head.progress, view.head.phase, view.head.elapsed_s) == (RecordState.RUNNING, "window", 7.5)
     assert view.series("pio_read_per_s").at_s[-1] == 7.5
     assert view.series("pio_read_per_s").mean[-1] is None
     assert view.series("latency.select.p50_us").mean[-1] is None
     assert view.now["ops_total"].value == 7 * SESSIONS * OPS
     assert all(each.kind != "error" for each in view.notes)
-    assert follower.view(at_s=99).head.progress is Progress.COMPLETE
+    assert follower.view(at_s=99).head.progress is RecordState.COMPLETE
 
 
 def test_what_the_host_counted_across_a_reset_is_unknown(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_the_petals_of_a_sweep_grow_with_the_point_in_progress(tmp_path: Path) -
         with _locked(second.folder):
             follower.poll()
             view = follower.view()
-            assert view.head.progress is Progress.RUNNING
+            assert view.head.progress is RecordState.RUNNING
             assert [(each.state, each.petal) for each in view.points] == [
                 ("done", "20 % updates"),
                 ("running", "20 % updates"),
@@ -169,4 +169,4 @@ def test_the_petals_of_a_sweep_grow_with_the_point_in_progress(tmp_path: Path) -
             assert view.current is not None
             assert view.current.head.elapsed_s == 6
     follower.poll()
-    assert follower.view().head.progress is Progress.INTERRUPTED
+    assert follower.view().head.progress is RecordState.INTERRUPTED

@@ -16,15 +16,15 @@ from openslob.live.screen import app as app_module
 from openslob.live.screen.app import LiveScreen
 from openslob.live.screen.board import Screenful, draw, draw_help
 from openslob.live.screen.canvas import Canvas, Signs
-from openslob.live.screen.panes import Shown, current
+from openslob.live.screen.panes import PaneContent, current
 from openslob.live.screen.playhead import Playhead
-from openslob.live.view import Progress
+from openslob.live.view import RecordState
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
 from openslob.report.format import micros, number
 
 SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 50)
-FINISHED = replace(HEAD, progress=Progress.COMPLETE, phase="", elapsed_s=60.0)
+FINISHED = replace(HEAD, progress=RecordState.COMPLETE, phase="", elapsed_s=60.0)
 
 
 def text_of(view=MadeView(), tab=1, size=SMALL, signs=Signs(), **options):  # noqa: B008 - frozen
@@ -32,7 +32,7 @@ def text_of(view=MadeView(), tab=1, size=SMALL, signs=Signs(), **options):  # no
     run = view.current or view
     span = Playhead().span(run.head.elapsed_s, run.head.planned_s)
     canvas = Canvas.blank(size[0], size[1] - 1)
-    draw(canvas, Screenful(Shown(run, view, span, signs, **options), tab - 1, Playhead()))
+    draw(canvas, Screenful(PaneContent(run, view, span, signs, **options), tab - 1, Playhead()))
     return "\n".join(canvas.lines())
 
 
@@ -406,7 +406,7 @@ def test_a_terminal_without_room_is_no_error(size):
     for tab in range(1, 8):
         text_of(sweep_view(), tab=tab, size=size)
         canvas, run = Canvas.blank(*size), MadeView()
-        shown = Shown(run, run, Playhead().span(60.0, 60.0), Signs())
+        shown = PaneContent(run, run, Playhead().span(60.0, 60.0), Signs())
         draw(canvas, Screenful(shown, min(tab, 6) - 1, Playhead(5.0)))
 
 

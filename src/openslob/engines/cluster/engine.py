@@ -17,9 +17,16 @@ from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, merge_capabilities
-from openslob.engines.cluster.clocks import Clocks
-from openslob.engines.cluster.sampling import ClusterCounters, ClusterWaits, InstanceThreads
-from openslob.engines.cluster.session import ClusterSession, ClusterSnapshots, ClusterStop, name_instance
+from openslob.engines.cluster.instances import (
+    Clocks,
+    ClusterCounters,
+    ClusterSession,
+    ClusterSnapshots,
+    ClusterStop,
+    ClusterWaits,
+    InstanceThreads,
+    name_instance,
+)
 from openslob.engines.copies import Replicated
 from openslob.engines.facts import (
     OTHER_INSTANCES,

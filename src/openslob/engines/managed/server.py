@@ -147,21 +147,21 @@ class LocalServer(ABC, Generic[P]):
         self._for_now = for_now
         self.check_spec()
         check_socket_path(self.layout)
-        with self._home.locked("starting"):
+        with self._home.lock("starting"):
             self._serve(bulk=False)
         return self.status()
 
     def stop(self) -> ServerStatus:
         """Stop it cleanly; nothing to do if it is down. SlobError while another process uses it."""
         if self._home.read():
-            with self._home.claimed("stop"), self._home.locked("stopping"):
+            with self._home.reserve("stop"), self._home.lock("stopping"):
                 self._require_own_data()
                 self._halt()
         return self.status()
 
     def kill(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Kill all of its processes at one moment; its files stay as they are, and so do those of a running server."""
-        with self._home.claimed("kill"), self._home.locked("killing"):
+        with self._home.reserve("kill"), self._home.lock("killing"):
             self._require_own_data()
             self.processes.kill(meanwhile)
 
@@ -169,7 +169,7 @@ class LocalServer(ABC, Generic[P]):
         """Stop it and remove its data; nothing to do if it is not there. SlobError while another process uses it."""
         if not self._home.read():
             return
-        with self._home.claimed("destroy"), self._home.locked("destroying"):
+        with self._home.reserve("destroy"), self._home.lock("destroying"):
             self._require_own_data()
             self._halt(at_once=True)
             self.release_memory()
@@ -178,7 +178,7 @@ class LocalServer(ABC, Generic[P]):
     def promote(self) -> int:
         if not self.spec.standby_of:
             raise UsageError(f"the server {self.name} is no standby", "name the one to promote")
-        with self._home.claimed("promote"), self._home.locked("promoting"):
+        with self._home.reserve("promote"), self._home.lock("promoting"):
             self.end_replication()
             promoted_ns = time.monotonic_ns()
             self.spec = replace(self.spec, standby_of=None)
@@ -214,7 +214,7 @@ class LocalServer(ABC, Generic[P]):
 
     @contextmanager
     def _bulk_loading(self) -> Iterator[None]:
-        with self._home.claimed("load"), self._home.locked(server_state.LOADING):
+        with self._home.reserve("load"), self._home.lock(server_state.LOADING):
             self._serve(bulk=True)
             try:
                 yield
@@ -235,7 +235,7 @@ class LocalServer(ABC, Generic[P]):
             self._make(programs, account)
         wanted = self.config_text(programs, bulk)
         if wanted != self._config_on_disk() or not self.is_ready():
-            with self._home.claimed("start"):
+            with self._home.reserve("start"):
                 self._restart(wanted, programs, account)
         self._home.write(self._lasting_spec)
 

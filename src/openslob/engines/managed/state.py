@@ -170,7 +170,7 @@ class ServerState:
         _remove_shared()
 
     @contextmanager
-    def locked(self, purpose: str) -> Iterator[None]:
+    def lock(self, purpose: str) -> Iterator[None]:
         """Keep other processes from working on this server. The lock ends with the process, however it ends.
 
         A directory without a server at the end of the block, since none could be made, is removed.
@@ -187,7 +187,7 @@ class ServerState:
                 self.remove()
             lock.release()
 
-    def claimed(self, purpose: str) -> AbstractContextManager[None]:
+    def reserve(self, purpose: str) -> AbstractContextManager[None]:
         """Reserve this server for this process, as `_reserve` says."""
         return _reserve(self.path, purpose)
 

@@ -28,13 +28,13 @@ from openslob.engines.manifest import LoadManifest
 from openslob.engines.mysql import checks, connection_registry, manifest
 from openslob.engines.mysql.connection import (
     Connection,
-    Row,
     is_on,
     is_proxied,
     open_connection,
     override_defaults,
     parse,
     query,
+    query_shown,
     require_alive,
     statement,
     thread_id,
@@ -146,8 +146,8 @@ class MysqlEngine(ServerEngine[Connection]):
     def facts(self) -> ServerFacts:
         with self.querying() as connection:
             identity = query(connection, statement("facts", "identity"))[0]
-            settings = query(connection, statement("facts", "settings"))
-            replication = _by_name(query(connection, statement("facts", "replication")))
+            settings = query_shown(connection, statement("facts", "settings"))
+            replication = query_shown(connection, statement("facts", "replication"))
             connected = int(query(connection, statement("facts", "connected"))[0]["Value"])
             is_mariadb = "MariaDB" in identity["version"]
             status = "information_schema.global_status" if is_mariadb else "performance_schema.global_status"
@@ -155,15 +155,14 @@ class MysqlEngine(ServerEngine[Connection]):
             reached_by = {"transport": transport(connection)} | ({"pooler": PROXY} if is_proxied(connection) else {})
         # This query itself holds a connection that will be free again.
         free = identity["max_connections"] - connected + 1
-        named = _by_name(settings)
         return ServerFacts(
             product="MariaDB" if is_mariadb else "MySQL",
             version=identity["version"].partition("-")[0],
             block_size=identity["block_size"],
             cache_bytes=identity["cache_bytes"],
             free_connections=min(free, identity["max_user_connections"] or free),
-            settings=named,
-            direct_io=named["innodb_flush_method"] in _DIRECT if "innodb_flush_method" in named else None,
+            settings=settings,
+            direct_io=settings["innodb_flush_method"] in _DIRECT if "innodb_flush_method" in settings else None,
             connection=reached_by,
             read_only=bool(identity["read_only"]),
             direct_io_remedy=_DIRECT_IO_REMEDY,
@@ -324,7 +323,3 @@ class MysqlData(ServerData[Connection]):
             for name in manifest.blocks_now(connection, names).by_table:
                 query(connection, statement("load", "analyze", table=f"{names.schema()}.`{name}`"))
             return sum(manifest.blocks_now(connection, names).by_table.values())
-
-
-def _by_name(rows: Sequence[Row]) -> dict[str, str]:
-    return {row["Variable_name"]: row["Value"] for row in rows}

@@ -21,7 +21,16 @@ from openslob.engines.capabilities import Capability, find_lacking
 from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.mysql import connection_registry, global_settings
-from openslob.engines.mysql.connection import PACKAGE, Connection, Row, is_on, override_defaults, query, statement
+from openslob.engines.mysql.connection import (
+    PACKAGE,
+    Connection,
+    Row,
+    is_on,
+    override_defaults,
+    query,
+    query_shown,
+    statement,
+)
 from openslob.engines.mysql.errors import NOT_ANSWERED, code_of, explain_error
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
 from openslob.engines.mysql.names import TABLES, MysqlNames, account
@@ -152,8 +161,7 @@ def findings(
 def in_the_way(connection: Connection) -> Iterator[Finding]:
     """Yield a finding for each setting with which loads and runs fail, and which a session may not or must not set."""
     ours, of_server = (
-        {row["Variable_name"]: row["Value"] for row in query(connection, statement("facts", "in_the_way", scope=scope))}
-        for scope in ("SESSION", "GLOBAL")
+        query_shown(connection, statement("facts", "in_the_way", scope=scope)) for scope in ("SESSION", "GLOBAL")
     )
     for setting, good, name, why in _IN_THE_WAY:
         value = ours.get(setting, good[0])
@@ -314,8 +322,7 @@ def _neighbours(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
         with connection_registry.if_there_is_one():
             purpose = connection_registry.purpose_of(connection, MysqlNames(row["name"]), row["connection"])
             who = f"{purpose} ({who})" if purpose else who
-        why = f"database {row['name']} of this server is in use: {who}; the two disturb each other"
-        yield Finding("other load", why, "run them one after the other", False, spoils=True)
+        yield common_checks.find_neighbour(f"database {row['name']} of this server", who)
 
 
 # --- rights

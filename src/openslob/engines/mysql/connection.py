@@ -227,7 +227,7 @@ class PatientPyMySQL(DirectConnection):
         super()._execute_command(command, sql)  # type: ignore[misc]
 
     def _read_bytes(self, num_bytes: int) -> bytes:
-        with self._ending():
+        with self._end_on_failure():
             own = own_socket(self)
             # TLS replaces the socket.
             if self._incoming is None or self._source is not own:
@@ -239,14 +239,14 @@ class PatientPyMySQL(DirectConnection):
             return received
 
     def _write_bytes(self, data: bytes) -> None:
-        with self._ending():
+        with self._end_on_failure():
             own, rest = own_socket(self), memoryview(data)
             own.settimeout(POLL_S)
             while rest:
                 rest = rest[_act_within(partial(own.send, rest), self._watch) :]
 
     @contextmanager
-    def _ending(self) -> Iterator[None]:
+    def _end_on_failure(self) -> Iterator[None]:
         """Close the connection when the block fails; after a wait was ended, what the server still does for it, too."""
         try:
             yield
@@ -328,6 +328,11 @@ def query(connection: Connection, text: str, values: Mapping[str, object] | None
     with connection.cursor() as cursor:
         cursor.execute(text, values)
         return cursor.fetchall()
+
+
+def query_shown(connection: Connection, text: str) -> dict[str, str]:
+    """Execute a statement such as SHOW VARIABLES; return the values that it shows by name."""
+    return {row["Variable_name"]: row["Value"] for row in query(connection, text)}
 
 
 def statement(file: str, name: str, **identifiers: object) -> str:

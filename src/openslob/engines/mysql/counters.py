@@ -72,7 +72,7 @@ class LastingSums:
         self._sums: dict[str, float] = {}
         self._dropped = 0
 
-    def kept(self, values: Values) -> dict[str, float]:
+    def keep(self, values: Values) -> dict[str, float]:
         """Return the values of a reading with these counters, and how many readings have found a lesser sum."""
         found = {name: value for name, value in values.items() if name.startswith(OF_OTHERS)}
         grown = {name: found.get(name, 0.0) - self._last.get(name, 0.0) for name in {*found, *self._last}}
@@ -214,7 +214,7 @@ class MysqlCounters(ConnectionOwner[Connection]):
         with report_as("the counters can't be read"):
             query(connection, read_statements(PACKAGE, "session")["clock"])
             self._values["folder"] = self._folder(names.database)
-            self._product = self._answering()
+            self._product = self._find_product()
             self._statement = self._compose()
         self._lasting = LastingSums()
         self._resets = 0
@@ -249,7 +249,7 @@ class MysqlCounters(ConnectionOwner[Connection]):
     def _holds(self, question: str) -> bool:
         return bool(self._answers(read_statements(PACKAGE, "counters")[question]))
 
-    def _answering(self) -> str:
+    def _find_product(self) -> str:
         """Return the product by the view of status that answers; empty where none does."""
         return next((name for name, view in _STATUS_VIEWS.items() if self._answers(f"SELECT 1 FROM {view}")), "")
 
@@ -278,7 +278,7 @@ class MysqlCounters(ConnectionOwner[Connection]):
             self._resets += 1
             self._lasting = LastingSums()
         self._last = values
-        return CounterReading(server_ns, self._lasting.kept(values), f"reset {self._resets} times while watched")
+        return CounterReading(server_ns, self._lasting.keep(values), f"reset {self._resets} times while watched")
 
     def _count_on(self, values: dict[str, float]) -> None:
         """Let the count of checkpoints go on where its byte begins again; readings lie closer than a round of it."""

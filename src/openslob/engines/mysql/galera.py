@@ -20,7 +20,7 @@ from openslob.engines.managed.account import ServerAccount, server_account
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.processes import wait
 from openslob.engines.mysql.binaries import MariaPrograms
-from openslob.engines.mysql.connection import query, statement
+from openslob.engines.mysql.connection import query_shown, statement
 from openslob.engines.mysql.replication import connect_as_administrator
 from openslob.engines.mysql.server import MariaServer, managed
 
@@ -62,7 +62,7 @@ class GaleraNode(MariaServer):
         self.destroy()
         self.source = source
         account = server_account()
-        with self._home.locked("making"):
+        with self._home.lock("making"):
             self._make(self._programs(account), account)
 
     def take_view(self, member: str, members: Sequence[str]) -> None:
@@ -78,10 +78,9 @@ class GaleraNode(MariaServer):
         """Return how many members its cluster has, as far as it sees; 0 while it takes no writes."""
         try:
             with connect_as_administrator(self.url, f"{self.name} does not answer") as connection:
-                rows = query(connection, statement("replication", "cluster"))
+                status = query_shown(connection, statement("replication", "cluster"))
         except SlobError:
             return 0
-        status = {row["Variable_name"]: row["Value"] for row in rows}
         return int(status["wsrep_cluster_size"]) if status.get("wsrep_ready") == "ON" else 0
 
 

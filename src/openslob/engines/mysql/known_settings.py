@@ -23,7 +23,7 @@ from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of, explain_error
 from openslob.engines.mysql.names import quote
-from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_known, not_taken
+from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_known, not_of_sessions, not_taken
 
 _SWITCH = ("ON", "OFF")
 _TRUE, _FALSE = frozenset({"ON", "TRUE", "1"}), frozenset({"OFF", "FALSE", "0"})
@@ -214,10 +214,7 @@ class MysqlSessionSettings:
     def find(self, name: str) -> ServerSetting:
         found = self._catalogue.variable(name)
         if not (found.of_session and self._has_its_own(found.name)):
-            raise UsageError(
-                f"a session can't change {found.name}: it is a setting of the whole server",
-                "slob changes what sessions can, on a server that it does not manage",
-            )
+            raise not_of_sessions(found.name, ": it is a setting of the whole server")
         return found.setting(Effect.SESSION)
 
     def _has_its_own(self, name: str) -> bool:

@@ -21,6 +21,7 @@ from openslob.engines.mysql.connection import (
     open_connection,
     override_defaults,
     query,
+    query_shown,
     statement,
 )
 from openslob.engines.mysql.errors import report_as
@@ -50,7 +51,7 @@ class MysqlLedger:
 
     def create(self, sessions: int, rows: int) -> None:
         """Create the tables in place of those that are there, in the database, which must be there."""
-        with self._asking("the tables of the proof can't be made") as connection:
+        with self._open_for("the tables of the proof can't be made") as connection:
             repeats = _repeats(connection)
             query(connection, self._statement("drop"))
             for part in ("sessions", "rows", "heartbeat"):
@@ -67,7 +68,7 @@ class MysqlLedger:
             query(connection, self._statement(f"fill_{part}", values=values))
 
     def drop(self) -> None:
-        with self._asking("the tables of the proof can't be removed") as connection:
+        with self._open_for("the tables of the proof can't be removed") as connection:
             query(connection, self._statement("drop"))
 
     def open_session(self, session: int) -> MysqlLedgerSession:
@@ -80,7 +81,7 @@ class MysqlLedger:
         return MysqlLedgerSession(connection, session, parts)
 
     def contents(self) -> LedgerContents:
-        with self._asking("the tables of the proof can't be read") as connection:
+        with self._open_for("the tables of the proof can't be read") as connection:
             sessions = query(connection, self._statement("read_sessions"))
             rows = query(connection, self._statement("read_rows"))
         return LedgerContents(
@@ -89,12 +90,11 @@ class MysqlLedger:
         )
 
     def settings(self) -> Mapping[str, str]:
-        with self._asking("the server can't be asked for its settings") as connection:
-            rows = query(connection, statement("ledger", "settings"))
-        return {row["Variable_name"]: row["Value"] for row in rows}
+        with self._open_for("the server can't be asked for its settings") as connection:
+            return query_shown(connection, statement("ledger", "settings"))
 
     def guards(self) -> Sequence[str]:
-        with self._asking("the server can't be asked for its checksums") as connection:
+        with self._open_for("the server can't be asked for its checksums") as connection:
             algorithm = query(connection, statement("ledger", "guards"))[0]["checksums"]
         return [
             f"CHECK TABLE EXTENDED of every InnoDB table, with checksums of its pages ({algorithm})",
@@ -104,26 +104,26 @@ class MysqlLedger:
     def damage(self) -> Sequence[str]:
         """Return what is damaged: tables of which the server says so, rows with others' text."""
         found = []
-        with self._asking("the tables can't be checked for damage") as connection:
+        with self._open_for("the tables can't be checked for damage") as connection:
             relations = [row["relation"] for row in query(connection, statement("ledger", "relations"))]
             for relation in relations:
                 said = query(connection, statement("ledger", "check", relation=relation))
                 found += [f"{relation}: {row['Msg_text']}" for row in said if _is_damage(row)]
             with suppress(pymysql.err.InternalError):  # said of the table already
-                found += self._torn(connection)
+                found += self._find_torn(connection)
         return found
 
     def heartbeat(self, number: int) -> None:
-        with self._asking("the heartbeat can't be written", HEARTBEAT) as connection:
+        with self._open_for("the heartbeat can't be written", HEARTBEAT) as connection:
             query(connection, self._statement("write_heartbeat"), {"number": number})
 
     def last_heartbeat(self) -> Entry | None:
-        with self._asking("the heartbeat can't be read", HEARTBEAT) as connection:
+        with self._open_for("the heartbeat can't be read", HEARTBEAT) as connection:
             rows = query(connection, self._statement("read_heartbeat"))
         return _entry(rows[0]) if rows else None
 
     @contextmanager
-    def _asking(self, failure: str, purpose: str = PURPOSE) -> Iterator[Connection]:
+    def _open_for(self, failure: str, purpose: str = PURPOSE) -> Iterator[Connection]:
         with self._open_connection(purpose) as connection, report_as(f"{failure} ({self._target})"):
             query(connection, statement("ledger", "clock_is_utc"))
             yield connection
@@ -131,7 +131,7 @@ class MysqlLedger:
     def _statement(self, name: str, **parts: object) -> str:
         return statement("ledger", name, **self._names, **parts)
 
-    def _torn(self, connection: Connection) -> list[str]:
+    def _find_torn(self, connection: Connection) -> list[str]:
         return [
             f"row {row['row_key']} of session {row['session']} is of operation {row['number']}, "
             f"and its text begins with {row['begins']}"

@@ -40,7 +40,7 @@ def read(connection: Connection, names: MysqlNames) -> LoadManifest | None:
     if not rows:
         return None
     row = rows[0]
-    loaded, now = _comparable(row["blocks"], connection, names)
+    loaded, now = _make_comparable(row["blocks"], connection, names)
     spec = DataSpec(
         schemas=row["schema_count"],
         scale_blocks=row["scale_blocks"],
@@ -65,7 +65,7 @@ def _find_altered(connection: Connection, names: MysqlNames) -> dict[str, str]:
     return {row["name"]: row["missing"] for row in rows}
 
 
-def _comparable(text: str, connection: Connection, names: MysqlNames) -> tuple[dict[str, int], Mapping[str, int]]:
+def _make_comparable(text: str, connection: Connection, names: MysqlNames) -> tuple[dict[str, int], Mapping[str, int]]:
     """Return the blocks by table when the load was verified and now, both counted in the same way.
 
     The user who loaded and the one who asks may have different rights. Manifests of earlier versions do not say how

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from openslob.engines.sql import ObjectNames
+
 DEFAULT_DATABASE = "slob"
 # The names of all our tables, as a pattern of the server's.
 TABLES = "^(cf[12]_[1-9][0-9]*|manifest|roster|borrowed|ledger_(sessions|rows|heartbeat))$"
@@ -22,45 +24,25 @@ def account(user: str) -> str:
 
 
 @dataclass(frozen=True)
-class MysqlNames:
+class MysqlNames(ObjectNames[str]):
     """Quoted names of the objects in ``database``; numbers are SLOB's schema numbers, from 1."""
 
     database: str = DEFAULT_DATABASE
 
-    def _in_database(self, name: str) -> str:
+    def place(self, name: str) -> str:
         return f"{quote(self.database)}.{quote(name)}"
 
     def schema(self) -> str:
         """Return the name of the database."""
         return quote(self.database)
 
-    def cf1(self, number: int) -> str:
-        """Return the name of the table of one row a block."""
-        return self._in_database(f"cf1_{number}")
-
-    def cf2(self, number: int) -> str:
-        """Return the name of the short-scan table."""
-        return self._in_database(f"cf2_{number}")
-
-    def procedure(self, number: int) -> str:
-        """Return the name of the work loop's procedure for the tables of one schema."""
-        return self._in_database(f"slice_{number}")
-
-    def manifest(self) -> str:
-        """Return the name of the table that says what was loaded and whether it was verified."""
-        return self._in_database("manifest")
-
     def roster(self) -> str:
         """Return the name of the table of our connections."""
-        return self._in_database("roster")
+        return self.place("roster")
 
     def borrowed(self) -> str:
         """Return the name of the table of settings of the whole server that a run has changed."""
-        return self._in_database("borrowed")
-
-    def ledger(self, part: str) -> str:
-        """Return the name of a table of the proof of what the server keeps: ``sessions``, ``rows`` or ``heartbeat``."""
-        return self._in_database(f"ledger_{part}")
+        return self.place("borrowed")
 
     def lock(self, purpose: str) -> str:
         """Return the name of a lock for this database: unique in the server, at most 64 characters long."""

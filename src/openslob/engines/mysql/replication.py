@@ -19,7 +19,7 @@ from pymysql.constants import ER
 from openslob.core.errors import SlobError
 from openslob.engines.copies import CopyReading, LogPosition
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.mysql.connection import Connection, open_connection, parse, query, statement
+from openslob.engines.mysql.connection import Connection, open_connection, parse, query, query_shown, statement
 from openslob.engines.mysql.errors import code_of, report_as
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
 from openslob.engines.server_engine import ConnectionOwner
@@ -35,8 +35,7 @@ class MysqlReplication:
     def log_position(self) -> int:
         """Return the last transaction of the cluster that is committed here."""
         with self._connect("query") as connection, report_as(f"{self._target} does not answer"):
-            rows = query(connection, statement("facts", "replication"))
-        status = {row["Variable_name"]: row["Value"] for row in rows}
+            status = query_shown(connection, statement("facts", "replication"))
         if "wsrep_last_committed" not in status:
             raise SlobError(
                 f"{self._target} does not report its replication position",
@@ -195,7 +194,7 @@ def await_copies(url: str, name: str, on: bool, standbys: Mapping[str, str]) -> 
 
 
 def _waits(connection: Connection) -> bool:
-    said = {row["Variable_name"]: row["Value"] for row in query(connection, statement(PURPOSE, "waits"))}
+    said = query_shown(connection, statement(PURPOSE, "waits"))
     return said.get("Rpl_semi_sync_master_status") == "ON" and int(said.get("Rpl_semi_sync_master_clients", 0)) > 0
 
 

@@ -224,7 +224,7 @@ class MariaServer(LocalServer[MariaPrograms]):
         if self.is_ready():
             replication.let_go(self.url, name, last)
         if last:
-            with self._home.locked("changing"):
+            with self._home.lock("changing"):
                 self._home.write(replace(self.spec, port=None))
 
     def end_replication(self) -> None:

@@ -115,11 +115,11 @@ class MysqlSession(ConnectionOwner[Connection]):
         values = (order.first_op, order.max_ops or NO_LIMIT, *times)
         histograms, last = SliceHistograms(paced), None
         while last is None:
-            last = self._called(call, values, histograms)
+            last = self._call_once(call, values, histograms)
         self._resume_us = last["resume_us"]
         return to_result(last, histograms)
 
-    def _called(self, call: str, values: Sequence[object], histograms: SliceHistograms) -> Row | None:
+    def _call_once(self, call: str, values: Sequence[object], histograms: SliceHistograms) -> Row | None:
         """Return the last row of a CALL; None when it was aborted and must be repeated with the same values."""
         try:
             return self._rows(call, values, histograms)

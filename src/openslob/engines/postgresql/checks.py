@@ -173,9 +173,7 @@ def _raise_limit(role: dict[str, Any]) -> Callable[[int], str]:
 def _neighbours(connection: Connection) -> Iterator[Finding]:
     """Yield a finding for each other load or run on this server: the lock keeps apart those on one database only."""
     for database, application in connection.execute(read_statements(PACKAGE, "facts")["neighbours"]).fetchall():
-        who = application.removeprefix("slob/")
-        why = f"database {database} of this server is in use: {who}; the two disturb each other"
-        yield Finding("other load", why, "run them one after the other", False, spoils=True)
+        yield common_checks.find_neighbour(f"database {database} of this server", application.removeprefix("slob/"))
 
 
 def find_orphaned_files(connection: Connection) -> str:

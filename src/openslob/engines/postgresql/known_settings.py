@@ -117,7 +117,7 @@ class ManagedPostgresSettings:
         self._programs, self._account, self._place = programs, account, place
         self._own = {name: value for name, value in ours.items() if name not in {*_OURS, *config.ACCESS}} | _SMALL
         self._product = f"{PRODUCT} {programs.version()}"
-        self._data = self._initialised("data", {})
+        self._data = self._initialise("data", {})
         self._catalogue = PostgresCatalogue(
             self._product, self._values({name: ours[name] for name in _SIZES & ours.keys()})
         )
@@ -144,7 +144,7 @@ class ManagedPostgresSettings:
         """Start the empty server with the value. UsageError if it refuses."""
         try:
             if setting.effect is Effect.NEW_SERVER:
-                self._initialised(f"with-{setting.name}-{value}", {setting.name: value})
+                self._initialise(f"with-{setting.name}-{value}", {setting.name: value})
             else:
                 self._ask({"fsync": "off", setting.name: value})
         except UsageError:
@@ -152,7 +152,7 @@ class ManagedPostgresSettings:
         except SlobError as error:
             raise UsageError(f"{self._product} refuses {setting.name}={value}: {error.what}", error.remedy) from error
 
-    def _initialised(self, name: str, made: Mapping[str, str]) -> Path:
+    def _initialise(self, name: str, made: Mapping[str, str]) -> Path:
         data = self._place / name
         options = initdb_options(self._programs, self._account, made)
         command: list[str | Path] = [self._programs.program("initdb"), "--pgdata", data, "--no-sync", *options]

@@ -48,7 +48,7 @@ class PostgresLedger:
         self._identifiers = {part: names.ledger(part) for part in ("sessions", "rows", "heartbeat")}
 
     def create(self, sessions: int, rows: int) -> None:
-        with self._asking("the tables of the proof can't be made") as connection:
+        with self._open_for("the tables of the proof can't be made") as connection:
             make_schema(connection, self._names)
             values = {"sessions": sessions, "rows": rows}
             with connection.transaction():
@@ -59,7 +59,7 @@ class PostgresLedger:
 
     def drop(self) -> None:
         """Remove the tables, and the schema if it was made for them."""
-        with self._asking("the tables of the proof can't be removed") as connection:
+        with self._open_for("the tables of the proof can't be removed") as connection:
             connection.execute(self._statement("drop"))
             remove_empty_schema(connection, self._names)
 
@@ -76,7 +76,7 @@ class PostgresLedger:
 
     def contents(self) -> LedgerContents:
         """Return what the server has, by a scan of the tables without their indexes."""
-        with self._asking("the tables of the proof can't be read") as connection:
+        with self._open_for("the tables of the proof can't be read") as connection:
             connection.execute(statement("ledger", "scan"))
             sessions = connection.execute(self._statement("read_sessions")).fetchall()
             rows = connection.execute(self._statement("read_rows")).fetchall()
@@ -86,11 +86,11 @@ class PostgresLedger:
         )
 
     def settings(self) -> Mapping[str, str]:
-        with self._asking("the server can't be asked for its settings") as connection:
+        with self._open_for("the server can't be asked for its settings") as connection:
             return dict(connection.execute(statement("ledger", "settings")).fetchall())
 
     def guards(self) -> Sequence[str]:
-        with self._asking("the server can't be asked for its checksums") as connection:
+        with self._open_for("the server can't be asked for its checksums") as connection:
             checksums, amcheck = _row(connection, statement("ledger", "guards"))
         return [
             "every table read" + (" with checksums of its pages" if checksums else ", without checksums: they are off"),
@@ -100,34 +100,34 @@ class PostgresLedger:
 
     def damage(self) -> Sequence[str]:
         """Return what is damaged: pages that can't be read, rows with others' text, indexes that disagree."""
-        with self._asking("the tables can't be checked for damage") as connection:
+        with self._open_for("the tables can't be checked for damage") as connection:
             _, amcheck = _row(connection, statement("ledger", "guards"))
-            found = [*self._unreadable(connection), *self._torn(connection)]
+            found = [*self._find_unreadable(connection), *self._find_torn(connection)]
             found += self._by_amcheck(connection) if amcheck else self._by_counts(connection)
         return found
 
     def heartbeat(self, number: int) -> None:
-        with self._asking("the heartbeat can't be written", HEARTBEAT) as connection:
+        with self._open_for("the heartbeat can't be written", HEARTBEAT) as connection:
             connection.execute(self._statement("write_heartbeat"), {"number": number})
 
     def last_heartbeat(self) -> Entry | None:
-        with self._asking("the heartbeat can't be read", HEARTBEAT) as connection:
+        with self._open_for("the heartbeat can't be read", HEARTBEAT) as connection:
             row = connection.execute(self._statement("read_heartbeat")).fetchone()
         return Entry(*row) if row else None
 
     @contextmanager
-    def _asking(self, failure: str, purpose: str = PURPOSE) -> Iterator[Connection]:
+    def _open_for(self, failure: str, purpose: str = PURPOSE) -> Iterator[Connection]:
         with self._open_connection(purpose) as connection, report_as(f"{failure} ({self._target})"):
             yield connection
 
     def _statement(self, name: str, **parts: sql.Composable) -> sql.Composed:
         return statement("ledger", name, **self._identifiers, **parts)
 
-    def _unreadable(self, connection: Connection) -> Iterator[str]:
+    def _find_unreadable(self, connection: Connection) -> Iterator[str]:
         for (relation,) in connection.execute(statement("ledger", "relations")).fetchall():
             yield from _complaint(connection, statement("ledger", "read_all", relation=sql.SQL(relation)), relation)
 
-    def _torn(self, connection: Connection) -> Iterator[str]:
+    def _find_torn(self, connection: Connection) -> Iterator[str]:
         with suppress(*_DAMAGED):  # said of the table already
             for session, key, number, text in connection.execute(
                 self._statement("torn", repeats=_repeats(connection))

@@ -83,10 +83,10 @@ class PlainStatement:
             if self._wait(self._poll_ms):
                 pgconn.consume_input()
             elif self._watch is not None:
-                check = self._checked(self._watch, check)
+                check = self._check_wait(self._watch, check)
         return pgconn.get_result()
 
-    def _checked(self, watch: Watch, check: Callable[[], None] | None) -> Callable[[], None]:
+    def _check_wait(self, watch: Watch, check: Callable[[], None] | None) -> Callable[[], None]:
         """Raise SlobError when the wait must end; return what checks it.
 
         The connection is then of no more use: an answer that comes later would be taken for that of the next statement.

@@ -88,7 +88,7 @@ class PostgresLoader:
         return True
 
     def begin(self) -> None:
-        with self._unregistered(_FAILED) as connection:
+        with self._connect_unregistered(_FAILED) as connection:
             manifest.remove(connection, self._names)
             manifest.begin(connection, self._names, self._spec)
 
@@ -101,15 +101,15 @@ class PostgresLoader:
             return checks_of(connection, table)
 
     def finish(self) -> Mapping[str, int]:
-        with self._unregistered(_FAILED) as connection:
+        with self._connect_unregistered(_FAILED) as connection:
             return manifest.finish(connection, self._names, self._spec)
 
     def remove(self) -> None:
-        with self._unregistered("the data can't be removed") as connection:
+        with self._connect_unregistered("the data can't be removed") as connection:
             manifest.remove_with_schema(connection, self._names)
 
     @contextmanager
-    def _unregistered(self, failure: str) -> Iterator[Connection]:
+    def _connect_unregistered(self, failure: str) -> Iterator[Connection]:
         """Open a connection without the lock of loading sessions: those must end before data are removed."""
         with report_as(failure), self._connect() as connection:
             yield connection

@@ -12,7 +12,7 @@ from openslob.core.errors import UsageError
 from openslob.engines.postgresql import PACKAGE
 from openslob.engines.postgresql.errors import explain_error
 from openslob.engines.postgresql.known_settings import EFFECTS, PRODUCT, PostgresCatalogue
-from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_taken
+from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_of_sessions, not_taken
 from openslob.engines.sql import read_statements
 
 # What comes after the configuration file, by pg_settings.source, and the file of ALTER SYSTEM.
@@ -32,10 +32,7 @@ class PostgresSessionSettings:
     def find(self, name: str) -> ServerSetting:
         row = self._catalogue.row(name)
         if EFFECTS.get(row.context) is not Effect.SESSION:
-            raise UsageError(
-                f"a session can't change {row.name} (its context is {row.context})",
-                "slob changes what sessions can, on a server that it does not manage",
-            )
+            raise not_of_sessions(row.name, f" (its context is {row.context})")
         return self._catalogue.setting(row, Effect.SESSION)
 
     def require(self, setting: ServerSetting, value: str) -> None:

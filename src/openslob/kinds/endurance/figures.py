@@ -49,7 +49,7 @@ AFTER_S = 30.0
 
 
 @dataclass(frozen=True)
-class Level:
+class RateLevel:
     """What was done from ``begin_s`` to ``end_s``: the rate, and those of the slow and of the quick steps (5 %, 95 %).
 
     ``known_s`` is the time of which it is known; ``rates`` has further series per second, by their names in a `Trace`.
@@ -151,7 +151,7 @@ def period_length(seconds: float) -> float:
     return next((each for each in reversed(PERIOD_S) if seconds / each >= PERIODS), PERIOD_S[0])
 
 
-def levels(trace: Trace, rates: Sequence[str] = ()) -> list[Level]:
+def levels(trace: Trace, rates: Sequence[str] = ()) -> list[RateLevel]:
     """Return the level of each period of which something is known; the last one may be shorter."""
     each = max(round(period_length(trace.seconds) / trace.step_s), 1)
     found = []
@@ -161,7 +161,7 @@ def levels(trace: Trace, rates: Sequence[str] = ()) -> list[Level]:
         if len(ops):
             low, high = np.percentile(ops, [5, 95])
             found.append(
-                Level(
+                RateLevel(
                     begin_s=first * trace.step_s,
                     end_s=part.stop * trace.step_s,
                     known_s=len(ops) * trace.step_s,

@@ -11,7 +11,7 @@ from openslob.analyze.causes import SLOW
 from openslob.analyze.steps import MOST_STEPS, step_s
 from openslob.analyze.trace import COUNTED
 from openslob.kinds.endurance.figures import GAP
-from openslob.kinds.endurance.segments import Course, course_steps, percentiles
+from openslob.kinds.endurance.segments import EnduranceCourse, course_steps, percentiles
 from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import BANDS, QUIET, SERIES, WARNING
 from openslob.report.charts.heat import FREQUENCY, HEIGHT, INTENSITY, heat_panel, latency_ends
@@ -29,14 +29,14 @@ _KIND_HEIGHT = 26
 _LEAST_SHARE = 0.002
 
 
-def endurance_pictures(course: Course, marks: Sequence[Mapping[str, Any]]) -> tuple[Picture, ...]:
+def endurance_pictures(course: EnduranceCourse, marks: Sequence[Mapping[str, Any]]) -> tuple[Picture, ...]:
     """Return the pictures of a course; ``marks`` are the rows of the record's time line."""
     length = course.trace.seconds
     found = (_timeline(course, marks, length), _heat(course, length))
     return tuple(picture for picture in found if picture is not None)
 
 
-def _timeline(course: Course, marks: Sequence[Mapping[str, Any]], length: float) -> Picture:
+def _timeline(course: EnduranceCourse, marks: Sequence[Mapping[str, Any]], length: float) -> Picture:
     ends = (0.0, length)
     steps = course_steps(course, step_s(length, MOST_STEPS))
     rates: list[Row] = [
@@ -131,7 +131,7 @@ def _marks(marks: Sequence[Mapping[str, Any]], ends: tuple[float, float]) -> Pan
     return drawn
 
 
-def _heat(course: Course, length: float) -> Picture | None:
+def _heat(course: EnduranceCourse, length: float) -> Picture | None:
     rows = [
         row
         for step in course_steps(course, step_s(length, MOST_STEPS))

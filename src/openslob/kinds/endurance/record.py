@@ -66,7 +66,7 @@ class Segment(RecordModel):
         return f"segment-{self.number}"
 
 
-class Gap(RecordModel):
+class SegmentGap(RecordModel):
     """A time between two segments, of which nothing is known; times as of a segment."""
 
     begin_s: float
@@ -135,14 +135,14 @@ class EnduranceRecord(DocumentWithFigures):
         return sum(each.seconds is not None for each in self.segments)
 
     @property
-    def gaps(self) -> list[Gap]:
+    def gaps(self) -> list[SegmentGap]:
         """The times between segments, in their order."""
         found, before = [], None
         for each in self.segments:
             if each.begin_s is None or each.end_s is None:
                 continue
             if before is not None and before.end_s is not None:
-                found.append(Gap(begin_s=before.end_s, end_s=max(each.begin_s, before.end_s), why=before.why))
+                found.append(SegmentGap(begin_s=before.end_s, end_s=max(each.begin_s, before.end_s), why=before.why))
             before = each
         return found
 

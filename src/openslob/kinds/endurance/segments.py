@@ -27,7 +27,7 @@ from openslob.core.caps import Cap, CapSearch
 from openslob.core.histogram import BUCKETS, PERCENTILES, Histogram
 from openslob.core.units import NANOS, format_bytes
 from openslob.kinds.endurance import figures as endurance
-from openslob.kinds.endurance.figures import CHANGE_POINTS, GAP, WRITTEN, Drop, Level, joined
+from openslob.kinds.endurance.figures import CHANGE_POINTS, GAP, WRITTEN, Drop, RateLevel, joined
 from openslob.kinds.endurance.record import EnduranceRecord, Segment
 from openslob.kinds.endurance.steady_snia import round_averages, snia_steady_state
 from openslob.kinds.endurance.verdicts import level_lasted, steady_by_snia, steady_course, time_covered
@@ -47,7 +47,7 @@ MOST_STEPS_SEARCHED = 30_000
 
 
 @dataclass(frozen=True)
-class Part:
+class KnownSegment:
     """A segment of which something is known: when its load began, in seconds after the first one's, and its tables."""
 
     segment: Segment
@@ -57,12 +57,12 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Course:
+class EnduranceCourse:
     """The course of an endurance run; its trace has the gaps, and what is known by its kind, as marks."""
 
-    parts: Sequence[Part]
+    parts: Sequence[KnownSegment]
     trace: Trace
-    levels: Sequence[Level]
+    levels: Sequence[RateLevel]
     drop: Drop | None
 
     @cached_property
@@ -87,7 +87,7 @@ class Course:
         return found
 
 
-def read_course(folder: Path, record: EnduranceRecord) -> Course | None:
+def read_course(folder: Path, record: EnduranceRecord) -> EnduranceCourse | None:
     """Read the course of the run in ``folder``; None before anything was measured. SlobError for a damaged file."""
     measured = [each for each in record.segments if each.run and each.begin_s is not None and each.seconds]
     if not measured:
@@ -98,22 +98,22 @@ def read_course(folder: Path, record: EnduranceRecord) -> Course | None:
     return course_of(parts, joined([(part.begin_s, part.trace) for part in parts], gaps))
 
 
-def course_of(parts: Sequence[Part], trace: Trace) -> Course:
+def course_of(parts: Sequence[KnownSegment], trace: Trace) -> EnduranceCourse:
     """Return the course with its levels and its lasting drop."""
-    course = Course(parts, trace, endurance.levels(trace, (*RATES, *WRITTEN)), endurance.lasting_drop(trace))
+    course = EnduranceCourse(parts, trace, endurance.levels(trace, (*RATES, *WRITTEN)), endurance.lasting_drop(trace))
     if course.drop and course.drop.is_write_cliff and _is_capped(course.drop, course):
         return replace(course, drop=replace(course.drop, is_write_cliff=False))
     return course
 
 
-def _is_capped(drop: Drop, course: Course) -> bool:
+def _is_capped(drop: Drop, course: EnduranceCourse) -> bool:
     """Return whether a cap came into force at a drop: behind the device that its host sees, it makes writes slower."""
     within_s = 2 * course.trace.seconds / CHANGE_POINTS
     cap = course.caps.cap
     return cap is not None and any(begin - within_s <= drop.at_s <= end for begin, end in cap.held)
 
 
-def _part(folder: Path, segment: Segment, begin_s: float) -> Part:
+def _part(folder: Path, segment: Segment, begin_s: float) -> KnownSegment:
     path = folder / (segment.run or "")
     run, seconds = store.load(path), segment.seconds or 0.0
     offset_ns = round(float(run.environment.get("server_clock_offset_s") or 0) * NANOS)
@@ -123,7 +123,9 @@ def _part(folder: Path, segment: Segment, begin_s: float) -> Part:
         facts = window_facts(path)
         begin_ns, offset_ns = facts[Event.BEGIN_NS], facts.get(Event.CLOCK_OFFSET_NS, 0)
     tables = read_tables(path, begin_ns, offset_ns, seconds)
-    return Part(segment, begin_s, tables, trace_of(tables, seconds, event_rows(path), load_kind(run).publishes_late))
+    return KnownSegment(
+        segment, begin_s, tables, trace_of(tables, seconds, event_rows(path), load_kind(run).publishes_late)
+    )
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class CourseStep:
         return heat.cells({int(bucket): int(self.counts[bucket]) for bucket in np.flatnonzero(self.counts)})
 
 
-def course_steps(course: Course, step_s: float) -> list[CourseStep]:
+def course_steps(course: EnduranceCourse, step_s: float) -> list[CourseStep]:
     """Return the course in steps of about so many seconds, also those of which nothing is known."""
     trace = course.trace
     each = max(round(step_s / trace.step_s), 1)
@@ -215,7 +217,7 @@ def _coarse(trace: Trace, most: int) -> Trace:
     return endurance.in_steps(trace, max(trace.step_s, float(step_s(trace.seconds, most))))
 
 
-def _marks(course: Course, slow: Sequence[Episode]) -> list[Mark]:
+def _marks(course: EnduranceCourse, slow: Sequence[Episode]) -> list[Mark]:
     """Return the time line, with what was found in it, in the order of time."""
     stretches = [Mark(each.begin_s, each.end_s, SLOW, f"{each.cause}: {each.evidence}") for each in slow]
     known = [*course.trace.marks[: MOST_MARKS - 1], *stretches, *_of_cap(course.caps)]
@@ -251,7 +253,7 @@ def _rate_points(trace: Trace) -> list[RatePoint]:
     return [(at * step, float(rate)) for at, rate in enumerate(rates) if np.isfinite(rate)]
 
 
-def _level_rows(course: Course) -> tuple[Mapping[str, Any], ...]:
+def _level_rows(course: EnduranceCourse) -> tuple[Mapping[str, Any], ...]:
     rows = []
     for level in course.levels:
         counts = course.counts([level.begin_s, level.end_s])[0]
@@ -274,7 +276,7 @@ def percentiles(counts: NDArray[np.int64]) -> dict[str, float | None]:
     }
 
 
-def _summary(course: Course) -> dict[str, Figure]:
+def _summary(course: EnduranceCourse) -> dict[str, Figure]:
     trace = course.trace
     ops = trace.get("ops")
     known = ops[np.isfinite(ops)]

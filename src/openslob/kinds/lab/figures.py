@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from openslob.analyze.history import figure_of
 from openslob.analyze.intervals import CONFIDENCE, LEAST_STARTS, Interval, blocked_ratio, narrow_enough
 from openslob.analyze.outcome import counted, fails, holds, holds_or_fails, unknown
-from openslob.kinds.lab.record import LabArm, LabRatio, LabRecord, LabResult, LabRun
+from openslob.kinds.lab.record import ArmResult, LabArm, LabRatio, LabRecord, LabRun
 from openslob.record.model import RunRecord, Verdict
 
 # Figures of a run that are compared. The rate decides when there are enough pairs.
@@ -54,10 +54,10 @@ def pairs(runs: Sequence[LabRun], arm: LabArm, load: str) -> list[Pair]:
     return [(here[each.round], each) for each in of_load if each.value == arm.value and each.round in here]
 
 
-def _result(record: LabRecord, arm: LabArm, load: str, comparisons: int) -> LabResult:
+def _result(record: LabRecord, arm: LabArm, load: str, comparisons: int) -> ArmResult:
     every = pairs(record.runs, arm, load)
     figures = {name: _ratio(every, name, comparisons) for name in FIGURES}
-    return LabResult(
+    return ArmResult(
         setting=arm.setting, value=arm.value, load=load, control=load in arm.controls,
         settled=narrow_enough(_interval(every, RATE), record.precision_pct), figures=figures,
     )  # fmt: skip
@@ -127,7 +127,7 @@ def _control(record: LabRecord) -> Verdict:
     )
 
 
-def _named(result: LabResult) -> str:
+def _named(result: ArmResult) -> str:
     return f"{result.setting}={result.value}" if result.value else result.setting
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from openslob.kinds.lab.figures import P99, PER_CPU, RATE
-from openslob.kinds.lab.record import LabArm, LabRecord, LabResult
+from openslob.kinds.lab.record import ArmResult, LabArm, LabRecord
 from openslob.kinds.lab.report import ratio_text
 from openslob.report.charts.colours import INK, QUIET, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture
@@ -64,7 +64,7 @@ def lab_pictures(record: LabRecord) -> tuple[Picture, ...]:
     return (picture,)
 
 
-def _row(arm: LabArm, result: LabResult, name: str) -> Row | None:
+def _row(arm: LabArm, result: ArmResult, name: str) -> Row | None:
     ratio = result.figures.get(name)
     if ratio is None or ratio.ratio is None or ratio.low is None or ratio.high is None:
         return None
@@ -80,7 +80,7 @@ def _row(arm: LabArm, result: LabResult, name: str) -> Row | None:
     }  # fmt: skip
 
 
-def _is_cut(found: Sequence[tuple[LabArm, LabResult]]) -> bool:
+def _is_cut(found: Sequence[tuple[LabArm, ArmResult]]) -> bool:
     ends = [end for _, result in found for each in result.figures.values() for end in (each.low, each.high) if end]
     return any(not 1 / _WIDEST <= end <= _WIDEST for end in ends)
 
@@ -121,6 +121,6 @@ def _figures(base: alt.Chart, x: alt.X, end: int) -> alt.Chart:
     return text
 
 
-def _cells(arm: LabArm, result: LabResult) -> tuple[str, ...]:
+def _cells(arm: LabArm, result: ArmResult) -> tuple[str, ...]:
     ratios = [ratio_text(result.figures.get(name)).strip() for name in (RATE, PER_CPU, P99)]
     return arm.label, f"{result.load} (control)" if result.control else result.load, *ratios, str(result.rate.pairs)

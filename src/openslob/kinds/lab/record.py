@@ -127,7 +127,7 @@ class LabRatio(RecordModel):
         return None if self.low is None or self.high is None else 100 * max(abs(self.high - 1), abs(1 - self.low))
 
 
-class LabResult(RecordModel):
+class ArmResult(RecordModel):
     """What a value of a setting does under a load, by figure. ``settled``: the rate's interval is narrow enough."""
 
     setting: str
@@ -170,7 +170,7 @@ class LabRecord(DocumentModel):
     limit_s: float
     spent_s: float = 0.0
     runs: tuple[LabRun, ...] = ()
-    results: tuple[LabResult, ...] = ()
+    results: tuple[ArmResult, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -215,7 +215,7 @@ class LabRecord(DocumentModel):
         here = next((arm.here for arm in self.arms if arm.setting == run.setting), "")
         return {run.setting: run.value or here or "first"} if run.value != "" else {run.setting: "again"}
 
-    def result(self, arm: LabArm, load: str) -> LabResult | None:
+    def result(self, arm: LabArm, load: str) -> ArmResult | None:
         """Return the result of an arm under a load; None before there was one."""
         wanted = (arm.setting, arm.value, load)
         return next((each for each in self.results if (each.setting, each.value, each.load) == wanted), None)

@@ -13,7 +13,7 @@ from openslob.core.errors import SlobError
 from openslob.core.units import MIB, Extent, format_bytes
 from openslob.core.workload import Mode, Workload
 from openslob.kinds.sweep.plan import POINT_OVERHEAD_S
-from openslob.kinds.sweep.time_left import Estimate
+from openslob.kinds.sweep.time_left import PlannedPoint
 
 SERVER = "demo"
 # Every run has at least as many sessions, so that each schema is visited and all data are active.
@@ -83,10 +83,10 @@ def runs(size: Sizes, cores: int) -> list[DemoRun]:
     return [*cached, *physical]
 
 
-def estimate(run: DemoRun) -> Estimate:
+def estimate(run: DemoRun) -> PlannedPoint:
     """Return how long a run takes."""
     load_s = run.workload.warmup + run.workload.run_time
-    return Estimate(0, load_s + POINT_OVERHEAD_S, load_s)
+    return PlannedPoint(0, load_s + POINT_OVERHEAD_S, load_s)
 
 
 def _cached(size: Sizes, cores: int, update_pct: int) -> DemoRun:

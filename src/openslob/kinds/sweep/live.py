@@ -9,7 +9,7 @@ from openslob.core.errors import SlobError
 from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepRecord, load_sweep
 from openslob.kinds.sweep.view import SweepView
 from openslob.live.follow import BUDGET_S, FollowedRun, identity_of
-from openslob.live.view import Progress, View
+from openslob.live.view import RecordState, View
 from openslob.record import store
 from openslob.record.model import RunRecord
 from openslob.record.store import RECORD_FILE, running_pid
@@ -74,13 +74,13 @@ class FollowedSweep:
         return max(runs, key=lambda path: path.name, default=None)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> RecordState:
         """Whether the sweep is still executed."""
         if self._locked or self.record is None:
-            return Progress.RUNNING
-        if self._run is not None and self._run.progress is Progress.RUNNING:
-            return Progress.RUNNING
-        return Progress(self.record.status.value)
+            return RecordState.RUNNING
+        if self._run is not None and self._run.progress is RecordState.RUNNING:
+            return RecordState.RUNNING
+        return RecordState(self.record.status.value)
 
     def view(self, at_s: float | None = None) -> View:
         """Return what is to be shown of the sweep; ``at_s`` is a moment of its current run."""

@@ -23,7 +23,7 @@ from openslob.core.units import MIB
 from openslob.core.workload import Workload
 from openslob.engines.settings import Effect
 from openslob.kinds.sweep.record import SweepPoint, SweepRecord
-from openslob.kinds.sweep.time_left import Estimate
+from openslob.kinds.sweep.time_left import PlannedPoint
 from openslob.record.varied import Value, Values
 
 Effects = Mapping[str, str]
@@ -260,7 +260,7 @@ def disk_bytes(record: SweepRecord, workloads: Sequence[Workload]) -> float:
     return max((2 * data_bytes(each) + private_bytes(each) for each in workloads), default=0) + records
 
 
-def estimates(record: SweepRecord) -> dict[int, Estimate]:
+def estimates(record: SweepRecord) -> dict[int, PlannedPoint]:
     """Return the estimates of the pending points by their numbers; none for a search, whose points are not known."""
     if record.search:
         return {}
@@ -268,7 +268,7 @@ def estimates(record: SweepRecord) -> dict[int, Estimate]:
     for step in steps(record):
         run_s = run_seconds(record, step.workload)
         load_s = max(step.workload.warmup, record.steady_limit_s or 0) + step.workload.run_time
-        found[step.point.number] = Estimate(step.preparation_s, run_s, load_s, step.loaded)
+        found[step.point.number] = PlannedPoint(step.preparation_s, run_s, load_s, step.loaded)
     return found
 
 

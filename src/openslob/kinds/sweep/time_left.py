@@ -13,7 +13,7 @@ from statistics import fmean
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PlannedPoint:
     """A point as it was planned, in seconds: its preparation, and its run, of which warm-up and window are a part.
 
     ``loaded``: data are loaded in the preparation.
@@ -41,7 +41,7 @@ class TimeLeft:
         """Note that a point begins with its preparation."""
         self._begun = self._clock()
 
-    def prepared(self, planned: Estimate, reused: bool) -> None:
+    def prepared(self, planned: PlannedPoint, reused: bool) -> None:
         """Note that the preparation is done; ``reused``: the data were there already."""
         now = self._clock()
         if not planned.preparation_s or (reused and planned.loaded):
@@ -51,20 +51,20 @@ class TimeLeft:
             self._planned_preparation_s += planned.preparation_s
         self._begun = now
 
-    def done(self, planned: Estimate) -> None:
+    def done(self, planned: PlannedPoint) -> None:
         """Note that the run is done. It is not called for a run that failed: nothing can be learned from it."""
         self._beside_load.append(self._clock() - self._begun - planned.load_s)
 
-    def of(self, planned: Iterable[Estimate]) -> float:
+    def of(self, planned: Iterable[PlannedPoint]) -> float:
         """Return how many seconds these points will take."""
         return sum(self.of_preparation(point) + self._of_run(point) for point in planned)
 
-    def of_preparation(self, point: Estimate) -> float:
+    def of_preparation(self, point: PlannedPoint) -> float:
         """Return how many seconds the preparation of this point takes."""
         if not point.preparation_s:
             return fmean(self._looks) if self._looks else 0.0
         slower = self._preparation_s / self._planned_preparation_s if self._planned_preparation_s else 1.0
         return point.preparation_s * slower
 
-    def _of_run(self, point: Estimate) -> float:
+    def _of_run(self, point: PlannedPoint) -> float:
         return max(0.0, point.load_s + fmean(self._beside_load)) if self._beside_load else point.run_s

@@ -9,7 +9,7 @@ from openslob.analyze.curves.series import CACHED, label
 from openslob.core.workload import Workload
 from openslob.kinds.sweep.record import PointState, SweepPoint, SweepRecord
 from openslob.live.run_view import RunView
-from openslob.live.view import Head, HeatMap, Note, PetalPoint, Progress, Series, Stack, View
+from openslob.live.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
 from openslob.record.varied import Value
 
@@ -20,7 +20,7 @@ class SweepView:
     """A sweep; what is drawn over time is that of its current run."""
 
     def __init__(
-        self, record: SweepRecord, results: Mapping[str, RunRecord], progress: Progress, run: RunView | None
+        self, record: SweepRecord, results: Mapping[str, RunRecord], progress: RecordState, run: RunView | None
     ) -> None:
         self._record = record
         self._results = results
@@ -41,7 +41,7 @@ class SweepView:
             phase=run.phase if run else "",
             product=run.product if run else "",
             target=record.target,
-            load=f"{asked}: {run.load}" if run and self._progress is Progress.RUNNING else asked,
+            load=f"{asked}: {run.load}" if run and self._progress is RecordState.RUNNING else asked,
             started_at=record.started_at,
             elapsed_s=run.elapsed_s if run else 0.0,
             planned_s=run.planned_s if run else None,
@@ -57,7 +57,7 @@ class SweepView:
     @property
     def _running(self) -> SweepPoint | None:
         """The point whose run is in progress."""
-        if self._run is None or self._run.head.progress is not Progress.RUNNING:
+        if self._run is None or self._run.head.progress is not RecordState.RUNNING:
             return None
         name = self._run.head.name
         return next((point for point in self._record.pending if point.run_name == name), None)
@@ -117,7 +117,7 @@ class SweepView:
         """The verdicts on the current run."""
         return self._run.verdicts if self._run else ()
 
-    def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Series:
+    def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Curve:
         """Return a figure of the current run; KeyError when there is none of this name."""
         if self._run is None:
             raise KeyError(name)

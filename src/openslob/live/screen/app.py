@@ -26,9 +26,9 @@ from textual.widgets import Footer
 from openslob.core.errors import SlobError
 from openslob.live.screen.board import Screenful, draw, draw_help, draw_top, tabs_of
 from openslob.live.screen.canvas import Canvas, Role, Signs
-from openslob.live.screen.panes import Shown
+from openslob.live.screen.panes import PaneContent
 from openslob.live.screen.playhead import Playhead
-from openslob.live.view import Progress, View
+from openslob.live.view import Follower, RecordState
 from openslob.report.format import without_controls
 
 # How much the screen gives way to all other processes of the host.
@@ -61,10 +61,10 @@ _STYLES = {
 _PLAIN = {role: Style(bold=style.bold, dim=style.dim, reverse=style.reverse) for role, style in _STYLES.items()}
 
 
-class Board(Widget):
+class CanvasWidget(Widget):
     """Shows a canvas; of a new one, only the cells that changed are sent to the terminal."""
 
-    DEFAULT_CSS = "Board { width: 1fr; height: 1fr; }"
+    DEFAULT_CSS = "CanvasWidget { width: 1fr; height: 1fr; }"
 
     def __init__(self, signs: Signs, drawn: Callable[[Canvas, bool], None]) -> None:
         super().__init__()
@@ -109,21 +109,7 @@ def _region(y: int, columns: NDArray[np.intp]) -> Region:
     return Region(int(columns[0]), int(y), int(columns[-1] - columns[0]) + 1, 1)
 
 
-class Source(Protocol):
-    """What reads the record, a long one in several looks; ``read_share`` is the share that was read."""
-
-    @property
-    def read_share(self) -> float:
-        """The share of the record that was read: the end comes first."""
-
-    def poll(self) -> bool:
-        """Read what is new; return whether anything is."""
-
-    def view(self, at_s: float | None = None) -> View:
-        """Return what there is to be shown, at a moment or at the end."""
-
-
-class Command(Protocol):
+class TerminalOwner(Protocol):
     """The command whose terminal the screen has, if it has that of one.
 
     ``said`` is what the command does at this moment; it comes through ``descriptor``.
@@ -135,7 +121,7 @@ class Command(Protocol):
     def listen(self) -> bool:
         """Read what the command says; return whether it has ended."""
 
-    def source(self) -> Source | None:
+    def source(self) -> Follower | None:
         """Return what reads the record that is written now; None before there is one."""
 
     def stop(self) -> None:
@@ -171,9 +157,9 @@ class LiveScreen(App[None], inherit_bindings=False):
 
     def __init__(
         self,
-        source: Source | None,
+        source: Follower | None,
         signs: Signs,
-        command: Command | None = None,
+        command: TerminalOwner | None = None,
         speed: int | None = None,
         shown: Callable[[], None] | None = None,
     ) -> None:
@@ -191,11 +177,11 @@ class LiveScreen(App[None], inherit_bindings=False):
         self._moved_at = time.monotonic()
         self._ticks = 0
         self._reading: Timer | None = None
-        self._drawn_of: Source | None = None
-        self._board = Board(signs, self._draw)
+        self._drawn_of: Follower | None = None
+        self._board = CanvasWidget(signs, self._draw)
 
     @property
-    def board(self) -> Board:
+    def board(self) -> CanvasWidget:
         """The drawing."""
         return self._board
 
@@ -257,7 +243,7 @@ class LiveScreen(App[None], inherit_bindings=False):
             except SlobError as error:
                 self._fail(error)
 
-    def _take(self, source: Source | None) -> None:
+    def _take(self, source: Follower | None) -> None:
         """Show another record from now on."""
         if source is not self._source:
             self._source, self._playhead = source, Playhead()
@@ -282,12 +268,12 @@ class LiveScreen(App[None], inherit_bindings=False):
             return f"{self._source.read_share * 100:.0f} % of the record is read"
         return self._command.said if self._command else ""
 
-    def _shown(self, source: Source) -> Shown:
+    def _shown(self, source: Follower) -> PaneContent:
         record = source.view(self._playhead.at_s)
         view = record.current or record
         head = view.head
         span = self._playhead.span(head.elapsed_s, head.planned_s)
-        return Shown(view, record, span, self._signs, self._intensity, self._scroll)
+        return PaneContent(view, record, span, self._signs, self._intensity, self._scroll)
 
     def _end_s(self) -> float:
         return self._source.view().head.elapsed_s if self._source else 0.0
@@ -320,7 +306,7 @@ class LiveScreen(App[None], inherit_bindings=False):
 
     def action_hold(self) -> None:
         """Hold what is shown, or play on."""
-        live = self._source is not None and self._source.view().head.progress is Progress.RUNNING
+        live = self._source is not None and self._source.view().head.progress is RecordState.RUNNING
         self._play(self._playhead.toggled(self._end_s(), live))
 
     def action_step(self, direction: int) -> None:

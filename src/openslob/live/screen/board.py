@@ -9,10 +9,10 @@ from functools import partial
 from openslob.core.units import format_duration
 from openslob.live.screen import panes
 from openslob.live.screen.canvas import Canvas, Role, Signs
-from openslob.live.screen.panes import Pane, Shown
+from openslob.live.screen.panes import Pane, PaneContent
 from openslob.live.screen.playhead import Playhead
 from openslob.live.screen.plots import clock
-from openslob.live.view import Head, Progress
+from openslob.live.view import Head, RecordState
 from openslob.report.format import hanging, shortened
 
 # The smallest pane that is worth its room, in columns and rows.
@@ -22,11 +22,11 @@ _MAPS = 2
 # Rows of the head without warnings.
 _HEAD_ROWS = 3
 _ENDS = {
-    Progress.RUNNING: Role.GOOD,
-    Progress.COMPLETE: Role.GOOD,
-    Progress.INTERRUPTED: Role.UNSURE,
-    Progress.FAILED: Role.BAD,
-    Progress.ABANDONED: Role.BAD,
+    RecordState.RUNNING: Role.GOOD,
+    RecordState.COMPLETE: Role.GOOD,
+    RecordState.INTERRUPTED: Role.UNSURE,
+    RecordState.FAILED: Role.BAD,
+    RecordState.ABANDONED: Role.BAD,
 }
 TABS = ("Overview", "Latency", "Waits", "Host", "Verdicts", "Notes", "Petals")
 
@@ -35,7 +35,7 @@ TABS = ("Overview", "Latency", "Waits", "Host", "Verdicts", "Notes", "Petals")
 class Screenful:
     """What to draw: what is shown, the number of the tab, how the record is played, and what its driver says."""
 
-    shown: Shown
+    shown: PaneContent
     tab: int
     playhead: Playhead
     said: str = ""
@@ -96,11 +96,11 @@ def _body(canvas: Canvas, screenful: Screenful) -> Canvas:
     return canvas.part(0, top, canvas.width, canvas.height - top)
 
 
-def _warnings(shown: Shown) -> Sequence[str]:
+def _warnings(shown: PaneContent) -> Sequence[str]:
     return shown.record.head.reservations or shown.view.head.reservations
 
 
-def panes_of(tab: int, shown: Shown) -> list[Pane]:
+def panes_of(tab: int, shown: PaneContent) -> list[Pane]:
     """Return the panes of a tab, the most important first."""
     kinds = shown.kinds
     sweep: list[Pane] = [panes.petals] if shown.record.head.kind == "sweep" else []
@@ -119,7 +119,7 @@ def panes_of(tab: int, shown: Shown) -> list[Pane]:
     return found[TABS[tab]]
 
 
-def _arrange(canvas: Canvas, shown: Shown, found: Sequence[Pane]) -> None:
+def _arrange(canvas: Canvas, shown: PaneContent, found: Sequence[Pane]) -> None:
     """Draw the panes from left to right and down; those for which there is no room are left out."""
     columns = max(1, min(canvas.width // LEAST_WIDTH, len(found)))
     # Petals are a picture of all points: the row that they are in is twice as high as the others.
@@ -147,7 +147,7 @@ def _head(canvas: Canvas, screenful: Screenful) -> int:
     name = f"{record.kind} {record.id}"
     x = canvas.write(0, 0, [(shortened(name, room), Role.STRONG), ("  ", Role.PLAIN)], signs)
     # The row below says of a run how it ended.
-    ended = record.kind == "sweep" and record.progress is not Progress.RUNNING
+    ended = record.kind == "sweep" and record.progress is not RecordState.RUNNING
     state = record.progress.value if ended else _without(record, screenful.said)
     canvas.part(0, 0, room, 1).text(x, 0, state, _ENDS[record.progress], signs)
     canvas.text(canvas.width - len(right), 0, right, Role.SELECTED if right else Role.PLAIN, signs)
@@ -173,7 +173,7 @@ def _playing(playhead: Playhead) -> str:
     return f" replay x{playhead.speed} at {at} " if playhead.playing else f" held at {at} "
 
 
-def _progress(canvas: Canvas, shown: Shown, head: Head) -> None:
+def _progress(canvas: Canvas, shown: PaneContent, head: Head) -> None:
     """Draw phase, bar and time; of a sweep, also which point it is."""
     points = shown.record.points
     ended = sum(point.state not in ("pending", "running") for point in points)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from openslob.live.screen.canvas import Canvas, Role, Signs, series_role
 from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_lines, draw_map, draw_stack, framed
-from openslob.live.view import Series, Stack, View
+from openslob.live.view import Curve, Stack, View
 from openslob.metrics import METRICS
 from openslob.record.model import Figure, Holds
 from openslob.report.format import MISSING, hanging, micros, number, percent, quantity
@@ -52,7 +52,7 @@ _NOTES = {"phase": Role.SOFT, "error": Role.BAD}
 
 
 @dataclass(frozen=True)
-class Shown:
+class PaneContent:
     """What panes show: the run or observation, and the record that it belongs to, which may be a sweep."""
 
     view: View
@@ -82,15 +82,15 @@ class Shown:
         """The events that the engine counts by duration."""
         return self.view.waits_by_duration
 
-    def series(self, name: str, canvas: Canvas) -> Series:
+    def series(self, name: str, canvas: Canvas) -> Curve:
         """Return a figure over the time that is shown, in steps that a canvas can show."""
         return self.view.series(name, self.span.begin_s, self.span.end_s, max(2 * canvas.width, 2))
 
 
-Pane = Callable[[Canvas, Shown], None]
+Pane = Callable[[Canvas, PaneContent], None]
 
 
-def requests(canvas: Canvas, shown: Shown) -> None:
+def requests(canvas: Canvas, shown: PaneContent) -> None:
     """Draw what the engine did per second."""
     names = [name for name in _REQUESTS if name in shown.names]
     if not any(name in names for name in _REQUESTS):
@@ -98,7 +98,7 @@ def requests(canvas: Canvas, shown: Shown) -> None:
     _lines(canvas, shown, "Per second", {name: FIGURES[name] for name in names}, number)
 
 
-def latency(canvas: Canvas, shown: Shown) -> None:
+def latency(canvas: Canvas, shown: PaneContent) -> None:
     """Draw the latency of operations: all percentiles of the only kind, or two of each of several."""
     kinds = shown.kinds
     if not kinds:
@@ -111,40 +111,40 @@ def latency(canvas: Canvas, shown: Shown) -> None:
         _lines(canvas, shown, "Latency", _there(shown, wanted), micros, log=True)
 
 
-def latency_of(canvas: Canvas, shown: Shown, kind: str) -> None:
+def latency_of(canvas: Canvas, shown: PaneContent, kind: str) -> None:
     """Draw the percentiles of one kind of operation."""
     wanted = {f"latency.{kind}.{each}_us": text for each, text in _PERCENTILES.items()}
     _lines(canvas, shown, f"Latency of {kind}s", _there(shown, wanted), micros, log=True)
 
 
-def waits(canvas: Canvas, shown: Shown) -> None:
+def waits(canvas: Canvas, shown: PaneContent) -> None:
     """Draw what the sessions wait for."""
     stack = shown.view.waits(shown.span.begin_s, shown.span.end_s, max(canvas.width, 2))
     _stack(canvas, shown, "Waits, sessions", stack, number)
 
 
-def cpu(canvas: Canvas, shown: Shown) -> None:
+def cpu(canvas: Canvas, shown: PaneContent) -> None:
     """Draw the CPU time of the host by kind."""
     stack = shown.view.cpu(shown.span.begin_s, shown.span.end_s, max(canvas.width, 2))
     _stack(canvas, shown, "Host CPU", stack, percent, Axis(0.0, 100.0, text=percent))
 
 
-def device(canvas: Canvas, shown: Shown) -> None:
+def device(canvas: Canvas, shown: PaneContent) -> None:
     """Draw the requests of the block device."""
     _lines(canvas, shown, "Device, per second", _there(shown, _DEVICE), number)
 
 
-def device_sizes(canvas: Canvas, shown: Shown) -> None:
+def device_sizes(canvas: Canvas, shown: PaneContent) -> None:
     """Draw the bytes of the block device."""
     _lines(canvas, shown, "Device, MB/s", _there(shown, _SIZES), number)
 
 
-def device_latency(canvas: Canvas, shown: Shown) -> None:
+def device_latency(canvas: Canvas, shown: PaneContent) -> None:
     """Draw how long the device took for a read."""
     _lines(canvas, shown, "Device", _there(shown, {"device.read_latency_us": "read latency"}), micros, log=True)
 
 
-def heat(canvas: Canvas, shown: Shown) -> None:
+def heat(canvas: Canvas, shown: PaneContent) -> None:
     """Draw the map of the latency of operations; of a load without any, that of the engine's waits."""
     of = next(iter([*shown.kinds, *shown.events]), "")
     if of:
@@ -154,7 +154,7 @@ def heat(canvas: Canvas, shown: Shown) -> None:
     _nothing(canvas, shown, "no operations of our own")
 
 
-def heat_of(canvas: Canvas, shown: Shown, of: str) -> None:
+def heat_of(canvas: Canvas, shown: PaneContent, of: str) -> None:
     """Draw the map of one kind of operation, or of one event of the engine."""
     own = of in shown.kinds
     share = "share of the time" if shown.intensity else f"share of {'operations' if own else 'waits'}"
@@ -169,7 +169,7 @@ def heat_of(canvas: Canvas, shown: Shown, of: str) -> None:
     draw_map(framed(_below(canvas), shown.span, axis, shown.signs), axis, found, shown.intensity)
 
 
-def figures(canvas: Canvas, shown: Shown) -> None:
+def figures(canvas: Canvas, shown: PaneContent) -> None:
     """Write the figures of this moment, as many as there is room for, each below its name."""
     if canvas.height < 2:
         return
@@ -211,7 +211,7 @@ def figure_text(figure: Figure) -> str:
     return number(figure.value) if figure.unit == "s/s" else f"{quantity(figure.value, unit)}{rate}"
 
 
-def verdicts(canvas: Canvas, shown: Shown) -> None:
+def verdicts(canvas: Canvas, shown: PaneContent) -> None:
     """Write the verdicts as they stand, failed ones first."""
     judged = sorted(shown.view.verdicts, key=lambda each: list(SIGNS).index(each.verdict))
     lines: list[tuple[str, int, int]] = []
@@ -224,7 +224,7 @@ def verdicts(canvas: Canvas, shown: Shown) -> None:
     _texts(_below(canvas), shown, lines, "no verdict yet")
 
 
-def notes(canvas: Canvas, shown: Shown) -> None:
+def notes(canvas: Canvas, shown: PaneContent) -> None:
     """Write what happened, the latest last."""
     found = [*shown.record.notes, *(shown.view.notes if shown.view is not shown.record else ())]
     lines: list[tuple[str, int, int]] = []
@@ -237,7 +237,7 @@ def notes(canvas: Canvas, shown: Shown) -> None:
     _texts(_below(canvas), shown, lines, "nothing so far", at_end=True)
 
 
-def petals(canvas: Canvas, shown: Shown) -> None:
+def petals(canvas: Canvas, shown: PaneContent) -> None:
     """Draw latency over throughput, a line for each petal of a sweep, and the point that is being measured."""
     lines = _petal_lines(shown.record)
     _title(canvas, shown, "Petals")
@@ -250,7 +250,7 @@ def petals(canvas: Canvas, shown: Shown) -> None:
         canvas.text(0, 1 + y, line, Role.PLAIN, shown.signs)
 
 
-def points(canvas: Canvas, shown: Shown) -> None:
+def points(canvas: Canvas, shown: PaneContent) -> None:
     """Write the points of a sweep with their states."""
     lines: list[tuple[str, int, int]] = []
     for point in shown.record.points:
@@ -261,7 +261,7 @@ def points(canvas: Canvas, shown: Shown) -> None:
     _texts(_below(canvas), shown, lines, "no points yet")
 
 
-def wait_table(canvas: Canvas, shown: Shown) -> None:
+def wait_table(canvas: Canvas, shown: PaneContent) -> None:
     """Write what the sessions wait for at the moment that is shown, and over the time that is shown."""
     stack = shown.view.waits(shown.span.begin_s, shown.span.end_s, max(canvas.width, 2))
     sums = [sum(value for value in values if value is not None) for values in stack.values]
@@ -277,7 +277,7 @@ def wait_table(canvas: Canvas, shown: Shown) -> None:
 
 
 def _texts(
-    canvas: Canvas, shown: Shown, lines: Sequence[tuple[str, int, int]], none: str, at_end: bool = False
+    canvas: Canvas, shown: PaneContent, lines: Sequence[tuple[str, int, int]], none: str, at_end: bool = False
 ) -> None:
     """Write lines, the first signs of each in its role; the scroll says how far from the usual begin."""
     if not lines:
@@ -288,13 +288,13 @@ def _texts(
         canvas.write(0, y, [(line[:signed], role), (line[signed:], Role.PLAIN)], shown.signs)
 
 
-def _there(shown: Shown, wanted: Mapping[str, str]) -> dict[str, str]:
+def _there(shown: PaneContent, wanted: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in wanted.items() if name in shown.names}
 
 
 def _lines(
     canvas: Canvas,
-    shown: Shown,
+    shown: PaneContent,
     title: str,
     names: Mapping[str, str],
     text: Callable[[float | None], str],
@@ -316,7 +316,7 @@ def _lines(
 
 def _stack(
     canvas: Canvas,
-    shown: Shown,
+    shown: PaneContent,
     title: str,
     stack: Stack,
     text: Callable[[float | None], str],
@@ -349,7 +349,7 @@ def _legend(canvas: Canvas, signs: Signs, title: str, texts: Sequence[str]) -> C
     return canvas.part(0, y + 1, canvas.width, canvas.height - y - 1)
 
 
-def _title(canvas: Canvas, shown: Shown, text: str) -> None:
+def _title(canvas: Canvas, shown: PaneContent, text: str) -> None:
     canvas.text(0, 0, text, Role.STRONG, shown.signs)
 
 
@@ -357,7 +357,7 @@ def _below(canvas: Canvas) -> Canvas:
     return canvas.part(0, 1, canvas.width, canvas.height - 1)
 
 
-def _nothing(canvas: Canvas, shown: Shown, why: str = "nothing measured yet") -> None:
+def _nothing(canvas: Canvas, shown: PaneContent, why: str = "nothing measured yet") -> None:
     canvas.text(2, 1 + canvas.height // 3, why, Role.SOFT, shown.signs)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openslob.live.screen.canvas import MAP_STEPS, Canvas, Role, Signs, series_role
-from openslob.live.view import HeatMap, Series, Stack
+from openslob.live.view import Curve, HeatMap, Stack
 from openslob.report.format import number
 
 Floats = NDArray[np.float64]
@@ -141,13 +141,13 @@ def clock(seconds: float) -> str:
     return f"{sign}{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
-def draw_lines(frame: Frame, axis: Axis, lines: Sequence[Series]) -> None:
+def draw_lines(frame: Frame, axis: Axis, lines: Sequence[Curve]) -> None:
     """Draw figures over time, the first above the others, each above the range from its lowest to its highest."""
     for at in reversed(range(len(lines))):
         _draw_line(frame, axis, lines[at], at)
 
 
-def _draw_line(frame: Frame, axis: Axis, line: Series, at: int) -> None:
+def _draw_line(frame: Frame, axis: Axis, line: Curve, at: int) -> None:
     dotted, field = frame.signs.dotted, frame.field
     across, down = (2, 4) if dotted else (1, 1)
     width, height = field.width * across, field.height * down

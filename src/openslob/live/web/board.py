@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any
 
 from openslob.analyze.steps import step_s
-from openslob.live.view import Progress, View
+from openslob.live.view import RecordState, View
 from openslob.live.web.petals import Petals
-from openslob.live.web.pictures import LivePicture, Row, RowSource, Steps, Summary, pictures_of, specification
+from openslob.live.web.pictures import LivePicture, Row, RowSource, Summary, TimeSteps, pictures_of, specification
 from openslob.live.web.words import names_of, sections
 from openslob.record.model import Verdict
 
@@ -50,12 +50,12 @@ class Board:
         self._petals = Petals()
         self._shown: dict[str, _Shown] = {}
         self._run = ""
-        self._steps: Steps | None = None
+        self._steps: TimeSteps | None = None
         self._axis: Patch = {}
         self._updates = 0
         # The end of what the pictures show.
         self._drawn_s = 0.0
-        self._progress = Progress.RUNNING
+        self._progress = RecordState.RUNNING
         self._verdicts: Sequence[Verdict] = ()
 
     @property
@@ -124,12 +124,12 @@ class Board:
         return [each for each in changed if each]
 
     def _changes(
-        self, shown: _Shown, read: Callable[[RowSource, Steps], list[Row]], steps: Steps, goes_on: bool
+        self, shown: _Shown, read: Callable[[RowSource, TimeSteps], list[Row]], steps: TimeSteps, goes_on: bool
     ) -> Patch:
         """Read a picture again: if it goes on, from the last steps that were known."""
         begin_s, late_s = steps.begin_s, _LATE_STEPS * steps.step_s
         since_s = max(shown.rows[-1]["from_s"] - late_s, begin_s) if shown.rows and goes_on else begin_s
-        new = read(shown.picture.source, Steps(since_s, steps.end_s, steps.step_s))
+        new = read(shown.picture.source, TimeSteps(since_s, steps.end_s, steps.step_s))
         # The picture's own steps may be longer.
         since_s = min(since_s, new[0]["from_s"] if new else since_s)
         first, cut = (bisect_left(shown.rows, at_s, key=_begin_of) for at_s in (begin_s, since_s))
@@ -148,13 +148,13 @@ class Board:
     def _whole(self, shown: _Shown) -> Patch:
         return _sent(shown, shown.rows) | {"spec": specification(shown.picture, shown.summary.names)}
 
-    def _steps_of(self, elapsed_s: float) -> Steps | None:
+    def _steps_of(self, elapsed_s: float) -> TimeSteps | None:
         """Return the steps of what is shown, on multiples of their length; None before there is anything."""
         if elapsed_s <= 0:
             return None
         step = float(step_s(min(self._span_s, elapsed_s) if self._span_s else elapsed_s))
         begin_s = max(elapsed_s - self._span_s, 0.0) if self._span_s else 0.0
-        return Steps(math.floor(begin_s / step) * step, math.ceil(elapsed_s / step) * step, step)
+        return TimeSteps(math.floor(begin_s / step) * step, math.ceil(elapsed_s / step) * step, step)
 
     def _axis_of(self, run: View) -> Patch:
         """Return the ends of the axis of time: somewhat ahead of a run in progress, so that it need not move."""
@@ -163,7 +163,7 @@ class Board:
             return {"begin_s": 0.0, "end_s": _SHORTEST_AXIS_S}
         if self._span_s and steps.begin_s:
             return {"begin_s": steps.begin_s, "end_s": steps.end_s}
-        if head.progress is not Progress.RUNNING:
+        if head.progress is not RecordState.RUNNING:
             return {"begin_s": 0.0, "end_s": head.elapsed_s}
         ahead = next((each for each in _AHEAD_S if each >= steps.end_s), steps.end_s)
         return {"begin_s": 0.0, "end_s": max(min(ahead, head.planned_s or ahead), steps.end_s)}

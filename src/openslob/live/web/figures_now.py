@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openslob.analyze.curves.points import SERVICE
 from openslob.export.openmetrics import Now
-from openslob.live.view import Progress, View
+from openslob.live.view import RecordState, View
 
 
 def figures_now(view: View) -> Now:
@@ -13,7 +13,7 @@ def figures_now(view: View) -> Now:
     return Now(
         # A name may have half a character, which nothing can show.
         labels={"id": run.head.id, "name": run.head.name.encode(errors="replace").decode()},
-        running=view.head.progress is Progress.RUNNING,
+        running=view.head.progress is RecordState.RUNNING,
         figures=run.now,
         latency=_latency(run),
         verdicts=run.verdicts,

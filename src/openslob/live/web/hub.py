@@ -10,10 +10,10 @@ import json
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from openslob.core.errors import SlobError
-from openslob.live.view import View
+from openslob.live.view import Follower, View
 from openslob.live.web.board import Board, Patch
 
 T = TypeVar("T")
@@ -26,20 +26,6 @@ MOST_BEHIND = 30
 # How often a silent connection is tried.
 SIGN_OF_LIFE_S = 15.0
 _ALIVE = b": alive\n\n"
-
-
-class Source(Protocol):
-    """The reader of a record: `openslob.live.follow.Follower`."""
-
-    @property
-    def read_share(self) -> float:
-        """The share of the record that was read: of a long one, the end comes first."""
-
-    def poll(self) -> bool:
-        """Read what is new, or some of it; whether there was anything."""
-
-    def view(self, at_s: float | None = None) -> View:
-        """Return what there is to see, at the end or as it stood at a second of the load."""
 
 
 class _Channel:
@@ -67,7 +53,7 @@ class _Channel:
 class Hub:
     """Reads the record once a second while somebody looks."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Follower) -> None:
         self._source = source
         self._channels: dict[float, _Channel] = {}
         # The reader and what was computed from it are used by one at a time.

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any, Protocol
 
 from openslob.analyze.heat import Cell
-from openslob.live.view import HeatMap, Series, Stack, View
+from openslob.live.view import Curve, HeatMap, Stack, View
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.report.charts import heat, over_time, time_panels
@@ -43,7 +43,7 @@ _BANDS = ("p50_us", "p90_us", "p99_us")
 
 
 @dataclass(frozen=True)
-class Steps:
+class TimeSteps:
     """Steps of equal length: all that a picture shows, or the last of them."""
 
     begin_s: float
@@ -71,7 +71,7 @@ class Summary:
 class RowSource(Hashable, Protocol):
     """What reads rows from a view."""
 
-    def read(self, view: View, steps: Steps) -> list[Row]:
+    def read(self, view: View, steps: TimeSteps) -> list[Row]:
         """Return the rows of some steps, in the order of time."""
 
 
@@ -136,19 +136,21 @@ def _of(panel: TimelinePanel) -> Names:
     return (*figures, *(name for name in _DEVICE if name.endswith(device)))
 
 
-def _rates(there: Sequence[str], names: FigureNames, name: str, title: str, unit: str, wanted: Names) -> Rates | None:
+def _rates(
+    there: Sequence[str], names: FigureNames, name: str, title: str, unit: str, wanted: Names
+) -> RatePanel | None:
     labels = {each: _DEVICE.get(each) or names.label(each) for each in wanted if each in there}
     # The device's rate has a name of its own only where the figures have none.
     first = {label: each for each, label in reversed(labels.items())}
     kept = tuple((each, label) for each, label in labels.items() if first[label] == each)
-    return Rates(name, title, unit, kept) if kept else None
+    return RatePanel(name, title, unit, kept) if kept else None
 
 
 class _OfOwnRows(ABC):
     """A picture that reads its rows itself, and draws them as they are."""
 
     @abstractmethod
-    def read(self, view: View, steps: Steps) -> list[Row]:
+    def read(self, view: View, steps: TimeSteps) -> list[Row]:
         """Return the rows of some steps, in the order of time."""
 
     @property
@@ -162,7 +164,7 @@ class _OfOwnRows(ABC):
 
 
 @dataclass(frozen=True)
-class Rates(_OfOwnRows):
+class RatePanel(_OfOwnRows):
     """Lines of figures; ``series`` has their names and labels."""
 
     name: str
@@ -170,7 +172,7 @@ class Rates(_OfOwnRows):
     unit: str
     series: tuple[tuple[str, str], ...]
 
-    def read(self, view: View, steps: Steps) -> list[Row]:
+    def read(self, view: View, steps: TimeSteps) -> list[Row]:
         """Return a row for each step and figure that is known."""
         rows = []
         for name, label in self.series:
@@ -216,7 +218,7 @@ class Bands(_OfOwnRows):
         """The heading over it."""
         return f"{_TIMES[self.what]} of {self.kind}s"
 
-    def read(self, view: View, steps: Steps) -> list[Row]:
+    def read(self, view: View, steps: TimeSteps) -> list[Row]:
         """Return a row for each step."""
         at = (steps.begin_s, steps.end_s, steps.most)
         bands = [view.series(f"{self.what}.{self.kind}.{name}", *at) for name in _BANDS]
@@ -239,12 +241,12 @@ class Bands(_OfOwnRows):
 
 
 @dataclass(frozen=True)
-class Cells:
+class HeatCells:
     """The cells of maps of latency over time, of one kind of operation."""
 
     kind: str
 
-    def read(self, view: View, steps: Steps) -> list[Row]:
+    def read(self, view: View, steps: TimeSteps) -> list[Row]:
         """Return a row for each cell in which something fell."""
         map_of = view.heat(self.kind, steps.begin_s, steps.end_s, steps.most)
         rows = []
@@ -277,7 +279,7 @@ class Heat:
     @property
     def source(self) -> RowSource:
         """The cells of both maps of a kind."""
-        return Cells(self.kind)
+        return HeatCells(self.kind)
 
     def sum_up(self, rows: Sequence[Row]) -> Summary:
         """Return the map, and the ends of its axis."""
@@ -305,7 +307,7 @@ class Waits(_OfOwnRows):
     name: str = "waits"
     title: str = "Sessions by wait event"
 
-    def read(self, view: View, steps: Steps) -> list[Row]:
+    def read(self, view: View, steps: TimeSteps) -> list[Row]:
         """Return a row for each step and event."""
         return _stack_rows(view.waits(steps.begin_s, steps.end_s, steps.most))
 
@@ -335,7 +337,7 @@ class Cpu(_OfOwnRows):
     name: str = "cpu"
     title: str = "CPU of the host"
 
-    def read(self, view: View, steps: Steps) -> list[Row]:
+    def read(self, view: View, steps: TimeSteps) -> list[Row]:
         """Return a row for each step and kind."""
         return _stack_rows(view.cpu(steps.begin_s, steps.end_s, steps.most))
 
@@ -356,7 +358,7 @@ class Cpu(_OfOwnRows):
         return time_panels.cpu(SENT, "host", names, SENT_ENDS)
 
 
-def _spans(timed: Series | Stack | HeatMap) -> list[tuple[float, float]]:
+def _spans(timed: Curve | Stack | HeatMap) -> list[tuple[float, float]]:
     """Return begin and end of each step."""
     step = timed.step_s
     return [(step * (math.ceil(round(at_s / step, 6)) - 1), at_s) for at_s in timed.at_s]

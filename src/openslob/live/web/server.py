@@ -22,7 +22,8 @@ from openslob.core.interrupt import Interrupt, stopped_by
 from openslob.live.web.door import Door
 
 if TYPE_CHECKING:
-    from openslob.live.web.hub import Hub, Source
+    from openslob.live.view import Follower
+    from openslob.live.web.hub import Hub
 
 # More viewers than anybody has; each connection has a cost.
 MOST_CONNECTIONS = 100
@@ -34,7 +35,7 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _ATTEMPTS = 10
 
 
-def serve(source: Source, port: int | None, ready: Callable[[str], None]) -> None:
+def serve(source: Follower, port: int | None, ready: Callable[[str], None]) -> None:
     """Serve the page of a record until SIGINT or SIGTERM; must be called in the main thread.
 
     Args:
@@ -47,7 +48,7 @@ def serve(source: Source, port: int | None, ready: Callable[[str], None]) -> Non
         _serve(source, _loopback(port), ready, interrupt)
 
 
-def _serve(source: Source, sockets: list[socket.socket], ready: Callable[[str], None], interrupt: Interrupt) -> None:
+def _serve(source: Follower, sockets: list[socket.socket], ready: Callable[[str], None], interrupt: Interrupt) -> None:
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     chosen = sockets[0].getsockname()[1]
     # Connections wait from now on. What draws takes a second to import and seconds to put together, in which the reader

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from openslob.live.view import Head, Note, PetalPoint, Progress, View
+from openslob.live.view import Head, Note, PetalPoint, RecordState, View
 from openslob.metrics import METRICS
 from openslob.record.model import Figure, Holds, Verdict
 from openslob.report.document import Verdicts
@@ -15,11 +15,11 @@ from openslob.report.notebook import MAIN_FIGURES
 from openslob.report.record_view import REACHED_DEVICE, FigureNames, figure_text
 
 _STATES = {
-    Progress.RUNNING: "in progress",
-    Progress.COMPLETE: "complete",
-    Progress.INTERRUPTED: "interrupted",
-    Progress.FAILED: "failed",
-    Progress.ABANDONED: "abandoned: what wrote it ended without a result",
+    RecordState.RUNNING: "in progress",
+    RecordState.COMPLETE: "complete",
+    RecordState.INTERRUPTED: "interrupted",
+    RecordState.FAILED: "failed",
+    RecordState.ABANDONED: "abandoned: what wrote it ended without a result",
 }
 _FIRST = tuple(dict.fromkeys(("ops_per_s", "transactions_per_s", *MAIN_FIGURES, "host_cpu_busy_pct")))
 # As many notes as can be read; the record has all.
@@ -85,10 +85,10 @@ def _text(name: str, figure: Figure) -> str:
     return figure_text(name, figure.value, figure.unit) if name in METRICS else quantity(figure.value, figure.unit)
 
 
-def _verdicts(verdicts: Sequence[Verdict], progress: Progress) -> dict[str, Any]:
+def _verdicts(verdicts: Sequence[Verdict], progress: RecordState) -> dict[str, Any]:
     rows = Verdicts(tuple(verdicts)).lines
     counts = {each: sum(row.outcome is each for row in rows) for each in Holds}
-    so_far = " so far" if progress is Progress.RUNNING else ""
+    so_far = " so far" if progress is RecordState.RUNNING else ""
     failing = f"{counts[Holds.FAILS]} fail{'s' if counts[Holds.FAILS] == 1 else ''}"
     counted = f"{failing}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold" if rows else "none"
     return {

@@ -7,7 +7,7 @@ import pytest
 from factories import measurements as made
 from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS, judge, server
-from openslob.engines.cluster.sampling import add_deltas
+from openslob.engines.cluster.instances import add_deltas
 from openslob.record.model import Holds
 from openslob.report.record_view import caveats
 

@@ -24,7 +24,7 @@ from openslob.engines.base import Activity, CounterReading, Hold, SamplingScope,
 from openslob.engines.capabilities import Capability
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.engines.cluster.sampling import InstanceThreads
+from openslob.engines.cluster.instances import InstanceThreads
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, LoadResult, ServerFacts, ServerLocation
 from openslob.kinds.run.plan import session_plans
 from openslob.metrics.measurement import EngineDelta, Instance

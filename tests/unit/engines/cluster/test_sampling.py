@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from factories import measurements
-from openslob.engines.cluster.sampling import add_deltas
+from openslob.engines.cluster.instances import add_deltas
 from openslob.metrics.measurement import ONLY_SOME_HAVE, EngineDelta, ObjectIo
 
 

@@ -289,7 +289,7 @@ def test_state_survives_writing_and_reading(monkeypatch: pytest.MonkeyPatch, tmp
     spec = replace(spec, data_dir=Path("/d"), cpus="0")
     server = state.ServerState("x")
     assert server.read() is None
-    with server.locked("testing"):
+    with server.lock("testing"):
         server.write(spec, extra=7)
         first = server.read()
         server.write(spec)
@@ -305,7 +305,7 @@ def test_a_locked_server_is_busy_and_the_error_names_the_holder(monkeypatch: pyt
     hold = """
 import sys, time
 from openslob.engines.managed import state
-with state.ServerState("x").claimed("sweep"), state.ServerState("x").locked(state.LOADING):
+with state.ServerState("x").reserve("sweep"), state.ServerState("x").lock(state.LOADING):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -314,19 +314,19 @@ with state.ServerState("x").claimed("sweep"), state.ServerState("x").locked(stat
         holder.stdout.readline()
         with (
             pytest.raises(SlobError, match=f"x is busy: loading by process {holder.pid}; try again"),
-            state.ServerState("x").locked("testing"),
+            state.ServerState("x").lock("testing"),
         ):
             pass
         (tmp_path / "servers" / "x" / "server.json").touch()
         socket_directory = tmp_path / "servers" / "x" / "run"
-        for claim in (state.ServerState("x").claimed("test"), state.reserve_through(socket_directory, "test")):
+        for claim in (state.ServerState("x").reserve("test"), state.reserve_through(socket_directory, "test")):
             with pytest.raises(SlobError, match=f"x is in use: sweep by pid {holder.pid} since 20.*; wait"), claim:
                 pass
         holder.stdin.close()
     server = state.ServerState("x")
     (server.path / "server.json").unlink()
     # The process that has it may have it again, as a run of a sweep does.
-    with server.locked("testing"), server.claimed("sweep"), server.claimed("run"):
+    with server.lock("testing"), server.reserve("sweep"), server.reserve("run"):
         assert (tmp_path / "servers" / "x" / "lock").stat().st_mode & 0o777 == 0o600
     # No server was made, so nothing is left of it.
     assert not (tmp_path / "servers").exists()
@@ -335,7 +335,7 @@ with state.ServerState("x").claimed("sweep"), state.ServerState("x").locked(stat
 def test_a_home_that_can_not_be_made_is_an_error(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENSLOB_HOME", "/proc/x")
     server = state.ServerState("x")
-    for wanted in (server.locked("testing"), server.claimed("testing")):
+    for wanted in (server.lock("testing"), server.reserve("testing")):
         with pytest.raises(SlobError, match=r"/proc/x/servers.* can't be written .*; set OPENSLOB_HOME"), wanted:
             pass
 
@@ -396,7 +396,7 @@ def test_the_last_server_takes_along_what_they_shared(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     first, last = state.ServerState("first"), state.ServerState("last")
     for server in (first, last):
-        with server.locked("testing"):
+        with server.lock("testing"):
             server.write(spec)
     (places.home() / "bin" / "18").mkdir(parents=True)
     first.remove()

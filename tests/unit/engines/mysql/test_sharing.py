@@ -127,11 +127,11 @@ def test_without_counts_by_file_reads_are_the_whole_server_s():
 
 def test_a_table_of_others_that_is_dropped_takes_no_counts_along():
     sums = counters.LastingSums()
-    seen = [sums.kept({"others.reads": n, "ours.reads": 1.0, "tables.reads": 9.0}) for n in (50.0, 70.0, 5.0, 8.0)]
+    seen = [sums.keep({"others.reads": n, "ours.reads": 1.0, "tables.reads": 9.0}) for n in (50.0, 70.0, 5.0, 8.0)]
     assert [each["others.reads"] for each in seen] == [50, 70, 70, 73]
     assert [each["others.dropped"] for each in seen] == [0, 0, 1, 1]
     # None of them is left.
-    last = sums.kept({"ours.reads": 4.0, "tables.reads": 9.0})
+    last = sums.keep({"ours.reads": 4.0, "tables.reads": 9.0})
     assert last == {"others.reads": 73, "others.dropped": 2, "ours.reads": 4, "tables.reads": 9}
 
 

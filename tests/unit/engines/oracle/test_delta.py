@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from factories.tables import table
 from openslob.core.histogram import bucket_of
-from openslob.engines.cluster.sampling import add_deltas
+from openslob.engines.cluster.instances import add_deltas
 from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.counters import VIEWS
 from openslob.engines.oracle.delta import OF_SERVER, classify_event, make_unknown, to_delta, to_server_delta

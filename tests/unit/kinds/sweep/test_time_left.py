@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from factories.tables import table
-from openslob.kinds.sweep.time_left import Estimate, TimeLeft
+from openslob.kinds.sweep.time_left import PlannedPoint, TimeLeft
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Clock:
 class Point:
     """A point as it was planned, and what it really took."""
 
-    planned: Estimate
+    planned: PlannedPoint
     preparation_s: float
     run_s: float
     reused: bool = True
@@ -44,7 +44,7 @@ def executed(points):
         left.done(point.planned)
 
 
-PLANNED = Estimate(0, 11.5, 10)
+PLANNED = PlannedPoint(0, 11.5, 10)
 
 
 def runs(count, took_s, planned=PLANNED):
@@ -52,11 +52,11 @@ def runs(count, took_s, planned=PLANNED):
 
 
 def load(planned_s, took_s, run_s):
-    return Point(Estimate(planned_s, 11.5, 10, loaded=True), took_s, run_s, reused=False)
+    return Point(PlannedPoint(planned_s, 11.5, 10, loaded=True), took_s, run_s, reused=False)
 
 
 def test_before_the_first_point_it_is_that_of_the_plan():
-    planned = [Estimate(6, 11.5, 10), Estimate(0, 11.5, 10)]
+    planned = [PlannedPoint(6, 11.5, 10), PlannedPoint(0, 11.5, 10)]
     assert TimeLeft(Clock()).of(planned) == 6 + 2 * 11.5
 
 
@@ -73,13 +73,13 @@ def test_before_the_first_point_it_is_that_of_the_plan():
         [load(10, 40, 11), *runs(3, (0.2, 11)), load(20, 85, 12), *runs(3, (0.2, 11)), load(40, 155, 11)],
         # The data were there already, which was not planned, and says nothing of those to be loaded.
         [
-            Point(Estimate(40, 11.5, 10, loaded=True), 0.3, 11),
+            Point(PlannedPoint(40, 11.5, 10, loaded=True), 0.3, 11),
             *runs(3, (0.3, 11)),
             load(40, 38, 11),
             *runs(3, (0.3, 11)),
         ],
         # Warm-ups that end when the throughput is steady: 30 s at the most, about 12 s really.
-        runs(8, (0.2, 33), planned=Estimate(0, 51.5, 50)),
+        runs(8, (0.2, 33), planned=PlannedPoint(0, 51.5, 50)),
     ],
 )
 def test_it_is_true_within_a_quarter_from_the_second_point_on(points):

@@ -12,7 +12,7 @@ import pytest
 
 from factories.views import MadeSource
 from openslob.core.errors import SlobError
-from openslob.live.view import Progress
+from openslob.live.view import RecordState
 from openslob.live.web import hub as hub_module
 from openslob.live.web.board import Board
 from openslob.live.web.hub import Hub
@@ -174,7 +174,7 @@ def test_nothing_is_sent_when_nothing_is_new_and_the_connection_is_kept(monkeypa
     monkeypatch.setattr(hub_module, "SIGN_OF_LIFE_S", 0.05)
 
     async def work() -> None:
-        hub = Hub(MadeSource(grows_s=0, elapsed_s=20, progress=Progress.COMPLETE))
+        hub = Hub(MadeSource(grows_s=0, elapsed_s=20, progress=RecordState.COMPLETE))
         async with aclosing(hub.watch(0)) as stream:
             await take(stream, 1)
             assert await anext(stream) == b": alive\n\n"
@@ -224,7 +224,7 @@ def test_trouble_is_told_and_taken_back() -> None:
 
 def test_a_replay_goes_on_at_its_speed_and_ends_with_the_record() -> None:
     async def work() -> None:
-        hub = Hub(MadeSource(grows_s=0, elapsed_s=40, progress=Progress.COMPLETE))
+        hub = Hub(MadeSource(grows_s=0, elapsed_s=40, progress=RecordState.COMPLETE))
         patches = [told(each) async for each in hub.replay(5, 500, 0)]
         moments = [each["head"]["elapsed_s"] for each in patches if "head" in each]
         assert moments[0] == 5
@@ -279,5 +279,5 @@ def test_pictures_follow_at_every_second_look_and_the_figures_at_each() -> None:
     assert all(patch["head"]["elapsed_s"] == 21 + at for at, patch in enumerate(patches))
     drawn = [bool(patch.get("pictures")) for patch in patches]
     assert drawn == [at % 2 == 0 for at in range(8)]
-    source.made = MadeSource(view=source.made, progress=Progress.COMPLETE).made
+    source.made = MadeSource(view=source.made, progress=RecordState.COMPLETE).made
     assert board.update(source.view())["pictures"]

@@ -1,19 +1,197 @@
-"""Counters and waits of all instances, read at the same moment in parallel and added up.
+"""What a cluster opens on all of its instances: sessions, samplers, stop signals and snapshots, in a common time.
 
-A figure of the cluster is a sum, so it is unknown when one instance does not count it; the reason names the instance.
+Instances on different hosts have different clocks. A run uses the first instance's clock as the common one: sessions
+begin and end together, each by the clock of its own server. Times are translated into an instance's own clock when they
+are sent to it, and back when they are received.
+
+Counters and waits are read at the same moment in parallel and added up. A figure of the cluster is a sum, so it is
+unknown when one instance does not count it; the reason names the instance.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from openslob.engines.base import Activity, CounterReading, Counters, WaitSampler
-from openslob.engines.cluster.clocks import Clocks
+from openslob.core.errors import DeniedError, SlobError
+from openslob.engines.base import (
+    Activity,
+    CounterReading,
+    Counters,
+    Session,
+    SliceRequest,
+    SliceResult,
+    Snapshotter,
+    StopSignal,
+    WaitSampler,
+)
 from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, sum_waits
+
+# The quickest of so many answers has the smallest error: at most half of the time that it took.
+QUERIES = 5
+
+
+class Clocks:
+    """How far each instance's clock is ahead of the first one's, in ns; 0 before `compare`."""
+
+    def __init__(self, instances: int) -> None:
+        self.ahead_ns: Sequence[int] = (0,) * instances
+
+    def compare(self, readers: Sequence[Callable[[], CounterReading]]) -> None:
+        """Compare all clocks, one after the other, so that none waits for this process's other threads."""
+        answers = [min(_ask(reader) for _ in range(QUERIES)) for reader in readers]
+        self.ahead_ns = tuple(_ahead(answer, answers[0]) for answer in answers)
+
+    def own(self, instance: int, common_ns: int) -> int:
+        """Translate a time of the common clock into an instance's own."""
+        return common_ns + self.ahead_ns[instance]
+
+    def common(self, instance: int, own_ns: int) -> int:
+        """Translate a time of an instance's own clock into the common one."""
+        return own_ns - self.ahead_ns[instance]
+
+
+def _ahead(answer: tuple[int, int], first: tuple[int, int]) -> int:
+    """Return the difference of two offsets; 0 if it is within their error, since clocks of one host agree."""
+    error_ns = (answer[0] + first[0]) // 2
+    difference = answer[1] - first[1]
+    return difference if abs(difference) > error_ns else 0
+
+
+def _ask(read: Callable[[], CounterReading]) -> tuple[int, int]:
+    """Return how long the answer took, and the server's clock minus this host's."""
+    before = time.time_ns()
+    server_ns = read().server_ns
+    after = time.time_ns()
+    return after - before, server_ns - (before + after) // 2
+
+
+@contextmanager
+def name_instance(target: str) -> Iterator[None]:
+    """Name the instance in errors of the block."""
+    try:
+        yield
+    except SlobError as error:
+        if error.what.startswith((f"{target}: ", f"{target} ")):
+            raise
+        kind = DeniedError if isinstance(error, DeniedError) else SlobError
+        raise kind(f"{target}: {error.what}", error.remedy) from error
+
+
+class ClusterSession:
+    """Delegates to ``session``; times are translated to and from its server's clock."""
+
+    def __init__(self, session: Session, instance: int, target: str, clocks: Clocks) -> None:
+        self._session = session
+        self._instance = instance
+        self._target = target
+        self._clocks = clocks
+
+    def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:
+        with name_instance(self._target):
+            self._session.load_private_tables(wrote_blocks)
+
+    def prepare(self) -> None:
+        with name_instance(self._target):
+            self._session.prepare()
+
+    def plans(self) -> Mapping[str, str]:
+        with name_instance(self._target):
+            return self._session.plans()
+
+    def settings(self) -> Mapping[str, str]:
+        with name_instance(self._target):
+            return self._session.settings()
+
+    def run_slice(self, order: SliceRequest) -> SliceResult:
+        with name_instance(self._target):
+            return self._translate_result(self._session.run_slice(self._translate_order(order)))
+
+    def _translate_order(self, order: SliceRequest) -> SliceRequest:
+        return replace(
+            order,
+            # 0 is before any time on every clock: there is nothing to wait for.
+            not_before_ns=order.not_before_ns and self._clocks.own(self._instance, order.not_before_ns),
+            until_ns=self._clocks.own(self._instance, order.until_ns),
+            due_ns=None if order.due_ns is None else self._clocks.own(self._instance, order.due_ns),
+        )
+
+    def _translate_result(self, result: SliceResult) -> SliceResult:
+        return replace(
+            result,
+            start_ns=self._clocks.common(self._instance, result.start_ns),
+            end_ns=self._clocks.common(self._instance, result.end_ns),
+            first_op_ns=self._translate_time(result.first_op_ns),
+            due_ns=self._translate_time(result.due_ns),
+        )
+
+    def _translate_time(self, own_ns: int | None) -> int | None:
+        return None if own_ns is None else self._clocks.common(self._instance, own_ns)
+
+    def backend_id(self) -> int:
+        return self._session.backend_id()
+
+    def instance(self) -> str:
+        return self._target
+
+    def cancel(self) -> bool:
+        return self._session.cancel()
+
+    def cut(self) -> None:
+        self._session.cut()
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class ClusterStop:
+    """The stop signals of all instances."""
+
+    def __init__(self, signals: Sequence[StopSignal]) -> None:
+        self._signals = signals
+
+    def request(self) -> None:
+        """Make every session stop soon. SlobError, after all were asked, when an instance can't be reached."""
+        errors = [error for signal in self._signals if (error := _error_of(signal))]
+        if errors:
+            raise errors[0]
+
+    def close(self) -> None:
+        for signal in self._signals:
+            signal.close()
+
+
+class ClusterSnapshots:
+    """Snapshots of all instances whose servers take them; files are named by the instance's number, from 1."""
+
+    def __init__(self, snapshots: Mapping[int, Snapshotter]) -> None:
+        self._snapshots = snapshots
+
+    def begin(self) -> None:
+        for snapshotter in self._snapshots.values():
+            snapshotter.begin()
+
+    def end(self) -> Mapping[str, str | bytes]:
+        ended = {number: snapshotter.end() for number, snapshotter in self._snapshots.items()}
+        return {f"{number}-{name}": content for number, files in ended.items() for name, content in files.items()}
+
+    def close(self) -> None:
+        for snapshotter in self._snapshots.values():
+            snapshotter.close()
+
+
+def _error_of(signal: StopSignal) -> SlobError | None:
+    try:
+        signal.request()
+    except SlobError as error:
+        return error
+    return None
+
 
 _Asked = TypeVar("_Asked")
 _Answer = TypeVar("_Answer")
