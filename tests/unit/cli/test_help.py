@@ -17,7 +17,7 @@ from factories.records import Made, physical
 from factories.tables import table
 from openslob import cli
 from openslob.cli import completion, console, help, output
-from openslob.cli.manual import manual_pages
+from openslob.cli.help import manual_pages
 from openslob.cli.output import OUTPUT, Color, Output, coloured
 from openslob.core.errors import UsageError
 from openslob.report.text import render
