@@ -188,11 +188,11 @@ def show_help(ctx: typer.Context, topic: TOPIC = None, man: MAN = None, as_json:
     elif not words:
         write_report(_list(program, ctx))
     elif words[0] in CHAPTERS and len(words) == 1:
-        write_report(rendered(chapter(words[0]), min(columns() or WIDTH, 100)))
+        write_report(render_markdown(chapter(words[0]), min(columns() or WIDTH, 100)))
     elif words[0] in program.commands:
         program.main([*words, "--help"], prog_name="slob", standalone_mode=False)
     elif len(words) == 1 and words[0] in _other_pages():
-        write_report(rendered(_text_of(documentation() / f"{words[0]}.md"), min(columns() or WIDTH, 100)))
+        write_report(render_markdown(_text_of(documentation() / f"{words[0]}.md"), min(columns() or WIDTH, 100)))
     else:
         raise _unknown(words)
 
@@ -259,7 +259,7 @@ def documentation() -> Path:
     return installed if installed.is_dir() else package.parent.parent / "docs"
 
 
-def rendered(markdown: str, width: int) -> str:
+def render_markdown(markdown: str, width: int) -> str:
     """Return Markdown as text of this width, its links by their text alone."""
     with StringIO() as text:
         console = Console(file=text, width=width, color_system=None, force_terminal=False)
