@@ -21,7 +21,7 @@ import numpy as np
 from common import parse, parser, start
 from factories.capped_load import Cap, Load, Simulated, course, simulate
 from openslob.analyze.level import find_cap
-from openslob.core import caps
+from openslob.metrics.measurement import Cap as FoundCap
 
 WITHIN_S = 5.0
 LEVEL_PCT = 3.0
@@ -111,7 +111,7 @@ def usual(simulated: Simulated, what: str) -> np.ndarray:
     return np.sum([simulated.trace.get(name) for name in of.get(what, ("device.reads", "device.writes"))], axis=0)
 
 
-def wrong(cap: Cap, simulated: Simulated, found: caps.Cap | None) -> str:
+def wrong(cap: Cap, simulated: Simulated, found: FoundCap | None) -> str:
     """Return in what a ceiling that was found differs from the cap that there was; empty if it is right."""
     if found is None:
         return "not found"

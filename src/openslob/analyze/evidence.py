@@ -14,7 +14,7 @@ from openslob.analyze.level import amount as in_words
 from openslob.analyze.slow_steps import Steps
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Mark, Trace
-from openslob.core.caps import Cap
+from openslob.metrics.measurement import Cap
 
 # A share of the sessions: what so many of them wait for may hold the load up.
 _MANY = 0.3

@@ -15,12 +15,13 @@ from statistics import median
 
 from openslob.analyze.change_points import LEAST_PART, change_points_to_the_last
 from openslob.analyze.compare import better_of, is_figure, unit_of
-from openslob.analyze.curves.points import ParameterValue, facts, latency_of, parameters_of
+from openslob.analyze.curves.points import ParameterValue, facts, parameters_of
 from openslob.analyze.load_kinds import load_kind
 from openslob.core.errors import UsageError
 from openslob.core.workload import PRICE
-from openslob.metrics import METRICS, PRICED, Better
+from openslob.metrics import PRICED, Better
 from openslob.metrics.cost import CURRENCY, price_of
+from openslob.metrics.run_metrics import figure_of
 from openslob.record.model import RecordKind, RunRecord, Status
 
 FIGURES = ("ops_per_s", "op_p99_us")
@@ -181,16 +182,6 @@ def _history(records: Sequence[RunRecord], parameters: Mapping[str, ParameterVal
 
 def _usual(record: RunRecord) -> tuple[str, ...]:
     return (_OBSERVED,) if record.kind is RecordKind.OBSERVATION else FIGURES
-
-
-def figure_of(record: RunRecord, name: str) -> float | None:
-    """Return a figure of a record: one of its summary, or a latency such as ``op_p99_us``; None if it is not known."""
-    if name in METRICS:
-        return record.value(name)
-    kind, _, statistic = name.partition("_")
-    if kind == "op":
-        kind = max(record.latency, key=lambda each: record.latency[each].get("count") or 0, default="")
-    return latency_of(record, kind, statistic)
 
 
 def _figures(record: RunRecord, names: Sequence[str], currency: str) -> dict[str, float | None]:

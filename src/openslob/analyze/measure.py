@@ -21,7 +21,6 @@ from openslob.analyze.run_tables import SAMPLES, RunTables
 from openslob.analyze.session_sums import AMOUNTS, BUSY_US, SessionSums
 from openslob.analyze.tables import Array, Intervals, Seconds
 from openslob.core.counts import COUNTERS, SliceCounts
-from openslob.core.group import GroupUse
 from openslob.core.histogram import Histogram, bucket_of
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
@@ -31,6 +30,7 @@ from openslob.metrics.measurement import (
     EVERY_FIGURE,
     DeviceIo,
     EngineDelta,
+    GroupUse,
     HostDelta,
     Measurement,
     Observed,

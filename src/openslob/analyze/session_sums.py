@@ -21,7 +21,7 @@ _MOST = 2.0**53
 
 
 @dataclass(frozen=True)
-class SessionSum:
+class SessionTally:
     """What the slices of one session come to. Moments are in ns of the server's clock.
 
     ``first_op_ns`` is None if no slice had an operation, and ``end_ns`` is the latest end of a slice.
@@ -87,14 +87,14 @@ class SessionSums:
         found: Moments = self._moments[moment]
         return found
 
-    def by_number(self) -> Mapping[int, SessionSum]:
+    def by_number(self) -> Mapping[int, SessionTally]:
         """Return the sums of each session, in the order of their numbers."""
         return {number: self._sum(row) for number, row in sorted(self._rows.items())}
 
-    def _sum(self, row: int) -> SessionSum:
+    def _sum(self, row: int) -> SessionTally:
         *counts, busy_us = self._amounts[:, row].tolist()
         begin_ns, end_ns, first_op_ns = self._moments[[_FIRST_BEGIN, _LATEST_END, _FIRST_OP], row].tolist()
-        return SessionSum(
+        return SessionTally(
             SliceCounts(*map(int, counts)),
             busy_us,
             int(self._slices[row]),

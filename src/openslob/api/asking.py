@@ -23,12 +23,12 @@ from openslob.kinds.sweep.plan import MOST_POINTS
 Folder = str | os.PathLike[str] | None
 
 
-def results_folder(given: Folder, config: Folder = None) -> Path:
+def find_results(given: Folder, config: Folder = None) -> Path:
     """Return the folder of the records: the given one, that of SLOB_RESULTS or slob.toml, or the user's."""
     return Path(given or _setting("results", config) or places.results())
 
 
-def default_target(config: Folder = None) -> str:
+def find_target(config: Folder = None) -> str:
     """Return the target where none is given: that of SLOB_TARGET or slob.toml, or the embedded server."""
     if target := _setting("target", config):
         return target
@@ -36,7 +36,7 @@ def default_target(config: Folder = None) -> str:
     return registry.embedded(engine) if engine else registry.EMBEDDED
 
 
-def consent(given: Sequence[str], config: Folder = None) -> frozenset[str]:
+def find_consent(given: Sequence[str], config: Folder = None) -> frozenset[str]:
     """Return what the user has a licence for: what is given, or what SLOB_CONSENT or slob.toml says."""
     return names(",".join(given) or _setting("consent", config))
 
@@ -50,13 +50,13 @@ def _setting(key: str, config: Folder) -> str:
     return found.value if found else ""
 
 
-def amount(name: str, given: int | str | None, least: int) -> int | None:
+def parse_amount(name: str, given: int | str | None, least: int) -> int | None:
     """Return the bytes of a size; fewer in a rehearsal, though not below ``least``. UsageError for no size."""
-    asked = size(name, given)
+    asked = parse_size(name, given)
     return None if asked is None else rehearsal.amount(asked, least)
 
 
-def size(name: str, given: int | str | None) -> int | None:
+def parse_size(name: str, given: int | str | None) -> int | None:
     """Return the bytes of a size such as ``1G``. UsageError for anything else."""
     try:
         return None if given is None else parse_bytes(str(given))
@@ -64,7 +64,7 @@ def size(name: str, given: int | str | None) -> int | None:
         raise UsageError(f"{name}: {error}") from None
 
 
-def seconds(name: str, given: float | str | None, least: float = 0.0) -> float:
+def parse_seconds(name: str, given: float | str | None, least: float = 0.0) -> float:
     """Return the seconds of a duration such as ``10m``; fewer in a rehearsal.
 
     UsageError for none, for one below the least, and for anything else.
@@ -80,14 +80,14 @@ def seconds(name: str, given: float | str | None, least: float = 0.0) -> float:
     return found
 
 
-def environment_of(target: Target | None, config: Folder) -> Mapping[str, str]:
+def find_environment(target: Target | None, config: Folder) -> Mapping[str, str]:
     """Return the environment of this process, with a target that it was not given by that or by files."""
-    if target is None or target.shown == redact_url(default_target(config)):
+    if target is None or target.shown == redact_url(find_target(config)):
         return os.environ
     return environment_with(os.environ, target=target.shown)
 
 
-def resolution(given: Mapping[str, object], config: Folder, target: Target | None = None) -> Resolution:
+def resolve_parameters(given: Mapping[str, object], config: Folder, target: Target | None = None) -> Resolution:
     """Return the workload that ``given`` parameters ask for; others come from environment, files and defaults.
 
     A price in a file counts for the ``target`` only if the file does not name another.
@@ -99,10 +99,10 @@ def resolution(given: Mapping[str, object], config: Folder, target: Target | Non
     several = next((name for name, value in given.items() if isinstance(value, (list, tuple))), None)
     if several:
         raise UsageError(f"{several} takes one value here", "sweep() takes several")
-    return resolve(texts(given), Path(config) if config else None, environment_of(target, config))
+    return resolve(write_texts(given), Path(config) if config else None, find_environment(target, config))
 
 
-def texts(given: Mapping[str, object]) -> dict[str, str]:
+def write_texts(given: Mapping[str, object]) -> dict[str, str]:
     """Return parameters as texts, without those that are None. UnknownNameError for one that does not exist."""
     for name in given:
         if name not in parameters():
@@ -110,7 +110,7 @@ def texts(given: Mapping[str, object]) -> dict[str, str]:
     return {name: _text(value) for name, value in given.items() if value is not None}
 
 
-def several_texts(given: Mapping[str, object]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def write_several(given: Mapping[str, object]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return the values of parameters, and those of server parameters, as texts; each is given one or several."""
     for name in given:
         if name not in parameters() and name not in SERVER_PARAMETERS:
@@ -120,7 +120,7 @@ def several_texts(given: Mapping[str, object]) -> tuple[dict[str, list[str]], di
     return {name: texts for name, texts in values.items() if name not in servers}, servers
 
 
-def values_of(settings: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+def write_values(settings: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     """Return the values of the server's own settings as texts, each given one or several; a text is one value."""
     return {
         name: (value,) if isinstance(value, str) else tuple(_texts(name, value)) for name, value in settings.items()

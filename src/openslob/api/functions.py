@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack, overload
 
-from openslob.api.asking import Folder, amount, default_target, resolution, seconds, size
+from openslob.api.asking import Folder, find_target, parse_amount, parse_seconds, parse_size, resolve_parameters
 from openslob.api.loading import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.api.progress import ProgressOption
 from openslob.api.reported import EnduranceResult, LabResult, RepeatedResult
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
-from openslob.api.targets import Server, Target, changed, with_parameters
+from openslob.api.targets import Server, Target, change_spec, with_parameters
 from openslob.core import rehearsal
 from openslob.core.disk import is_there
 from openslob.core.errors import SlobError, UsageError
@@ -80,10 +80,10 @@ def server(
     settings: dict[str, Any] = {"engine": engine, "io": io, "max_sessions": max_sessions, "huge_pages": huge_pages}
     settings |= {"version": _text(version), "cpus": _text(cpus), "standby_of": standby_of}
     settings |= {"bin_dir": _path(bin_dir), "data_dir": _path(data_dir)}
-    settings |= {"block_size": size("block_size", block_size)}
-    settings |= {"cache_bytes": amount("cache", cache, rehearsal.LEAST_CACHE)}
-    settings |= {"log_bytes": amount("log_size", log_size, rehearsal.LEAST_LOG)}
-    return Server(changed(spec, settings))
+    settings |= {"block_size": parse_size("block_size", block_size)}
+    settings |= {"cache_bytes": parse_amount("cache", cache, rehearsal.LEAST_CACHE)}
+    settings |= {"log_bytes": parse_amount("log_size", log_size, rehearsal.LEAST_LOG)}
+    return Server(change_spec(spec, settings))
 
 
 def target(
@@ -371,9 +371,10 @@ def lab(
     """
     on = _target(target, config)
     asked = LabRequest(
-        name, tuple(settings), tuple(ready), tuple(loads), seconds("duration", duration), precision_pct,
-        amount("cache", cache, rehearsal.LEAST_CACHE) or DEFAULT_CACHE, sessions, seconds("run_time", run_time), seed,
-        resolution({"price": price}, config, on.address).workload.price,
+        name, tuple(settings), tuple(ready), tuple(loads), parse_seconds("duration", duration), precision_pct,
+        parse_amount("cache", cache, rehearsal.LEAST_CACHE) or DEFAULT_CACHE, sessions,
+        parse_seconds("run_time", run_time), seed,
+        resolve_parameters({"price": price}, config, on.address).workload.price,
     )  # fmt: skip
     context = on.context(results, config, progress)
     folder = execute(plan(asked, context), context)
@@ -386,7 +387,7 @@ def lab(
 
 
 def _target(given: str | Target | None, config: Folder) -> Target:
-    return given if isinstance(given, Target) else Target(given or default_target(config))
+    return given if isinstance(given, Target) else Target(given or find_target(config))
 
 
 def _text(value: str | int | None) -> str | None:

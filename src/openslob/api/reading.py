@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from openslob.analyze.history import History
-from openslob.api.asking import Folder, results_folder
+from openslob.api.asking import Folder, find_results
 from openslob.api.comparison import ComparisonResult, compare_sides
 from openslob.api.reported import EnduranceResult, LabResult, RepeatedResult, StorageResult
 from openslob.api.results import Results
@@ -44,13 +44,13 @@ def read(record: Folder = "latest", *, results: Folder = None) -> Results:
         UsageError: There is no such record.
 
     """
-    folder = results_folder(results)
+    folder = find_results(results)
     text = str(record)
     return Results.of(runs.find([text] if is_there(text) else text.split(","), folder))
 
 
 def _one(record: Folder, results: Folder, kind: AnyKind) -> finding.Found:
-    return finding.one(str(record), results_folder(results), kinds={kind})
+    return finding.one(str(record), find_results(results), kinds={kind})
 
 
 def read_storage(record: Folder = "latest", *, results: Folder = None) -> StorageResult:
@@ -153,7 +153,7 @@ def history(target: str | None = None, figures: Sequence[str] = (), *, results: 
         UsageError: There is no run of such a server, or a figure is unknown.
 
     """
-    return runs.histories(target, figures, results_folder(results))
+    return runs.histories(target, figures, find_results(results))
 
 
 def bundle(record: Folder = "latest", file: str | Path = "", *, results: Folder = None) -> str:
@@ -172,7 +172,7 @@ def bundle(record: Folder = "latest", file: str | Path = "", *, results: Folder 
         UsageError: There is no such record.
 
     """
-    found = finding.one(str(record), results_folder(results))
+    found = finding.one(str(record), find_results(results))
     return bundles.save(found, Path(file or f"{found.folder.name}.slob.zip"))
 
 
@@ -189,5 +189,5 @@ def verify(record: Folder = "latest", *, results: Folder = None) -> Verification
         UsageError: There is no such record.
 
     """
-    with open_record(str(record), results_folder(results)) as (found, opened):
+    with open_record(str(record), find_results(results)) as (found, opened):
         return verify_record(found, opened)

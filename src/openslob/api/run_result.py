@@ -8,13 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from openslob.analyze.curves.points import LATENCIES, Run, latency_of
+from openslob.analyze.curves.points import LATENCIES, Run
 from openslob.analyze.load_kinds import load_kind
 from openslob.api.drawing import Pictured
 from openslob.api.table import Cell, Named, Table, as_row
 from openslob.core.errors import VerdictError
 from openslob.export.tidy import run_rows
 from openslob.metrics import METRICS
+from openslob.metrics.run_metrics import latency_of
 from openslob.record.model import Holds, RunRecord, Verdict
 from openslob.record.raw_csv import raw_table
 from openslob.report.headline import headline

@@ -13,13 +13,13 @@ from typing import Any, Self, TypeVar, Unpack
 
 from openslob.api.asking import (
     Folder,
-    consent,
-    environment_of,
-    resolution,
-    results_folder,
-    seconds,
-    several_texts,
-    values_of,
+    find_consent,
+    find_environment,
+    find_results,
+    parse_seconds,
+    resolve_parameters,
+    write_several,
+    write_values,
 )
 from openslob.api.checking import CheckResult
 from openslob.api.loading import LoadSummary
@@ -70,7 +70,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def with_parameters(kind: type) -> Callable[[Function], Function]:
     """Give a function the signature with the names of ``kind`` in place of ``**parameters``: editors complete them."""
 
-    def decorated(function: Function) -> Function:
+    def decorate(function: Function) -> Function:
         own = [each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
         named = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
@@ -79,7 +79,7 @@ def with_parameters(kind: type) -> Callable[[Function], Function]:
         vars(function)["__signature__"] = inspect.Signature([*own, *named])
         return function
 
-    return decorated
+    return decorate
 
 
 class Target:
@@ -116,11 +116,8 @@ class Target:
             UsageError: A parameter is unknown, its value is not allowed, or the server takes no writes, as a standby.
 
         """
-        workload = self._resolution(parameters, config).workload
-        context = self.context(None, config, progress)
-        engine, server = registry.resolve(context.address, _announced)
-        with context.stopping():
-            result = context.load(context.adopt(engine), server, workload)
+        workload = self._resolve(parameters, config).workload
+        result = loading.execute(workload, self.context(None, config, progress), _announce)
         return LoadSummary(result)
 
     @with_parameters(Parameters)
@@ -151,7 +148,7 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        asked = AskedRun(self._resolution(parameters, config), name, values_of(settings or {}))
+        asked = AskedRun(self._resolve(parameters, config), name, write_values(settings or {}))
         finished = run.execute(asked, self.context(results, config, progress))
         if finished.record.status is not Status.COMPLETE:
             raise SlobError("the run was stopped before its end", f"its record is {finished.folder}")
@@ -207,13 +204,13 @@ class Target:
 
         """
         context = self.context(results, config, progress)
-        own, (texts, servers) = values_of(settings or {}), several_texts(parameters)
+        own, (texts, servers) = write_values(settings or {}), write_several(parameters)
         request = SweepRequest(
             name or ready or "sweep", texts, servers,
             sweep_file(Path(grid) if grid else None, ready, self._address, own), against, repeats,
-            None if until_steady is None else seconds("until_steady", until_steady),
+            None if until_steady is None else parse_seconds("until_steady", until_steady),
             search_for(find_max_iops_under, at, most_sessions), own, Path(config) if config else None,
-            environment_of(self._address, config), new, _resumed(resume, context, SWEEP),
+            find_environment(self._address, config), new, _find_resumed(resume, context, SWEEP),
         )  # fmt: skip
         folder = sweep.execute(sweep_plan(request, context), context)
         _require_all_points(folder)
@@ -250,9 +247,9 @@ class Target:
 
         """
         context = self.context(results, config, progress)
-        path = _resumed(resume, context, ENDURANCE, {"duration": duration, **parameters})
-        length_s = 0.0 if path else seconds("duration", duration, endurance.LEAST_S)
-        request = EnduranceRequest(self._resolution(parameters, config), name, length_s, path)
+        path = _find_resumed(resume, context, ENDURANCE, {"duration": duration, **parameters})
+        length_s = 0.0 if path else parse_seconds("duration", duration, endurance.LEAST_S)
+        request = EnduranceRequest(self._resolve(parameters, config), name, length_s, path)
         try:
             folder = endurance.execute(request, context)
         except SegmentError as error:
@@ -296,10 +293,10 @@ class Target:
         """
         context = self.context(results, config, progress)
         given = {"every": every or duration or count, **parameters}
-        path = _resumed(resume, context, REPEATED, given)
-        every_s = 0.0 if path else seconds("every", every, repeated.LEAST_EVERY_S)
-        planned = None if path else _planned(every_s, duration, count)
-        request = RepeatedRequest(self._resolution(parameters, config), name, every_s, planned, path)
+        path = _find_resumed(resume, context, REPEATED, given)
+        every_s = 0.0 if path else parse_seconds("every", every, repeated.LEAST_EVERY_S)
+        planned = None if path else _count_runs(every_s, duration, count)
+        request = RepeatedRequest(self._resolve(parameters, config), name, every_s, planned, path)
         folder = repeated.execute(request, context, lambda done: log.info(time_line(done)))
         record = folder.record
         if record.status is not Status.COMPLETE:
@@ -309,15 +306,15 @@ class Target:
             )
         return RepeatedResult(record, folder.path)
 
-    def _resolution(self, parameters: Mapping[str, object], config: Folder) -> Resolution:
-        return resolution(parameters, config, self._address)
+    def _resolve(self, parameters: Mapping[str, object], config: Folder) -> Resolution:
+        return resolve_parameters(parameters, config, self._address)
 
     def context(self, results: Folder, config: Folder, progress: ProgressOption) -> Context:
         """Return what a measurement on this target is made with."""
         interrupt = Interrupt()
         return Context(
-            self._address, results_folder(results, config), Shown(display_for(progress)), log.info, interrupt,
-            partial(interruptible, interrupt), self._server_pid, consent(self._consent, config),
+            self._address, find_results(results, config), Shown(display_for(progress)), log.info, interrupt,
+            partial(interruptible, interrupt), self._server_pid, find_consent(self._consent, config),
             partial(hire_crews, self._drivers, None, None, None, log.info),
         )  # fmt: skip
 
@@ -336,9 +333,9 @@ class Target:
         """
         engine = registry.resolve_as_is(self._address.reveal())
         engine.server_pid = self._server_pid
-        found = loading.take_loaded(self._resolution(parameters, config), engine, log.info)
+        found = loading.take_loaded(self._resolve(parameters, config), engine, log.info)
         return CheckResult(
-            engine.target, preflight(engine, found.workload, consent(self._consent, config), found.sources)
+            engine.target, preflight(engine, found.workload, find_consent(self._consent, config), found.sources)
         )
 
     def drop(self) -> list[str]:
@@ -440,18 +437,18 @@ class Server(Target):
         return server
 
 
-def changed(spec: ServerSpec, settings: dict[str, Any]) -> ServerSpec:
+def change_spec(spec: ServerSpec, settings: dict[str, Any]) -> ServerSpec:
     """Return a specification with these settings; those that are None stay as they are."""
     given = {field: value for field, value in settings.items() if value is not None}
     return replace(spec, **({**given, "cpus": None} if given.get("cpus") == "all" else given))
 
 
-def _announced(spec: ServerSpec) -> ServerSpec:
+def _announce(spec: ServerSpec) -> ServerSpec:
     log.info("there is no server %r yet: it is created", spec.name)
     return spec
 
 
-def _resumed(
+def _find_resumed(
     resume: Folder, context: Context, kind: AnyKind, given: Mapping[str, object] = MappingProxyType({})
 ) -> Path | None:
     """Return the folder of the record to go on with; None for a new one. UsageError if anything else is ``given``."""
@@ -480,12 +477,12 @@ def _endure_again(folder: Path) -> str:
     return f"openslob.endure(resume={str(folder)!r}) goes on with the time that is left"
 
 
-def _planned(every_s: float, duration: float | str | None, count: int | None) -> int:
+def _count_runs(every_s: float, duration: float | str | None, count: int | None) -> int:
     """Return the number of runs. UsageError unless exactly one of duration and count is given."""
     if (duration is None) == (count is None):
         raise UsageError("duration and count each say how many runs there are", "give one of them")
     if count is None:
-        return max(1, round(seconds("duration", duration, every_s) / every_s))
+        return max(1, round(parse_seconds("duration", duration, every_s) / every_s))
     if count < 1:
         raise UsageError(f"count={count} is not allowed", "a whole number from 1")
     return count

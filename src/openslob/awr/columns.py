@@ -65,12 +65,12 @@ _CLASSES = ("Administrative", "Application", "Cluster", "Commit", "Concurrency",
             "Scheduler", "System I/O", "User I/O")  # fmt: skip
 _EDGES = ("512us", "1ms", "2ms", "4ms", "8ms", "16ms", "32ms", "1s")
 _RANKS = range(1, 6)  # of the longest waits
-# Figure of a wait -> unit and meaning.
+# NamedFigure of a wait -> unit and meaning.
 _WAIT_FIGURES = {"waits": ("", "waits"), "s": ("s", "time"), "us": ("us", "mean latency"),
                  "pct": ("%", "share of DB time")}  # fmt: skip
 
 
-class Figure(NamedTuple):
+class NamedFigure(NamedTuple):
     """A figure of what is found by name: its unit, and the reader whose path begins with the name."""
 
     unit: str
@@ -87,7 +87,7 @@ class Prefix:
 
     section: str
     meaning: str
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, NamedFigure]
     names: Callable[[Report], Iterable[str]]
     example: str
 
@@ -97,12 +97,12 @@ class Prefix:
         return next((figure.unit for figure in self.figures.values()), "%")
 
 
-def _wait_figures(whose: str) -> dict[str, Figure]:
+def _wait_figures(whose: str) -> dict[str, NamedFigure]:
     units = {"us": "us", "waits": "", "s": "s", "pct": "%", "from": ""}
-    return {figure: Figure(unit, wait_cells.read_wait, (whose, figure)) for figure, unit in units.items()}
+    return {figure: NamedFigure(unit, wait_cells.read_wait, (whose, figure)) for figure, unit in units.items()}
 
 
-def _io_figures(section: str, others: Mapping[str, tuple[str, str]]) -> dict[str, Figure]:
+def _io_figures(section: str, others: Mapping[str, tuple[str, str]]) -> dict[str, NamedFigure]:
     figures = {
         "reads": ("requests/s", "read_requests_per_s"),
         "writes": ("requests/s", "write_requests_per_s"),
@@ -110,16 +110,16 @@ def _io_figures(section: str, others: Mapping[str, tuple[str, str]]) -> dict[str
         "write_mb": (MB_PER_S, "write_mb_per_s"),
         **others,
     }
-    return {key: Figure(unit, cells.read_iostat, (section, field)) for key, (unit, field) in figures.items()}
+    return {key: NamedFigure(unit, cells.read_iostat, (section, field)) for key, (unit, field) in figures.items()}
 
 
-# Figure of a tablespace or file -> unit.
+# NamedFigure of a tablespace or file -> unit.
 _PLACE = {"read_us": "us", "reads": "", "reads_per_s": "1/s", "blocks_per_read": "blocks/read", "writes": "",
           "writes_per_s": "1/s", "buffer_waits": "", "buffer_wait_us": "us"}  # fmt: skip
 
 
-def _place_figures(reader: ColumnReader) -> dict[str, Figure]:
-    return {figure: Figure(unit, reader, (figure,)) for figure, unit in _PLACE.items()}
+def _place_figures(reader: ColumnReader) -> dict[str, NamedFigure]:
+    return {figure: NamedFigure(unit, reader, (figure,)) for figure, unit in _PLACE.items()}
 
 
 PREFIXES: dict[str, Prefix] = {
@@ -127,15 +127,15 @@ PREFIXES: dict[str, Prefix] = {
         _ACTIVITY,
         "a statistic",
         {
-            "per_s": Figure("1/s", cells.read_activity),
-            "total": Figure("", cells.read_activity, ("total",)),
-            "per_trans": Figure("1/transaction", cells.read_activity, ("per_transaction",)),
+            "per_s": NamedFigure("1/s", cells.read_activity),
+            "total": NamedFigure("", cells.read_activity, ("total",)),
+            "per_trans": NamedFigure("1/transaction", cells.read_activity, ("per_transaction",)),
         },
         lambda report: report.activity,
         "physical reads cache",
     ),
     "total": Prefix(
-        _ACTIVITY, "a statistic, in all", {"total": Figure("", cells.read_activity, ("total",))},
+        _ACTIVITY, "a statistic, in all", {"total": NamedFigure("", cells.read_activity, ("total",))},
         lambda report: report.activity,
         "user commits",
     ),
@@ -150,7 +150,7 @@ PREFIXES: dict[str, Prefix] = {
         "log file parallel write:us",
     ),
     "waits": Prefix(
-        _FOREGROUND, "waits for a wait event", {"waits": Figure("", wait_cells.read_wait, (FOREGROUND, "waits"))},
+        _FOREGROUND, "waits for a wait event", {"waits": NamedFigure("", wait_cells.read_wait, (FOREGROUND, "waits"))},
         lambda report: dict.fromkeys(event.name for event in report.events),
         "log file sync",
     ),
@@ -165,16 +165,16 @@ PREFIXES: dict[str, Prefix] = {
         _CLASS,
         "a wait class",
         {
-            "s": Figure("s", wait_cells.read_wait, (CLASS, "s")),
-            "waits": Figure("", wait_cells.read_wait, (CLASS, "waits")),
-            "us": Figure("us", wait_cells.read_wait, (CLASS, "us")),
-            "pct": Figure("%", wait_cells.read_class_share),
+            "s": NamedFigure("s", wait_cells.read_wait, (CLASS, "s")),
+            "waits": NamedFigure("", wait_cells.read_wait, (CLASS, "waits")),
+            "us": NamedFigure("us", wait_cells.read_wait, (CLASS, "us")),
+            "pct": NamedFigure("%", wait_cells.read_class_share),
         },
         lambda report: dict.fromkeys(found.name for found in report.wait_classes),
         "User I/O:s",
     ),
     "time": Prefix(
-        _TIME, "a statistic of the time model", {"s": Figure("s", cells.read_seconds)},
+        _TIME, "a statistic of the time model", {"s": NamedFigure("s", cells.read_seconds)},
         lambda report: report.time_model_s,
         "sql execute elapsed time",
     ),
@@ -203,12 +203,12 @@ PREFIXES: dict[str, Prefix] = {
     "os": Prefix(
         _OS,
         "a statistic of the operating system; *_TIME are 1/100 s",
-        {name: Figure("", cells.read_os_statistic, (name,)) for name in ("value", "end")},
+        {name: NamedFigure("", cells.read_os_statistic, (name,)) for name in ("value", "end")},
         lambda report: report.os_stats,
         "BUSY_TIME",
     ),
     "efficiency": Prefix(
-        _EFFICIENCY, "an efficiency", {"pct": Figure("%", cells.read_listed, ("efficiency_pct",))},
+        _EFFICIENCY, "an efficiency", {"pct": NamedFigure("%", cells.read_listed, ("efficiency_pct",))},
         lambda report: report.efficiency_pct,
         "latch hit %",
     ),
@@ -216,8 +216,8 @@ PREFIXES: dict[str, Prefix] = {
         _THREAD,
         "a statistic of thread activity",
         {
-            "total": Figure("", cells.read_hourly, ("total",)),
-            "per_hour": Figure("1/h", cells.read_hourly, ("per_hour",)),
+            "total": NamedFigure("", cells.read_hourly, ("total",)),
+            "per_hour": NamedFigure("1/h", cells.read_hourly, ("per_hour",)),
         },
         lambda report: report.thread_activity,
         "log switches:per_hour",
@@ -225,12 +225,12 @@ PREFIXES: dict[str, Prefix] = {
     "gc": Prefix(
         _GC,
         "a time or, with % in its name, a share of the global cache",
-        {"us": Figure("us", cells.read_listed, ("global_cache",))},
+        {"us": NamedFigure("us", cells.read_listed, ("global_cache",))},
         lambda report: report.global_cache,
         "cr block receive time",
     ),
     "parameter": Prefix(
-        "init.ora Parameters", "a parameter at the first snapshot", {"value": Figure("", cells.read_parameter)},
+        "init.ora Parameters", "a parameter at the first snapshot", {"value": NamedFigure("", cells.read_parameter)},
         lambda report: report.parameters,
         "cpu_count",
     ),

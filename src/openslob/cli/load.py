@@ -16,12 +16,8 @@ from openslob.cli.console import columns, notify, write
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.server import settings_text, spec_with
-from openslob.config.loaded import data_text
 from openslob.config.parameters import Setting
 from openslob.core.units import format_bytes
-from openslob.core.workload import Workload
-from openslob.engines import registry
-from openslob.engines.base import Engine
 from openslob.engines.facts import LoadResult
 from openslob.engines.managed.base import ServerSpec
 
@@ -37,31 +33,18 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
 
     Example: slob load --schemas 8 --scale 256M
     """
-    engine, server = registry.resolve(resolved.target.reveal(), lambda spec: announced(spec, resolved.server))
+    from openslob.kinds.run import loading  # noqa: PLC0415 - help and completions do without
+
     context = make_context(resolved, Path(), Screen())
-    with context.stopping():
-        context.adopt(engine)
-        _tell_what_is_replaced(engine, resolved.parameters.workload)
-        result = context.load(engine, server, resolved.parameters.workload)
+    result = loading.execute(resolved.parameters.workload, context, lambda spec: announce(spec, resolved.server))
     write(result_json(result) if as_json else result_text(result, columns()))
 
 
-def announced(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
+def announce(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
     """Say that a server is created, and how; return its specification with the settings of environment and files."""
     spec = spec_with(default, settings)
     notify(f"there is no server {spec.name!r} yet: it is created, with {settings_text(spec)}, on this host")
     return spec
-
-
-def _tell_what_is_replaced(engine: Engine, workload: Workload) -> None:
-    from openslob.kinds.run.loading import loaded  # noqa: PLC0415 - help and completions do without
-
-    facts, present = engine.facts(), loaded(engine)
-    asked = workload.data(facts.block_size, facts.tablespace)
-    # On one that takes no writes nothing is replaced: the load is refused.
-    if present and present[0] != asked and not facts.read_only:
-        new = data_text(asked, facts.block_size)
-        notify(f"the data that are loaded, {data_text(*present)}, are replaced by {new}")
 
 
 def result_text(result: LoadResult, screen: int | None = None) -> str:

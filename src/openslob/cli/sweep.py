@@ -146,7 +146,7 @@ def sweep(
         write(_ready_list(json))
         return
     search = search_for(find_max_iops_under, at, most_sessions)
-    path = _resumed(resume, results, several, settings or ()) if resume else None
+    path = _find_resumed(resume, results, several, settings or ()) if resume else None
     own = parse_settings(settings or ())
     request = SweepRequest(
         name or ready or "sweep", _split(several.texts), _split(several.servers),
@@ -157,7 +157,7 @@ def sweep(
     context = make_context(several, results, Screen(report_interval, live), ceiling, of_drivers)
     planned = plan(request, context, dry_run)
     if dry_run:
-        write(_plan(planned.record), end="")
+        write(_render_plan(planned.record), end="")
         return
     folder = execute(planned, context)
     _print(folder, json)
@@ -175,7 +175,7 @@ def _ready_list(json: bool) -> str:
     return "\n".join(pairs(list(about.items())))
 
 
-def _resumed(wanted: str, results: Path, several: Several, settings: Collection[str]) -> Path:
+def _find_resumed(wanted: str, results: Path, several: Several, settings: Collection[str]) -> Path:
     """Return the folder of the sweep to resume. UsageError if parameters are given too."""
     if several.texts or several.servers or settings:
         given = [*several.texts, *several.servers, *(["set"] if settings else [])]
@@ -184,7 +184,7 @@ def _resumed(wanted: str, results: Path, several: Several, settings: Collection[
     return finding.one(wanted, results, notify, {SWEEP}).folder
 
 
-def _plan(record: SweepRecord) -> str:
+def _render_plan(record: SweepRecord) -> str:
     rows = [
         (str(step.point.number), step.point.label, _preparation(record, step), f"{step.point.estimated_s:.0f}")
         for step in steps(record)

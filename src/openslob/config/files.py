@@ -161,7 +161,7 @@ def read_shell(text: str, origin: str, environment: Mapping[str, str]) -> list[S
     for command in _commands(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), origin):
         for word in _assignments(command):
             key, _, raw = word.raw.partition("=")
-            values[key] = _unquoted(raw, scope, word.where)
+            values[key] = _unquote(raw, scope, word.where)
             if len(values[key]) > _MOST_SIGNS_OF_A_VALUE:
                 raise UsageError(
                     f"{word.where}: the value of {key} is too long",
@@ -205,7 +205,7 @@ def _assignments(command: list[_Word]) -> list[_Word]:
     return [word for word in words if "=" in word.raw]
 
 
-def _unquoted(raw: str, values: Mapping[str, str], where: str) -> str:
+def _unquote(raw: str, values: Mapping[str, str], where: str) -> str:
     pieces = list(_PIECE.finditer(raw))
     if sum(len(piece[0]) for piece in pieces) < len(raw):
         raise _unreadable("$", where)  # a default that is itself an expansion, or has blanks without quotes
@@ -214,7 +214,7 @@ def _unquoted(raw: str, values: Mapping[str, str], where: str) -> str:
 
 def _piece(piece: re.Match[str], values: Mapping[str, str], where: str) -> str:
     if piece["variable"]:
-        return _expanded(piece["variable"], values, where)
+        return _expand(piece["variable"], values, where)
     if piece["double"] is not None:
         return _IN_DOUBLE.sub(lambda found: _in_double(found, values, where), piece["double"])
     if piece["escaped"] == "\n":
@@ -224,19 +224,19 @@ def _piece(piece: re.Match[str], values: Mapping[str, str], where: str) -> str:
 
 def _in_double(found: re.Match[str], values: Mapping[str, str], where: str) -> str:
     if found["variable"]:
-        return _expanded(found["variable"], values, where)
+        return _expand(found["variable"], values, where)
     if found["shell"]:
         raise _unreadable(found["shell"], where)
     return found["escaped"].replace("\n", "")
 
 
-def _expanded(text: str, values: Mapping[str, str], where: str) -> str:
+def _expand(text: str, values: Mapping[str, str], where: str) -> str:
     parts = _VARIABLE.fullmatch(text)
     if not parts:
         raise _unreadable("$", where)
     value = values.get(parts["bare"] or parts["name"])
     if parts["default"] is not None and (value is None or (parts["empty"] and not value)):
-        return _unquoted(parts["default"], values, where)
+        return _unquote(parts["default"], values, where)
     return value or ""
 
 

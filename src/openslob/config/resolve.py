@@ -67,7 +67,7 @@ def resolve(given: Mapping[str, str], config: Path | None, environment: Mapping[
     if config and not is_toml(config) and sources["schemas"] == DEFAULT:
         default = f"else --schemas {parameters()['schemas'].default}"
         notices.append(f"{config} gives no number of schemas: that of loaded data is used, {default}")
-    return Resolution(_validated(merged, sources), sources, tuple(notices))
+    return Resolution(_validate(merged, sources), sources, tuple(notices))
 
 
 def _flag_layer(given: Mapping[str, str]) -> Layer:
@@ -104,46 +104,46 @@ def _merge(layers: Sequence[Layer], notices: list[str]) -> Layer:
     return merged
 
 
-def _validated(given: Layer, sources: Mapping[str, str]) -> Workload:
+def _validate(given: Layer, sources: Mapping[str, str]) -> Workload:
     try:
         workload = Workload.model_validate({name: setting.value for name, setting in given.items()})
     except ValidationError as error:
-        raise _explained(error, given, sources) from None
-    return _rehearsed(workload)
+        raise _explain(error, given, sources) from None
+    return _rehearse(workload)
 
 
-def _rehearsed(workload: Workload) -> Workload:
+def _rehearse(workload: Workload) -> Workload:
     """Return the workload with less data and shorter times in a rehearsal."""
     if rehearsal.divisor() == 1:
         return workload
-    data = {name: _fewer(getattr(workload, name)) for name in ("scale", "scan_table_sz")}
+    data = {name: _reduce(getattr(workload, name)) for name in ("scale", "scan_table_sz")}
     times = {"run_time": rehearsal.seconds(workload.run_time), "warmup": rehearsal.seconds(workload.warmup, least=0.2)}
     return workload.changed(**data, **times)
 
 
-def _fewer(extent: Extent) -> Extent:
+def _reduce(extent: Extent) -> Extent:
     if extent.in_bytes:
         return replace(extent, amount=rehearsal.amount(extent.amount))
     return replace(extent, amount=max(extent.amount // rehearsal.divisor(), min(extent.amount, FEWEST_BLOCKS)))
 
 
-def _explained(error: ValidationError, given: Layer, sources: Mapping[str, str]) -> UsageError:
+def _explain(error: ValidationError, given: Layer, sources: Mapping[str, str]) -> UsageError:
     first, *others = error.errors(include_url=False)
     if not first["loc"]:
-        return UsageError(_across(first["msg"], sources))
+        return UsageError(_name_origins(first["msg"], sources))
     wrong = [given[str(detail["loc"][0])].key for detail in others if detail["loc"]]
     also = f"; also wrong: {', '.join(wrong)}" if wrong else ""
     name = str(first["loc"][0])
-    return UsageError(_not_allowed(parameters()[name], given[name]) + also)
+    return UsageError(_refuse(parameters()[name], given[name]) + also)
 
 
-def _not_allowed(parameter: Parameter, setting: Setting) -> str:
+def _refuse(parameter: Parameter, setting: Setting) -> str:
     value = setting.value if len(setting.value) <= 60 else setting.value[:60] + "…"
     where = {FLAG: parameter.flag, ENVIRONMENT: parameter.variable}.get(setting.where, setting.where)
     return f"{setting.key}={value} ({where}) is not allowed; allowed is {parameter.allowed}"
 
 
-def _across(message: str, sources: Mapping[str, str]) -> str:
+def _name_origins(message: str, sources: Mapping[str, str]) -> str:
     """Return a message about several parameters with the origin of each."""
     message = message.removeprefix("Value error, ")
     words = message.replace("=", " ").split()

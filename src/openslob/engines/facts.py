@@ -113,7 +113,6 @@ class ServerLocation:
 
     @property
     def is_here(self) -> bool:
-        """Whether the server is known to be on this host."""
         return self.processes is not None
 
     @property
@@ -123,7 +122,6 @@ class ServerLocation:
 
     @property
     def data_directory(self) -> Path | None:
-        """The first data directory."""
         return self.data_directories[0] if self.data_directories else None
 
 

@@ -207,7 +207,7 @@ class _Load:
 
     def run(self, degree: int, checks: Mapping[str, str]) -> LoadResult:
         began_s = time.monotonic()
-        with self._nothing_left_on_failure():
+        with self._clean_up_on_failure():
             self._loader.begin()
             self._begun = True
             self._report()
@@ -240,7 +240,7 @@ class _Load:
         self._progress(LoadProgress(FILLING if done < total else FINISHING, done, total))
 
     @contextmanager
-    def _nothing_left_on_failure(self) -> Iterator[None]:
+    def _clean_up_on_failure(self) -> Iterator[None]:
         try:
             yield
         except BaseException as error:

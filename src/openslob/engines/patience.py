@@ -106,7 +106,6 @@ class Patience:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the waits have a common limit."""
         return self._until is not None
 
     def require(self) -> None:

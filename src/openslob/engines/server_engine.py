@@ -1,6 +1,7 @@
 """What engines of a single server share: their own connections, how these wait, and the course of the test data.
 
-An engine subclasses both classes and adds what its product does. `engines/cluster/` has several of them as one.
+An engine subclasses `ServerEngine` and `ServerData`, and adds what its product does. `engines/cluster/` presents
+several servers as one.
 """
 
 from __future__ import annotations

@@ -79,7 +79,6 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether the figure is in its range."""
         return self.low <= self.figure <= self.high
 
 
@@ -112,9 +111,9 @@ def require(checks: Iterable[Check]) -> None:
     """Raise SlobError for the first check that does not hold, with its figure and the expected range."""
     for result in checks:
         if not result.holds:
-            raise SlobError(
-                f"verification failed: {result.name} of {result.table}: {result.figure:,.0f}, expected {_range(result)}"
-            )
+            expected = _write_range(result.low, result.high)
+            why = f"{result.name} of {result.table}: {result.figure:,.0f}, expected {expected}"
+            raise SlobError(f"verification failed: {why}")
 
 
 def summary(checks: Sequence[Check]) -> dict[str, str]:
@@ -124,13 +123,12 @@ def summary(checks: Sequence[Check]) -> dict[str, str]:
         same_range[result.name, result.low, result.high].append(result.figure)
     texts: dict[str, list[str]] = defaultdict(list)
     for (name, _, _), figures in same_range.items():
-        low, high = (f"{figure:,.0f}" for figure in (min(figures), max(figures)))
-        texts[name].append(f"{low if low == high else f'{low} to {high}'} in each of {len(figures)}")
+        texts[name].append(f"{_write_range(min(figures), max(figures))} in each of {len(figures)}")
     return {name: "; ".join(parts) for name, parts in texts.items()}
 
 
-def _range(check: Check) -> str:
-    low, high = f"{check.low:,.0f}", f"{check.high:,.0f}"
+def _write_range(least: float, most: float) -> str:
+    low, high = f"{least:,.0f}", f"{most:,.0f}"
     return low if low == high else f"{low} to {high}"
 
 

@@ -17,10 +17,11 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from openslob.analyze.curves.points import LATENCIES, SESSIONS, Run, latency_of, varying
+from openslob.analyze.curves.points import LATENCIES, SESSIONS, Run, varying
 from openslob.metrics import METRICS
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RunMetric
+from openslob.metrics.run_metrics import latency_of
 from openslob.record.model import Figure, Holds, Verdict
 
 _PREFIX = "openslob_"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 
-from openslob.analyze.curves.points import LATENCIES, Parameters, ParameterValue, Point, Run, latency_of
+from openslob.analyze.curves.points import LATENCIES, Parameters, ParameterValue, Point, Run
 from openslob.analyze.curves.series import PointSet, Series
 from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.statistics import Estimate
@@ -20,6 +20,7 @@ from openslob.core.errors import SlobError
 from openslob.core.method import OpKind
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS
+from openslob.metrics.run_metrics import latency_of
 from openslob.record.model import Holds
 
 Row = dict[str, ParameterValue]

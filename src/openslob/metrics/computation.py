@@ -67,18 +67,27 @@ class Input(ABC):
         return ""
 
 
-class EngineCounter(Input):
+class CountedInput(Input):
+    """A number that is counted before a run, too: what is unknown then will be unknown of the run."""
+
+    @abstractmethod
+    def find(self, counted: Counted) -> Quantity:
+        """Return the number, or why it is unknown."""
+
+    def read(self, measurement: Observed) -> Quantity:
+        return self.find(measurement)
+
+    def why_unknown(self, counted: Counted) -> str:
+        return self.find(counted).why
+
+
+class EngineCounter(CountedInput):
     """A counter of the engine."""
 
     holders = (EngineDelta,)
 
-    def read(self, measurement: Observed) -> Quantity:
-        """Return the counter of the window."""
-        return quantity.engine(measurement, self.field)
-
-    def why_unknown(self, counted: Counted) -> str:
-        """Return the engine's reason."""
-        return quantity.engine(counted, self.field).why
+    def find(self, counted: Counted) -> Quantity:
+        return quantity.engine(counted, self.field)
 
 
 class SampledTime(EngineCounter):
@@ -89,43 +98,28 @@ class SampledTime(EngineCounter):
         return "" if is_enough(counted.waits) else super().why_unknown(counted)
 
 
-class HostCounter(Input):
+class HostCounter(CountedInput):
     """A number of the operating system."""
 
     holders = (HostDelta,)
     span = HOST_SPAN
 
-    def read(self, measurement: Observed) -> Quantity:
-        """Return the number of the window."""
-        return quantity.host(measurement, self.field)
-
-    def why_unknown(self, counted: Counted) -> str:
-        """Return the sampler's reason."""
-        return quantity.host(counted, self.field).why
+    def find(self, counted: Counted) -> Quantity:
+        return quantity.host(counted, self.field)
 
 
 class ClientCpu(HostCounter):
     """The CPU seconds of an observed command; unknown where none was observed."""
 
-    def read(self, measurement: Observed) -> Quantity:
-        """Return the seconds of the window."""
-        return super().read(measurement) if measurement.host.client_cpu_s is not None else Quantity.missing(NO_COMMAND)
-
-    def why_unknown(self, counted: Counted) -> str:
-        """Return that there is no command; empty if there is one."""
-        return super().why_unknown(counted) if counted.host.client_cpu_s is not None else NO_COMMAND
+    def find(self, counted: Counted) -> Quantity:
+        return super().find(counted) if counted.host.client_cpu_s is not None else Quantity.missing(NO_COMMAND)
 
 
 class ServerCpu(HostCounter):
     """The server's CPU seconds: the host's count, or the engine's own if the host's is unknown."""
 
-    def read(self, measurement: Observed) -> Quantity:
-        """Return the seconds of the window."""
-        return quantity.server_cpu_s(measurement)
-
-    def why_unknown(self, counted: Counted) -> str:
-        """Return the host's reason, unless the engine counts them."""
-        return quantity.server_cpu_s(counted).why
+    def find(self, counted: Counted) -> Quantity:
+        return quantity.server_cpu_s(counted)
 
 
 class HostCpuTime(HostCounter):
@@ -141,19 +135,14 @@ class HostCpuTime(HostCounter):
         return quantity.engine_host_cpu_s(counted).why if why and quantity.counts_host_cpu(counted.engine) else why
 
 
-class DeviceCounter(Input):
+class DeviceCounter(CountedInput):
     """A counter of the block device under the data."""
 
     holders = (DeviceIo,)
     span = HOST_SPAN
 
-    def read(self, measurement: Observed) -> Quantity:
-        """Return the counter of the window."""
-        return quantity.device(measurement, self.field)
-
-    def why_unknown(self, counted: Counted) -> str:
-        """Return the sampler's reason."""
-        return quantity.device(counted, self.field).why
+    def find(self, counted: Counted) -> Quantity:
+        return quantity.device(counted, self.field)
 
 
 class DbTime(Input):
@@ -162,7 +151,6 @@ class DbTime(Input):
     holders = (SessionTotals,)
 
     def read(self, measurement: Observed) -> Quantity:
-        """Return the time of the window."""
         return quantity.db_time_us(measurement)
 
 
@@ -176,7 +164,6 @@ class SessionSum(OfOwnLoad):
     holders = (SliceCounts, SessionTotals)
 
     def read(self, measurement: Observed) -> Quantity:
-        """Return the sum over the sessions."""
         return quantity.own_load(measurement, lambda run: quantity.total(run, self.field))
 
 
@@ -186,7 +173,6 @@ class WindowFact(OfOwnLoad):
     holders = (Window,)
 
     def read(self, measurement: Observed) -> Quantity:
-        """Return the fact."""
         return quantity.own_load(measurement, lambda run: float(getattr(run.window, self.field)))
 
 
@@ -196,7 +182,6 @@ class ScheduleFact(OfOwnLoad):
     holders = (Schedule,)
 
     def read(self, measurement: Observed) -> Quantity:
-        """Return the fact."""
         schedule = schedule_of(measurement)
         return Quantity.missing(NO_RATE) if schedule is None else Quantity(float(getattr(schedule, self.field)))
 
@@ -236,19 +221,15 @@ class Amount(Computation):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The one number."""
         return (self.input,)
 
     def of(self, measurement: Observed) -> Quantity:
-        """Return the amount."""
         return self.input.read(measurement).times(self.factor)
 
     def only_from(self, kind: type[Input]) -> bool:
-        """Return whether the number is of this kind."""
         return isinstance(self.input, kind)
 
     def of_amounts(self, amounts: Mapping[str, float], seconds: float) -> float | None:  # noqa: ARG002
-        """Return the amount of a part of a run."""
         amount = amounts.get(self.input.field)
         return None if amount is None else amount * self.factor
 
@@ -279,20 +260,16 @@ class Ratio(Computation):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The numbers of both."""
         return (*self.dividend.inputs, *self.divisor.inputs)
 
     def of(self, measurement: Observed) -> Quantity:
-        """Return the quotient."""
         quotient = self.dividend.of(measurement).per(self.divisor.of(measurement), self.if_none)
         return Quantity.missing(self.if_zero) if quotient.value == 0 and self.if_zero else quotient
 
     def only_from(self, kind: type[Input]) -> bool:
-        """Return whether both numbers are of this kind."""
         return self.dividend.only_from(kind) and self.divisor.only_from(kind)
 
     def of_amounts(self, amounts: Mapping[str, float], seconds: float) -> float | None:
-        """Return the quotient in a part of a run."""
         dividend = self.dividend.of_amounts(amounts, seconds)
         divisor = self.divisor.of_amounts(amounts, seconds)
         return dividend / divisor if dividend is not None and divisor else None
@@ -311,16 +288,13 @@ class FirstKnown(Computation):
         return self.usual.inputs
 
     def of(self, measurement: Observed) -> Quantity:
-        """Return the figure."""
         found = self.preferred.of(measurement)
         return self.usual.of(measurement) if found.value is None else found
 
     def only_from(self, kind: type[Input]) -> bool:
-        """Return whether both need numbers of this kind only."""
         return self.preferred.only_from(kind) and self.usual.only_from(kind)
 
     def of_amounts(self, amounts: Mapping[str, float], seconds: float) -> float | None:
-        """Return the figure of a part of a run."""
         found = self.preferred.of_amounts(amounts, seconds)
         return self.usual.of_amounts(amounts, seconds) if found is None else found
 
@@ -334,11 +308,9 @@ class Composite(Computation):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The raw numbers that the function needs."""
         return self._inputs
 
     def of(self, measurement: Observed) -> Quantity:
-        """Return what the function returns."""
         return self._function(measurement)
 
 

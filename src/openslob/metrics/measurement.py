@@ -10,13 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 
-from openslob.core.caps import CapSearch
 from openslob.core.counts import SliceCounts
-from openslob.core.drivers import DriverUse
-from openslob.core.group import GroupUse
 from openslob.core.histogram import Histogram, Slow
 from openslob.core.method import OpKind
-from openslob.core.references import Ceiling, ServerReport
 from openslob.core.workload import Workload
 
 # The key in ``unknown`` of the reason for all numbers that have no reason of their own.
@@ -334,6 +330,181 @@ class OtherSessions:
     samples: int = 0
     shares_pct: Mapping[str, float] = field(default_factory=dict)
     hidden: int = 0
+
+
+@dataclass(frozen=True)
+class GroupUse:
+    """The CPU quota of the server's control group at the end of an interval, and what it held back.
+
+    ``cpu_quota`` is in CPUs; None without a quota. ``throttled_s`` is the time for which tasks were ready and held
+    back, summed over CPUs. ``periods`` are those of the quota in which the group had something to do; in
+    ``periods_throttled`` of them it used up its quota.
+    """
+
+    cpu_quota: float | None
+    throttled_s: float
+    periods: float
+    periods_throttled: float
+
+    @property
+    def throttled_pct(self) -> float:
+        """The share of the periods in which the group used up its quota, in %."""
+        return 100 * self.periods_throttled / self.periods if self.periods else 0.0
+
+
+@dataclass(frozen=True)
+class CeilingPoint:
+    """The storage's rate with ``in_flight`` requests: requests/s and mean latency in µs, medians over all steps."""
+
+    in_flight: int
+    iops: float
+    mean_us: float | None
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Random reads of one block size by the raw measurement ``id``, by requests in flight in ascending order."""
+
+    id: str
+    block_bytes: int
+    points: tuple[CeilingPoint, ...]
+
+
+@dataclass(frozen=True)
+class StorageAlone:
+    """The random reads of the raw measurement ``id``, with which runs on the same storage are compared.
+
+    ``points`` are by block size in bytes and, for each, by requests in flight in ascending order. ``buffered``: the
+    reads went through the page cache. ``host`` and its block ``device`` are None where they are not known.
+    """
+
+    id: str
+    points: Mapping[int, tuple[CeilingPoint, ...]] = field(default_factory=dict)
+    buffered: bool = False
+    host: str | None = None
+    device: str | None = None
+
+    def ceiling(self, block_bytes: int) -> Ceiling:
+        """Return the ceiling for random reads of ``block_bytes``; it has no points if none of this size were made."""
+        return Ceiling(self.id, block_bytes, self.points.get(block_bytes, ()))
+
+
+@dataclass(frozen=True)
+class ServerReport:
+    """The server's own report on an interval that holds the window.
+
+    ``totals`` are over ``seconds``, which are printed in units of ``step_s``, by field of `EngineDelta`.
+    """
+
+    name: str
+    seconds: float
+    step_s: float
+    totals: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class DriverUse:
+    """One driver of several: a process that ran some of the sessions. What is None is unknown, for ``why_unknown``.
+
+    ``number`` counts from 1. ``machine`` tells hosts apart, whatever their names. ``here`` means that it ran on the
+    host of the process that led the run. ``seconds`` is the time of the window in which ``cpu_s`` (of the process) and
+    ``host_busy_s`` (of all ``host_cpus`` together) were counted. ``clock_offset_s`` is the server's clock minus the
+    driver's. ``lost`` says what became of a driver that did not end in order; ``files`` where its own raw files are,
+    below the record's folder, or on its host if they could not be fetched (``left``).
+    """
+
+    number: int
+    address: str
+    host: str
+    pid: int
+    machine: str
+    here: bool
+    sessions: Sequence[int]
+    python: str = ""
+    seconds: float | None = None
+    cpu_s: float | None = None
+    peak_rss_bytes: float | None = None
+    host_busy_s: float | None = None
+    host_cpus: int | None = None
+    clock_offset_s: float | None = None
+    round_trip_ms: float | None = None
+    ops: int | None = None
+    ops_written: int | None = None
+    files: str = ""
+    left: bool = False
+    lost: str = ""
+    why_unknown: str = ""
+
+    @property
+    def name(self) -> str:
+        """The driver as messages name it."""
+        return f"driver {self.number} ({self.host}, pid {self.pid})"
+
+    @property
+    def cpu_pct(self) -> float | None:
+        """CPU of the process in % of one CPU: its threads share one, since Python runs one of them at a time."""
+        return None if self.cpu_s is None or not self.seconds else 100 * self.cpu_s / self.seconds
+
+    @property
+    def host_busy_pct(self) -> float | None:
+        """How busy the CPUs of its host were, in %."""
+        if self.host_busy_s is None or not self.seconds or not self.host_cpus:
+            return None
+        return 100 * self.host_busy_s / self.seconds / self.host_cpus
+
+
+@dataclass(frozen=True)
+class MeanRate:
+    """A mean throughput between two times of the load: operations per second, with the 95 % interval if it is known."""
+
+    ops_per_s: float
+    low: float | None
+    high: float | None
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A cap that was in force in ``held``, periods in s of the load, and in the rest of the load was not.
+
+    ``kind`` is ``iops``, ``bytes`` or ``cpu``, and ``direction`` ``read``, ``write`` or ``both`` (empty for CPU).
+    ``cap`` is in ``unit``: IOPS, MB/s or CPUs; it is also what refills a bucket in a second. ``dry_at_s`` is when it
+    came into force; None if it was from the beginning. ``bucket`` is what was used beyond the refill until then, in
+    requests, MB or s of CPU: all of a bucket that was full at the beginning. ``lifted_at_s`` is when it went out of
+    force; None if it held until the end. ``burst`` is the level without the cap and ``sustained`` the one under it.
+    ``evidence`` says what speaks for it. ``request_bytes`` is the mean size of the requests, if that is known.
+    """
+
+    kind: str
+    direction: str
+    cap: float
+    unit: str
+    held: Sequence[tuple[float, float]]
+    dry_at_s: float | None
+    lifted_at_s: float | None
+    bucket: float | None
+    burst: MeanRate | None
+    sustained: MeanRate | None
+    evidence: Sequence[str]
+    request_bytes: float | None = None
+
+    @property
+    def always(self) -> bool:
+        """Whether the cap was in force from the beginning to the end."""
+        return self.dry_at_s is None and self.lifted_at_s is None
+
+
+@dataclass(frozen=True)
+class CapSearch:
+    """What the course of a load of so many ``seconds`` tells of whether its level lasts.
+
+    ``cap`` is what held it back; None if nothing did, or if ``why_unknown`` says why the course does not show it.
+    """
+
+    seconds: float
+    cap: Cap | None = None
+    why_unknown: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from openslob.metrics.computation import (
 )
 from openslob.metrics.cost import CURRENCY, cost_at, cost_in, unit_in
 from openslob.metrics.measurement import Measurement, Observed
-from openslob.metrics.model import Better, RunMetric, TimelinePanel
+from openslob.metrics.model import RESPONSE_PREFIX, Better, RunMetric, TimelinePanel
 from openslob.metrics.quantity import Quantity, load_seconds
 from openslob.record.model import Figure, RunRecord
 
@@ -194,6 +194,27 @@ def add_costs(record: RunRecord, price: Price) -> RunRecord:
     costs = {name: cost_in(record, price, rate) for name, rate in RATE_OF.items()} if record.summary else {}
     spec = {**record.spec, PRICE: str(price)}
     return record.model_copy(update={"spec": spec, "summary": {**record.summary, **costs}})
+
+
+def figure_of(record: RunRecord, name: str) -> float | None:
+    """Return a figure of a record: one of its summary, or a latency such as ``op_p99_us``; None if it is not known."""
+    if name in METRICS:
+        return record.value(name)
+    kind, _, statistic = name.partition("_")
+    if kind == "op":
+        kind = max(record.latency, key=lambda each: record.latency[each].get("count") or 0, default="")
+    return latency_of(record, kind, statistic)
+
+
+def latency_of(record: RunRecord, kind: str, name: str) -> float | None:
+    """Return a statistic such as ``p99_us`` of a kind of operation; None if there was no such operation.
+
+    It is one of the service time, or with `RESPONSE_PREFIX` of the response time, which only runs at a given rate have.
+    """
+    is_service = not name.startswith(RESPONSE_PREFIX)
+    figures = (record.latency if is_service else record.response).get(kind, {})
+    value = figures.get(name.removeprefix(RESPONSE_PREFIX))
+    return None if value is None else float(value)
 
 
 def _figure(quantity: Quantity, unit: str) -> Figure:

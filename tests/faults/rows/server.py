@@ -15,7 +15,7 @@ from faults.relay import Relay, relayed
 from faults.scene import Outcome, Scene
 
 # This limit holds from before the place where a read-out stands still.
-SOON_READ_OUT = "from openslob.run import runner; runner.ANSWER_S = 3.0"
+SOON_READ_OUT = "from openslob.kinds.run import runner; runner.ANSWER_S = 3.0"
 NO_ANSWER = "does not answer|timeout expired|timed out|no answer came"
 
 

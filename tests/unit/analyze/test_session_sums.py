@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.slices import COLUMNS_OF_SLICES, lines
-from openslob.analyze.session_sums import SessionSum, SessionSums, amounts_of
+from openslob.analyze.session_sums import SessionSums, SessionTally, amounts_of
 from openslob.core.counts import COUNTERS, SliceCounts
 
 BASE = 1_795_365_121_515_497_123
@@ -37,13 +37,13 @@ def in_time(drawn: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def summed(rows: list[dict[str, Any]]) -> dict[int, SessionSum]:
+def summed(rows: list[dict[str, Any]]) -> dict[int, SessionTally]:
     """The sums, one slice after the other."""
     by_session = defaultdict(list)
     for row in rows:
         by_session[row["session"]].append(row)
     return {
-        number: SessionSum(
+        number: SessionTally(
             counts=sum((SliceCounts(**{name: row[name] for name in COUNTERS}) for row in own), SliceCounts()),
             busy_us=sum(row["busy_us"] for row in own),
             slices=len(own),

@@ -123,26 +123,26 @@ def test_sweeps_have_the_options_of_the_command():
 )
 def test_parameters_are_checked_as_flags_are(given, message):
     with pytest.raises(UsageError) as raised:
-        asking.resolution(given, None)
+        asking.resolve_parameters(given, None)
     assert message in str(raised.value)
 
 
 def test_values_mean_what_they_mean_as_flags():
     given = {"sessions": 3, "run_time": "1m", "scale": "64M", "do_hotspot": True, "target_ops": 1234567.5, "mode": None}
-    workload = asking.resolution(given, None).workload
+    workload = asking.resolve_parameters(given, None).workload
     assert (workload.sessions, workload.run_time, str(workload.scale)) == (3, 60, "64M")
     assert (workload.do_hotspot, workload.target_ops, workload.mode) == (True, 1234567.5, None)
 
 
 def test_a_sweep_takes_values_and_lists():
-    texts, servers = asking.several_texts({"sessions": [1, 2], "update_pct": 20, "scale": "16M, 32M", "cache": ["64M"]})
+    texts, servers = asking.write_several({"sessions": [1, 2], "update_pct": 20, "scale": "16M, 32M", "cache": ["64M"]})
     assert texts == {"sessions": ["1", "2"], "update_pct": ["20"], "scale": ["16M", "32M"]}
     assert servers == {"cache": ["64M"]}
-    assert asking.several_texts({"sessions": range(1, 3)})[0] == {"sessions": ["1", "2"]}
+    assert asking.write_several({"sessions": range(1, 3)})[0] == {"sessions": ["1", "2"]}
     with pytest.raises(UsageError, match="sessions has no value"):
-        asking.several_texts({"sessions": []})
+        asking.write_several({"sessions": []})
     with pytest.raises(UsageError, match="did you mean"):
-        asking.several_texts({"cash": "1G"})
+        asking.write_several({"cash": "1G"})
 
 
 def test_sizes_and_places_are_checked(monkeypatch, tmp_path):
@@ -151,9 +151,9 @@ def test_sizes_and_places_are_checked(monkeypatch, tmp_path):
     with pytest.raises(UsageError, match="no engine"):
         openslob.target("nothing://me@there/db").run(sessions=1)
     monkeypatch.setenv("SLOB_RESULTS", str(tmp_path))
-    assert asking.results_folder(None) == tmp_path
+    assert asking.find_results(None) == tmp_path
     monkeypatch.setenv("SLOB_TARGET", "big")
-    assert asking.default_target() == "big"
+    assert asking.find_target() == "big"
 
 
 def test_target_and_place_come_from_slob_toml_too(monkeypatch, tmp_path):
@@ -162,12 +162,12 @@ def test_target_and_place_come_from_slob_toml_too(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     file = tmp_path / "slob.toml"
     file.write_text('target = "big"\nresults = "kept"\nsessions = 3\n')
-    assert asking.default_target(file) == "big"
-    assert asking.results_folder(None, file) == tmp_path / "kept"
-    assert asking.results_folder("given", file).name == "given"
-    assert asking.resolution({}, file).workload.sessions == 3
+    assert asking.find_target(file) == "big"
+    assert asking.find_results(None, file) == tmp_path / "kept"
+    assert asking.find_results("given", file).name == "given"
+    assert asking.resolve_parameters({}, file).workload.sessions == 3
     monkeypatch.chdir(tmp_path)
-    assert asking.default_target() == "big"
+    assert asking.find_target() == "big"
 
 
 def test_a_password_is_not_shown():

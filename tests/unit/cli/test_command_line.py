@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from factories.paths import SOURCE
+from factories.paths import FIXTURES, SOURCE
 from factories.tables import table
 from openslob import __main__, __version__, cli
 from openslob.cli.outline import add_outline
@@ -171,6 +172,15 @@ def test_a_shell_completes_the_names_of_commands_without_importing_them(monkeypa
     monkeypatch.setenv("_SLOB_COMPLETE", "complete_zsh")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", words)
     assert cli.is_list_wanted(cli.typed_words()) is is_wanted
+
+
+def test_a_list_of_records_and_a_short_answer_do_not_wait_for_numpy(tmp_path):
+    shutil.copytree(FIXTURES / "records" / "v2" / "measured", tmp_path / "results" / "measured")
+    for words in (["list", "--results", str(tmp_path / "results")], ["show", str(tmp_path / "results" / "measured")]):
+        code = "import sys; from openslob import cli\ntry: cli.main()\nfinally: print('numpy' in sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True, text=True)
+        assert len(done.stdout.splitlines()) > 1
+        assert done.stdout.splitlines()[-1] == "False", words
 
 
 def test_a_shell_s_line_names_the_command_too(monkeypatch):

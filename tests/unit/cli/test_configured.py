@@ -115,7 +115,7 @@ def test_a_wrong_setting_of_a_server_names_file_and_line():
 
 def test_a_server_made_on_demand_has_the_settings_of_the_file(capsys):
     settings = {key: Setting(key, value, "x") for key, value in {"cache": "1G", "cpus": "all", "version": "16"}.items()}
-    made = load.announced(registry.default_spec("embedded"), settings)
+    made = load.announce(registry.default_spec("embedded"), settings)
     assert (made.cache_bytes, made.cpus, made.version) == (1 << 30, None, "16")
     assert "it is created, with 1 GB cache" in capsys.readouterr().err
 
@@ -222,10 +222,10 @@ def test_all_commands_with_records_or_targets_have_a_profile():
 
 def test_a_call_from_python_takes_what_is_loaded(monkeypatch):
     told: list[str] = []
-    found = take_loaded(asking.resolution({"update_pct": 5}, None), engine_with(STATE), told.append)
+    found = take_loaded(asking.resolve_parameters({"update_pct": 5}, None), engine_with(STATE), told.append)
     assert told == ["data: 8 schemas x 2 GB, as loaded"]
     assert (found.workload.schemas, found.sources["scale"], found.workload.update_pct) == (8, "loaded", 5)
-    assert asking.resolution({}, None).workload == Workload()
+    assert asking.resolve_parameters({}, None).workload == Workload()
 
 
 @table(

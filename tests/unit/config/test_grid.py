@@ -14,7 +14,7 @@ from openslob.config.server_parameters import server_grid
 from openslob.core.errors import SlobError, UsageError
 from openslob.engines import registry
 from openslob.kinds.sweep.create import new_sweep
-from openslob.kinds.sweep.servers import SweepServers, described
+from openslob.kinds.sweep.servers import SweepServers, describe_target
 
 HERE = {}
 
@@ -76,9 +76,9 @@ def test_server_settings():
     with pytest.raises(UsageError, match="colour is not a server parameter"):
         server_grid({"colour": ["red"]})
     with pytest.raises(UsageError, match="only a managed server"):
-        described("postgresql://x/y")
+        describe_target("postgresql://x/y")
     with pytest.raises(UsageError, match="there is no server 'nobody'"):
-        described("nobody")
+        describe_target("nobody")
 
 
 def test_a_search_has_one_line():

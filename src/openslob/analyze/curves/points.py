@@ -16,7 +16,7 @@ from openslob.analyze.timeline import Timeline
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS, PRICED
 from openslob.metrics.model import RESPONSE_PREFIX
-from openslob.metrics.run_metrics import RATE_OF
+from openslob.metrics.run_metrics import RATE_OF, latency_of
 from openslob.record.model import SET, Holds, RunRecord, Status, all_reservations
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
@@ -327,14 +327,6 @@ def start_of(record: RunRecord) -> str:
     """Return what tells the start of the server in which a run was made from all others; empty if it is not known."""
     started_at = record.engine.get("server_started_at")
     return f"{record.engine.get('target')} {started_at}" if started_at else ""
-
-
-def latency_of(record: RunRecord, kind: str, name: str) -> float | None:
-    """Return one of `LATENCIES` of a kind of operation; None without such operations, or without a given rate."""
-    is_service = not name.startswith(RESPONSE_PREFIX)
-    figures = (record.latency if is_service else record.response).get(kind, {})
-    value = figures.get(name.removeprefix(RESPONSE_PREFIX))
-    return None if value is None else float(value)
 
 
 def _within(estimate: Estimate, series: Sequence[float]) -> Estimate:

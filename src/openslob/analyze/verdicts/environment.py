@@ -14,12 +14,11 @@ from openslob.analyze.steady_state import (
     spread,
     steady_since,
 )
-from openslob.core.drivers import DriverUse
 from openslob.core.histogram import PERCENTILES, Histogram
 from openslob.core.method import BLOCK_TOLERANCE, OpKind
 from openslob.metrics import METRICS
 from openslob.metrics.cpu import of_processes
-from openslob.metrics.measurement import Measurement, Observed
+from openslob.metrics.measurement import DriverUse, Measurement, Observed
 from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct, total
 from openslob.record.model import Holds, Verdict
 

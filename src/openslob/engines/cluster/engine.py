@@ -73,13 +73,13 @@ class ClusterEngine:
     def ask(self, question: Callable[[Engine], _Answer]) -> list[_Answer]:
         """Return the answers of all instances to one question; errors name the instance."""
 
-        def asked(instance: Engine) -> _Answer:
+        def ask_named(instance: Engine) -> _Answer:
             with name_instance(instance.target):
                 return question(instance)
 
         team = InstanceThreads(len(self.instances))
         try:
-            return team.ask(asked, self.instances)
+            return team.ask(ask_named, self.instances)
         finally:
             team.close()
 

@@ -230,8 +230,7 @@ class ClusterReading(CounterReading):
     parts: Sequence[CounterReading] = ()
 
     @classmethod
-    def of(cls, parts: Sequence[CounterReading], clocks: Clocks) -> ClusterReading:
-        """Combine the readings of all instances."""
+    def combine(cls, parts: Sequence[CounterReading], clocks: Clocks) -> ClusterReading:
         values = {f"{number}.{name}": value for number, part in enumerate(parts) for name, value in part.values.items()}
         values |= {f"{number}.ahead_ns": ahead for number, ahead in enumerate(clocks.ahead_ns)}
         moments = [clocks.common(number, part.server_ns) for number, part in enumerate(parts)]
@@ -252,7 +251,7 @@ class ClusterCounters:
         clocks.compare([sampler.read for sampler in counters])
 
     def read(self) -> ClusterReading:
-        return ClusterReading.of(self._team.ask(lambda sampler: sampler.read(), self._counters), self._clocks)
+        return ClusterReading.combine(self._team.ask(lambda sampler: sampler.read(), self._counters), self._clocks)
 
     def backend_ids(self) -> list[int]:
         return [backend for sampler in self._counters for backend in sampler.backend_ids()]
@@ -344,13 +343,12 @@ def _reason(name: str, deltas: Sequence[EngineDelta], targets: Sequence[str]) ->
 def _objects(parts: Sequence[ObjectIo | None]) -> ObjectIo:
     """Return the sum for a kind of object; unknown when an instance does not report that kind."""
 
-    def of(name: str) -> Callable[[ObjectIo | None], float | None]:
-        def amount(part: ObjectIo | None) -> float | None:
-            if part and part.read_requests == 0 and name == "read_time_us":
-                return 0.0  # no instance that read nothing has a time
-            value: float | None = getattr(part, name) if part else None
-            return value
+    def read_amount(part: ObjectIo | None, name: str) -> float | None:
+        if part and part.read_requests == 0 and name == "read_time_us":
+            return 0.0  # no instance that read nothing has a time
+        value: float | None = getattr(part, name) if part else None
+        return value
 
-        return amount
-
-    return ObjectIo(**{field.name: _total(map(of(field.name), parts)) for field in fields(ObjectIo)})
+    return ObjectIo(
+        **{field.name: _total(read_amount(part, field.name) for part in parts) for field in fields(ObjectIo)}
+    )

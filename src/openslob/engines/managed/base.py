@@ -47,12 +47,10 @@ class ServerSpec:
     port: int | None = None
 
     def to_record(self) -> dict[str, Any]:
-        """Return it as plain values."""
         return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_record(cls, values: Mapping[str, Any]) -> ServerSpec:
-        """Return the specification of plain values."""
         return cls(**{**values, **{name: Path(values[name]) for name in ("bin_dir", "data_dir") if values.get(name)}})
 
     def with_settings(self, changes: Collection[SettingChange]) -> ServerSpec:

@@ -31,7 +31,6 @@ class ServerFiles:
 
     @property
     def data(self) -> Path:
-        """The data directory."""
         return self.place / DATA
 
     @property
@@ -41,12 +40,10 @@ class ServerFiles:
 
     @property
     def socket(self) -> Path:
-        """The socket."""
         return self.run / self.socket_name
 
     @property
     def log(self) -> Path:
-        """The server's log file."""
         return self.base / "log" / "server.log"
 
     @property

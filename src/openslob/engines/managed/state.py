@@ -188,7 +188,6 @@ class ServerState:
             lock.release()
 
     def reserve(self, purpose: str) -> AbstractContextManager[None]:
-        """Reserve this server for this process, as `_reserve` says."""
         return _reserve(self.path, purpose)
 
     def _lock(self, purpose: str) -> FileLock:

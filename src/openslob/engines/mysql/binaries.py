@@ -32,7 +32,6 @@ class MariaPrograms:
 
     @property
     def bin(self) -> Path:
-        """Directory of the server program."""
         return self.server.parent
 
     def version(self) -> str:

@@ -154,7 +154,7 @@ def findings(
     yield from late_commits(workload, facts)
     yield from find_lacking(capabilities(connection, facts))
     yield from common_checks.check_settings(_BAD_SETTINGS, facts, _BY)
-    yield from _left_behind(connection, names)
+    yield from _check_left_behind(connection, names)
     yield from _neighbours(connection, names)
 
 
@@ -255,7 +255,7 @@ def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
 def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
     """Return what the server's settings allow to be measured."""
     observed = facts.settings.get("performance_schema") == "ON"
-    enabled = _enabled_metrics(connection, facts.product)
+    enabled = _list_enabled_metrics(connection, facts.product)
     return [
         Capability(
             "waits",
@@ -293,7 +293,7 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
     ]
 
 
-def _enabled_metrics(connection: Connection, product: str) -> set[str] | None:
+def _list_enabled_metrics(connection: Connection, product: str) -> set[str] | None:
     """Return which of the counters that are off by default are on; None when this user may not see it."""
     try:
         rows = query(connection, statement("counters", f"metrics_{product.lower()}"))
@@ -309,7 +309,7 @@ def _set_metric(name: str) -> str:
     return f"SET GLOBAL innodb_monitor_enable = '{name}' -- and {name} in innodb_monitor_enable of my.cnf, for restarts"
 
 
-def _left_behind(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
+def _check_left_behind(connection: Connection, names: MysqlNames) -> Iterator[Finding]:
     for leftover in global_settings.find_left_behind(connection, names):
         why = f"{leftover.description}; the next run, load or drop restores it"
         yield Finding("left behind", why, leftover.remedy, False)

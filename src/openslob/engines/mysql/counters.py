@@ -111,7 +111,11 @@ def attribute(delta: EngineDelta, change: Values) -> EngineDelta:
     What is taken out is a sum of counters, and never depends on how large another one is: the difference of a window is
     the sum of those of its parts.
     """
-    changed, found, here = _rows_changed(change), change.get("others.rows_read"), _count_found_otherwise(delta, change)
+    changed, found, here = (
+        _count_rows_changed(change),
+        change.get("others.rows_read"),
+        _count_found_otherwise(delta, change),
+    )
     without = _without(delta, change)
     others: dict[str, float] = {}
     if changed is not None:
@@ -125,7 +129,7 @@ def attribute(delta: EngineDelta, change: Values) -> EngineDelta:
     if here is not None and here <= 0 and not change.get(_DROPPED):
         separate = [name for name in _OF_FILES if _is_separate(without, name, change, unchanged)]
         others |= {name: getattr(delta, name) - getattr(without, name) for name in separate}
-    return replace(without, server_wide=_still_shared(without, others), others=others)
+    return replace(without, server_wide=_find_still_shared(without, others), others=others)
 
 
 def _without(delta: EngineDelta, change: Values) -> EngineDelta:
@@ -146,18 +150,18 @@ def _less(wait: TimedWait, count: float, time_us: float) -> TimedWait:
     return replace(wait, count=wait.count - count, time_us=wait.time_us - time_us)
 
 
-def _reads_known(others: Values) -> bool:
+def _are_reads_known(others: Values) -> bool:
     return others.keys() >= _OF_FILES.keys()
 
 
-def _still_shared(delta: EngineDelta, others: Values) -> frozenset[str]:
+def _find_still_shared(delta: EngineDelta, others: Values) -> frozenset[str]:
     """Return what others' work can't be taken out of; all timed waits are reads."""
     known = {*others, "log"} if others.keys() >= set(_OF_CHANGES) else others.keys()
-    events = set() if _reads_known(others) else {wait.event for wait in delta.timed_waits}
+    events = set() if _are_reads_known(others) else {wait.event for wait in delta.timed_waits}
     return (_SERVER_WIDE - known) | events
 
 
-def _rows_changed(change: Values) -> float | None:
+def _count_rows_changed(change: Values) -> float | None:
     """Return the rows that others changed: all that were, without those of our tables and of the server's own."""
     ours, every = change.get("sharing.rows_changed"), change.get("every.rows_changed")
     return None if ours is None or every is None else every - ours

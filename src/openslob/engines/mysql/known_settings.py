@@ -72,7 +72,6 @@ class Variable:
         return self.scope.startswith("SESSION") and not self.read_only
 
     def setting(self, effect: Effect) -> ServerSetting:
-        """Return it as a setting that takes effect so."""
         choices = _SWITCH if self.type == "BOOLEAN" else self.choices if self.type == "ENUM" else ()
         return ServerSetting(self.name, effect, choices, self.value, _PARAMETERS.get(self.name))
 

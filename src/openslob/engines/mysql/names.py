@@ -33,7 +33,6 @@ class MysqlNames(ObjectNames[str]):
         return f"{quote(self.database)}.{quote(name)}"
 
     def schema(self) -> str:
-        """Return the name of the database."""
         return quote(self.database)
 
     def roster(self) -> str:

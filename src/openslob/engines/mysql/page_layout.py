@@ -41,7 +41,6 @@ class PageLayout:
 
     @property
     def rows_per_page(self) -> int:
-        """Rows in every page."""
         return 1 + self.fillers
 
 

@@ -9,7 +9,7 @@ from openslob.engines.oracle import manifest, tablespace
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.errors import report_as
 from openslob.engines.oracle.server_facts import Survey
-from openslob.engines.oracle.tables import Filling, Ways, check_table, fill, tables_of
+from openslob.engines.oracle.tables import Filling, Ways, check_table, fill, list_ways, tables_of
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.tables import Check, DataTable
 
@@ -33,7 +33,7 @@ class OracleLoader:
         self.tables: Sequence[DataTable] = tables_of(spec)
         # What the load finds out comes to it.
         self._notes: dict[str, str] = {}
-        self._ways = Ways(spec.obfuscate)
+        self._ways = Ways(list_ways(spec.obfuscate))
         # A single large table is indexed by as many sessions as load tables.
         parallel = degree // sum(table.indexed for table in self.tables)
         self._filling = Filling(self._place, self._ways, spec.obfuscate, parallel, self._notes)

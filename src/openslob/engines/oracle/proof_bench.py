@@ -20,7 +20,7 @@ from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import compose_slice
-from openslob.engines.oracle.tables import Filling, Ways, fill
+from openslob.engines.oracle.tables import Filling, Way, Ways, fill, list_ways
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.proofs import NotAskedError
 from openslob.engines.slice_io import NO_LIMIT
@@ -55,7 +55,7 @@ class Bench:
         self,
         number: int,
         blocks: int = BLOCKS,
-        ways: Ways | None = None,
+        ways: Sequence[Way] | None = None,
         obfuscate: bool = False,
         cold: bool = False,
     ) -> int:
@@ -67,7 +67,7 @@ class Bench:
         if schema in self._made:
             return schema
         self._made.append(schema)
-        how = Filling(self.place, ways or Ways(obfuscate), obfuscate, 1, {})
+        how = Filling(self.place, Ways(ways or list_ways(obfuscate)), obfuscate, 1, {})
         with self.connect() as connection:
             self._drop(connection, schema)
             if cold:

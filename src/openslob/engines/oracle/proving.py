@@ -31,7 +31,7 @@ from openslob.engines.oracle.proof_bench import (
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import measure_clock
 from openslob.engines.oracle.slice_procedure import choose_hint
-from openslob.engines.oracle.tables import EVERY_WAY, Ways, check_table
+from openslob.engines.oracle.tables import check_table, list_ways
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, sleep_procedure
 from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer, Proving
@@ -365,12 +365,13 @@ def _ask_plans(bench: Bench) -> ProofAnswer:
 
 def _ask_loads(bench: Bench) -> ProofAnswer:
     """Load the same table in each way; what a way of the server's or driver's refuses is said."""
+    every_way = [(way, obfuscate) for obfuscate in (False, True) for way in list_ways(obfuscate)]
     texts, found, wrong = list[str](), dict[str, float | str](), list[str]()
-    for number, (way, obfuscate) in enumerate(EVERY_WAY, 3):
+    for number, (way, obfuscate) in enumerate(every_way, 3):
         name = f"{way.name}, {'incompressible' if obfuscate else 'constant'}"
         began = time.monotonic()
         try:
-            bench.make_schema(number, ways=Ways.only(way, obfuscate), obfuscate=obfuscate)
+            bench.make_schema(number, ways=[way], obfuscate=obfuscate)
         except SlobError as error:
             wrong.append(f"{name}: {error.what}")
             continue

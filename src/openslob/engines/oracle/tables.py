@@ -79,28 +79,21 @@ Wrote = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Way:
-    """A way to fill a table: its name, why this connection does not have it (empty if it does), and what it does."""
+    """A way to fill a table: its name, what it does, and why a connection does not have it (empty if it does)."""
 
     name: str
-    lacking: Callable[[Connection], str]
     fill: Callable[[Connection, Destination, Wrote], None]
+    explain_lack: Callable[[Connection], str] = lambda _connection: ""
 
 
 class Ways:
     """The ways of one load, for all of its threads: which one was used, and why no faster one."""
 
-    def __init__(self, obfuscate: bool) -> None:
-        self._ways: Sequence[Way] = _INCOMPRESSIBLE if obfuscate else _CONSTANT
+    def __init__(self, ways: Sequence[Way]) -> None:
+        self._ways = ways
         self._refused: dict[str, str] = {}
         self._used: set[str] = set()
         self._changing = Lock()
-
-    @classmethod
-    def only(cls, way: Way, obfuscate: bool) -> Ways:
-        """Return the ways of a load that knows no other."""
-        found = cls(obfuscate)
-        found._ways = (way,)
-        return found
 
     def fill(self, connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
         """Write all rows of an empty table, in the first way that works. SlobError if none does."""
@@ -119,7 +112,7 @@ class Ways:
             written += blocks
             wrote_blocks(blocks)
 
-        if reason := way.lacking(connection):
+        if reason := way.explain_lack(connection):
             self._refuse(way, reason)
             return False
         if reason := find_refusal(partial(way.fill, connection, destination, wrote)):
@@ -140,10 +133,6 @@ class Ways:
         """Which way the rows came, and why not a faster one, for the load's checks."""
         used = " and ".join(way.name for way in self._ways if way.name in self._used)
         return used + "".join(f"; not {name}: {reason}" for name, reason in self._refused.items())
-
-
-def _lack_nothing(_connection: Connection) -> str:
-    return ""
 
 
 def _explain_lack(connection: Connection) -> str:
@@ -214,16 +203,18 @@ def _make_in_server(connection: Connection, destination: Destination, wrote_bloc
     query(connection, statement("schema", "drop_table", table=keys))
 
 
-_BY_KEYS = Way("keys sent, constant text as the columns' default (APPEND_VALUES)", _lack_nothing, _append_keys)
-_BY_ROWS = Way("rows sent (APPEND_VALUES)", _lack_nothing, _append_rows)
-_BY_DIRECT_PATH = Way("rows sent by the driver's direct path load", _explain_lack, _load_direct_path)
-_IN_SERVER = Way("rows made in the server from keys (APPEND)", _lack_nothing, _make_in_server)
-_CONSTANT = (_BY_KEYS, _IN_SERVER)
-_INCOMPRESSIBLE = (_BY_DIRECT_PATH, _BY_ROWS, _IN_SERVER)
+_IN_SERVER = Way("rows made in the server from keys (APPEND)", _make_in_server)
+_CONSTANT = (Way("keys sent, constant text as the columns' default (APPEND_VALUES)", _append_keys), _IN_SERVER)
+_INCOMPRESSIBLE = (
+    Way("rows sent by the driver's direct path load", _load_direct_path, _explain_lack),
+    Way("rows sent (APPEND_VALUES)", _append_rows),
+    _IN_SERVER,
+)
 
 
-# Each way with each kind of text that it is for.
-EVERY_WAY = (*((way, False) for way in _CONSTANT), *((way, True) for way in _INCOMPRESSIBLE))
+def list_ways(obfuscate: bool) -> Sequence[Way]:
+    """Return the ways to write rows of incompressible or constant text, the fastest first."""
+    return _INCOMPRESSIBLE if obfuscate else _CONSTANT
 
 
 def _make_texts(random: np.random.Generator, rows: int, width: int) -> list[list[str]]:

@@ -153,7 +153,7 @@ class PostgresEngine(ServerEngine[Connection]):
         self._version = connection.info.server_version
         override_defaults(connection, always=purpose in _OURS)
 
-    def _connect(self, purpose: str, timeout_s: int = CONNECT_TIMEOUT_S) -> PatientPsycopg:
+    def _connect(self, purpose: str, timeout_s: int | None = None) -> PatientPsycopg:
         given, options = conninfo.conninfo_to_dict(self.address.reveal()), self._options
         kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
         if options:
@@ -163,7 +163,7 @@ class PostgresEngine(ServerEngine[Connection]):
                 self.address.reveal(),
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",
-                connect_timeout=timeout_s,
+                connect_timeout=timeout_s or CONNECT_TIMEOUT_S,
                 # A database in SQL_ASCII would return bytes. Poolers know this setting.
                 client_encoding="UTF8",
                 **kept,

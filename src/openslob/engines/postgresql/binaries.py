@@ -34,7 +34,6 @@ class PostgresPrograms:
     bin: Path
 
     def program(self, name: str) -> Path:
-        """Return the path of one of its programs."""
         return self.bin / name
 
     def version(self) -> str:

@@ -36,7 +36,7 @@ from openslob.engines.postgresql.slice_procedure import (
     install,
     slice_parameters,
 )
-from openslob.engines.postgresql.tables import checks_of, create_filled
+from openslob.engines.postgresql.tables import checks_of, create_and_fill
 from openslob.engines.sql import read_sql, read_statements
 from openslob.engines.tables import DataTable, table_cf1, table_cf2
 
@@ -264,7 +264,7 @@ def _try_load(connection: Connection, names: PostgresNames, plan: SessionPlan) -
         table_cf2(on_path.cf2(plan.schema).as_string(), plan.schema, _TRIED_BLOCKS),
     ]
     for table in tables:
-        create_filled(connection, table, plan.block_size, workload.obfuscate_columns, _ignore)
+        create_and_fill(connection, table, plan.block_size, workload.obfuscate_columns, _ignore)
         checks_of(connection, table)
     manifest.mark_verified(connection, names, {})
     manifest.read(connection, names)

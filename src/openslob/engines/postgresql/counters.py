@@ -147,7 +147,7 @@ class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
         if not after.get(SESSIONS):
             # A pooler may give the work loop's sessions another name: their reads would seem to be none.
             change = remove_sessions(change)
-        return to_delta(change, self._block_size, *timed(before, after))
+        return to_delta(change, self._block_size, *are_timed(before, after))
 
     def task_kinds(self) -> dict[int, str]:
         """Return the ``backend_type`` of each process that this role may see, with our own samplers apart."""
@@ -168,7 +168,7 @@ def order_sources(names: Sequence[str], prompt: bool) -> list[str]:
     return [*first, *(name for name in names if name not in first)]
 
 
-def timed(before: Values, after: Values) -> tuple[bool, bool]:
+def are_timed(before: Values, after: Values) -> tuple[bool, bool]:
     """Return whether I/O, and that of the log, was timed at both readings."""
     data, log = (all(reading.get(name, 1.0) for reading in (before, after)) for name in ("timing.data", "timing.log"))
     return data, log
@@ -263,7 +263,7 @@ class PostgresServerCounters(PostgresCounters):
     def _delta(self, before: Values, after: Values) -> EngineDelta:
         if _were_reset(before, after):
             return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})
-        return server_delta(subtract(before, after), self._block_size, *timed(before, after))
+        return server_delta(subtract(before, after), self._block_size, *are_timed(before, after))
 
 
 def _were_reset(before: Values, after: Values) -> bool:

@@ -64,7 +64,7 @@ class _Io:
     log: Values
 
     @classmethod
-    def of(cls, change: Values, clients_only: bool = False) -> _Io:
+    def add_up(cls, change: Values, clients_only: bool = False) -> _Io:
         """Return the sums of the ``io.<backend type>/<object>/<context>.<column>`` values, of all or of clients."""
         sums: tuple[dict[str, float], dict[str, float]] = ({}, {})
         for name, value in change.items():
@@ -78,11 +78,10 @@ class _Io:
     @classmethod
     def of_server(cls, change: Values) -> _Io:
         """Return the sums over all processes, from the views that the version has."""
-        found = cls.of(change)
+        found = cls.add_up(change)
         return cls(found.data or _rename(change, DATA_BEFORE_16), found.log or _rename(change, LOG_BEFORE_18))
 
     def bytes_of(self, requests: str, column: str, block_size: int) -> float | None:
-        """Return the bytes of data requests."""
         counted = self.data.get(column)
         return counted if counted is not None else scale(self.data.get(requests), block_size)
 
@@ -233,7 +232,7 @@ def _others(change: Values, reads: _Reads, block_size: int) -> dict[str, float]:
     Before 16 blocks are counted for autovacuum, too: there the rows that other databases returned show their work.
     """
     found = {"commits": change.get("databases.xact_commit")}
-    clients = _Io.of(change, clients_only=True)
+    clients = _Io.add_up(change, clients_only=True)
     if reads.whole or not clients.data:
         found["rows_read"] = change.get("databases.tup_returned")
     else:

@@ -103,7 +103,6 @@ class PostgresCatalogue:
         return found
 
     def setting(self, row: _Row, effect: Effect) -> ServerSetting:
-        """Return a row as a setting that takes effect so."""
         choices = _SWITCH if row.type == "bool" else row.choices
         return ServerSetting(row.name, effect, choices, row.value or "", _PARAMETERS.get(row.name))
 

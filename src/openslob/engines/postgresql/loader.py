@@ -42,7 +42,7 @@ def _server(connection: Connection, names: PostgresNames) -> Mapping[str, Any]:
     return row
 
 
-def _needed_bytes(server: Mapping[str, Any], spec: DataSpec) -> int:
+def _estimate_bytes(server: Mapping[str, Any], spec: DataSpec) -> int:
     """Return the bytes of tables, indexes and the log of the load together."""
     block_size, blocks = server["block_size"], spec.schemas * (spec.scale_blocks + spec.scan_blocks)
     log = min(server["log_bytes"], blocks * row_bytes(block_size))
@@ -55,7 +55,7 @@ def _check_space(connection: Connection, server: Mapping[str, Any], spec: DataSp
     why = "this role may not see where the server's data are"
     if directory and not (is_local(connection) and is_visible(directory)):
         directory, why = None, "the server's disk can't be seen from here"
-    return check_space(_needed_bytes(server, spec), server["held_bytes"], directory, why)
+    return check_space(_estimate_bytes(server, spec), server["held_bytes"], directory, why)
 
 
 class PostgresLoader:

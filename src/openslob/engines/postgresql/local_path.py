@@ -59,7 +59,7 @@ def load_private_tables(connection: Connection, plan: SessionPlan, wrote_blocks:
         connection.execute(statement("private", "pass", table=sql.SQL(table.relation)))
 
 
-def needed_bytes(workload: Workload, block_size: int) -> int:
+def estimate_bytes(workload: Workload, block_size: int) -> int:
     """Return the disk space of all sessions' tables with their indexes, in bytes; they write no log."""
     indexes = workload.total_sessions * index_bytes(workload.scale.blocks(block_size))
     return workload.private_blocks(block_size) * block_size + indexes
@@ -82,7 +82,7 @@ def findings(connection: Connection, workload: Workload, block_size: int) -> Ite
 
 
 def _space(connection: Connection, workload: Workload, block_size: int, directory: str | None) -> Iterator[Finding]:
-    needed = needed_bytes(workload, block_size)
+    needed = estimate_bytes(workload, block_size)
     if directory is None or not is_local(connection) or not is_visible(Path(directory)):
         why = f"the {workload.total_sessions} sessions' own tables need {format_bytes(needed)}"
         yield Finding(

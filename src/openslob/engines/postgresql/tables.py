@@ -62,11 +62,11 @@ def fill(
     All but the last two are one transaction: the table is complete or does not exist. ``wrote_blocks`` is called after
     every batch of rows; an exception in it ends the load of the table.
     """
-    create_filled(connection, table, block_size, obfuscate, wrote_blocks)
+    create_and_fill(connection, table, block_size, obfuscate, wrote_blocks)
     connection.execute(statement("load", "vacuum", table=sql.SQL(table.relation)))
 
 
-def create_filled(
+def create_and_fill(
     connection: Connection, table: DataTable, block_size: int, obfuscate: bool, wrote_blocks: Callable[[int], None]
 ) -> None:
     """Create, fill and index a table, in one transaction."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from openslob.analyze.history import figure_of
 from openslob.analyze.intervals import CONFIDENCE, LEAST_STARTS, Interval, blocked_ratio, narrow_enough
 from openslob.analyze.outcome import counted, fails, holds, holds_or_fails, unknown
 from openslob.kinds.lab.record import ArmResult, LabArm, LabRatio, LabRecord, LabRun
+from openslob.metrics.run_metrics import figure_of
 from openslob.record.model import RunRecord, Verdict
 
 # Figures of a run that are compared. The rate decides when there are enough pairs.

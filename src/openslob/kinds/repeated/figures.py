@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from openslob.analyze.change_points import LEAST_PART, change_points
-from openslob.analyze.history import figure_of
 from openslob.analyze.outcome import counted, fails, holds, holds_or_fails, unknown
 from openslob.kinds.repeated.record import RepeatedRecord, RepeatedTime, TimeState
+from openslob.metrics.run_metrics import figure_of
 from openslob.record.model import Figure, RunRecord, Verdict
 
 # The figures in which changes are looked for, with their units.

@@ -47,7 +47,7 @@ class RunKind(Kind[RunRecord]):
         return add_costs(record, price_in(wanted.price)) if wanted.price else record
 
     def row(self, record: RunRecord) -> Row:
-        from openslob.analyze.history import figure_of
+        from openslob.metrics.run_metrics import figure_of
 
         return {
             "sessions": record.value("sessions") or record.spec.get("sessions"),

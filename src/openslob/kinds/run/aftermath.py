@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
-from openslob.core.drivers import DriverUse
 from openslob.core.errors import SlobError
 from openslob.engines.base import Engine
 from openslob.engines.facts import InstanceFacts
@@ -14,7 +13,7 @@ from openslob.host.sampler import WHY_UNATTRIBUTED
 from openslob.kinds.run.readings import SeenLimits, sum_of
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.samplers import Samplers
-from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Instance
+from openslob.metrics.measurement import EVERY_FIGURE, DriverUse, EngineDelta, HostDelta, Instance
 
 # The server ends a session soon after its connection was closed, not at once.
 GOODBYE_S = 2.0

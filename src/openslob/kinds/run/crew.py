@@ -8,11 +8,11 @@ from pathlib import Path
 from threading import Semaphore
 from typing import Protocol
 
-from openslob.core.drivers import DriverUse
 from openslob.core.errors import start_thread
 from openslob.engines.base import Engine, SessionPlan
 from openslob.kinds.run.plan import Phase
 from openslob.kinds.run.worker import CONNECT_AT_ONCE, Report, Worker, allow_files, wait_longer_for_python
+from openslob.metrics.measurement import DriverUse
 
 
 class Member(Protocol):

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from openslob.config.loaded import DATA_SIZE, LOADED, loaded_layer, taken_text
+from openslob.config.loaded import DATA_SIZE, LOADED, data_text, loaded_layer, taken_text
 from openslob.config.resolve import Resolution
 from openslob.core.errors import DeniedError, SlobError
 from openslob.core.workload import DataSpec, Workload
+from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
 from openslob.engines.common_checks import require_writes
 from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
-from openslob.engines.managed.base import ManagedServer
+from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.kinds.run.explained import explained
+
+if TYPE_CHECKING:
+    from openslob.kinds.context import Context
 
 
 def loaded(engine: Engine) -> tuple[DataSpec, int] | None:
@@ -47,6 +52,27 @@ def origin(engine: Engine) -> str:
     """Return where sizes that `loaded` gives come from: data that are whole, or a load that did not finish."""
     state = engine.data.state()
     return "as loaded" if state and state.verified else "as the last load asked for"
+
+
+def execute(workload: Workload, context: Context, announce: Callable[[ServerSpec], ServerSpec]) -> LoadResult:
+    """Load what a workload needs into the context's target, and verify it, or verify what is there.
+
+    ``announce`` gets the specification of a managed server that is not there yet, and returns that to create it with.
+    SlobError when the load fails, UsageError if the target takes no writes.
+    """
+    engine, server = registry.resolve(context.address, announce)
+    with context.stopping():
+        context.adopt(engine)
+        _tell_what_is_replaced(engine, workload, context.tell)
+        return context.load(engine, server, workload)
+
+
+def _tell_what_is_replaced(engine: Engine, workload: Workload, tell: Callable[[str], None]) -> None:
+    facts, present = engine.facts(), loaded(engine)
+    asked = workload.data(facts.block_size, facts.tablespace)
+    # On one that takes no writes nothing is replaced: the load is refused.
+    if present and present[0] != asked and not facts.read_only:
+        tell(f"the data that are loaded, {data_text(*present)}, are replaced by {data_text(asked, facts.block_size)}")
 
 
 def load(

@@ -16,7 +16,7 @@ from openslob.kinds.run.settings import NO_SETTINGS, SettingsGrid, give_way
 from openslob.kinds.sweep.plan import notices, points, started_with, with_estimates
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SearchRecord, SweepRecord, find_sweeps
-from openslob.kinds.sweep.servers import described
+from openslob.kinds.sweep.servers import describe_target
 from openslob.kinds.sweep.sizing import ServerMemory, expected_failures, with_enough_data
 from openslob.record.model import Status
 from openslob.record.store import record_id
@@ -81,7 +81,7 @@ def new_sweep(
         grid=grid.values,
         server_grid=varied,
         effects=settings.effects,
-        server=described(target) if started_with(varied, settings.effects) else None,
+        server=describe_target(target) if started_with(varied, settings.effects) else None,
         repeats=repeats,
         seed=seed,
         steady_limit_s=steady_limit_s,

@@ -30,7 +30,7 @@ from openslob.record.varied import Value, Values, in_words
 ALL_CPUS = "all"
 
 
-def described(target: str) -> dict[str, Value]:
+def describe_target(target: str) -> dict[str, Value]:
     """Return the specification of a managed target as plain values; the default one for a target not yet created.
 
     UsageError for a URL.

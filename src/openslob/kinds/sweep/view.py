@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from openslob.analyze.curves.points import SESSIONS, latency_of
+from openslob.analyze.curves.points import SESSIONS
 from openslob.analyze.curves.series import CACHED, label
 from openslob.core.workload import Workload
 from openslob.kinds.sweep.record import PointState, SweepPoint, SweepRecord
 from openslob.live.run_view import RunView
 from openslob.live.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
+from openslob.metrics.run_metrics import latency_of
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
 from openslob.record.varied import Value
 

@@ -11,11 +11,12 @@ from factories.records import Made, physical
 from factories.tables import table
 from openslob.analyze.curves import points as module_of_points
 from openslob.analyze.curves.knee import CurvePoint, TailTrend, find_knee
-from openslob.analyze.curves.points import Run, latency_of, points
+from openslob.analyze.curves.points import Run, points
 from openslob.analyze.curves.series import CACHED, PHYSICAL, label, latency_figure, parse_latency_us, point_set
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.analyze.statistics import Estimate, of_repeats
 from openslob.core.errors import UsageError
+from openslob.metrics.run_metrics import latency_of
 from openslob.record.model import Figure, Holds, InstanceRow, RunRecord, Status, Verdict
 from openslob.report.set_summary import mismatch_text
 

@@ -117,11 +117,8 @@ def test_what_a_refused_way_has_written_counts_no_more():
         wrote_blocks(5)
         raise oracledb.DatabaseError("ORA-00600: internal error code")
 
-    all_ways = Ways(obfuscate=False)
-    all_ways._ways = (
-        Way("first", lambda _: "", breaks_off),
-        Way("second", lambda _: "", lambda _connection, _destination, wrote_blocks: wrote_blocks(8)),
-    )
+    second = Way("second", lambda _connection, _destination, wrote_blocks: wrote_blocks(8))
+    all_ways = Ways([Way("first", breaks_off), second])
     connection, seen = connected(Answers()), []
     all_ways.fill(connection, Destination(table_cf1("CF1_1", 1, 8), None, False), seen.append)
     assert seen == [5, -5, 8]

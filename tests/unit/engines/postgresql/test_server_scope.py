@@ -6,7 +6,7 @@ import pytest
 
 from factories.tables import table
 from openslob.engines.base import CounterReading
-from openslob.engines.postgresql.counters import PostgresServerCounters, server_delta, timed
+from openslob.engines.postgresql.counters import PostgresServerCounters, are_timed, server_delta
 from openslob.engines.postgresql.waits import OwnWork
 from openslob.metrics.measurement import WaitClass
 
@@ -51,7 +51,7 @@ def test_workers_of_parallel_queries_begin_with_two_transactions_each_which_18_c
 
 def test_timing_that_is_switched_while_a_server_is_watched_is_known_from_the_next_interval_on():
     off, on = ({"timing.data": value, "timing.log": value, **IO, **WAL} for value in (0, 1))
-    assert [timed(*pair) for pair in ((off, off), (off, on), (on, on), (on, off))] == [
+    assert [are_timed(*pair) for pair in ((off, off), (off, on), (on, on), (on, off))] == [
         (False, False), (False, False), (True, True), (False, False),
     ]  # fmt: skip
 

@@ -6,7 +6,6 @@ import pytest
 
 from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
 from factories.records import physical
-from openslob.analyze.history import figure_of
 from openslob.kinds.lab.figures import (
     CONTROL,
     P99,
@@ -19,6 +18,7 @@ from openslob.kinds.lab.figures import (
     is_done,
     with_results,
 )
+from openslob.metrics.run_metrics import figure_of
 from openslob.record.model import Holds
 
 
