@@ -114,7 +114,7 @@ def compare(
     given = _thresholds(thresholds)
     conditions = [*(ci_gate.parse_condition(text) for text in fail_if or ()), *given.conditions]
     names = _names(a, b, baseline)
-    first = _stored(baseline, directory) if baseline else _side(names[0], results)
+    first = _read_baseline(baseline, directory) if baseline else _side(names[0], results)
     sides = _at_prices([first, _side(names[1], results)], prices or ())
     like = _equal_runs(spread, directory, results) if spread else None
     comparison = runs.compare(*sides, like, see, baseline or "")
@@ -155,7 +155,7 @@ def _side(names: str, results: Path) -> Runs:
     return replace(side, name=names)
 
 
-def _stored(baseline: str, directory: Path) -> Runs:
+def _read_baseline(baseline: str, directory: Path) -> Runs:
     return replace(runs.load(baselines.get(directory, baseline).path), name=baseline)
 
 
@@ -172,7 +172,7 @@ def _at_prices(sides: Sequence[Runs], prices: Sequence[str]) -> tuple[Runs, Runs
 def _equal_runs(name: str, directory: Path, results: Path) -> Runs:
     """Return the runs that show how much starts differ: those of a baseline of this name, or of records."""
     if any(each.name == name for each in baselines.find(directory)):
-        return _stored(name, directory)
+        return _read_baseline(name, directory)
     return _side(name, results)
 
 

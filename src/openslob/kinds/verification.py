@@ -124,20 +124,20 @@ def open_record(
 def verify(found: Found, bundle: Opened | None = None) -> Verification:
     """Derive every figure of a record again, and of all its runs. SlobError if the record can't be read."""
     if found.kind is of_single_runs():
-        return Verification(found.kind, found.folder.name, (_checked(found.folder, found.path),), bundle=bundle)
+        return Verification(found.kind, found.folder.name, (_check(found.folder, found.path),), bundle=bundle)
     kind = kind_of(found)
-    runs = tuple(_checked(entry.path, entry.path) for entry in store.find(found.folder))
+    runs = tuple(_check(entry.path, entry.path) for entry in store.find(found.folder))
     return Verification(kind, found.folder.name, runs, tuple(kind.numbers(found.folder)), kind.why_not_derived, bundle)
 
 
-def _checked(folder: Path, path: Path) -> RunCheck:
+def _check(folder: Path, path: Path) -> RunCheck:
     try:
-        return _checked_run(folder, store.load(path))
+        return _check_run(folder, store.load(path))
     except SlobError as error:
         return RunCheck(folder.name, None, problem=str(error))
 
 
-def _checked_run(folder: Path, record: RunRecord) -> RunCheck:
+def _check_run(folder: Path, record: RunRecord) -> RunCheck:
     """Derive every figure of a run or an observation from the raw files in its folder."""
     needed = (*_RAW, *([_PACED] if record.response else []))
     missing = [name for name in needed if not (folder / name).is_file()]

@@ -378,9 +378,8 @@ def _parse_bytes(text: str) -> int:
 
 def _check_neighbours(survey: Survey) -> Iterator[Finding]:
     for row in survey.rows("neighbours") or ():
-        who = f"{row['action']} of user {row['username']}"
-        why = f"this database is in use: {who} ({row['sessions']} sessions); the two disturb each other"
-        yield Finding("other load", why, "run them one after the other", False, spoils=True)
+        who = f"{row['action']} of user {row['username']} ({row['sessions']} sessions)"
+        yield common_checks.find_neighbour("this database", who)
 
 
 def _check_storage(

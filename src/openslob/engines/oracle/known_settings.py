@@ -12,7 +12,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.errors import explain_error
 from openslob.engines.oracle.server_facts import Survey
-from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_known, not_taken
+from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_known, not_of_sessions, not_taken
 
 _YES = "TRUE"
 _PARAMETERS = {"commit_wait": ("commit_mode", "engine"), "commit_logging": ("commit_mode", "engine")}
@@ -39,10 +39,7 @@ class SessionParameters:
         if row is None:
             raise not_known(self._product, name, difflib.get_close_matches(name.lower(), self._rows, 2))
         if str(row["isses_modifiable"]).upper() != _YES:
-            raise UsageError(
-                f"a session can't change {row['name']}: it is a parameter of the instance",
-                "slob changes what sessions can, on a server that it does not manage",
-            )
+            raise not_of_sessions(str(row["name"]), ": it is a parameter of the instance")
         own = str(row["name"])
         return ServerSetting(own, Effect.SESSION, (), str(row["display_value"] or ""), _PARAMETERS.get(own))
 

@@ -31,7 +31,7 @@ FIRST_SCHEMA = 9001
 # How long a slice may take beyond its length, in s.
 _PATIENCE_S = 10.0
 BLOCKS, SCANNED = 1000, 8
-_OF_OTHERS = "needs SELECT on V_$SESSTAT, V_$STATNAME and V_$SYSSTAT"
+_OF_OTHERS = "needs SELECT on V_$SESSTAT and V_$STATNAME"
 _OWN = "needs SELECT on V_$MYSTAT and V_$STATNAME"
 
 
@@ -189,10 +189,9 @@ def read_own_figures(connection: Connection) -> Mapping[str, int]:
     return {str(row["name"]): int(row["value"]) for row in rows}
 
 
-def count_others_reads(connection: Connection, sid: int) -> tuple[int, int]:
-    """Return the logical reads of another session and of the instance. NotAskedError without the right."""
-    row = read_rows(connection, "others_reads", {"sid": sid}, _OF_OTHERS)[0]
-    return int(row["of_session"] or 0), int(row["of_instance"] or 0)
+def count_others_reads(connection: Connection, sid: int) -> int:
+    """Return the logical reads of another session. NotAskedError without the right."""
+    return int(read_rows(connection, "others_reads", {"sid": sid}, _OF_OTHERS)[0]["of_session"] or 0)
 
 
 def read_rows(connection: Connection, name: str, values: Mapping[str, object], right: str) -> Sequence[Row]:

@@ -288,14 +288,14 @@ def _ask_when_counted(bench: Bench) -> ProofAnswer:
         bench.connect() as other,
     ):
         sid = session.connection.session_id
-        before = count_others_reads(other, sid)[0]
+        before = count_others_reads(other, sid)
         values = [before]
         with session.run_aside(2.0) as outcome:
             deadline = time.monotonic() + 1.8
             while time.monotonic() < deadline and not outcome:
-                values.append(count_others_reads(other, sid)[0])
+                values.append(count_others_reads(other, sid))
                 time.sleep(0.02)
-        at_end = count_others_reads(other, sid)[0]
+        at_end = count_others_reads(other, sid)
     result = outcome[0] if outcome else SlobError("the slice did not end")
     if isinstance(result, SlobError):
         raise result

@@ -27,10 +27,9 @@ SELECT n.name, t.value FROM v$mystat t JOIN v$statname n ON n.statistic# = t.sta
                   'CPU used by this session')
 
 -- name: others_reads
--- Logical reads of another session, and of the instance. Needs SELECT on V_$SESSTAT, V_$STATNAME and V_$SYSSTAT.
+-- Logical reads of another session. Needs SELECT on V_$SESSTAT and V_$STATNAME.
 SELECT (SELECT t.value FROM v$sesstat t JOIN v$statname n ON n.statistic# = t.statistic#
-         WHERE n.name = 'session logical reads' AND t.sid = :sid) AS of_session,
-       (SELECT y.value FROM v$sysstat y WHERE y.name = 'session logical reads') AS of_instance
+         WHERE n.name = 'session logical reads' AND t.sid = :sid) AS of_session
   FROM DUAL
 
 -- name: is_there
