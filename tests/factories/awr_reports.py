@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from factories.paths import ROOT
+from openslob.awr import Report, read
 
 FIXTURES = ROOT / "tests" / "fixtures" / "awr"
 SAMPLES = Path(os.environ.get("OPENSLOB_AWR_SAMPLES") or ROOT.parent / "shared" / "awr")
@@ -19,6 +21,13 @@ READABLE = sorted(
 needs_samples = pytest.mark.skipif(
     not (SAMPLES / "truth.json").exists(), reason=f"no sample reports in {SAMPLES} (set OPENSLOB_AWR_SAMPLES)"
 )
+
+
+@cache
+def read_fixture(name: str) -> Report:
+    """Return the report of a fixture, which is read once for all tests of a process."""
+    return read(FIXTURES / name)
+
 
 _REPORT = """
 WORKLOAD REPOSITORY report for

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from openslob.analyze.breakdown import Breakdown, breakdown
 from openslob.analyze.curves.points import (
     SESSIONS,
-    SET,
     Parameters,
     ParameterValue,
     Point,
@@ -31,7 +30,8 @@ from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RESPONSE_PREFIX
 from openslob.metrics.run_metrics import RATE_OF
-from openslob.record.model import RunRecord
+from openslob.metrics.waits import CPU_ROW, MIN_SAMPLES, wait_class
+from openslob.record.model import SET, RunRecord
 
 # Requested values, and sums that grow with the length of the run, are not results.
 _NO_RESULTS = frozenset(
@@ -52,6 +52,72 @@ _OF_LOAD = frozenset({"plans", "data_bytes"})
 NO_PLAN = "none"
 
 Key = tuple[tuple[str, ParameterValue], ...]
+OUTSIDE = "outside of operations"
+# The samples do not tell running from waiting for a CPU.
+_CPU = "CPU"
+_SETTINGS = "engine.settings"
+
+
+@dataclass(frozen=True)
+class TimePart:
+    """The time per operation that one kind of waiting takes, in µs: in A and in B."""
+
+    name: str
+    a_us: float
+    b_us: float
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The time per operation in A and in B, in µs, and its parts, the largest difference first.
+
+    With a given number of sessions, the time per operation decides the throughput: it is all time of the sessions,
+    divided by the operations. A part of it passes outside of operations: think time, waiting for a due time, between
+    slices. The rest is divided as the samples of what sessions wait for say. So the parts add up to the whole, and
+    their differences to the whole difference.
+    """
+
+    a_us: float
+    b_us: float
+    parts: tuple[TimePart, ...]
+
+    @property
+    def change_pct(self) -> float:
+        """How much more time an operation takes in B, in % of A's."""
+        return 100 * (self.b_us - self.a_us) / self.a_us
+
+    def points_of(self, part: TimePart) -> float:
+        """Return the share of `change_pct` that a part makes; these add up to it."""
+        return 100 * (part.b_us - part.a_us) / self.a_us
+
+
+def breakdown(a: Sequence[RunRecord], b: Sequence[RunRecord]) -> Breakdown | None:
+    """Return the breakdown of the difference between the means of two sides; None if one of them does not know it."""
+    sides = [[time_by_kind(record) for record in side] for side in (a, b)]
+    known = [[each for each in side if each is not None] for side in sides]
+    if not all(known) or [len(each) for each in known] != [len(each) for each in sides]:
+        return None
+    names = dict.fromkeys(name for side in known for each in side for name in each)
+    means = [{name: sum(each.get(name, 0.0) for each in side) / len(side) for name in names} for side in known]
+    parts = [TimePart(name, means[0][name], means[1][name]) for name in names]
+    ordered = sorted(parts, key=lambda part: -abs(part.b_us - part.a_us))
+    return Breakdown(sum(means[0].values()), sum(means[1].values()), tuple(ordered))
+
+
+def time_by_kind(record: RunRecord) -> Mapping[str, float] | None:
+    """Return the time per operation of a run in µs, by what its sessions waited for; None if that is not known."""
+    sessions, window = load_kind(record).sessions(record), record.window
+    ops = sum(float(each["count"]) for each in record.latency.values())
+    samples = sum(row.samples for row in record.waits)
+    means = [each["mean_us"] for each in record.latency.values()]
+    if not (sessions and window and ops) or None in means or samples < MIN_SAMPLES:
+        return None
+    inside = sum(float(each["count"]) * float(each["mean_us"]) for each in record.latency.values()) / ops
+    found: dict[str, float] = {}
+    for row in record.waits:
+        kind = _CPU if row.event == CPU_ROW else wait_class(row.event).value
+        found[kind] = found.get(kind, 0.0) + inside * row.samples / samples
+    return {**found, OUTSIDE: max(0.0, sessions * window.load_seconds * 1e6 / ops - inside)}
 
 
 @dataclass(frozen=True)
@@ -350,3 +416,38 @@ def compare_values(runs: Sequence[Run], compared: ComparedValues) -> Comparison:
     comparison = compare(sides[0], sides[1], names[0], names[1])
     mismatches = tuple(each for each in comparison.mismatches if each.name != compared.parameter)
     return replace(comparison, mismatches=mismatches)
+
+
+def not_allowed(mismatches: Sequence[Mismatch], runs: Sequence[Run], may_differ: Sequence[str]) -> tuple[Mismatch, ...]:
+    """Return the mismatches that ``may_differ`` does not name, by a condition's name or a prefix that ends at a dot.
+
+    A setting of the server that a run was made with on purpose is a parameter; ``engine.settings`` covers it as well.
+    UsageError for a name that is no condition of these runs.
+    """
+    on_purpose = {name for run in runs for name in run.record.engine.get(SET) or ()}
+    known = {name for run in runs for name in run.parameters} | set(facts([run.record for run in runs]))
+    known |= {f"{_SETTINGS}.{name}" for name in on_purpose}
+    for name in may_differ:
+        if not any(_covers(name, each) for each in known):
+            raise UsageError(f"{name!r} is not a condition of these runs", _near(name, mismatches, known))
+
+    def is_allowed(condition: str) -> bool:
+        called = (condition, f"{_SETTINGS}.{condition}") if condition in on_purpose else (condition,)
+        return any(_covers(name, each) for name in may_differ for each in called)
+
+    return tuple(each for each in mismatches if not is_allowed(each.name))
+
+
+def _covers(name: str, condition: str) -> bool:
+    return condition == name or condition.startswith(f"{name}.")
+
+
+def _near(name: str, mismatches: Sequence[Mismatch], known: Iterable[str]) -> str:
+    """Return a question with the likely name: one that differs, if there is one, else any."""
+    differing = [each.name for each in mismatches]
+    for names in (differing, sorted(known)):
+        ends = {each.rpartition(".")[2]: each for each in names}
+        near = difflib.get_close_matches(name, [*names, *ends], 1) or [each for each in names if name in each]
+        if near:
+            return f"did you mean {ends.get(near[0], near[0])}?"
+    return f"these differ: {', '.join(differing)}" if differing else "all conditions are the same"

@@ -13,8 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from openslob.analyze.cap_score import LEAST_SCORE, is_even, is_lower, score_of
-from openslob.analyze.plateaus import BAND, LEAST_STEPS, Plateau, find_plateaus, plateau_of, runs
+from openslob.analyze.plateaus import (
+    BAND,
+    LEAST_SCORE,
+    LEAST_STEPS,
+    Plateau,
+    find_plateaus,
+    is_even,
+    is_lower,
+    plateau_of,
+    runs,
+    score_of,
+)
 from openslob.analyze.statistics import relative_half_width
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Trace

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from openslob.report.html.page import Page
 
 
-class Drawn(ABC):
+class Pictured(ABC):
     """A record, or several, with a page: its pictures, and the page as a file."""
 
     @abstractmethod

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openslob.api.drawing import Drawn
+from openslob.api.drawing import Pictured
 from openslob.api.results import Results
 from openslob.api.run_result import FigureValue, verdict_row
 from openslob.api.table import Cell, Named, Table, as_row
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from openslob.report.html.page import Page
 
 
-class Reported(Drawn):
+class Reported(Pictured):
     """A record that is one document, with its report and a table of its main part.
 
     Attributes:

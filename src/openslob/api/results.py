@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, overload
 
-from openslob.api.drawing import Drawn
+from openslob.api.drawing import Pictured
 from openslob.api.run_result import RunResult
 from openslob.api.table import Table
 from openslob.core.errors import UsageError
@@ -27,7 +27,7 @@ MOST_POINTS_SHOWN = 40
 
 
 @dataclass(frozen=True)
-class Results(Runs, Drawn, Sequence[RunResult]):
+class Results(Runs, Pictured, Sequence[RunResult]):
     """Runs in the order in which they began: those of a sweep, of one name, or of a folder.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from openslob.analyze.curves.points import LATENCIES, Run
 from openslob.analyze.load_kinds import load_kind
-from openslob.api.drawing import Drawn
+from openslob.api.drawing import Pictured
 from openslob.api.table import Cell, Named, Table, as_row
 from openslob.core.errors import VerdictError
 from openslob.export.tidy import run_rows
@@ -48,7 +48,7 @@ class FigureValue:
         return self.value
 
 
-class RunResult(Drawn):
+class RunResult(Pictured):
     """One run, as `openslob.run` and `openslob.read` return it.
 
     Attributes:

@@ -118,7 +118,7 @@ def _commands_of(group: typer.Typer) -> Iterator[Any]:
             yield from _commands_of(each.typer_instance)
 
 
-def needed(words: Sequence[str]) -> tuple[str, ...]:
+def find_needed(words: Sequence[str]) -> tuple[str, ...]:
     """Return the commands that a command line needs: the one that it names, all as the help does, or none."""
     if words == ["--version"]:
         return ()
@@ -166,7 +166,7 @@ def _run() -> int:
     """Run the command and return its exit code."""
     try:
         words = typed_words()
-        code = application(needed(words), is_list_wanted(words))(prog_name="slob", standalone_mode=False)
+        code = application(find_needed(words), is_list_wanted(words))(prog_name="slob", standalone_mode=False)
         sys.stdout.flush()
         return code or 0
     except SlobError as error:

@@ -20,7 +20,7 @@ from openslob.cli.console import complain, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme, refuse_picture
 from openslob.core.errors import SlobError, UsageError
 from openslob.export import tidy
-from openslob.report.folding import folded
+from openslob.report.format import folded
 
 if TYPE_CHECKING:
     from openslob.analyze.curves.external_points import ExternalPoint

@@ -16,9 +16,8 @@ from openslob.kinds import baseline as baselines
 from openslob.kinds.baseline import Baseline
 from openslob.kinds.contract import kind_of
 from openslob.record import finding
-from openslob.report.folding import folded
-from openslob.report.format import pairs, wrapped
-from openslob.report.runs_needed import plan
+from openslob.report.comparison import plan
+from openslob.report.format import folded, pairs, wrapped
 
 DIRECTORY = Annotated[
     Path, typer.Option("--dir", envvar="SLOB_BASELINES", metavar="DIR", help="Directory of the baselines.")

@@ -1,4 +1,7 @@
-"""`slob check`: what can be measured with this server, user and host."""
+"""`slob check`: what can be measured with this server, user and host.
+
+With --prove: what an experimental engine relies on, asked of a real server, and the answers in a file.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openslob.cli import proofs
-from openslob.cli.console import notify, write
+from openslob.cli.console import notify, stoppable, write, write_file
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
 from openslob.cli.options import Resolved, with_workload
-from openslob.core.errors import UsageError
+from openslob.cli.progress import working
+from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_bytes
+from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, Finding, ServerLocation
+from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve_as_is
 from openslob.fleet import hire_drivers
+from openslob.kinds.run import proving
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.preflight import Preflight, preflight
+from openslob.kinds.run.proving import AskedQuestion
 from openslob.metrics import METRICS
 from openslob.record.model import reservations
 from openslob.report.context import fact_label
@@ -184,7 +191,7 @@ def check(
     engine = resolve_as_is(resolved.target.reveal())
     engine.server_pid = resolved.server_pid
     if prove:
-        proofs.prove(engine, output, with_names, as_json)
+        prove_assumptions(engine, output, with_names, as_json)
         return
     found = take_loaded(resolved.parameters, engine, notify)
     result = preflight(engine, found.workload, resolved.consented, found.sources)
@@ -199,3 +206,48 @@ def check(
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command()(check)
+
+
+_SIGNS = {True: "✓ holds", False: "✗ does not hold", None: "? could not be asked"}
+
+
+def prove_assumptions(engine: Engine, output: Path | None, with_names: bool, as_json: bool) -> None:
+    """Ask all questions, show each answer as it comes, and write the file; SlobError when it was stopped before."""
+    with stoppable() as interrupt:
+        engine.follow(Patience(interrupt, notify))
+        facts = engine.facts()
+        path = output or Path(f"prove-{engine.name}-{facts.version}.json")
+        if not as_json:
+            lines = wrapped(f"{facts.product} {facts.version}, {engine.target}", columns=COLUMNS)
+            lines += warning_lines(reservations(facts.experimental, facts.stand_in), COLUMNS)
+            write("\n".join([*lines, "", "ASKED OF THIS SERVER"]))
+        asked: list[AskedQuestion] = []
+        with proving.opened(engine) as found:
+            for question in found.questions:
+                with working(f"asking {question.number} of {len(found.questions)}: {question.text}"):
+                    asked.append(proving.ask(question, interrupt))
+                if not as_json and not interrupt.requested:
+                    write(answer_text(asked[-1]))
+            document = proving.document(engine, facts, found, asked, with_names)
+            write_file(path, json.dumps(document, indent=1) + "\n")
+    # What a stand-in answers proves nothing: nobody needs it.
+    wanted = "" if facts.stand_in else f" Please send the file to the project: {found.where}."
+    write(json.dumps(document, indent=1) if as_json else _end(asked, path, with_names, wanted))
+    if interrupt.requested:
+        raise SlobError("stopped before all was asked", f"the answers up to then are in {path}")
+
+
+def answer_text(one: AskedQuestion) -> str:
+    """Return question and answer as text."""
+    head = f"{one.question.number:2} {one.question.name}: {_SIGNS[one.answer.holds]}"
+    return "\n".join([head, *hanging("  ", one.question.text, COLUMNS), *hanging("  ", one.answer.seen, COLUMNS)])
+
+
+def _end(asked: Sequence[AskedQuestion], path: Path, with_names: bool, wanted: str) -> str:
+    counts = [sum(one.answer.holds is outcome and not one.stopped for one in asked) for outcome in _SIGNS]
+    text = f"{counts[0]} hold, {counts[1]} do not, {counts[2]} could not be asked"
+    if stopped := sum(one.stopped for one in asked):
+        text = f"{text}; {stopped} more {'was' if stopped == 1 else 'were'} not asked, because of the stop"
+    names = "with names of hosts, users and databases" if with_names else "without names of hosts, users and databases"
+    text = f"{text}. The answers are in {path}, {names}.{wanted}"
+    return "\n".join(["", *wrapped(text, columns=COLUMNS)])

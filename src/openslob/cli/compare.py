@@ -15,9 +15,8 @@ import typer
 
 from openslob.analyze import ci_gate
 from openslob.analyze.ci_gate import GateCheck, GateResult, Thresholds
-from openslob.analyze.compare import Comparison
+from openslob.analyze.compare import Comparison, not_allowed
 from openslob.analyze.differences import DETECT_PCT
-from openslob.analyze.may_differ import not_allowed
 from openslob.cli import completion
 from openslob.cli.baseline import DEFAULT_DIRECTORY, DIRECTORY
 from openslob.cli.common_options import RESULTS, parse_percent
@@ -27,9 +26,8 @@ from openslob.kinds import baseline as baselines
 from openslob.kinds import runs
 from openslob.kinds.runs import Runs
 from openslob.report import ci_formats
-from openslob.report.comparison import comparison_document, comparison_json
-from openslob.report.gate_text import gate_sentence
-from openslob.report.refusal import Refusal, refusal_json, refusal_markdown, refusal_text
+from openslob.report.ci_formats import Refusal, refusal_json, refusal_markdown, refusal_text
+from openslob.report.comparison import comparison_document, comparison_json, gate_sentence
 from openslob.report.terminal import render_text
 
 
@@ -116,7 +114,7 @@ def compare(
     given = _thresholds(thresholds)
     conditions = [*(ci_gate.parse_condition(text) for text in fail_if or ()), *given.conditions]
     names = _names(a, b, baseline)
-    first = _stored(baseline, directory) if baseline else _side(names[0], results)
+    first = _read_baseline(baseline, directory) if baseline else _side(names[0], results)
     sides = _at_prices([first, _side(names[1], results)], prices or ())
     like = _equal_runs(spread, directory, results) if spread else None
     comparison = runs.compare(*sides, like, see, baseline or "")
@@ -157,7 +155,7 @@ def _side(names: str, results: Path) -> Runs:
     return replace(side, name=names)
 
 
-def _stored(baseline: str, directory: Path) -> Runs:
+def _read_baseline(baseline: str, directory: Path) -> Runs:
     return replace(runs.load(baselines.get(directory, baseline).path), name=baseline)
 
 
@@ -174,7 +172,7 @@ def _at_prices(sides: Sequence[Runs], prices: Sequence[str]) -> tuple[Runs, Runs
 def _equal_runs(name: str, directory: Path, results: Path) -> Runs:
     """Return the runs that show how much starts differ: those of a baseline of this name, or of records."""
     if any(each.name == name for each in baselines.find(directory)):
-        return _stored(name, directory)
+        return _read_baseline(name, directory)
     return _side(name, results)
 
 

@@ -24,10 +24,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 def one_of(choices: Iterable[str]) -> Completion:
     """Return the completion of a word that is one of these."""
-    return lambda incomplete: _offered(choices, incomplete)
+    return lambda incomplete: _offer(choices, incomplete)
 
 
-def _offered(names: Iterable[str], incomplete: str) -> list[str]:
+def _offer(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)]
 
 
@@ -36,7 +36,7 @@ def records(incomplete: str) -> list[str]:
     with suppress(SlobError, OSError):
         folder = Path(os.environ.get("SLOB_RESULTS") or places.results())
         ids = sorted((path.name for path in folder.iterdir() if path.is_dir()), reverse=True)
-        return _offered(("latest", *ids), incomplete)
+        return _offer(("latest", *ids), incomplete)
     return []
 
 
@@ -47,7 +47,7 @@ def servers(incomplete: str) -> list[str]:
     before, comma, last = incomplete.rpartition(",")
     with suppress(SlobError, OSError):
         names = dict.fromkeys([registry.EMBEDDED, *registry.known()])
-        return [f"{before}{comma}{name}" for name in _offered(names, last)]
+        return [f"{before}{comma}{name}" for name in _offer(names, last)]
     return []
 
 

@@ -20,7 +20,7 @@ from textwrap import wrap
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from openslob.cli.output import OUTPUT, coloured
+from openslob.cli.output import OUTPUT, add_colour
 from openslob.core.disk import write_atomically
 from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt, stopped_by
@@ -164,7 +164,7 @@ def write_report(text: str, answer: str = "", kept: Path | None = None) -> None:
     if answer and sys.stdout.isatty() and text.count("\n") >= shutil.get_terminal_size().lines:
         text += f"\n{answer}\n"
     try:
-        shown = coloured(text, answer.split("\n\n")[0]) if OUTPUT.is_coloured(sys.stdout) else text
+        shown = add_colour(text, answer.split("\n\n")[0]) if OUTPUT.is_coloured(sys.stdout) else text
         print(shown, end="", flush=True)
     except OutputError as error:
         raise OutputError(error.what, f"the result is in {kept}" if kept else "") from None

@@ -30,9 +30,9 @@ from openslob.core.units import format_duration
 from openslob.core.workload import MOST_RUN_S
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.endurance.execute import LEAST_S, EnduranceRequest, SegmentError, execute
+from openslob.kinds.endurance.figures import NAMES
 from openslob.kinds.endurance.record import EnduranceFolder
 from openslob.kinds.endurance.report import endurance_document
-from openslob.kinds.endurance.verdicts import NAMES
 from openslob.record import finding, store
 from openslob.record.model import Status
 

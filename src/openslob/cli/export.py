@@ -95,8 +95,8 @@ def export(
     chosen = ExportFormat.JSON if as_json else form or _by_ending(output)
     if chosen is ExportFormat.PARQUET:
         tidy.require_parquet()
-    if found_ratios := _with_ratios(records, results, per):
-        rows = [row for each in found_ratios for row in _ratios(each, price)]
+    if found_ratios := _find_with_ratios(records, results, per):
+        rows = [row for each in found_ratios for row in _list_ratios(each, price)]
         _write(_table(rows, chosen), output)
         return
     # A log is of the files themselves: it needs no interval.
@@ -105,10 +105,10 @@ def export(
     for problem in found.problems:
         notify(problem)
     found = found.at_price(price) if price else found
-    _write(_rendered(found, chosen, per or Per.POINT), output)
+    _write(_render(found, chosen, per or Per.POINT), output)
 
 
-def _with_ratios(records: list[str], results: Path, per: Per | None) -> list[finding.Found]:
+def _find_with_ratios(records: list[str], results: Path, per: Per | None) -> list[finding.Found]:
     """Return the records whose ratios are wanted; none if runs are. UsageError for a record that has no ratios."""
     if per is Per.RATIO:
         return [finding.one(name, results, notify, with_ratios()) for name in records]
@@ -121,7 +121,7 @@ def _with_ratios(records: list[str], results: Path, per: Per | None) -> list[fin
     return found if all(kind_of(each).has_ratios for each in found) else []
 
 
-def _ratios(found: finding.Found, price: str | None) -> Sequence[Mapping[str, Any]]:
+def _list_ratios(found: finding.Found, price: str | None) -> Sequence[Mapping[str, Any]]:
     kind = kind_of(found)
     return kind.ratios(kind.read_as(found.path, Wanted(price)))
 
@@ -146,7 +146,7 @@ def _by_ending(output: Path | None) -> ExportFormat:
     return _ENDINGS[ending]
 
 
-def _rendered(found: Runs, form: ExportFormat, per: Per) -> str | bytes:
+def _render(found: Runs, form: ExportFormat, per: Per) -> str | bytes:
     match form:
         case ExportFormat.XLSX:
             # Takes a moment to import, and only this format needs it.

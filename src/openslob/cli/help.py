@@ -1,10 +1,16 @@
-"""`slob help`: the help of a command, a chapter of the documentation, or manual pages."""
+"""`slob help`: the help of a command, a chapter of the documentation, manual pages, or the tree of all commands.
+
+All of them are from the same declarations as ``--help``.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from enum import Enum
 from io import StringIO
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,11 +18,121 @@ import typer
 from rich.console import Console
 from rich.markdown import Markdown
 
+from openslob._version import __version__
 from openslob.cli.console import columns, notify, write, write_file, write_report
-from openslob.cli.help_json import command_values
-from openslob.cli.manual import manual_pages
 from openslob.core.errors import SlobError, UsageError
 from openslob.report.format import INDENT, WIDTH, pairs, wrapped
+
+
+def command_values(command: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - typer's own
+    """Return a command with its arguments, its options and the commands below it."""
+    ctx = typer.Context(command, info_name=name)
+    shown = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
+    children = getattr(command, "commands", {})
+    return {
+        "name": name,
+        "help": " ".join((command.help or "").split()),
+        "arguments": [_parameter(each, ctx) for each in shown if each.param_type_name == "argument"],
+        "options": [_parameter(each, ctx) for each in shown if each.param_type_name == "option"],
+        "commands": [command_values(child, f"{name} {each}") for each, child in children.items()],
+    }
+
+
+def _parameter(param: Any, ctx: Any) -> dict[str, Any]:  # noqa: ANN401
+    is_option = param.param_type_name == "option"
+    return {
+        "names": [*param.opts, *param.secondary_opts] if is_option else [],
+        "value": param.metavar if param.metavar is not None else param.make_metavar(ctx=ctx),
+        "help": " ".join((param.help or "").split()),
+        "default": _default(param),
+        "required": bool(param.required),
+        "environment": param.envvar,
+        "panel": getattr(param, "rich_help_panel", None),
+    }
+
+
+def _default(param: Any) -> object:  # noqa: ANN401
+    """Return the default as a value or in words; None where there is none."""
+    if isinstance(param.show_default, str):
+        return param.show_default
+    value = param.default.value if isinstance(param.default, Enum) else param.default
+    return value if isinstance(value, str | int | float) else None
+
+
+_SECTION = 1
+
+
+def manual_pages(program: Any) -> dict[str, str]:  # noqa: ANN401 - typer's own
+    """Return the pages in roff by file name: ``slob.1``, ``slob-run.1`` and so on."""
+    return {f"{'-'.join(path)}.{_SECTION}": _page(command, path) for path, command in _commands(program, ("slob",))}
+
+
+def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401
+    yield path, command
+    for name, child in getattr(command, "commands", {}).items():
+        yield from _commands(child, (*path, name))
+
+
+def _page(command: Any, path: tuple[str, ...]) -> str:  # noqa: ANN401
+    ctx = typer.Context(command, info_name=" ".join(path))
+    title, about = "-".join(path), " ".join((command.help or "").split())
+    first, _, rest = about.partition(". ")
+    usage = " ".join(command.collect_usage_pieces(ctx))
+    lines = [
+        f'.TH "{title.upper()}" {_SECTION} "" "openslob {__version__}" "openslob"',
+        ".SH NAME",
+        f"{_escape(title)} \\- {_escape(first.rstrip('.'))}",
+        ".SH SYNOPSIS",
+        f"\\fB{_escape(' '.join(path))}\\fR {_escape(usage)}",
+        ".SH DESCRIPTION",
+        _escape(f"{first.rstrip('.')}. {rest}".strip()),
+        *_parameters(command, ctx),
+        *_children(command),
+        ".SH SEE ALSO",
+        _escape(", ".join(_neighbours(command, path)) or "slob(1)"),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _parameters(command: Any, ctx: Any) -> Iterator[str]:  # noqa: ANN401
+    shown = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
+    panels = list(dict.fromkeys(_panel(param) for param in shown))
+    shown.sort(key=lambda param: panels.index(_panel(param)))
+    for panel, params in groupby(shown, _panel):
+        yield f'.SH "{_escape(panel.upper())}"'
+        for param in params:
+            names = ", ".join([*param.opts, *param.secondary_opts]) if param.param_type_name == "option" else ""
+            value = param.metavar if param.metavar is not None else param.display_type_rich(ctx=ctx) or ""
+            value = value or ("" if names else param.name.upper())
+            yield ".TP"
+            yield f"\\fB{_escape(names)}\\fR \\fI{_escape(value)}\\fR" if names else f"\\fI{_escape(value)}\\fR"
+            yield _escape(" ".join((param.help or "Show the help and exit.").split()))
+
+
+def _panel(param: Any) -> str:  # noqa: ANN401
+    return param.rich_help_panel or ("Options" if param.param_type_name == "option" else "Arguments")
+
+
+def _children(command: Any) -> Iterator[str]:  # noqa: ANN401
+    children = getattr(command, "commands", {})
+    if children:
+        yield ".SH COMMANDS"
+    for name, child in children.items():
+        yield ".TP"
+        yield f"\\fB{_escape(name)}\\fR"
+        yield _escape(child.get_short_help_str(limit=200))
+
+
+def _neighbours(command: Any, path: tuple[str, ...]) -> list[str]:  # noqa: ANN401
+    below = [f"{'-'.join((*path, name))}({_SECTION})" for name in getattr(command, "commands", {})]
+    return [*([f"{'-'.join(path[:-1])}({_SECTION})"] if path[1:] else []), *below]
+
+
+def _escape(text: str) -> str:
+    """Return text that roff takes literally."""
+    plain = text.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{plain}" if plain.startswith((".", "'")) else plain
+
 
 # Chapters: what each is about, its page of the documentation, and the heading of a section of it; None: all of it.
 CHAPTERS: dict[str, tuple[str, str, str | None]] = {
@@ -72,11 +188,11 @@ def show_help(ctx: typer.Context, topic: TOPIC = None, man: MAN = None, as_json:
     elif not words:
         write_report(_list(program, ctx))
     elif words[0] in CHAPTERS and len(words) == 1:
-        write_report(rendered(chapter(words[0]), min(columns() or WIDTH, 100)))
+        write_report(render_markdown(chapter(words[0]), min(columns() or WIDTH, 100)))
     elif words[0] in program.commands:
         program.main([*words, "--help"], prog_name="slob", standalone_mode=False)
     elif len(words) == 1 and words[0] in _other_pages():
-        write_report(rendered(_text_of(documentation() / f"{words[0]}.md"), min(columns() or WIDTH, 100)))
+        write_report(render_markdown(_text_of(documentation() / f"{words[0]}.md"), min(columns() or WIDTH, 100)))
     else:
         raise _unknown(words)
 
@@ -143,7 +259,7 @@ def documentation() -> Path:
     return installed if installed.is_dir() else package.parent.parent / "docs"
 
 
-def rendered(markdown: str, width: int) -> str:
+def render_markdown(markdown: str, width: int) -> str:
     """Return Markdown as text of this width, its links by their text alone."""
     with StringIO() as text:
         console = Console(file=text, width=width, color_system=None, force_terminal=False)

@@ -76,16 +76,16 @@ def live(
         web, {"--speed": speed is not None, "--ascii": ascii_only}, {"--port": bool(port), "--open": open_page}
     )
     if as_json:
-        _print(wanted(record, results).folder)
+        _print(find_wanted(record, results).folder)
         return
     if web:
-        _serve(wanted(record, results).folder, port, open_page)
+        _serve(find_wanted(record, results).folder, port, open_page)
         return
     if speed is not None and speed not in SPEEDS:
         raise UsageError(f"--speed {speed} is none of the speeds", f"there are {', '.join(map(str, SPEEDS))}")
     if why := why_no_screen() or ("" if sys.stdout.isatty() else "standard output is not a terminal"):
         raise SlobError(f"the live screen needs a terminal: {why}", "`slob show` prints the report")
-    if code := _show(wanted(record, results).folder, ascii_only, speed):
+    if code := _show(find_wanted(record, results).folder, ascii_only, speed):
         raise typer.Exit(code)
 
 
@@ -101,7 +101,7 @@ def _refuse_mixture(web: bool, of_screen: Mapping[str, bool], of_page: Mapping[s
 def _print(folder: Path) -> None:
     """Print what is to be seen of the record in a folder at this moment."""
     from openslob.kinds.live import follow  # noqa: PLC0415
-    from openslob.live.snapshot import document, read_all  # noqa: PLC0415
+    from openslob.live.follow import document, read_all  # noqa: PLC0415
 
     write(json.dumps(document(read_all(follow(folder))), indent=1))
 
@@ -144,7 +144,7 @@ def _show(folder: Path, ascii_only: bool, speed: int | None) -> int:
     return run(LiveScreen(follow(folder), Signs(is_ascii() or ascii_only, is_coloured()), speed=speed))
 
 
-def wanted(record: str, results: Path) -> Found:
+def find_wanted(record: str, results: Path) -> Found:
     """Return the record that is named; without a name, the newest in progress, or else the latest."""
     busy = [] if record else [each for each in finding.whole(finding.every(results)) if each.entry.pid is not None]
     kinds = seen_live()

@@ -54,10 +54,10 @@ class Output:
 OUTPUT = Output()
 
 
-def coloured(text: str, answer: str = "") -> str:
+def add_colour(text: str, answer: str = "") -> str:
     """Return ``text`` with its verdicts in colour and its headings bold, and ``answer`` wherever it is in it."""
     if answer:
-        return f"{_BOLD}{answer}{_PLAIN}".join(coloured(part) for part in text.split(answer))
+        return f"{_BOLD}{answer}{_PLAIN}".join(add_colour(part) for part in text.split(answer))
     for pattern, colour in _COLOURED:
         text = pattern.sub(rf"{colour}\g<0>{_PLAIN}", text)
     return text

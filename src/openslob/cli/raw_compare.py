@@ -107,9 +107,9 @@ def compare(
     """
     plan = ComparisonPlan(
         io_engine, (), len(usable_cpus(cpus)), block_size, in_flight, run_time, repeats, scale, update_pct, work_unit,
-        cpus, tuple(dict.fromkeys(_listed(workloads))),
+        cpus, tuple(dict.fromkeys(_split_list(workloads))),
     )  # fmt: skip
-    request = ComparisonRequest(plan, name, results, _listed(engines), data_dir)
+    request = ComparisonRequest(plan, name, results, _split_list(engines), data_dir)
     live = _MessagesAbove(LiveLine())
     with stoppable() as interrupt:
         try:
@@ -119,7 +119,7 @@ def compare(
     show(record, folder, require, json)
 
 
-def _listed(text: str | None) -> list[str]:
+def _split_list(text: str | None) -> list[str]:
     """Return the names in a list with commas."""
     return [name.strip() for name in text.split(",")] if text else []
 

@@ -30,7 +30,7 @@ WITHOUT_EFFECT = frozenset({"--hugenotneeded", "--verbose"})
 PAGE = "orion.html"
 
 
-def spelled(argument: str) -> str:
+def translate_option(argument: str) -> str:
     """Translate an option in Orion's spelling (``-num_disks``) to ours (``--num-disks``); return others unchanged."""
     match = _TYPED.fullmatch(argument)
     return f"--{match[1].lower().replace('_', '-')}{match[2] or ''}" if match else argument
@@ -41,7 +41,7 @@ class OrionCommand(Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - a class of Typer's insides
         """Translate and parse the arguments."""
-        return super().parse_args(ctx, [arg for arg in map(spelled, args) if arg not in WITHOUT_EFFECT])
+        return super().parse_args(ctx, [arg for arg in map(translate_option, args) if arg not in WITHOUT_EFFECT])
 
 
 _POINTS, _STORAGE = "Loads", "Storage"
@@ -181,7 +181,7 @@ def orion(
 ) -> None:
     """Measure storage as Orion does: small random and large requests, alone and together, at growing loads.
 
-    Options may be spelled as Orion's: -run simple -num_disks 4.
+    Options may be translate_option as Orion's: -run simple -num_disks 4.
 
     Example: slob raw orion --run simple --testname /data/mytest --num-disks 4
     """

@@ -93,7 +93,7 @@ def with_own_page(records: Sequence[str], results: Path) -> tuple[Found, ...]:
     """Return records that have no page of runs; none if ``records`` names runs."""
     messages: list[str] = []
     words = [word for names in records for word in names.split(",")]
-    found = {word: _found(word, results, messages.append) for word in words}
+    found = {word: _find(word, results, messages.append) for word in words}
     named = [each for each in found.values() if each]
     # What has runs is drawn with other runs unless it is alone.
     first = next((each for each in named if not _is_drawn_as_runs(kind_of(each), alone=len(words) == 1)), None)
@@ -124,7 +124,7 @@ def _not_together(kind: Kind[Any], name: str, found: Mapping[str, Found | None])
     )
 
 
-def _found(word: str, results: Path, tell: Callable[[str], None]) -> Found | None:
+def _find(word: str, results: Path, tell: Callable[[str], None]) -> Found | None:
     try:
         return finding.one(word, results, tell)
     except SlobError:

@@ -22,8 +22,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_bytes
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
-from openslob.report.folding import folded
-from openslob.report.format import wrapped
+from openslob.report.format import folded, wrapped
 
 ALL_CPUS = "all"
 
@@ -131,7 +130,7 @@ def start(
         given |= dict.fromkeys(_left_out(ctx, name))
     fields = {_FIELDS[key][0] if key in _FIELDS else key: value for key, value in given.items()}
     engine = engine if given["engine"] else _engine_of(standby_of)
-    spec = _changed(_spec(name, engine), {**fields, "standby_of": standby_of})
+    spec = _change(_spec(name, engine), {**fields, "standby_of": standby_of})
     with working(f"starting the server {name}"):
         started = registry.managed(spec).start()
     _print_status(started, as_json)
@@ -165,7 +164,7 @@ def spec_with(spec: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
             fields[field] = read(setting.value)
         except (ValueError, typer.BadParameter) as error:
             raise UsageError(f"{setting.where}: {setting.key}: {error}") from None
-    return _changed(spec, fields)
+    return _change(spec, fields)
 
 
 def stop(name: NAME = registry.EMBEDDED, as_json: JSON = False) -> None:
@@ -247,7 +246,7 @@ def _spec(name: str, engine: str | None) -> ServerSpec:
     return registry.default_spec(name, engine or registry.engine_on_demand(name) or registry.default_engine())
 
 
-def _changed(spec: ServerSpec, settings: Mapping[str, Any]) -> ServerSpec:
+def _change(spec: ServerSpec, settings: Mapping[str, Any]) -> ServerSpec:
     """Return the specification with the given settings; those that are None stay as they are."""
     given = {field: value for field, value in settings.items() if value is not None}
     if given.get("cpus") == ALL_CPUS:

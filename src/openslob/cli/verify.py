@@ -64,7 +64,7 @@ def verify_command(
     """
     with open_record(record, results, notify) as (found, opened):
         checked = verify(found, opened)
-        replayed = _replayed(found, target, results) if replay else None
+        replayed = _replay(found, target, results) if replay else None
     _print(checked, replayed, as_json)
     faults = [*checked.faults, *(replayed["faults"] if replayed else ())]
     if faults:
@@ -83,7 +83,7 @@ def _print(checked: Verification, replayed: dict[str, Any] | None, as_json: bool
     write_report("\n".join([*lines, *(["", state_outcome(checked)] if good else [])]))
 
 
-def _replayed(found: Found, target: Target, results: Path) -> dict[str, Any]:
+def _replay(found: Found, target: Target, results: Path) -> dict[str, Any]:
     """Make the run again on ``target``, and return what its operations are beside those of the record."""
     record = store.load(found.path) if found.kind is RUN else None
     if record is None or record.kind is not RecordKind.RUN or record.window is None:

@@ -31,7 +31,7 @@ from openslob.kinds.run.samplers import SystemReading
 from openslob.record.model import reservations
 from openslob.report.format import warning_lines, wrapped
 from openslob.report.text import render
-from openslob.watch.interval import Interval, Selection, Sort
+from openslob.watch.interval import Selection, Sort, WatchedInterval
 from openslob.watch.lines import Lines, rates_of
 from openslob.watch.watcher import Watcher
 
@@ -70,7 +70,7 @@ NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metava
 CSV = Annotated[bool, typer.Option("--csv", metavar="", help="Print CSV: a row for each figure of each interval.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON: one line for each interval.")]
 
-Printer = Callable[[Interval], None]
+Printer = Callable[[WatchedInterval], None]
 
 
 EVERY = Annotated[
@@ -184,13 +184,13 @@ def _plain(engine: Engine, facts: ServerFacts, interval_s: float, selection: Sel
     return lambda interval: write("\n".join(lines.of(interval)))
 
 
-def _at(interval: Interval) -> str:
+def _at(interval: WatchedInterval) -> str:
     moment = datetime.fromtimestamp(interval.end_ns / 1e9, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def _json(engine: Engine, selection: Selection, top: int | None) -> Printer:
-    def document(interval: Interval) -> dict[str, Any]:
+    def document(interval: WatchedInterval) -> dict[str, Any]:
         return {
             "seconds": round(interval.seconds, 6),
             "figures": {name: each.model_dump(exclude_none=False) for name, each in interval.figures.items()},
@@ -201,7 +201,7 @@ def _json(engine: Engine, selection: Selection, top: int | None) -> Printer:
             "cpu_pct": dict(interval.cpu),
         }
 
-    def show(interval: Interval) -> None:
+    def show(interval: WatchedInterval) -> None:
         head = {
             "at": _at(interval),
             "target": engine.target,
@@ -217,7 +217,7 @@ def _json(engine: Engine, selection: Selection, top: int | None) -> Printer:
 def _csv(engine: Engine, selection: Selection, top: int | None) -> Printer:
     write("time,instance,kind,name,value,unit")
 
-    def show(interval: Interval) -> None:
+    def show(interval: WatchedInterval) -> None:
         whole = _SUM if interval.by_instance else engine.target
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
@@ -233,7 +233,9 @@ def _csv(engine: Engine, selection: Selection, top: int | None) -> Printer:
 _IO_UNITS = {"reads_per_s": "1/s", "read_mb_per_s": "MB/s", "read_latency_us": "µs", "writes_per_s": "1/s"}
 
 
-def _rows(interval: Interval, selection: Selection, top: int | None) -> Iterator[tuple[str, str, float | None, str]]:
+def _rows(
+    interval: WatchedInterval, selection: Selection, top: int | None
+) -> Iterator[tuple[str, str, float | None, str]]:
     """Yield kind, name, value and unit of all that is known of one instance."""
     yield "interval", "seconds", interval.seconds, "s"
     yield "interval", "missed", interval.missed, ""

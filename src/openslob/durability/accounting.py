@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from openslob.durability.ledger import Operation, acked, by_session
+from openslob.durability.ledger import Operation, by_session, select_acked
 from openslob.engines.ledger import Entry, LedgerContents
 
 _NOTHING = Entry(0, 0, 0)
@@ -80,7 +80,7 @@ def account(before: LedgerContents, operations: Sequence[Operation], after: Ledg
         own = (before.sessions.get(session, _NOTHING), after.sessions.get(session))
         _Session(session, sent.get(session, []), own, rows, findings).examine()
     return LedgerAccount(
-        acked=sum(1 for _ in acked(operations)),
+        acked=sum(1 for _ in select_acked(operations)),
         in_doubt=sum(operation.in_doubt for operation in operations),
         doubtful_there=findings.doubtful_there,
         lost=tuple(sorted(findings.lost.values(), key=lambda operation: operation.sent_ns)),
@@ -146,7 +146,7 @@ class _Session:
         last = known.get(reached)
         if after and last and last.server_ns not in (None, after.server_ns):
             findings.altered.append(f"{what} has another time than the server acknowledged for operation {reached}")
-        for operation in acked(operations):
+        for operation in select_acked(operations):
             if operation.number > reached:
                 findings.lost[operation.session, operation.number] = operation
 
@@ -155,7 +155,7 @@ class _Session:
 
         Of those in doubt the last one that is there is known by its number, and that later ones are not there.
         """
-        written, reached = self._written(row), row[1].number if row[1] else 0
+        written, reached = self._count_written(row), row[1].number if row[1] else 0
         named = sum((self.number, operation.number) in self.findings.lost for operation in operations)
         doubtful = [operation.number for operation in operations if operation.in_doubt]
         there = sum(number == reached for number in doubtful)
@@ -177,11 +177,11 @@ class _Session:
         row = self.rows.get(last.key, (_NOTHING, None))[1] if last else None
         if last and row and (row.number, row.server_ns) != (own.number, own.server_ns):
             yield f"session {self.number} has operation {own.number}, its row {last.key} has {row.number}"
-        in_rows = sum(self._written(row) for row in self.rows.values())
-        if in_rows != self._written(self.own):
-            yield f"session {self.number} has {self._written(self.own)} operations, its rows have {in_rows}"
+        in_rows = sum(self._count_written(row) for row in self.rows.values())
+        if in_rows != self._count_written(self.own):
+            yield f"session {self.number} has {self._count_written(self.own)} operations, its rows have {in_rows}"
 
     @staticmethod
-    def _written(entries: tuple[Entry, Entry | None]) -> int:
+    def _count_written(entries: tuple[Entry, Entry | None]) -> int:
         before, after = entries
         return (after.times if after else 0) - before.times

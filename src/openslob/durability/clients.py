@@ -133,19 +133,19 @@ class Clients:
     def _operate(self, session: LedgerSession, number: int, operation: int) -> LedgerSession | None:
         """Send one operation; return the session to go on with."""
         sent = Operation(number, operation, key_of(operation, self.rows), time.monotonic_ns())
-        self.ledger.sent(sent)
+        self.ledger.note_sent(sent)
         try:
             server_ns = session.commit(sent.number, sent.key)
         except SlobError as error:
             self.operations.append(sent)
             self.errors.setdefault(number, str(error))
-            return self._replaced(sent, error)
+            return self._replace(sent, error)
         acked = replace(sent, acked_ns=time.monotonic_ns(), server_ns=server_ns)
         self.operations.append(acked)
-        self.ledger.acked(acked)
+        self.ledger.note_acked(acked)
         return session
 
-    def _replaced(self, doubtful: Operation, error: SlobError) -> LedgerSession | None:
+    def _replace(self, doubtful: Operation, error: SlobError) -> LedgerSession | None:
         self._close(doubtful.session)
         session = self.reconnect(doubtful, error)
         if session is not None:

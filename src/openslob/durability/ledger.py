@@ -53,12 +53,12 @@ class LedgerFile:
             raise self._failure(error) from error
         self._write(HEADER)
 
-    def sent(self, operation: Operation) -> None:
+    def note_sent(self, operation: Operation) -> None:
         """Record, on disk when this returns, that an operation will be sent."""
         self._write(_line(SENT, operation, operation.sent_ns))
         self._sync()
 
-    def acked(self, operation: Operation) -> None:
+    def note_acked(self, operation: Operation) -> None:
         """Record an acknowledgement; it is on disk before the session's next operation is sent."""
         self._write(_line(ACKED, operation, operation.acked_ns))
 
@@ -146,6 +146,6 @@ def by_session(operations: Iterable[Operation]) -> Mapping[int, list[Operation]]
     return sessions
 
 
-def acked(operations: Iterable[Operation]) -> Iterator[Operation]:
+def select_acked(operations: Iterable[Operation]) -> Iterator[Operation]:
     """Yield the operations that the server acknowledged."""
     return (operation for operation in operations if not operation.in_doubt)

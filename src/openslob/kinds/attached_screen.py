@@ -57,12 +57,12 @@ class Feed:
     def source(self) -> Follower | None:
         """Return what reads the record that the command writes now, or wrote last."""
         if self._folder is None or running_pid(self._folder) != self._driver:
-            found = self._written()
+            found = self._find_written()
             if found is not None and found != self._folder:
                 self._folder, self._source = found, follow(found)
         return self._source
 
-    def _written(self) -> Path | None:
+    def _find_written(self) -> Path | None:
         """Return the folder that the command has locked, the newest if there are several."""
         try:
             folders = [Path(entry.path) for entry in os.scandir(self._results) if entry.is_dir()]

@@ -8,8 +8,7 @@ from typing import Any
 from openslob.kinds.contract import kind_of
 from openslob.record.finding import Listed
 from openslob.record.model import Status
-from openslob.report.folding import folded
-from openslob.report.format import INDENT, micros, number
+from openslob.report.format import INDENT, folded, micros, number
 
 RUNNING = "running"
 UNREADABLE = "unreadable"

@@ -25,8 +25,7 @@ from openslob.record.finding import Found
 from openslob.record.kinds import AnyKind, of_single_runs
 from openslob.record.model import RecordKind, RunRecord
 from openslob.record.raw_csv import RESTORE, TEXTS, Event, event_rows
-from openslob.report.folding import folded
-from openslob.report.format import wrapped
+from openslob.report.format import folded, wrapped
 
 _MOST_NAMED = 20
 # What figures follow from: every run and every observation writes these files, if only with their heads.

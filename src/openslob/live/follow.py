@@ -1,16 +1,21 @@
-"""A record's folder, followed while it grows, or once it is finished: what any follower does, and that of a run."""
+"""A record's folder, followed while it grows, or once it is finished: what any follower does, and that of a run.
+
+Its snapshot is what a viewer would see at this moment, as plain values: for programs that can't draw.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from openslob.core.errors import SlobError
 from openslob.live.memo import Memo
 from openslob.live.run_view import RunView
 from openslob.live.state import RunState
-from openslob.live.view import RecordState
+from openslob.live.view import Follower, RecordState, View
 from openslob.record import store
 from openslob.record.model import RunRecord
 from openslob.record.store import RECORD_FILE, UNFINISHED, running_pid
@@ -106,3 +111,25 @@ def _written(folder: Path, names: Sequence[str]) -> Iterator[float]:
             yield (folder / name).stat().st_mtime
         except OSError:
             continue
+
+
+def read_all(follower: Follower) -> View:
+    """Read all that is in the record's files now, and return what is to be shown of it."""
+    while follower.poll() and follower.read_share < 1:
+        pass
+    return follower.view()
+
+
+def document(view: View) -> dict[str, Any]:
+    """Return a view as plain values: of a sweep with its points, and with its run in progress or its last one."""
+    return {
+        **asdict(view.head),
+        "figures": {name: figure.model_dump() for name, figure in view.now.items()},
+        "verdicts": [verdict.model_dump(mode="json") for verdict in view.verdicts],
+        "notes": [asdict(note) for note in view.notes],
+        "points": [
+            {**vars(point), "figures": {name: each.model_dump() for name, each in point.figures.items()}}
+            for point in view.points
+        ],
+        "current": document(view.current) if view.current else None,
+    }

@@ -1,25 +1,33 @@
-"""A comparison for continuous integration: Markdown, JUnit XML, and annotations of GitHub Actions."""
+"""A comparison for continuous integration: Markdown, JUnit XML, and annotations of GitHub Actions.
+
+Of one that was refused because conditions differ: what differs, and how to allow it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from xml.etree import ElementTree
 
-from openslob.analyze.ci_gate import GateCheck, GateResult
+from openslob.analyze.ci_gate import GateCheck, GateResult, GateVerdict
 from openslob.analyze.compare import Comparison, Mismatch
 from openslob.report.comparison import (
     change_cells,
     figure_label,
+    gate_sentence,
+    list_mismatches,
     main_differences,
     reads_reached_device,
     reservations,
+    runs_needed,
     summary,
     value_cells,
     value_text,
 )
+from openslob.report.document import Section
 from openslob.report.format import without_controls
-from openslob.report.gate_text import gate_sentence
-from openslob.report.runs_needed import runs_needed
+from openslob.report.terminal import render_blocks
 
 _SUITE = "slob compare"
 _CONDITIONS = "conditions are the same"
@@ -128,3 +136,58 @@ def _annotation(level: str, title: str, text: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A comparison of which ``refused`` may not differ, and the names of what may."""
+
+    comparison: Comparison
+    refused: tuple[Mismatch, ...]
+    may_differ: tuple[str, ...] = ()
+
+    @property
+    def what(self) -> str:
+        """What happened, in a clause."""
+        sides = f"{self.comparison.name_a} and {self.comparison.name_b}"
+        return f"{sides} can't be compared: {len(self.refused)} conditions differ"
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """The names that allow all that differs: those that were given, and what was refused."""
+        return tuple(dict.fromkeys((*self.may_differ, *(each.name for each in self.refused))))
+
+    @property
+    def way_out(self) -> str:
+        """What to do if somebody changed it all on purpose, as an option to copy."""
+        return f"If all of this was changed on purpose: --may-differ {','.join(self.all_names)}"
+
+
+def refusal_text(refusal: Refusal) -> str:
+    """Return a line for each condition that may not differ, and the option that allows them."""
+    return f"{render_blocks([Section('', (list_mismatches(refusal.refused),))])}\n{refusal.way_out}"
+
+
+def refusal_json(refusal: Refusal) -> str:
+    """Return a document with the verdict and what differs; it has no figures, since nothing was compared."""
+    comparison = refusal.comparison
+    document = {
+        "a": comparison.name_a,
+        "b": comparison.name_b,
+        "verdict": GateVerdict.REFUSED.value,
+        "why": refusal.what,
+        "mismatches": [asdict(each) for each in comparison.mismatches],
+        "refused": [each.name for each in refusal.refused],
+        "may_differ": list(refusal.all_names),
+        "conditions": [],
+        "overall": {},
+        "points": [],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False)
+
+
+def refusal_markdown(refusal: Refusal) -> str:
+    """Return what differs as a table, and the option that allows it."""
+    lines = [*title(refusal.comparison), "**Nothing was compared.**", ""]
+    lines += [*mismatch_table(refusal.refused), refusal.way_out]
+    return "\n".join(lines) + "\n"

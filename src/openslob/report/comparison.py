@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from openslob.analyze.breakdown import Breakdown
-from openslob.analyze.ci_gate import GateCheck, GateResult, verdict_of
-from openslob.analyze.compare import Comparison, Mismatch, Pair
+from openslob.analyze.ci_gate import ENOUGH_RUNS, Condition, GateCheck, GateResult, verdict_of
+from openslob.analyze.compare import Breakdown, Comparison, Mismatch, Pair
 from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import axes_for
-from openslob.analyze.differences import Difference, Outcome
-from openslob.analyze.intervals import MOST_RUNS
+from openslob.analyze.differences import Difference, Outcome, Shows
+from openslob.analyze.intervals import MOST_RUNS, spread, starts_needed
 from openslob.analyze.statistics import Basis
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import RATE_OF
@@ -29,9 +28,7 @@ from openslob.report.document import (
     plain_paragraphs,
 )
 from openslob.report.format import MISSING, number, quantity, shortened
-from openslob.report.gate_text import gate_sentence
 from openslob.report.record_view import REACHED_DEVICE
-from openslob.report.runs_needed import footnote, runs_needed, way_out
 
 _MOST_POINTS_NAMED = 8
 _WIDEST_VALUE = 60
@@ -59,6 +56,121 @@ _SIDE_BY_SIDE = (
     "pio_read_per_s", "lio_per_s", "block_visits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu",
     "host_cpu_left_pct", *RATE_OF, "engine_read_latency_us", "select_mean_us", "select_p99_us", "update_mean_us",
 )  # fmt: skip
+# Smaller changes have no digit left with one decimal; changes that are smaller still are those of rounding.
+_SMALL, _NOTHING = 0.05, 1e-9
+_THROUGHPUT = "ops_per_s"
+_LEFT_OPEN = {
+    Shows.ONE_RUN: (
+        "There is one run per side: how much runs differ from each other is not known, nor how much starts of the "
+        "server do."
+    ),
+    Shows.ONE_START: (
+        "The runs of a side are all of one start of the server: how much starts differ is not known. ± is that within "
+        "these starts."
+    ),
+}
+_WAYS_OUT = (
+    f"Make {ENOUGH_RUNS} runs per side, each after a restart of the server, or name equal runs of several starts that "
+    "show it, such as a baseline (--spread)."
+)
+
+
+def runs_needed(comparison: Comparison) -> list[str]:
+    """Return how many runs on each side show a small change, or why that is not known."""
+    borrowed = f"How much starts of the server differ is that of {comparison.name_like}."
+    if shows := _left_open(comparison):
+        return [_LEFT_OPEN[shows], _WAYS_OUT]
+    every = [difference for pair in comparison.pairs if (difference := pair.differences.get(_THROUGHPUT))]
+    most = max(every, key=lambda each: each.repeats_needed or 0, default=None)
+    lines = [borrowed] if comparison.name_like else []
+    if most is not None and most.repeats_needed:
+        at = " at every point" if len(comparison.pairs) > 1 else ""
+        see = f"a change of {comparison.see_pct:g} % in operations/s{at}"
+        lines.append(f"To see {see} takes {_runs(most.repeats_needed)} per side{_made(most)}.")
+    return lines
+
+
+def footnote(comparison: Comparison) -> str:
+    """Return what the column of runs means."""
+    return f"* Runs per side that would show a change of {comparison.see_pct:g} % in nine of ten cases."
+
+
+def way_out(comparison: Comparison) -> str:
+    """Return in short what to do about a comparison that shows nothing."""
+    if _left_open(comparison) is Shows.ONE_START:
+        return "each side is of one start of the server; restart it between the runs of a side"
+    return "repeat the runs at least three times on each side"
+
+
+def plan(point: Point, see_pct: float) -> str:
+    """Return how many runs show a change from the runs of a point, or why that is not known."""
+    throughput = point.figure(_THROUGHPUT)
+    known = spread(throughput.runs)
+    if known is None:
+        why = "one run" if throughput.n == 1 else "all runs are of one start of the server"
+        return (
+            f"{point.at}: how many runs show a change of {see_pct:g} % is not known ({why}): make {ENOUGH_RUNS}, each "
+            "after a restart of the server"
+        )
+    needed = starts_needed(known, see_pct)
+    restart = "" if needed == MOST_RUNS else ", each after a restart of the server"
+    return (
+        f"{point.at}: equal runs differ by {known.pct:.1f} % in operations/s; to see a change of {see_pct:g} % takes "
+        f"{_runs(needed)} per side{restart}"
+    )
+
+
+def _left_open(comparison: Comparison) -> Shows | None:
+    """Return what the sides do not show of how equal runs differ; None if they show it."""
+    several = len(comparison.pairs) > 1
+    differences = comparison.overall if several else comparison.pairs[0].differences
+    found = differences.get(_THROUGHPUT) or next(iter(differences.values()), None)
+    return found.shows if found is not None and found.shows in _LEFT_OPEN else None
+
+
+def _runs(count: int | None) -> str:
+    return f"more than {MOST_RUNS} runs" if count == MOST_RUNS else f"{count} runs"
+
+
+def _made(difference: Difference) -> str:
+    """Return how the runs of a plan are made: as those were that it relies on."""
+    if difference.shows is Shows.SAME_START:
+        return ", in the same start of the server"
+    if not difference.a.starts:
+        return ""
+    per_start = difference.runs_per_start
+    return f", {'each' if per_start == 1 else f'{per_start} at a time'} after a restart of the server"
+
+
+def gate_sentence(check: GateCheck) -> str:
+    """Return the change that was checked and its limit, with what the data leave open, or why it is undecided."""
+    measured = _measured(check.condition, check.difference) if check.difference else ""
+    if check.result is GateResult.UNDECIDED:
+        return f"{check.why.rstrip('.')}. Measured: {measured}" if measured else check.why.rstrip(".")
+    return f"{measured}; {check.why}" if check.why else measured
+
+
+def _digits(value: float, sign: str = "") -> str:
+    """Return a change with one decimal, or with more where it is small, such as a cost."""
+    if abs(value) < _NOTHING:
+        value = 0.0
+    if abs(value) >= _SMALL or not value:
+        return f"{value:{sign},.1f}"
+    return f"{'-' if value < 0 else sign}{number(abs(value))}"
+
+
+def _measured(condition: Condition, difference: Difference) -> str:
+    """Return such as ``ops_per_s -51.6 ± 8.0 % (942 → 456), limit -10 %``."""
+    change, low, high = difference.pct, difference.pct_low, difference.pct_high
+    unit = "%"
+    if not condition.percent:
+        change, low, high = difference.change, difference.change_low, difference.change_high
+        unit = "pt" if difference.unit == "%" else difference.unit
+    spread = "" if low is None or high is None else f" ± {_digits((high - low) / 2)}"
+    means = difference.a.mean, difference.b.mean
+    values = "" if None in means else f" ({number(means[0])} → {number(means[1])})"
+    bound = f"{condition.bound:+g}" if condition.bound else "0"
+    return f"{condition.figure} {_digits(change or 0.0, '+')}{spread} {unit}{values}, limit {bound} {unit}".rstrip()
 
 
 def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> Document:

@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 
 from openslob.record.model import Holds, RunRecord
-from openslob.report.folding import folded
-from openslob.report.format import MISSING, micros, number, percent, wrapped
+from openslob.report.format import MISSING, folded, micros, number, percent, wrapped
 
 HEAD = (
     *("mode", "sessions", "upd %", "visits/s", "reads/s", "a read", "commits/s"),

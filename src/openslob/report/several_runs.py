@@ -25,7 +25,7 @@ from openslob.metrics import METRICS
 from openslob.metrics.measurement import StorageAlone
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.report import context
-from openslob.report.comparison import side_by_side_rows, summary, value_text
+from openslob.report.comparison import runs_needed, side_by_side_rows, summary, value_text
 from openslob.report.document import (
     Answer,
     Document,
@@ -43,7 +43,6 @@ from openslob.report.figures import definitions
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
 from openslob.report.record_view import FigureNames, shown
-from openslob.report.runs_needed import runs_needed
 from openslob.report.set_summary import (
     axis_text,
     figure_with_interval,

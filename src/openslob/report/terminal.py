@@ -19,8 +19,17 @@ from openslob.report.document import (
     TitleOfSeveral,
     VerdictLine,
 )
-from openslob.report.folding import folded
-from openslob.report.format import INDENT, WIDTH, hanging, pairs, title_lines, warning_lines, without_controls, wrapped
+from openslob.report.format import (
+    INDENT,
+    WIDTH,
+    folded,
+    hanging,
+    pairs,
+    title_lines,
+    warning_lines,
+    without_controls,
+    wrapped,
+)
 
 _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from openslob.record.model import RunRecord
-from openslob.report.context import files, host, remarks, server, test, unknown
+from openslob.report.context import drivers, files, host, remarks, server, test, unknown
 from openslob.report.document import Answer, Document, MadePictures, Title, Verdicts, title_of
-from openslob.report.drivers import drivers
-from openslob.report.episodes import slow_stretches
 from openslob.report.figures import (
     cost,
     definitions,
@@ -24,7 +22,7 @@ from openslob.report.figures import (
     timed_events,
 )
 from openslob.report.headline import headline
-from openslob.report.slowest import slowest_section
+from openslob.report.slowest import slow_stretches, slowest_section
 from openslob.report.terminal import render_text
 
 

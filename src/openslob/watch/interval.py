@@ -103,7 +103,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Interval:
+class WatchedInterval:
     """An interval of ``seconds`` that ended at ``end_ns`` of the server's clock.
 
     ``figures`` are those of a run's summary, by name, as far as they are known without our loop. ``io`` has totals by
@@ -119,7 +119,7 @@ class Interval:
     waits: Sequence[EventRate] = ()
     io: Mapping[str, ObjectIo] = field(default_factory=dict)
     cpu: Mapping[str, float] = field(default_factory=dict)
-    by_instance: Mapping[str, Interval] = field(default_factory=dict)
+    by_instance: Mapping[str, WatchedInterval] = field(default_factory=dict)
     samples: int = 0
     hidden: bool = False
     missed: int = 0
@@ -145,7 +145,7 @@ def interval_between(
     samples: Samples,
     local: bool,
     instances: Sequence[str] = (),
-) -> Interval:
+) -> WatchedInterval:
     """Return what happened between two readings, of which ``engine`` is what the engine counted.
 
     ``local``: the server is on this host. ``instances`` are the targets of a cluster's instances, in their order.
@@ -163,14 +163,14 @@ def interval_between(
     return replace(whole, end_ns=after.counters.server_ns, cpu=cpu_pct, by_instance=parts)
 
 
-def _instance(engine: EngineDelta, seconds: float, samples: Samples, end_ns: int) -> Interval:
+def _instance(engine: EngineDelta, seconds: float, samples: Samples, end_ns: int) -> WatchedInterval:
     """Return what one instance of a cluster counted itself. What the host counts is not told apart by instance."""
     found = _interval(engine, _NO_HOST, seconds, samples, local=False)
     figures = {name: figure for name, figure in found.figures.items() if figure.why != quantity.NOT_LOCAL}
     return replace(found, end_ns=end_ns, figures=figures)
 
 
-def _interval(engine: EngineDelta, host: HostDelta, seconds: float, samples: Samples, local: bool) -> Interval:
+def _interval(engine: EngineDelta, host: HostDelta, seconds: float, samples: Samples, local: bool) -> WatchedInterval:
     measured = Observed(
         block_size=0,
         cache_bytes=None,
@@ -187,7 +187,7 @@ def _interval(engine: EngineDelta, host: HostDelta, seconds: float, samples: Sam
     )
     found = {name: (metric.unit, metric.of(measured)) for name, metric in _FIGURES.items()}
     found |= _more_of_host(measured)
-    return Interval(
+    return WatchedInterval(
         end_ns=0,
         seconds=seconds,
         figures={

@@ -11,7 +11,7 @@ from openslob.metrics import METRICS
 from openslob.metrics.measurement import ObjectIo
 from openslob.metrics.run_metrics import BELOW_CLOCK, NO_CPU, NO_READS, NO_SYNCS, SYNCS_UNTIMED
 from openslob.report.format import MISSING, shortened, wrapped
-from openslob.watch.interval import NO_DEVICE_READS, NO_DEVICE_WRITES, EventRate, Interval, Selection
+from openslob.watch.interval import NO_DEVICE_READS, NO_DEVICE_WRITES, EventRate, Selection, WatchedInterval
 
 _TIME_WIDTH = 8
 _LEAST = 0.01
@@ -63,7 +63,7 @@ class _Column:
     figure: str
     form: Callable[[float | None], str] = short
 
-    def text(self, interval: Interval) -> str:
+    def text(self, interval: WatchedInterval) -> str:
         figure = interval.figures.get(self.figure)
         return f"{self.form(figure.value if figure else None):>{self.width}}"
 
@@ -114,7 +114,7 @@ class Lines:
             if width is None or _TIME_WIDTH + sum(each.width for each in _COLUMNS[: number + 1]) <= width
         ]
 
-    def of(self, interval: Interval) -> list[str]:
+    def of(self, interval: WatchedInterval) -> list[str]:
         """Return the lines of an interval, after the headings where it is time for them."""
         at = datetime.fromtimestamp(interval.end_ns / NANOS).astimezone().strftime("%H:%M:%S")
         lines = [*self._remarks(interval), self._main(at, interval)]
@@ -131,18 +131,18 @@ class Lines:
         below = "".join(f"{column.below:>{column.width}}" for column in self._columns)
         return [f"{'':{_TIME_WIDTH}}{above}", f"{'time':{_TIME_WIDTH}}{below}"]
 
-    def _main(self, label: str, interval: Interval) -> str:
+    def _main(self, label: str, interval: WatchedInterval) -> str:
         return label + "".join(column.text(interval) for column in self._columns)
 
-    def _below(self, interval: Interval) -> list[str]:
+    def _below(self, interval: WatchedInterval) -> list[str]:
         """Return the rows of waits, I/O and host; a long name is cut, and all that is running text is wrapped."""
         rows = [*self._waits(interval), *_io(interval), *_host(interval)]
         return rows if self._width is None else [shortened(row, self._width) for row in rows]
 
-    def _wrapped(self, text: str, indent: int = 2) -> list[str]:
+    def _wrap(self, text: str, indent: int = 2) -> list[str]:
         return [text] if self._width is None else wrapped(text, "", " " * indent, self._width)
 
-    def _remarks(self, interval: Interval) -> list[str]:
+    def _remarks(self, interval: WatchedInterval) -> list[str]:
         """Return what must be known of this interval, and why figures are not known, each reason once."""
         found = []
         if interval.missed:
@@ -160,9 +160,9 @@ class Lines:
                 reasons.setdefault(figure.why or "", []).append(_label(column.figure))
                 self._explained.add(column.figure)
         found += [f"{MISSING} {', '.join(names)}: {why}" for why, names in reasons.items()]
-        return [line for text in found for line in self._wrapped(text)]
+        return [line for text in found for line in self._wrap(text)]
 
-    def _waits(self, interval: Interval) -> list[str]:
+    def _waits(self, interval: WatchedInterval) -> list[str]:
         if not self._top:
             return []
         found = self._selection.of(interval.waits)
@@ -173,7 +173,7 @@ class Lines:
             return lines
         if interval.waits:
             there = ", ".join(sorted(each.event for each in interval.waits))
-            return self._wrapped(f"  wait  none matches; there are {there}", 8)
+            return self._wrap(f"  wait  none matches; there are {there}", 8)
         if not interval.samples:
             return ["  wait  not sampled"]
         seen = "no session that this user may see" if interval.hidden else "no session"
@@ -190,7 +190,7 @@ def _wait(wait: EventRate, hidden: bool) -> str:
     return f"  wait {short(wait.sessions):>5} sessions {count:>8} {short_time(wait.mean_us):>7}  {how:8} {wait.event}"
 
 
-def _io(interval: Interval) -> list[str]:
+def _io(interval: WatchedInterval) -> list[str]:
     lines = []
     for kind, io in interval.io.items():
         if any((io.read_requests, io.write_requests)):
@@ -220,7 +220,7 @@ def rates_of(io: ObjectIo, seconds: float) -> dict[str, float | None]:
     }
 
 
-def _host(interval: Interval) -> list[str]:
+def _host(interval: WatchedInterval) -> list[str]:
     cache = interval.figures.get("page_cache_bytes")
     parts = [f"page cache {format_bytes(cache.value)}"] if cache and cache.value is not None else []
     parts += [f"{kind} {each:.0f} %" for kind in _CPU_KINDS if (each := interval.cpu.get(kind, 0.0)) >= 0.5]

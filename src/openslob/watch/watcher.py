@@ -24,7 +24,7 @@ from openslob.host.sampler import next_tick
 from openslob.kinds.observation.observer import PULSE_S, Observer
 from openslob.kinds.run.samplers import Samplers, SystemReading
 from openslob.kinds.run.window import count_between
-from openslob.watch.interval import Interval, Samples, interval_between
+from openslob.watch.interval import Samples, WatchedInterval, interval_between
 
 # A server that does not answer for so long is said to hang; one that is up answers in milliseconds.
 SILENT_S = 2.0
@@ -108,9 +108,9 @@ def _own_pct(before: OsReading, after: OsReading) -> float | None:
     return 100 * used * NANOS / (after.time_ns - before.time_ns)
 
 
-def _added(found: Sequence[Activity], instances: Sequence[str]) -> Samples:
+def _add_up(found: Sequence[Activity], instances: Sequence[str]) -> Samples:
     by_instance = {
-        target: _added([each.by_instance[number] for each in found if each.by_instance], ())
+        target: _add_up([each.by_instance[number] for each in found if each.by_instance], ())
         for number, target in enumerate(instances)
     }
     events = Counter[str]()
@@ -123,7 +123,7 @@ class RecordingError(SlobError):
     """What is watched can no longer be recorded."""
 
 
-class Step(NamedTuple):
+class WatchStep(NamedTuple):
     """Two readings and the samples between them."""
 
     samplers: Samplers
@@ -160,7 +160,7 @@ class Watcher:
         self._instances = instances
         engine.follow(self._patience)
 
-    def intervals(self) -> Generator[Interval]:
+    def intervals(self) -> Generator[WatchedInterval]:
         """Yield what happened between two readings, until the interrupt.
 
         SlobError when the server is not there at first. One that is lost later is tried again and again.
@@ -170,15 +170,13 @@ class Watcher:
             while opened is not None:
                 with opened.connections:
                     yield from self._until_lost(opened.steps)
-                opened = self._reopened()
+                opened = self._reopen()
 
     def _open(self) -> _Opened:
         connections = ExitStack()
-        return _Opened(
-            connections, connections.enter_context(self._recorded() if self._recording else self._connected())
-        )
+        return _Opened(connections, connections.enter_context(self._record() if self._recording else self._connect()))
 
-    def _until_lost(self, steps: Iterator[Step]) -> Iterator[Interval]:
+    def _until_lost(self, steps: Iterator[WatchStep]) -> Iterator[WatchedInterval]:
         try:
             for step in steps:
                 yield self._interval(step)
@@ -187,13 +185,13 @@ class Watcher:
         except SlobError as error:
             self._patience.tell_once(f"the server is gone: {error.what}")
 
-    def _interval(self, step: Step) -> Interval:
+    def _interval(self, step: WatchStep) -> WatchedInterval:
         engine, _ = count_between(step.samplers, step.before, step.after, step.before.counters.server_ns)
-        samples = _added(step.activities, self._instances)
+        samples = _add_up(step.activities, self._instances)
         found = interval_between(step.before, step.after, engine, samples, step.samplers.local, self._instances)
         return replace(found, missed=max(0, round(found.seconds / self._interval_s) - 1))
 
-    def _reopened(self) -> _Opened | None:
+    def _reopen(self) -> _Opened | None:
         """Connect again once the server is back; None after the interrupt."""
         gone = time.monotonic()
         while not self._interrupt.stop.wait(RETRY_S):
@@ -212,12 +210,12 @@ class Watcher:
         return None
 
     @contextmanager
-    def _connected(self) -> Iterator[Iterator[Step]]:
+    def _connect(self) -> Iterator[Iterator[WatchStep]]:
         samplers = Samplers(self._engine, 0, lambda _: None, SamplingScope.SERVER, cpu_alone=True)
         with closing(samplers):
             yield self._steps(samplers)
 
-    def _steps(self, samplers: Samplers) -> Iterator[Step]:
+    def _steps(self, samplers: Samplers) -> Iterator[WatchStep]:
         samplers.get_ready()
         sampling = _WaitSampling(samplers)
         before, began_ns, tick = samplers.read(), time.monotonic_ns(), 0
@@ -225,16 +223,16 @@ class Watcher:
         while True:
             # After a reading that came late the next one would follow at once: an interval is at least half as long.
             tick, _ = next_tick(tick, time.monotonic_ns() + interval_ns // 2, began_ns, interval_ns)
-            activities = self._sampled(sampling, samplers, (began_ns + tick * interval_ns) / NANOS)
+            activities = self._sample_waits(sampling, samplers, (began_ns + tick * interval_ns) / NANOS)
             if self._interrupt.requested:
                 return
             after = samplers.read()
             self._patience.answered()
             sampling.adapt(_own_pct(before.os, after.os))
-            yield Step(samplers, before, after, activities)
+            yield WatchStep(samplers, before, after, activities)
             before = after
 
-    def _sampled(self, sampling: _WaitSampling, samplers: Samplers, due: float) -> list[Activity]:
+    def _sample_waits(self, sampling: _WaitSampling, samplers: Samplers, due: float) -> list[Activity]:
         try:
             return sampling.until(due, self._interrupt.stop)
         except StoppedError:
@@ -246,7 +244,7 @@ class Watcher:
             return []
 
     @contextmanager
-    def _recorded(self) -> Iterator[Iterator[Step]]:
+    def _record(self) -> Iterator[Iterator[WatchStep]]:
         readings: list[SystemReading] = []
         activities: list[Activity] = []
         assert self._recording
@@ -260,14 +258,14 @@ class Watcher:
 
     def _recorded_steps(
         self, observer: Observer, readings: list[SystemReading], activities: list[Activity]
-    ) -> Iterator[Step]:
+    ) -> Iterator[WatchStep]:
         while not self._interrupt.requested:
             if problem := observer.pulse():
                 observer.samplers.read()  # fails, too, when it is the server that is gone
                 raise RecordingError(problem)
             self._patience.answered()
             while len(readings) > 1:
-                yield Step(observer.samplers, readings.pop(0), readings[0], activities[:])
+                yield WatchStep(observer.samplers, readings.pop(0), readings[0], activities[:])
                 activities.clear()
             self._interrupt.stop.wait(PULSE_S)
 
@@ -276,4 +274,4 @@ class _Opened(NamedTuple):
     """Connections to the server, and what is read over them."""
 
     connections: ExitStack
-    steps: Iterator[Step]
+    steps: Iterator[WatchStep]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factories.tables import table
-from openslob.analyze.breakdown import OUTSIDE, breakdown, time_by_kind
+from openslob.analyze.compare import OUTSIDE, breakdown, time_by_kind
 from openslob.metrics.waits import CPU_ROW
 from openslob.record.model import RunRecord, Status, WaitRow, WindowRecord
 

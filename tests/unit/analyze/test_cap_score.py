@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from openslob.analyze.cap_score import LEAST_SCORE, score_of
-from openslob.analyze.plateaus import find_plateaus
+from openslob.analyze.plateaus import LEAST_SCORE, find_plateaus, score_of
 
 LATE = 0.02
 

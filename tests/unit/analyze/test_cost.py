@@ -17,8 +17,7 @@ from openslob.kinds.sweep.record import SearchRecord, SweepRecord
 from openslob.kinds.sweep.report import sweep_document
 from openslob.metrics import add_costs
 from openslob.report.ci_formats import markdown
-from openslob.report.comparison import comparison_document
-from openslob.report.gate_text import gate_sentence
+from openslob.report.comparison import comparison_document, gate_sentence
 from openslob.report.set_summary import cost_at
 from openslob.report.terminal import render_text
 

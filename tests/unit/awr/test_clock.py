@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from factories.awr_reports import FIXTURES
+from factories.awr_reports import FIXTURES, read_fixture
 from factories.tables import table
-from openslob.awr import read, read_bytes
+from openslob.awr import read_bytes
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS
 from openslob.awr.model import snapshot_time
@@ -51,6 +51,6 @@ def test_elapsed_is_as_fine_as_the_report_allows(printed, end, expected, told):
 
 @table(("name", "expected"), [("awr_pdb_19c_paged.txt", "PDB1"), ("awr_23ai.html", "PDB1"), ("awr_11.2.txt", None)])
 def test_the_container_of_a_report_is_a_column(name, expected):
-    reading = COLUMNS["pdb_name"].read(Subject(read(FIXTURES / name)))
+    reading = COLUMNS["pdb_name"].read(Subject(read_fixture(name)))
     assert reading.value == expected
     assert expected or reading.why == "Container Name is blank or not in the report"

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from factories.awr_reports import FIXTURES
+from factories.awr_reports import FIXTURES, read_fixture
 from factories.awr_sections import page_with_sections, text_with_sections
 from factories.tables import table
-from openslob.awr import Report, read, read_bytes
+from openslob.awr import Report, read_bytes
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS, PREFIXES, column_of
 from openslob.awr.model import plain_model
@@ -125,7 +125,7 @@ def test_each_example_is_a_column_and_each_name_of_a_report_too(report):
 
 
 def test_an_event_of_the_background_only_is_found(report):
-    text = read(FIXTURES / "awr_11.2.txt")
+    text = read_fixture("awr_11.2.txt")
     assert (cell(text, "event:log file parallel write:waits").value, cell(text, "lfs_us").value) == (600, None)
     assert cell(text, "event:log file sync").value == cell(text, "background:log file sync").value == 32_000
     assert cell(text, "background:log file parallel write:s").value == 2
@@ -170,7 +170,7 @@ def test_sets_with_several_rows(report):
 
 
 def test_each_instance_of_a_cluster_has_a_row():
-    found = rows(read(FIXTURES / "awrg_19c.html"), "instances", "db file sequential read")
+    found = rows(read_fixture("awrg_19c.html"), "instances", "db file sequential read")
     assert [row[:5] for row in found] == [(1, "fix1", "node1", 3000, 540), (2, "fix2", "node2", 3000, 540)]
     assert [row[-2:] for row in found] == [
         ("db file sequential read", pytest.approx(300)),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from factories.awr_reports import FIXTURES, READABLE
+from factories.awr_reports import FIXTURES, READABLE, read_fixture
 from factories.tables import table
-from openslob.awr import ReportError, ReportKind, Scope, read, read_bytes
+from openslob.awr import ReportError, ReportKind, Scope, read_bytes
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS, column_of
 
@@ -23,7 +23,7 @@ def value(number):
 
 @pytest.fixture(params=READABLE, ids=lambda path: path.name)
 def name_and_report(request):
-    return request.param.name, read(request.param)
+    return request.param.name, read_fixture(request.param.name)
 
 
 def test_the_header_of_every_version(name_and_report):
@@ -98,11 +98,11 @@ def test_a_whole_report_has_no_doubts(name_and_report):
     ],
 )
 def test_the_kind_of_report(name, kind):
-    assert read(FIXTURES / name).kind is kind
+    assert read_fixture(name).kind is kind
 
 
 def test_blank_cells_shift_nothing():
-    report = read(FIXTURES / "awr_11.2.txt")
+    report = read_fixture("awr_11.2.txt")
     assert report.header.cores is None
     assert report.header.sockets == 2
     cpu = report.event("DB CPU", Scope.TOP)
@@ -112,7 +112,7 @@ def test_blank_cells_shift_nothing():
 
 
 def test_a_page_break_repeats_headings_inside_a_section():
-    report = read(FIXTURES / "awr_11.2.txt")
+    report = read_fixture("awr_11.2.txt")
     assert len(report.listed(Scope.FOREGROUND)) == 5
     assert len(report.activity) == 16
 
@@ -125,37 +125,37 @@ def test_averages_in_every_unit():
         "awr_19c.txt": ("PGA memory operation", 0.25801),
     }
     for name, (event, us) in averages.items():
-        assert value(read(FIXTURES / name).foreground(event).avg_us) == pytest.approx(us)
-    idle = read(FIXTURES / "awr_19c.txt").event("rdbms ipc message", Scope.BACKGROUND)
+        assert value(read_fixture(name).foreground(event).avg_us) == pytest.approx(us)
+    idle = read_fixture("awr_19c.txt").event("rdbms ipc message", Scope.BACKGROUND)
     assert value(idle.avg_us) == 30e6
 
 
 def test_suffixes_in_the_top_list_tell_how_coarse_they_are():
-    top = read(FIXTURES / "awr_12.1.txt").event("db file sequential read", Scope.TOP)
+    top = read_fixture("awr_12.1.txt").event("db file sequential read", Scope.TOP)
     assert (top.time_s.value, top.time_s.step) == (2400, 100)
 
 
 def test_overflow_is_missing_with_a_reason():
-    report = read(FIXTURES / "sp_12.1_wrapped.txt")
+    report = read_fixture("sp_12.1_wrapped.txt")
     assert report.event("smon timer", Scope.BACKGROUND).avg_us is None
     assert report.missing["Background Wait Events: smon timer: Avg wait (ms)"] == "overflowed its column (####)"
 
 
 def test_a_histogram_cell_too_narrow_for_its_figure_is_not_read():
-    report = read(FIXTURES / "awr_11.2.txt")
+    report = read_fixture("awr_11.2.txt")
     assert report.histogram("direct path read").waits is None
     assert "cut by its column (1934.)" in report.missing["Wait Event Histogram: direct path read: Total Waits"]
 
 
 def test_histogram_tables_of_several_ranges_become_one():
-    buckets = read(FIXTURES / "awr_23ai.html").histogram("db file sequential read").buckets
+    buckets = read_fixture("awr_23ai.html").histogram("db file sequential read").buckets
     shares = {bucket.low_us: round(bucket.share_pct, 3) for bucket in buckets if bucket.share_pct}
     assert shares == {64: 20, 128: 10, 256: 60, 512: 0.5, 1000: 0.5, 2000: 8, 4000: 1}
     assert sum(bucket.share_pct for bucket in buckets) == pytest.approx(100)
 
 
 def test_histogram_headings_without_a_unit_follow_their_neighbours():
-    buckets = read(FIXTURES / "awr_19c.txt").histogram("log file sync").buckets
+    buckets = read_fixture("awr_19c.txt").histogram("log file sync").buckets
     assert {bucket.low_us: bucket.share_pct for bucket in buckets if bucket.share_pct} == {
         256: 90,
         1000: pytest.approx(10),
@@ -181,31 +181,31 @@ def test_histogram_rows_with_names_cut_alike_are_of_no_event_for_sure():
 
 
 def test_counts_below_rounding_in_a_global_histogram():
-    buckets = read(FIXTURES / "awrg_19c.html").histogram("db file sequential read").buckets
+    buckets = read_fixture("awrg_19c.html").histogram("db file sequential read").buckets
     (tiny,) = [bucket for bucket in buckets if bucket.low_us == 16]
     assert tiny.share_pct == pytest.approx(100 * 3 / 12_000_000)
 
 
 def test_names_that_are_cut_alike_are_not_confused():
-    report = read(FIXTURES / "awr_19c.txt")
+    report = read_fixture("awr_19c.txt")
     assert report.event("cell single block physical read") is None
     found = report.foreground("cell single block physical read")
     assert (found.scope, value(found.waits)) == (Scope.TOP, 5_000_000)
 
 
 def test_an_event_of_the_background_only_is_not_in_the_foreground():
-    report = read(FIXTURES / "awr_11.2.txt")
+    report = read_fixture("awr_11.2.txt")
     assert report.foreground("log file sync") is None
     assert value(report.background("log file sync").waits) == 9
 
 
 def test_an_event_may_be_in_the_top_list_only():
-    event = read(FIXTURES / "awr_23ai.html").foreground("log file sync")
+    event = read_fixture("awr_23ai.html").foreground("log file sync")
     assert (event.scope, value(event.avg_us)) == (Scope.TOP, 482)
 
 
 def test_of_a_cluster_the_sum_is_taken_and_redo_in_bytes():
-    report = read(FIXTURES / "awrg_19c.html")
+    report = read_fixture("awrg_19c.html")
     assert value(report.time_model_s["DB CPU"]) == 1080
     assert value(report.load_profile["redo_size"].per_second) == 2000
     assert report.load_profile["redo_size"].origin == "System Statistics (Global)"
@@ -213,7 +213,7 @@ def test_of_a_cluster_the_sum_is_taken_and_redo_in_bytes():
 
 
 def test_statspack_has_three_tables_that_look_alike():
-    report = read(FIXTURES / "sp_11.2_captured_crlf.txt")
+    report = read_fixture("sp_11.2_captured_crlf.txt")
     assert value(report.event("db file sequential read").waits) == 6_000_000
     assert value(report.event("db file sequential read", Scope.ALL).waits) == 6_000_100
     assert report.header.db_name == "FIX", "the preamble lists another database, the header's name is blank"
@@ -221,11 +221,11 @@ def test_statspack_has_three_tables_that_look_alike():
 
 
 def test_a_footnote_is_no_part_of_a_name():
-    assert value(read(FIXTURES / "awr_23ai.html").time_model_s["sql execute elapsed time"]) == 2990
+    assert value(read_fixture("awr_23ai.html").time_model_s["sql execute elapsed time"]) == 2990
 
 
 def test_a_redacted_report_keeps_its_figures_and_guesses_nothing():
-    report = read(FIXTURES / "awr_pdb_redacted.html")
+    report = read_fixture("awr_pdb_redacted.html")
     assert (report.header.db_name, report.header.release, report.header.host) == ("FIX", None, None)
     assert report.header.rac is True
     assert "Global Cache" in report.missing["header: RAC"]
@@ -233,11 +233,11 @@ def test_a_redacted_report_keeps_its_figures_and_guesses_nothing():
 
 
 def test_a_section_that_nobody_reads_is_named():
-    assert read(FIXTURES / "awr_23ai.html").unparsed == ("A Section Of The Future",)
+    assert read_fixture("awr_23ai.html").unparsed == ("A Section Of The Future",)
 
 
 def test_io_by_function_and_parameters():
-    report = read(FIXTURES / "awr_11.2.txt")
+    report = read_fixture("awr_11.2.txt")
     reads = report.iostat_functions[0]
     assert (value(reads.read_requests_per_s), value(reads.read_mb_per_s), value(reads.avg_us)) == (10000, 78.125, 400)
     assert report.iostat_functions[1].avg_us is None
@@ -256,7 +256,7 @@ def test_io_by_function_and_parameters():
 )
 def test_a_file_that_is_no_report_is_one_clear_line(name, words):
     with pytest.raises(ReportError, match=words) as error:
-        read(FIXTURES / name)
+        read_fixture(name)
     assert name in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -276,7 +276,7 @@ def test_a_rate_too_wide_for_its_column_comes_from_the_total():
 
 
 def test_a_text_report_in_a_page_or_quoted_or_paged_is_read_as_it_was():
-    whole = read(FIXTURES / "awr_11.2.txt")
+    whole = read_fixture("awr_11.2.txt")
     text = (FIXTURES / "awr_11.2.txt").read_text()
     page = f"<html><body><pre>{text.replace('<', '&lt;')}</pre></body></html>"
     quoted = "".join(f"    {line}".rstrip() + "\n" for line in text.split("\n"))
@@ -306,8 +306,8 @@ def test_a_known_section_with_unknown_columns_is_named_as_unparsed():
     ],
 )
 def test_any_figure_is_a_column_by_its_own_name(column, expected):
-    assert column_of(column).read(Subject(read(FIXTURES / "awr_11.2.txt"))).value == expected
-    assert column_of(column.split(":")[0] + ":none").read(Subject(read(FIXTURES / "awr_11.2.txt"))).why
+    assert column_of(column).read(Subject(read_fixture("awr_11.2.txt"))).value == expected
+    assert column_of(column.split(":")[0] + ":none").read(Subject(read_fixture("awr_11.2.txt"))).why
 
 
 def test_html_in_the_sql_of_a_text_report_makes_it_no_page():
@@ -322,7 +322,7 @@ def test_of_several_reports_in_a_file_the_first_is_read_and_the_others_are_told(
     data = (FIXTURES / name).read_bytes()
     report = read_bytes(data + data)
     assert report.warnings == ("the file holds more than one report: an AWR report follows, which is not read",)
-    assert (report.events, report.complete) == (read(FIXTURES / name).events, True)
+    assert (report.events, report.complete) == (read_fixture(name).events, True)
 
 
 def test_a_host_without_sockets_keeps_its_load_and_its_idle_share():
@@ -338,5 +338,5 @@ def test_a_host_without_sockets_keeps_its_load_and_its_idle_share():
         "   16     8      0.50      1.20      11.0       2.0       0.0      87.0"
     )
     report = read_bytes((text[:at] + host + text[end:]).encode())
-    assert report.host_cpu == read(FIXTURES / "awr_11.2.txt").host_cpu
+    assert report.host_cpu == read_fixture("awr_11.2.txt").host_cpu
     assert report.warnings == ()

@@ -25,7 +25,7 @@ from openslob.awr.rows import ROW_SETS
 from openslob.awr.verdicts import verdicts
 
 # Enough for a look at each kind of damage; OPENSLOB_AWR_MUTATIONS=4000 makes so many.
-MUTANTS = int(os.environ.get("OPENSLOB_AWR_MUTATIONS") or effort.number(96, 200))
+MUTANTS = int(os.environ.get("OPENSLOB_AWR_MUTATIONS") or effort.number(48, 200))
 _SOURCES = [(path.name, path.read_bytes()) for path in READABLE]
 
 
@@ -111,7 +111,7 @@ def test_mutated_reports_give_a_report_or_one_line(seed):
 def test_a_report_cut_anywhere_has_no_figure_that_the_whole_one_has_not(path):
     data = path.read_bytes()
     complete = whole(path)
-    for end in range(0, len(data) - 40, max(1, len(data) // 15)):
+    for end in range(0, len(data) - 40, max(1, len(data) // effort.number(6, 15))):
         try:
             report = read_bytes(data[:end], path.name)
         except ReportError as error:
@@ -154,16 +154,16 @@ def test_a_changed_digit_of_a_checked_figure_is_told(name, chance):
 
 
 def test_long_lines_do_not_hang():
-    header = (FIXTURES / "awr_11.2.txt").read_bytes()
-    blanks = b"WORKLOAD" + b" " * 150_000 + b"Snap: 1"
-    letters = (b"a" * 150_000, b"a: " * 50_000, b"- " * 75_000, b"~~~ " * 25_000, b"<td" * 50_000)
-    for filling in (*letters, b"DB/Inst: " * 25_000, b"1  " * 50_000, blanks):
+    header, length = (FIXTURES / "awr_11.2.txt").read_bytes(), effort.number(50_000, 150_000)
+    blanks = b"WORKLOAD" + b" " * length + b"Snap: 1"
+    words = (b"a", b"a: ", b"- ", b"~~~ ", b"<td", b"DB/Inst: ", b"1  ")
+    for filling in (*(word * (length // len(word)) for word in words), blanks):
         for line in (filling, b"Load Profile\n~~~~~~~~~~~~\n" + filling):
             assert read_bytes(header + b"\n" + line + b"\n", "long").load_profile
 
 
-# Half of it would take a quarter of the seconds to minutes, and nests as deep as no program could recurse.
-_MUCH = effort.number(200_000, 400_000)
+# A fifth of it would take a twenty-fifth of the seconds to minutes, and nests three times as deep as Python recurses.
+_MUCH = effort.number(80_000, 400_000)
 
 
 @table(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factories.awr_reports import FIXTURES, report
+from factories.awr_reports import read_fixture, report
 from factories.tables import table
-from openslob.awr import Bucket, Number, Scope, WaitHistogram, read, read_bytes
+from openslob.awr import Bucket, Number, Scope, WaitHistogram, read_bytes
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS
 from openslob.awr.latency import HISTOGRAM, PRINTED, TIME_BY_WAITS, latency, latency_of
@@ -94,7 +94,7 @@ def test_a_latency_below_the_clock_is_unknown_and_never_0():
     found = latency(whole(40_000), whole(0), Number(0, 1000))
     assert found.us is None
     assert found.high_us == 12.5
-    parsed = read(FIXTURES / "awr_11.2.txt")
+    parsed = read_fixture("awr_11.2.txt")
     reading = COLUMNS["dpr_us"].read(Subject(parsed))
     assert reading.value is None
     assert reading.why == "direct path read: below 12.5 us, which the report prints as 0"
@@ -140,7 +140,7 @@ def test_negative_figures_give_no_latency():
 def test_an_event_has_one_latency_in_every_table():
     """The top list prints tenths of seconds, the full table whole ones."""
     for name in ("awr_12.1.txt", "awr_23ai.html", "sp_19c.txt", "awr_19c.txt", "awrg_19c.html"):
-        report = read(FIXTURES / name)
+        report = read_fixture(name)
         for top in (*report.listed(Scope.TOP), *report.listed(Scope.TOP_ALL)):
             full = report.event(top.name, Scope.FOREGROUND)
             if full is not None:

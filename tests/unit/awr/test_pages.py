@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from factories.awr_reports import FIXTURES
+from factories.awr_reports import FIXTURES, read_fixture
 from factories.tables import table
-from openslob.awr import html, read, read_bytes
+from openslob.awr import html, read_bytes
 
 PAGES = ("awr_23ai.html", "awrg_19c.html")
 
@@ -69,7 +69,7 @@ def test_a_page_says_the_same_whatever_wrote_its_tags(name, change):
     text = (FIXTURES / name).read_text()
     changed = change(text)
     assert changed != text
-    assert figures(read_bytes(changed.encode(), name)) == figures(read(FIXTURES / name))
+    assert figures(read_bytes(changed.encode(), name)) == figures(read_fixture(name))
 
 
 def lexed(page):
@@ -129,4 +129,4 @@ def test_the_title_of_a_table(page, title):
 def test_tags_without_an_end_do_not_hang(filling):
     page = (FIXTURES / "awr_23ai.html").read_text()
     report = read_bytes((page + filling * (8_000 // len(filling)) + "<p>x</p>").encode())
-    assert report.activity == read(FIXTURES / "awr_23ai.html").activity
+    assert report.activity == read_fixture("awr_23ai.html").activity

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from factories.awr_reports import FIXTURES
+from factories.awr_reports import read_fixture
 from factories.awr_sections import page_with_sections, text_with_sections
-from openslob.awr import Report, Scope, read, read_bytes
+from openslob.awr import Report, Scope, read_bytes
 
 
 def value(number):
@@ -90,7 +90,7 @@ def test_figures_under_wrong_headings_are_not_read():
 
 @pytest.mark.parametrize("name", ["awrg_11.2.txt", "awrg_19c.html"])
 def test_each_instance_of_a_cluster(name):
-    found = read(FIXTURES / name)
+    found = read_fixture(name)
     for number in (1, 2):
         figures = {name: value(figure) for name, figure in found.per_instance[number].items()}
         assert (figures["DB time"], figures["DB CPU"], figures["cpus"], figures["host_busy_pct"]) == (3000, 540, 16, 13)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from factories.awr_reports import FIXTURES, report
+from factories.awr_reports import FIXTURES, read_fixture, report
 from factories.tables import table
-from openslob.awr import Bucket, InitParameter, Number, Report, Statistic, WaitHistogram, read, read_bytes
+from openslob.awr import Bucket, InitParameter, Number, Report, Statistic, WaitHistogram, read_bytes
 from openslob.awr.verdicts import AwrVerdict, verdicts
 
 EVENT = "db file sequential read"
@@ -16,7 +16,7 @@ EVENT = "db file sequential read"
 
 @pytest.fixture
 def whole() -> Report:
-    return read(FIXTURES / "awr_23ai.html")
+    return read_fixture("awr_23ai.html")
 
 
 def verdict(report: Report, name: str, sessions: int | None = None) -> AwrVerdict:
@@ -100,7 +100,7 @@ def test_blocks_taken_for_requests(whole):
     scans = verdict(counted(whole, physical_reads=96e6), "blocks_are_requests")
     assert (scans.verdict, scans.figures["blocks_per_request"]) == ("fails", 16)
     assert scans.figures["single_block_pct"] == pytest.approx(100)
-    assert verdict(read(FIXTURES / "sp_9.2.txt"), "blocks_are_requests").verdict == "unknown"
+    assert verdict(read_fixture("sp_9.2.txt"), "blocks_are_requests").verdict == "unknown"
 
 
 @table(("idle", "expected"), [("87.0", "holds"), (" 5.0", "fails"), ("    ", "holds")])

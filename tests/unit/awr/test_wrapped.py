@@ -10,9 +10,9 @@ import zipfile
 
 import pytest
 
-from factories.awr_reports import FIXTURES
+from factories.awr_reports import FIXTURES, read_fixture
 from factories.tables import table
-from openslob.awr import ReportError, read, read_bytes
+from openslob.awr import ReportError, read_bytes
 
 TEXTS = ("awr_11.2.txt", "awr_19c.txt", "awr_pdb_19c_paged.txt", "awrg_11.2.txt", "sp_10.2.txt", "sp_19c.txt")
 PAGES = ("awr_23ai.html", "awrg_19c.html")
@@ -63,14 +63,14 @@ def padded(text):
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_report_says_the_same_however_it_was_passed_on(name, change):
     report = read_bytes(change((FIXTURES / name).read_text()).encode(), name)
-    assert figures(report) == figures(read(FIXTURES / name))
+    assert figures(report) == figures(read_fixture(name))
     assert report.warnings == ()
 
 
 @table("name", [name for name in TEXTS if not name.startswith("awrg")])
 def test_a_text_report_of_one_instance_needs_no_blank_lines(name):
     report = read_bytes(without_blank_lines((FIXTURES / name).read_text()).encode(), name)
-    assert figures(report) == figures(read(FIXTURES / name))
+    assert figures(report) == figures(read_fixture(name))
     assert report.warnings == ()
 
 
@@ -103,14 +103,14 @@ def web_archive(text):
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_says_the_same_however_it_was_saved(name, change):
     report = read_bytes(change((FIXTURES / name).read_text()).encode(), name)
-    assert figures(report) == figures(read(FIXTURES / name))
+    assert figures(report) == figures(read_fixture(name))
     assert report.warnings == ()
 
 
 @table("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf_16_without_its_mark(encoding):
     data = (FIXTURES / "awr_11.2.txt").read_text().encode(encoding)
-    assert figures(read_bytes(data)) == figures(read(FIXTURES / "awr_11.2.txt"))
+    assert figures(read_bytes(data)) == figures(read_fixture("awr_11.2.txt"))
 
 
 def test_characters_as_wide_as_two_keep_their_columns():
@@ -126,7 +126,7 @@ def test_characters_as_wide_as_two_keep_their_columns():
 
 
 def test_a_title_that_touches_the_names_of_the_database_is_a_title():
-    report = read(FIXTURES / "awr_pdb_19c_paged.txt")
+    report = read_fixture("awr_pdb_19c_paged.txt")
     assert "Multi-Valued Parameters modified by other containers" in report.unparsed
     assert report.parameters["control_files"].begin == "+DATA/FIX/CONTROLFILE/current.1"
     assert not [name for name in report.parameters if "PDB" in name]
@@ -136,7 +136,7 @@ def test_a_title_whose_names_were_taken_out_is_a_title():
     text = (FIXTURES / "awr_11.2.txt").read_text()
     redacted = re.sub(r"DB/Inst: FIX/fix1( *)(Snaps: 41)", r"                  \1\2", text)
     assert redacted != text
-    assert figures(read_bytes(redacted.encode()))[2:] == figures(read(FIXTURES / "awr_11.2.txt"))[2:]
+    assert figures(read_bytes(redacted.encode()))[2:] == figures(read_fixture("awr_11.2.txt"))[2:]
 
 
 def test_rows_without_a_ruler_are_told():
@@ -157,7 +157,7 @@ def test_12_1_tells_in_its_snapshots_whether_the_database_is_a_container():
 
 def test_a_new_column_among_those_of_the_host_shifts_nothing():
     page = (FIXTURES / "awr_23ai.html").read_text()
-    whole = read(FIXTURES / "awr_23ai.html").header
+    whole = read_fixture("awr_23ai.html").header
     cores = re.compile(r"(<th[^>]*>Cores</th>)")
     assert cores.search(page)
     row = re.compile(rf"({whole.platform}</td>\s*<td[^>]*>\s*{whole.cpus}\s*</td>)")
@@ -177,7 +177,7 @@ def test_a_new_column_among_those_of_the_host_shifts_nothing():
 def test_what_follows_a_report_in_its_file_is_told(addition, told):
     data = (FIXTURES / "awr_11.2.txt").read_bytes()
     report = read_bytes(data + b"\n" + addition.encode())
-    assert (report.complete, figures(report)) == (True, figures(read(FIXTURES / "awr_11.2.txt")))
+    assert (report.complete, figures(report)) == (True, figures(read_fixture("awr_11.2.txt")))
     assert len(report.warnings) == 1
     assert told in report.warnings[0]
 

@@ -110,16 +110,16 @@ def test_a_file_in_a_place_that_is_gone_is_told_with_what_to_do(tmp_path):
     [
         (["run", "--sessions", "8"], ("run",)),
         (["-q", "run"], ("run",)),
-        (["--color", "never", "run"], cli.needed([])),  # "never" could be a command: the program finds out
-        (["frob"], cli.needed([])),
-        (["help", "run"], cli.needed([])),
-        (["--help"], cli.needed([])),
+        (["--color", "never", "run"], cli.find_needed([])),  # "never" could be a command: the program finds out
+        (["frob"], cli.find_needed([])),
+        (["help", "run"], cli.find_needed([])),
+        (["--help"], cli.find_needed([])),
         (["--version"], ()),
-        (["--version", "--help"], cli.needed([])),  # the help, with all commands
+        (["--version", "--help"], cli.find_needed([])),  # the help, with all commands
     ],
 )
 def test_only_the_command_that_is_named_is_imported(words, needed):
-    assert cli.needed(words) == needed
+    assert cli.find_needed(words) == needed
 
 
 def test_help_completions_and_lists_do_not_wait_for_libraries_that_compute_draw_or_connect():
@@ -156,7 +156,7 @@ def test_the_list_of_commands_is_that_of_the_whole_program_and_imports_none_of_t
 
 
 def test_the_help_of_a_command_is_found_in_its_file_or_the_command_is_imported(tmp_path):
-    for name in cli.needed([]):
+    for name in cli.find_needed([]):
         assert add_outline(typer.Typer(), name, SOURCE / "cli" / f"{name}.py"), name
     for text in ("", "def register(app): app.command()(of_another_file)", "def register(app:"):
         (tmp_path / "odd.py").write_text(text)
@@ -186,7 +186,7 @@ def test_a_list_of_records_and_a_short_answer_do_not_wait_for_numpy(tmp_path):
 def test_a_shell_s_line_names_the_command_too(monkeypatch):
     monkeypatch.setenv("_SLOB_COMPLETE", "complete_zsh")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "slob run --ta")
-    assert cli.needed(cli.typed_words()) == ("run",)
+    assert cli.find_needed(cli.typed_words()) == ("run",)
 
 
 def commands_of(program):
@@ -194,6 +194,6 @@ def commands_of(program):
 
 
 def test_every_command_works_alone():
-    for name in cli.needed([]):
+    for name in cli.find_needed([]):
         assert commands_of(cli.application((name,))) == {name}
-    assert commands_of(cli.app) == set(cli.needed([]))
+    assert commands_of(cli.app) == set(cli.find_needed([]))

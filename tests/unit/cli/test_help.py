@@ -17,8 +17,8 @@ from factories.records import Made, physical
 from factories.tables import table
 from openslob import cli
 from openslob.cli import completion, console, help, output
-from openslob.cli.manual import manual_pages
-from openslob.cli.output import OUTPUT, Color, Output, coloured
+from openslob.cli.help import manual_pages
+from openslob.cli.output import OUTPUT, Color, Output, add_colour
 from openslob.core.errors import UsageError
 from openslob.report.text import render
 
@@ -106,10 +106,10 @@ def test_colour_is_as_the_user_and_the_terminal_want(choice, is_terminal, enviro
 
 def test_colour_adds_nothing_but_colour():
     text = render(physical(Made()))
-    shown = coloured(text)
+    shown = add_colour(text)
     assert "\x1b[32m✓ holds\x1b[0m" in shown
     assert "\x1b[1mLOAD PROFILE\x1b[0m" in shown
-    assert coloured("a\nthe answer.\nb", "the answer.") == "a\n\x1b[1mthe answer.\x1b[0m\nb"
+    assert add_colour("a\nthe answer.\nb", "the answer.") == "a\n\x1b[1mthe answer.\x1b[0m\nb"
     for code in (output._RED, output._GREEN, output._YELLOW, output._BOLD, output._PLAIN):
         shown = shown.replace(code, "")
     assert shown == text
@@ -131,7 +131,7 @@ def test_the_answer_is_printed_again_below_a_report_that_is_longer_than_the_scre
 
 @table("name", help.CHAPTERS)
 def test_every_chapter_is_a_part_of_the_documentation(name):
-    text = help.rendered(help.chapter(name), 80)
+    text = help.render_markdown(help.chapter(name), 80)
     assert text.split()
     assert max(map(len, text.splitlines())) <= 80
     assert "](" not in text

@@ -13,9 +13,9 @@ import pytest
 from openslob.cli import watch
 from openslob.metrics.measurement import ObjectIo, WaitClass
 from openslob.record.model import Figure
-from openslob.watch.interval import EventRate, Interval, Selection
+from openslob.watch.interval import EventRate, Selection, WatchedInterval
 
-PART = Interval(
+PART = WatchedInterval(
     end_ns=1_800_000_000_123_456_789,
     seconds=2.0,
     figures={

@@ -10,9 +10,8 @@ from factories.live import MadeRun, run_folder
 from factories.records import START_NS
 from openslob.core.units import NANOS
 from openslob.kinds.live import follow
-from openslob.live.screen.board import Screenful, draw
 from openslob.live.screen.canvas import Canvas, Signs
-from openslob.live.screen.panes import PaneContent
+from openslob.live.screen.panes import PaneContent, Screenful, draw
 from openslob.live.screen.playhead import Playhead
 from openslob.live.web.board import Board
 from openslob.report import run_series

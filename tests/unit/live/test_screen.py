@@ -14,9 +14,8 @@ from openslob.core.errors import SlobError
 from openslob.kinds.live import follow
 from openslob.live.screen import app as app_module
 from openslob.live.screen.app import LiveScreen
-from openslob.live.screen.board import Screenful, draw, draw_help
 from openslob.live.screen.canvas import Canvas, Signs
-from openslob.live.screen.panes import PaneContent, current
+from openslob.live.screen.panes import PaneContent, Screenful, current, draw, draw_help
 from openslob.live.screen.playhead import Playhead
 from openslob.live.view import RecordState
 from openslob.metrics import METRICS

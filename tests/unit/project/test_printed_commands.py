@@ -14,7 +14,7 @@ from openslob.analyze.ci_gate import parse_condition
 from openslob.analyze.curves.series import parse_latency_us
 from openslob.analyze.verdicts import VERDICTS
 from openslob.cli import app
-from openslob.cli.raw_orion import spelled
+from openslob.cli.raw_orion import translate_option
 from openslob.config.grid import split
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve
@@ -60,7 +60,7 @@ def parse(printed_command: Printed):
         return
     command, rest = command_of(printed_command.words)
     if not printed_command.whole:
-        rest = as_typed(command, list(map(spelled, rest)) if command.name == "orion" else rest)
+        rest = as_typed(command, list(map(translate_option, rest)) if command.name == "orion" else rest)
     if {"--help", "-h", "--version"} & set(rest) or hasattr(command, "commands"):
         return
     context = command.make_context("slob", rest, resilient_parsing=not printed_command.whole)

@@ -10,9 +10,9 @@ from openslob.analyze.build_record import episode_rows
 from openslob.analyze.run_folder import read_trace
 from openslob.record import store
 from openslob.record.model import EpisodeRow
-from openslob.report.episodes import SHOWN, slow_stretches
 from openslob.report.html.page import page_of
 from openslob.report.pictures import pictures_of_run
+from openslob.report.slowest import SHOWN, slow_stretches
 from openslob.report.terminal import block_lines
 from openslob.report.text import run_document
 

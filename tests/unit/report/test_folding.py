@@ -5,7 +5,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openslob.report.folding import NO_BREAK, folded
+from openslob.report.format import NO_BREAK, folded
 
 HEAD = ("run", "reads/s", "visits/s", "per DB CPU", "p99", "fails")
 ROWS = [

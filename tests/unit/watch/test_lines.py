@@ -9,7 +9,7 @@ import pytest
 from factories.tables import table
 from openslob.metrics.measurement import ObjectIo, WaitClass
 from openslob.record.model import Figure
-from openslob.watch.interval import EventRate, Interval, Selection, Sort
+from openslob.watch.interval import EventRate, Selection, Sort, WatchedInterval
 from openslob.watch.lines import Lines, short, short_time
 
 FIGURES = {
@@ -31,7 +31,7 @@ WAITS = (
     EventRate("IO:DataFileRead", WaitClass.DATA_IO, 1.52, 12_345, 123.4, timed=True),
     EventRate("LWLock:WALWrite", WaitClass.LOG, 2.25),
 )
-SECOND = Interval(
+SECOND = WatchedInterval(
     end_ns=1_800_000_000_000_000_000,
     seconds=1.0,
     figures=FIGURES,

@@ -9,7 +9,7 @@ import pytest
 from factories.tables import table
 from openslob.engines.base import Activity
 from openslob.host.model import OsReading, Sample
-from openslob.watch.watcher import SAMPLE_AT_LEAST_S, SAMPLE_EVERY_S, _added, _own_pct, _WaitSampling
+from openslob.watch.watcher import SAMPLE_AT_LEAST_S, SAMPLE_EVERY_S, _add_up, _own_pct, _WaitSampling
 
 
 @table(
@@ -49,7 +49,7 @@ def test_the_cost_is_that_of_this_process_and_its_sessions():
 def test_samples_add_up_for_the_cluster_and_for_each_instance():
     first = Activity({"CPU": 2}, {}, (Activity({"CPU": 2}, {}), Activity({}, {})))
     second = Activity({"CPU": 1, "IO:x": 1}, None, (Activity({"CPU": 1}, {}), Activity({"IO:x": 1}, None)))
-    found = _added([first, second], ["a", "b"])
+    found = _add_up([first, second], ["a", "b"])
     assert (found.taken, dict(found.events), found.hidden) == (2, {"CPU": 3, "IO:x": 1}, True)
     assert {name: (each.taken, dict(each.events), each.hidden) for name, each in found.by_instance.items()} == {
         "a": (2, {"CPU": 3}, False),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from openslob.analyze.verdicts.alone import alone_on_server
 from openslob.analyze.verdicts.bottleneck import limit_found
 from openslob.analyze.verdicts.course import no_stalls, planned_time, sessions_busy
 from openslob.analyze.verdicts.environment import (
+    alone_on_server,
     data_in_place,
     driver_quiet,
     percentiles_supported,

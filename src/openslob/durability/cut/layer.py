@@ -144,7 +144,7 @@ class VolatileLayer:
     def _name(self, node: Node, folder: Node, name: str) -> None:
         folder.entries[name] = node
         node.names += 1
-        self._changed(NameGiven(node, folder, name))
+        self._note_change(NameGiven(node, folder, name))
 
     def remove(self, path: str) -> None:
         """Remove a name, or an empty folder."""
@@ -154,7 +154,7 @@ class VolatileLayer:
             raise _error(errno.ENOTEMPTY)
         del folder.entries[name]
         node.names -= 1
-        self._changed(NameTaken(node, folder, name))
+        self._note_change(NameTaken(node, folder, name))
         self._release_unused(node)
 
     def rename(self, path: str, new_path: str) -> None:
@@ -169,7 +169,7 @@ class VolatileLayer:
             replaced.names -= 1
         del old[0].entries[old[1]]
         new[0].entries[new[1]] = node
-        self._changed(NameMoved(node, old, new, replaced))
+        self._note_change(NameMoved(node, old, new, replaced))
         if replaced:
             self._release_unused(replaced)
 
@@ -179,7 +179,7 @@ class VolatileLayer:
         if replaced.entries:
             raise _error(errno.ENOTEMPTY)
 
-    def _changed(self, change: DiskChange) -> None:
+    def _note_change(self, change: DiskChange) -> None:
         self._changes += 1
         self._pending.append((self._changes, change))
         now = time.time_ns()
@@ -232,7 +232,7 @@ class VolatileLayer:
         content = _content(node)
         if size != content.size:
             content.resize(size)
-            self._changed(Resized(node, size))
+            self._note_change(Resized(node, size))
             node.mtime_ns = node.ctime_ns
 
     def set_attributes(self, node: Node, mode: int | None = None, uid: int = -1, gid: int = -1) -> None:

@@ -22,7 +22,6 @@ class CrashKind(DocumentKind[CrashRecord]):
     why_not_derived = "the driver's ledgers are not kept"
 
     def row(self, record: CrashRecord) -> Row:
-        """Return the main figures."""
         return {
             "sessions": record.asked.get("sessions"),
             "update_pct": 100,
@@ -35,12 +34,10 @@ class CrashKind(DocumentKind[CrashRecord]):
         }
 
     def contents(self, record: CrashRecord) -> str:
-        """Return how many crashes there were."""
         with_control = f" with {record.control.name}" if record.control else ""
         return f"{len(record.cycles)} of {record.asked.get('cycles')} crashes{with_control}"
 
     def document(self, record: CrashRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
-        """Return the report."""
         from openslob.kinds.crash.report import crash_document
 
         return crash_document(record, folder)

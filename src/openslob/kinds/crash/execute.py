@@ -123,8 +123,8 @@ class CrashRequest:
     def rig(self) -> AbstractContextManager[Callable[[], Rig]]:
         """Return what provides the server of a resolved request."""
         if self.server:
-            return rigs.existing(self.server)
-        return rigs.made(_engine(self), self.version, self.control, self.seed, self.survival)
+            return rigs.use_server(self.server)
+        return rigs.make_servers(_engine(self), self.version, self.control, self.seed, self.survival)
 
 
 def _engine(request: CrashRequest) -> str:
@@ -254,7 +254,7 @@ class _Proof:
         last = clients.last_numbers()
         self._first = [last[session] + 1 for session in range(self._plan.sessions)]
         cycle = CrashCycle(number=number, kind=kind, load_s=(crashed_ns - began_ns) / NANOS)
-        cycle, after = self._looked_for(cycle, operations, crashed_ns)
+        cycle, after = self._look_for(cycle, operations, crashed_ns)
         if cycle.is_clean:
             path.unlink()
         else:
@@ -272,7 +272,7 @@ class _Proof:
     def _note(self, text: str) -> None:
         self._folder.update(notes=(*self._folder.record.notes, text))
 
-    def _looked_for(
+    def _look_for(
         self, cycle: CrashCycle, operations: list[Operation], crashed_ns: int
     ) -> tuple[CrashCycle, LedgerContents | None]:
         """Start the server and compare what it has; None for what it has if that can't be read."""
@@ -288,12 +288,12 @@ class _Proof:
         except SlobError as error:
             return cycle.model_copy(update={"recovery_s": recovery_s, "why": str(error)}), None
         found = account(self._before, operations, after)
-        more = {"recovery_s": recovery_s, "damage": damage[:_MOST_LINES], **_found(found, crashed_ns)}
+        more = {"recovery_s": recovery_s, "damage": damage[:_MOST_LINES], **_describe_found(found, crashed_ns)}
         return cycle.model_copy(update=more), after
 
 
-def _found(found: LedgerAccount, crashed_ns: int) -> dict[str, Any]:
-    lost = [_lost(operation, crashed_ns) for operation in found.lost]
+def _describe_found(found: LedgerAccount, crashed_ns: int) -> dict[str, Any]:
+    lost = [_describe_lost(operation, crashed_ns) for operation in found.lost]
     return {
         "compared": True,
         "doubtful_there": found.doubtful_there,
@@ -304,7 +304,7 @@ def _found(found: LedgerAccount, crashed_ns: int) -> dict[str, Any]:
     }
 
 
-def _lost(operation: Operation, crashed_ns: int) -> LostCommit:
+def _describe_lost(operation: Operation, crashed_ns: int) -> LostCommit:
     """Return a lost operation; one that was acknowledged while the server was being stopped has an age of 0."""
     age_ms = max(0.0, (crashed_ns - (operation.acked_ns or crashed_ns)) / 1e6)
     return LostCommit(session=operation.session, number=operation.number, key=operation.key, age_ms=round(age_ms, 3))

@@ -150,7 +150,7 @@ def excuses(engine: str, control: str) -> tuple[str, dict[str, str]]:
 
 
 @contextmanager
-def existing(name: str) -> Iterator[Callable[[], Rig]]:
+def use_server(name: str) -> Iterator[Callable[[], Rig]]:
     """Provide a managed server of the user's, whose processes are killed. UsageError for any other target."""
     if "://" in name or "," in name:
         raise UsageError(
@@ -162,7 +162,7 @@ def existing(name: str) -> Iterator[Callable[[], Rig]]:
         rigs: list[Rig] = []
 
         def make() -> Rig:
-            rigs.append(_started(server))
+            rigs.append(_start(server))
             return rigs[-1]
 
         try:
@@ -175,7 +175,7 @@ def existing(name: str) -> Iterator[Callable[[], Rig]]:
 
 
 @contextmanager
-def made(
+def make_servers(
     engine: str, version: str | None, control: str | None, seed: int, survive: Survival | None
 ) -> Iterator[Callable[[], Rig]]:
     """Provide what makes a new server, in place of the one before; it is destroyed at the end.
@@ -197,7 +197,7 @@ def made(
         mine = replace(spec, data_dir=storage.mountpoint / "server", io="buffered") if storage else spec
         server = registry.managed(mine)
         stack.callback(_destroy, server, storage)
-        rig = _started(server)
+        rig = _start(server)
         rig.storage, rig.lying, rig.made = storage, control == LYING_DISK, True
         return rig
 
@@ -232,7 +232,7 @@ def _storage(stack: ExitStack, name: str, seed: int, survive: Survival) -> CutSt
     return stack.enter_context(CutStorage(folder / "kept", folder / "disk", survive=survive, seed=seed))
 
 
-def _started(server: ManagedServer) -> Rig:
+def _start(server: ManagedServer) -> Rig:
     engine = registry.engine_for(server.start().url)
     tables = engine.ledger()
     if tables is None:

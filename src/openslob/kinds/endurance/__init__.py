@@ -26,7 +26,6 @@ class EnduranceKind(DocumentKind[EnduranceRecord]):
     has_runs = True
 
     def row(self, record: EnduranceRecord) -> Row:
-        """Return the main figures."""
         return {
             **describe_load(record.workload),
             "ops_per_s": record.value("ops_per_s"),
@@ -37,7 +36,6 @@ class EnduranceKind(DocumentKind[EnduranceRecord]):
         }
 
     def contents(self, record: EnduranceRecord) -> str:
-        """Return how much of it was measured."""
         gaps = f", {len(record.gaps)} gap{'s' if len(record.gaps) > 1 else ''}" if record.gaps else ""
         return f"{format_duration(record.measured_s)} of {format_duration(record.planned_s)}{gaps}"
 
@@ -49,13 +47,11 @@ class EnduranceKind(DocumentKind[EnduranceRecord]):
         return with_figures(path if path.is_dir() else path.parent, record) if record.has_news else record
 
     def document(self, record: EnduranceRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
-        """Return the report."""
         from openslob.kinds.endurance.report import endurance_document
 
         return endurance_document(record, folder)
 
     def numbers(self, folder: Path) -> Iterator[Derived]:
-        """Yield the figures of the summary."""
         from openslob.kinds.again import compare_numbers
         from openslob.kinds.endurance.segments import with_figures
 

@@ -26,10 +26,20 @@ from openslob.analyze.verdicts.level import cap_in_words, sustained
 from openslob.core.histogram import BUCKETS, PERCENTILES, Histogram
 from openslob.core.units import NANOS, format_bytes
 from openslob.kinds.endurance import figures as endurance
-from openslob.kinds.endurance.figures import CHANGE_POINTS, GAP, WRITTEN, Drop, RateLevel, joined
+from openslob.kinds.endurance.figures import (
+    CHANGE_POINTS,
+    GAP,
+    WRITTEN,
+    Drop,
+    RateLevel,
+    joined,
+    level_lasted,
+    steady_by_snia,
+    steady_course,
+    time_covered,
+)
 from openslob.kinds.endurance.record import EnduranceRecord, Segment
 from openslob.kinds.endurance.steady_snia import round_averages, snia_steady_state
-from openslob.kinds.endurance.verdicts import level_lasted, steady_by_snia, steady_course, time_covered
 from openslob.metrics.measurement import Cap, CapSearch
 from openslob.record import store
 from openslob.record.model import Figure, Holds

@@ -22,7 +22,6 @@ class FailoverKind(DocumentKind[FailoverRecord]):
     why_not_derived = "the sessions' single operations are not kept"
 
     def row(self, record: FailoverRecord) -> Row:
-        """Return the main figures."""
         before = next((each.value("level_before_per_s") for each in record.cycles), None)
         return {
             "sessions": record.asked.get("sessions"),
@@ -43,7 +42,6 @@ class FailoverKind(DocumentKind[FailoverRecord]):
         return f"{len(record.cycles)} of {record.asked.get('cycles')} outages{most}"
 
     def document(self, record: FailoverRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
-        """Return the report."""
         from openslob.kinds.failover.report import failover_document
 
         return failover_document(record, folder)

@@ -135,7 +135,7 @@ def account(journals: Sequence[Journal], contents: LedgerContents, rows: int) ->
 
 
 def _of_session(journal: Journal, contents: LedgerContents, rows: int) -> SentAndKept:
-    indexes, problems = surviving(journal, contents.sessions.get(journal.session, NOTHING))
+    indexes, problems = find_surviving(journal, contents.sessions.get(journal.session, NOTHING))
     problems += _rows(journal.session, [journal.numbers[each] for each in indexes], contents, rows)
     there = set(indexes)
     lost = [
@@ -155,7 +155,7 @@ def _of_session(journal: Journal, contents: LedgerContents, rows: int) -> SentAn
     )
 
 
-def surviving(journal: Journal, final: Entry) -> tuple[list[int], list[str]]:
+def find_surviving(journal: Journal, final: Entry) -> tuple[list[int], list[str]]:
     """Return the attempts, by index, whose writes are there in the end, in their order, and what does not fit.
 
     ``final`` is the row of the session in the end.

@@ -28,11 +28,11 @@ from openslob.kinds.failover.figures import (
     MEAN_OVER_S,
     WARM_S,
     ObservedCycle,
-    acknowledged,
     all_back_ns,
     back_ns,
     commits_rows,
     figures_of,
+    find_acknowledged,
     lag_of_copies,
     lag_rows,
     level,
@@ -138,7 +138,7 @@ def execute(request: FailoverRequest, interrupt: Interrupt, tell: Callable[[str]
 
 
 @dataclass
-class Team:
+class OpenSessions:
     """The sessions of a cycle with the tables on each server, in the order of the servers."""
 
     engines: Sequence[Engine]
@@ -215,7 +215,7 @@ class Team:
 
 
 @contextmanager
-def connect_sessions(request: FailoverRequest, servers: Servers, interrupt: Interrupt) -> Iterator[Team]:
+def connect_sessions(request: FailoverRequest, servers: Servers, interrupt: Interrupt) -> Iterator[OpenSessions]:
     """Create the tables and connect all sessions; remove the tables at the end of the block, wherever they are then."""
     engines = servers.engines()
     for engine in engines:
@@ -226,9 +226,9 @@ def connect_sessions(request: FailoverRequest, servers: Servers, interrupt: Inte
         sys.setswitchinterval(_TURN_S)
         # The locks' connections end with the server that is killed.
         locks = stack.enter_context(ExitStack())
-        locks.enter_context(places.held(engines))
+        locks.enter_context(places.hold_servers(engines))
         tables[0].create(request.sessions, _ROWS)
-        found: Team | None = None
+        found: OpenSessions | None = None
 
         def remove() -> None:
             with suppress(SlobError):
@@ -243,7 +243,7 @@ def connect_sessions(request: FailoverRequest, servers: Servers, interrupt: Inte
             answer_s=request.answer_s, per_s=request.per_s, sessions=request.sessions,
         )  # fmt: skip
         clients = [FailoverSession(number, plan) for number in range(request.sessions)]
-        found = Team(engines, tables, plan, clients, names=servers.names)
+        found = OpenSessions(engines, tables, plan, clients, names=servers.names)
         stack.callback(found.close)
         for client in clients:
             client.connect()
@@ -352,13 +352,13 @@ class Conduct(_FailoverTest):
         self._servers.cause()
         return cause_ns, self._servers.take_over()
 
-    def _until_back(self, team: Team, cause_ns: int | None) -> None:
+    def _until_back(self, team: OpenSessions, cause_ns: int | None) -> None:
         """Wait until the level is reached again, and a little longer; at most for as long as was asked for."""
         deadline = time.monotonic() + self._request.recovery_s
         while time.monotonic() < deadline:
             self._wait(_LOOK_S)
             journals = [client.journal for client in team.clients]
-            acked = acknowledged(journals)
+            acked = find_acknowledged(journals)
             if cause_ns is None and not any(client.journal.losses for client in team.clients):
                 continue
             now = time.monotonic_ns()
@@ -370,7 +370,7 @@ class Conduct(_FailoverTest):
                 return
 
     def _save(
-        self, folder: FailoverFolder, number: int, team: Team, sampler: LagSampler,
+        self, folder: FailoverFolder, number: int, team: OpenSessions, sampler: LagSampler,
         times: tuple[int, int, int | None, int | None],
     ) -> None:  # fmt: skip
         calm_ns, end_ns, cause_ns, taken_ns = times
@@ -502,7 +502,7 @@ class FollowSearch(_FailoverTest):
     def _findings(self, record: FailoverRecord) -> dict[str, object]:
         return {"summary": search_figures(record.follow) if record.follow else {}}
 
-    def _search(self, folder: FailoverFolder, team: Team) -> None:
+    def _search(self, folder: FailoverFolder, team: OpenSessions) -> None:
         pairs = list(zip(team.engines, team.tables, strict=True))
         sampler = LagSampler(pairs[0], dict(list(enumerate(pairs))[1:]))
         sampler.start()
@@ -527,7 +527,7 @@ class FollowSearch(_FailoverTest):
             folder.add_rows(COMMITS_FILE, COMMITS, commits_rows(journals, team.began_ns, end_ns, 1))
             folder.add_rows(LAG_FILE, LAG, lag_rows(sampler.samples, team.began_ns, 1, team.names))
 
-    def _catch_up(self, team: Team, sampler: LagSampler) -> None:
+    def _catch_up(self, team: OpenSessions, sampler: LagSampler) -> None:
         """Let copies apply what they lack, at a low rate. SlobError if they do not."""
         team.plan.per_s = 1.0
         deadline = time.monotonic() + _CATCH_UP_S
@@ -541,11 +541,11 @@ class FollowSearch(_FailoverTest):
             "see whether its replication goes on",
         )
 
-    def _step(self, number: int, rate: float | None, team: Team, sampler: LagSampler) -> FollowStep:
+    def _step(self, number: int, rate: float | None, team: OpenSessions, sampler: LagSampler) -> FollowStep:
         self._wait(self._request.before_s * _SETTLE)
         begin_ns = time.monotonic_ns()
         self._wait(self._request.before_s * (1 - _SETTLE))
         end_ns = time.monotonic_ns()
-        acked = acknowledged([client.journal for client in team.clients])
+        acked = find_acknowledged([client.journal for client in team.clients])
         reached = level(acked, begin_ns, end_ns) or 0.0
         return judge_step(number, rate, reached, sampler.since(begin_ns), self._limit_s)

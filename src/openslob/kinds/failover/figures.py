@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from openslob.analyze.outcome import fails, holds, holds_or_fails, unknown
 from openslob.core.units import NANOS
 from openslob.engines.ledger import LedgerContents
-from openslob.kinds.failover.accounting import IN_DOUBT, NOTHING, Journal, SentAndKept, account, surviving
+from openslob.kinds.failover.accounting import IN_DOUBT, NOTHING, Journal, SentAndKept, account, find_surviving
 from openslob.kinds.failover.lag import LagSample
 from openslob.kinds.failover.record import FailoverCycle
 from openslob.record.model import Figure, Verdict
@@ -57,13 +57,13 @@ class Pause:
         return (self.end_ns - self.begin_ns) / NANOS
 
 
-def acknowledged(journals: Sequence[Journal]) -> Times:
+def find_acknowledged(journals: Sequence[Journal]) -> Times:
     """Return when operations were acknowledged, in order."""
-    acked = _joined([_array(journal.acked_ns, len(journal)) for journal in journals])
+    acked = _join([_array(journal.acked_ns, len(journal)) for journal in journals])
     return acked[np.searchsorted(acked, IN_DOUBT, side="right") :]
 
 
-def kept(
+def find_kept(
     journals: Sequence[Journal], there: Sequence[Sequence[int]], offsets: Mapping[int, Offset], wall_ns: int
 ) -> tuple[Times, Times]:
     """Return when operations that are there in the end were acknowledged, and when the servers had committed them.
@@ -83,7 +83,7 @@ def kept(
             ahead[targets == target] = offset.known_ns
         acked.append(acked_ns[known])
         done.append((done_ns - ahead - wall_ns)[known])
-    return _joined(acked), _joined(done)
+    return _join(acked), _join(done)
 
 
 def _array(values: array[int], count: int) -> Times:
@@ -91,7 +91,7 @@ def _array(values: array[int], count: int) -> Times:
     return np.frombuffer(values[:count], dtype=np.int64)
 
 
-def _joined(parts: Sequence[Times]) -> Times:
+def _join(parts: Sequence[Times]) -> Times:
     return np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
 
 
@@ -208,16 +208,16 @@ def figures_of(
 
 def outage_of(seen: ObservedCycle) -> Outage:
     """Return the longest times without an acknowledgement, and without a commit that is there in the end."""
-    acked = acknowledged(seen.journals)
+    acked = find_acknowledged(seen.journals)
     if seen.cause_ns is None and not any(journal.losses for journal in seen.journals):
         return Outage(acked, None, None, None, None, None)
-    there = [surviving(each, seen.contents.sessions.get(each.session, NOTHING))[0] for each in seen.journals]
+    there = [find_surviving(each, seen.contents.sessions.get(each.session, NOTHING))[0] for each in seen.journals]
     alone = [
-        (longest, _pause(seen, kept([journal], [indexes], seen.offsets, seen.wall_ns)[1]))
+        (longest, _pause(seen, find_kept([journal], [indexes], seen.offsets, seen.wall_ns)[1]))
         for journal, indexes in zip(seen.journals, there, strict=True)
-        if (longest := _pause(seen, acknowledged([journal])))
+        if (longest := _pause(seen, find_acknowledged([journal])))
     ]
-    kept_acked, kept_done = kept(seen.journals, there, seen.offsets, seen.wall_ns)
+    kept_acked, kept_done = find_kept(seen.journals, there, seen.offsets, seen.wall_ns)
     session, session_server = max(alone, key=lambda pair: pair[0].seconds, default=(None, None))
     return Outage(
         acked, _pause(seen, acked), _pause(seen, kept_acked), _pause(seen, kept_done), session, session_server
@@ -292,7 +292,7 @@ def _accounts(seen: ObservedCycle, found: SentAndKept) -> dict[str, int]:
 
 def commits_rows(journals: Sequence[Journal], begin_ns: int, end_ns: int, number: int) -> list[tuple[int, float, int]]:
     """Return the time line: how many operations were acknowledged in each step of `BUCKET_S`."""
-    acked = acknowledged(journals)
+    acked = find_acknowledged(journals)
     steps = max(1, round((end_ns - begin_ns) / NANOS / BUCKET_S))
     edges = begin_ns + (np.arange(steps + 1) * BUCKET_S * NANOS).astype(np.int64)
     counts = np.diff(np.searchsorted(acked, edges))
@@ -306,7 +306,7 @@ def lag_rows(
     return [
         (
             number, round((each.at_ns - begin_ns) / NANOS, 3), names[each.copy],
-            each.bytes_behind, each.not_received, _rounded(each.heartbeat_s), _rounded(each.said_s),
+            each.bytes_behind, each.not_received, _round(each.heartbeat_s), _round(each.said_s),
         )
         for each in samples
     ]  # fmt: skip
@@ -326,16 +326,16 @@ def lag_of_copies(samples: Sequence[LagSample], names: Sequence[str]) -> list[di
                 "samples": len(own),
                 "bytes_behind_max": max(behind, default=None),
                 "bytes_behind_last": behind[-1] if behind else None,
-                "heartbeat_s_max": _rounded(max(beats, default=None)),
-                "heartbeat_s_last": _rounded(beats[-1] if beats else None),
-                "said_s_max": _rounded(max(said, default=None)),
+                "heartbeat_s_max": _round(max(beats, default=None)),
+                "heartbeat_s_last": _round(beats[-1] if beats else None),
+                "said_s_max": _round(max(said, default=None)),
                 "why": next((each.why for each in own if each.why), ""),
             }
         )
     return rows
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
@@ -390,10 +390,15 @@ def verdicts(cycles: Sequence[FailoverCycle], asked: Mapping[str, object]) -> tu
     """Return the verdicts on all cycles together; none before the first has ended."""
     if not cycles:
         return ()
-    return (_accounted(cycles), _none_lost(cycles, bool(asked.get("synchronous"))), _back(cycles), _clocks(cycles))
+    return (
+        _judge_accounts(cycles),
+        _judge_losses(cycles, bool(asked.get("synchronous"))),
+        _judge_level(cycles),
+        _judge_clocks(cycles),
+    )
 
 
-def _accounted(cycles: Sequence[FailoverCycle]) -> Verdict:
+def _judge_accounts(cycles: Sequence[FailoverCycle]) -> Verdict:
     problems = [f"cycle {cycle.number}: {text}" for cycle in cycles for text in cycle.problems]
     sent = sum(cycle.accounts.get("sent", 0) for cycle in cycles)
     figures = {"sent": float(sent), "problems": float(len(problems))}
@@ -404,7 +409,7 @@ def _accounted(cycles: Sequence[FailoverCycle]) -> Verdict:
     return holds("operations_accounted", why, **figures)
 
 
-def _none_lost(cycles: Sequence[FailoverCycle], synchronous: bool) -> Verdict:
+def _judge_losses(cycles: Sequence[FailoverCycle], synchronous: bool) -> Verdict:
     name = "no_acked_commit_lost"
     lost = sum(cycle.accounts.get("acked_lost", 0) for cycle in cycles)
     acked = lost + sum(cycle.accounts.get("acked_there", 0) for cycle in cycles)
@@ -422,7 +427,7 @@ def _none_lost(cycles: Sequence[FailoverCycle], synchronous: bool) -> Verdict:
     return fails(name, why, **figures)
 
 
-def _back(cycles: Sequence[FailoverCycle]) -> Verdict:
+def _judge_level(cycles: Sequence[FailoverCycle]) -> Verdict:
     name = "back_to_level"
     seen = [cycle for cycle in cycles if cycle.value("outage_s") is not None]
     if not seen:
@@ -438,7 +443,7 @@ def _back(cycles: Sequence[FailoverCycle]) -> Verdict:
     return holds(name, why, **figures, back_max_s=longest)
 
 
-def _clocks(cycles: Sequence[FailoverCycle]) -> Verdict:
+def _judge_clocks(cycles: Sequence[FailoverCycle]) -> Verdict:
     name = "clocks_agree"
     known = [cycle for cycle in cycles if cycle.value("clocks_differ_ms") is not None]
     if not known:

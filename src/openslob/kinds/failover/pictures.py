@@ -27,7 +27,7 @@ def failover_pictures(record: FailoverRecord, folder: Path, result: str) -> tupl
 
     SlobError for a damaged file.
     """
-    cycles = _drawn(record)
+    cycles = _choose_drawn(record)
     commits = commit_rows(rows_of(folder, COMMITS_FILE), cycles)
     if not commits:
         return ()
@@ -54,7 +54,7 @@ def failover_pictures(record: FailoverRecord, folder: Path, result: str) -> tupl
     )
 
 
-def _drawn(record: FailoverRecord) -> dict[str, str]:
+def _choose_drawn(record: FailoverRecord) -> dict[str, str]:
     """Return the names of the series by the number of the cycle."""
     longest = sorted(record.cycles, key=lambda cycle: -(cycle.value("outage_s") or 0.0))[:_MOST_CYCLES]
     chosen = {str(cycle.number): f"cycle {cycle.number}" for cycle in sorted(longest, key=lambda each: each.number)}

@@ -261,7 +261,7 @@ def fresh_pair(engine: str, tell: Callable[[str], None]) -> Iterator[ManagedPair
             f"slob makes no standbys of {engine} servers (but of {known})",
             "replicate servers of your own, and name them by URL: --target URL,URL --on-outage COMMAND",
         )
-    with _made(NAMES, tell):
+    with _make_servers(NAMES, tell):
         primary = registry.managed(_spec(NAMES[0], engine))
         primary.start()
         standby = registry.managed(replace(_spec(NAMES[1], engine), standby_of=primary.name))
@@ -276,14 +276,14 @@ def fresh_cluster(engine: str, nodes: int, tell: Callable[[str], None]) -> Itera
         known = ", ".join(registry.cluster_engines())
         raise UsageError(f"slob makes no clusters of {engine} servers", f"it makes those of {known}, by --engine")
     names = [_NODE.format(letter) for letter in ascii_lowercase[:nodes]]
-    with _made(names, tell):
+    with _make_servers(names, tell):
         cluster = registry.cluster([_spec(name, engine) for name in names])
         cluster.start()
         yield ManagedNodes(cluster)
 
 
 @contextmanager
-def _made(names: Sequence[str], tell: Callable[[str], None]) -> Iterator[None]:
+def _make_servers(names: Sequence[str], tell: Callable[[str], None]) -> Iterator[None]:
     with ExitStack() as stack:
         for name in names:
             stack.enter_context(registry.claim(name, PURPOSE))
@@ -368,7 +368,7 @@ def are_managed(targets: Sequence[str]) -> bool:
 
 
 @contextmanager
-def held(engines: Sequence[Engine]) -> Iterator[list[Hold]]:
+def hold_servers(engines: Sequence[Engine]) -> Iterator[list[Hold]]:
     """Hold the locks of servers for the block, as loads and runs do."""
     with ExitStack() as stack:
         yield [stack.enter_context(engine.exclusive(PURPOSE)) for engine in engines]

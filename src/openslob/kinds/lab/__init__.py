@@ -28,7 +28,6 @@ class LabKind(DocumentKind[LabRecord]):
     chooses_runs = True
 
     def row(self, record: LabRecord) -> Row:
-        """Return the main figures."""
         sessions = sorted({Workload.model_validate(each.workload).total_sessions for each in record.loads})
         return {
             "sessions": sessions or None,
@@ -38,20 +37,17 @@ class LabKind(DocumentKind[LabRecord]):
         }
 
     def contents(self, record: LabRecord) -> str:
-        """Return how many comparisons are settled."""
         wanted = sum(1 for _ in record.compared)
         settled = sum(result.settled for result in record.results)
         values = "1 value of a setting" if len(record.arms) == 1 else f"{len(record.arms)} values of settings"
         return f"{values}: {settled} of {wanted} comparisons settled in {counted(record.rounds, 'round')}"
 
     def document(self, record: LabRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
-        """Return the report."""
         from openslob.kinds.lab.report import lab_document
 
         return lab_document(record, folder)
 
     def ratios(self, record: LabRecord) -> Sequence[Row]:
-        """Return a row for each comparison and figure."""
         from openslob.kinds.lab.report import lab_rows
 
         return lab_rows(record)

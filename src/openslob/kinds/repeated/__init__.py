@@ -25,7 +25,6 @@ class RepeatedKind(DocumentKind[RepeatedRecord]):
     has_runs = True
 
     def row(self, record: RepeatedRecord) -> Row:
-        """Return the main figures."""
         return {
             **describe_load(record.workload),
             "ops_per_s": record.value("ops_per_s"),
@@ -35,13 +34,11 @@ class RepeatedKind(DocumentKind[RepeatedRecord]):
         }
 
     def contents(self, record: RepeatedRecord) -> str:
-        """Return what became of the times."""
         counts = Counter(each.state.value for each in record.times)
         states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no run yet"
         return f"every {format_duration(record.every_s)}: {states}"
 
     def document(self, record: RepeatedRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
-        """Return the report."""
         from openslob.kinds.repeated.report import repeated_document
 
         return repeated_document(record, folder)

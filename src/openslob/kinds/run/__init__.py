@@ -31,7 +31,6 @@ class RunKind(Kind[RunRecord]):
         return record.kind
 
     def read(self, path: Path) -> RunRecord:
-        """Return the record of a run."""
         return store.load(path)
 
     def find(
@@ -41,7 +40,6 @@ class RunKind(Kind[RunRecord]):
         return store.find(results, names, parts)
 
     def read_as(self, path: Path, wanted: Wanted) -> RunRecord:
-        """Return the record, at another price if one is given."""
         from openslob.metrics import add_costs
         from openslob.metrics.cost import price_in
 
@@ -49,7 +47,6 @@ class RunKind(Kind[RunRecord]):
         return add_costs(record, price_in(wanted.price)) if wanted.price else record
 
     def row(self, record: RunRecord) -> Row:
-        """Return the main figures."""
         from openslob.metrics.run_metrics import figure_of
 
         return {
@@ -62,21 +59,17 @@ class RunKind(Kind[RunRecord]):
         }
 
     def documents(self, found: Found) -> list[tuple[str, Path]]:
-        """Return the file of a complete run."""
         return [(run.id, found.folder / RECORD_FILE) for run in self.runs_of(found) if run.status is Status.COMPLETE]
 
     def runs_of(self, found: Found) -> list[RunRecord]:
-        """Return the run."""
         return [self.read(found.path)]
 
     def follow(self, folder: Path) -> FollowedRun:
-        """Return the follower of the run."""
         from openslob.live.follow import FollowedRun
 
         return FollowedRun(folder)
 
     def document(self, record: RunRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
-        """Return the report."""
         from openslob.report.text import run_document
 
         return run_document(record, folder)

@@ -29,7 +29,6 @@ class StorageKind(DocumentKind[StorageRecord]):
         return record.tool == CEILING
 
     def row(self, record: StorageRecord) -> Row:
-        """Return the main figures."""
         return {
             "tool": record.tool,
             "pio_read_per_s": record.value("max_iops"),
@@ -38,13 +37,11 @@ class StorageKind(DocumentKind[StorageRecord]):
         }
 
     def document(self, record: StorageRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
-        """Return the report."""
         from openslob.kinds.storage.report import storage_document
 
         return storage_document(record, folder)
 
     def document_of_several(self, records: Sequence[StorageRecord]) -> Document:
-        """Return the report of all of them."""
         from openslob.kinds.storage.report import storage_set_document
 
         return storage_set_document(records)

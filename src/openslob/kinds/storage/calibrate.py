@@ -242,7 +242,7 @@ def calibrate(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) ->
         names = list(jobs) if number % 2 == 0 else list(reversed(jobs))
         for name in names:
             purpose = f"measured again, run {number + 1} of {plan.runs}"
-            repeats.add(name, step_runner.run(_reseeded(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
+            repeats.add(name, step_runner.run(_reseed(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
     found = _measure_coverage(step_runner, file, jobs[IOPS if IOPS in jobs else LATENCY])
     return step_runner.folder.finish(
         Status.COMPLETE,
@@ -297,7 +297,7 @@ def job_maker(file: TestFile, plan: CalibrationPlan, block_size: int) -> Callabl
     return job
 
 
-def _reseeded(step_runner: StepRunner, job: Job) -> Job:
+def _reseed(step_runner: StepRunner, job: Job) -> Job:
     """Return the job with a new seed, so that it reads in an order that no earlier step had."""
     return replace(job, seed=len(step_runner.folder.record.steps) + 1)
 
@@ -312,7 +312,7 @@ def _search(
 ) -> SearchResult:
     probes: list[DepthProbe] = []
     while not isinstance(decision := decide(probes, limits), SearchResult):
-        job = _reseeded(step_runner, job_of(decision.in_flight))
+        job = _reseed(step_runner, job_of(decision.in_flight))
         result, _ = step_runner.run(job, _title(f"search {name}", job), decision.why)
         probes.append(DepthProbe(decision.in_flight, result.iops, limited_latency(result, plan.at)))
     step_runner.notify(f"{name}: {decision.why}")

@@ -348,7 +348,7 @@ class Fio:
         Each copy runs as a separate job, because copies of one job would write to the same log.
         """
         with scratch_folder("fio") as folder:
-            self._output([_logged(job, ios, number) for number in range(job.copies)], folder)
+            self._output([_log_only(job, ios, number) for number in range(job.copies)], folder)
             texts = [path.read_text(encoding="utf-8") for path in folder.glob(f"{_IOLOG}-*")]
         offsets: dict[str, list[int]] = defaultdict(list)
         for line in "".join(texts).splitlines():
@@ -376,7 +376,7 @@ def reason_in(text: str) -> str:
     return lines[0].removeprefix("fio: ") if lines else ""
 
 
-def _logged(job: Job, ios: int, number: int) -> Job:
+def _log_only(job: Job, ios: int, number: int) -> Job:
     limits = {
         "time_based": "0",
         "runtime": "0",

@@ -111,13 +111,13 @@ def _end_group(process: subprocess.Popen[str]) -> None:
     fio puts each job into a session of its own. A job that is stopped while it starts may wait for a parent that has
     been killed: it would never end, and neither would our wait for the end of its output.
     """
-    forked = _forked(process)
+    forked = _find_forked(process)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     try:
         process.wait(_TERMINATION_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        forked += _forked(process)
+        forked += _find_forked(process)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     for other in forked:
@@ -125,7 +125,7 @@ def _end_group(process: subprocess.Popen[str]) -> None:
             other.kill()
 
 
-def _forked(process: subprocess.Popen[str]) -> list[psutil.Process]:
+def _find_forked(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """Return all processes below one that has not been waited for; none of one that has ended."""
     if process.returncode is not None:
         return []

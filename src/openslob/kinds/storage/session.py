@@ -184,7 +184,7 @@ def session(
     """
     location, given = _check_target(fio, target)
     with (
-        recorded(request.results, request.tool, request.name, request.asked, target.directory) as folder,
+        begin_record(request.results, request.tool, request.name, request.asked, target.directory) as folder,
         closing(HostUsageMonitor(target.path)) as monitor,
         ExitStack() as stack,
     ):
@@ -230,7 +230,9 @@ def _hole_notes(file: TestFile) -> list[str]:
 
 
 @contextmanager
-def recorded(results: Path, tool: str, name: str, asked: Mapping[str, Any], directory: Path) -> Iterator[StorageFolder]:
+def begin_record(
+    results: Path, tool: str, name: str, asked: Mapping[str, Any], directory: Path
+) -> Iterator[StorageFolder]:
     """Provide the result folder of a measurement by ``tool`` of the storage under ``directory``.
 
     The block ends the record with `StorageFolder.finish`. If it is stopped or fails instead, the record is ended as

@@ -40,11 +40,9 @@ class SweepKind(DocumentKind[SweepRecord]):
         }
 
     def of_part(self, whole: Found) -> Row:
-        """Return the id of the sweep."""
         return {"sweep": whole.path.name}
 
     def contents(self, record: SweepRecord) -> str:
-        """Return how many points ended how."""
         counts = record.counts.items()
         return ", ".join(f"{count} {state.value}" for state, count in counts if count) or "no points yet"
 

@@ -1,18 +1,156 @@
-"""A sweep, followed while it grows, or once it is finished."""
+"""A sweep, followed while it grows, or once it is finished: its points with their figures, and its current run."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from openslob.analyze.curves.points import SESSIONS
+from openslob.analyze.curves.series import CACHED, label
 from openslob.core.errors import SlobError
-from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepRecord, load_sweep
-from openslob.kinds.sweep.view import SweepView
+from openslob.core.workload import Workload
+from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepPoint, SweepRecord, load_sweep
 from openslob.live.follow import BUDGET_S, FollowedRun, identity_of
-from openslob.live.view import RecordState, View
+from openslob.live.run_view import RunView
+from openslob.live.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
+from openslob.metrics.run_metrics import latency_of
 from openslob.record import store
-from openslob.record.model import RunRecord
+from openslob.record.model import Figure, Holds, RunRecord, Verdict
 from openslob.record.store import RECORD_FILE, running_pid
+from openslob.record.varied import Value
+
+RUNNING = "running"
+
+
+class SweepView:
+    """A sweep; what is drawn over time is that of its current run."""
+
+    def __init__(
+        self, record: SweepRecord, results: Mapping[str, RunRecord], progress: RecordState, run: RunView | None
+    ) -> None:
+        self._record = record
+        self._results = results
+        self._progress = progress
+        self._run = run
+
+    @property
+    def head(self) -> Head:
+        """What is being shown; the phase and the times are those of the current run."""
+        record, run = self._record, self._run.head if self._run else None
+        done = sum(point.state is not PointState.PENDING for point in record.points)
+        asked = f"{len(record.points)} point{'s' if len(record.points) != 1 else ''}, {done} done"
+        return Head(
+            id=record.id,
+            name=record.name,
+            kind=record.kind,
+            progress=self._progress,
+            phase=run.phase if run else "",
+            product=run.product if run else "",
+            target=record.target,
+            load=f"{asked}: {run.load}" if run and self._progress is RecordState.RUNNING else asked,
+            started_at=record.started_at,
+            elapsed_s=run.elapsed_s if run else 0.0,
+            planned_s=run.planned_s if run else None,
+            reservations=run.reservations if run else (),
+        )
+
+    @property
+    def points(self) -> Sequence[PetalPoint]:
+        """The points of the sweep; the one in progress has its figures so far."""
+        running = self._running
+        return [self._point(point, point is running) for point in self._record.points]
+
+    @property
+    def _running(self) -> SweepPoint | None:
+        """The point whose run is in progress."""
+        if self._run is None or self._run.head.progress is not RecordState.RUNNING:
+            return None
+        name = self._run.head.name
+        return next((point for point in self._record.pending if point.run_name == name), None)
+
+    def _point(self, point: SweepPoint, running: bool) -> PetalPoint:
+        figures: Mapping[str, Figure] = {}
+        verdicts: Sequence[Verdict] = ()
+        if running and self._run:
+            figures, verdicts = self._run.so_far, self._run.verdicts
+        elif point.run and point.run in self._results:
+            record = self._results[point.run]
+            figures, verdicts = {**record.summary, CACHED.latency: _mean_latency(record)}, record.verdicts
+        run = self._run.head.id if running and self._run else point.run or ""
+        values: dict[str, Value] = {**point.server, **point.values}
+        petal = {name: value for name, value in values.items() if name != SESSIONS}
+        fails = tuple(each.name for each in verdicts if each.verdict is Holds.FAILS)
+        state = RUNNING if running else point.state.value
+        return PetalPoint(point.number, label(petal), self._sessions(point), state, run, figures, fails)
+
+    def _sessions(self, point: SweepPoint) -> int:
+        values = {**self._record.workload, **point.values}
+        try:
+            return Workload.model_validate(values).total_sessions
+        except ValueError:
+            # A later version may have parameters that this one does not know.
+            return int(values.get(SESSIONS) or 0)
+
+    @property
+    def notes(self) -> Sequence[Note]:
+        """What is to be known of the sweep, then what happened in the current run."""
+        errors = [Note(None, "error", f"{point.label}: {point.error}") for point in self._record.points if point.error]
+        own = [Note(None, "note", text) for text in self._record.notes]
+        return [*own, *errors, *(self._run.notes if self._run else ())]
+
+    @property
+    def current(self) -> View | None:
+        """The run in progress, or the last one."""
+        return self._run
+
+    @property
+    def now(self) -> Mapping[str, Figure]:
+        """The figures of the current run."""
+        return self._run.now if self._run else {}
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The series of the current run."""
+        return self._run.names if self._run else ()
+
+    @property
+    def waits_by_duration(self) -> Sequence[str]:
+        """The events that the engine counted by duration in the current run."""
+        return self._run.waits_by_duration if self._run else ()
+
+    @property
+    def verdicts(self) -> Sequence[Verdict]:
+        """The verdicts on the current run."""
+        return self._run.verdicts if self._run else ()
+
+    def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Curve:
+        """Return a figure of the current run; KeyError when there is none of this name."""
+        if self._run is None:
+            raise KeyError(name)
+        return self._run.series(name, begin_s, end_s, most)
+
+    def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
+        """Return the waits in the current run."""
+        return self._run.waits(begin_s, end_s, most) if self._run else Stack("sessions", [], [], [])
+
+    def cpu(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
+        """Return the host's CPU time during the current run."""
+        return self._run.cpu(begin_s, end_s, most) if self._run else Stack("%", [], [], [])
+
+    def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
+        """Return latency over time in the current run; KeyError when none of this kind was recorded."""
+        if self._run is None:
+            raise KeyError(of)
+        return self._run.heat(of, begin_s, end_s, most)
+
+
+def _mean_latency(record: RunRecord) -> Figure:
+    """Return the mean latency of the most frequent kind of operation, by which points from the cache are drawn."""
+    counts = {kind: figures.get("count") or 0 for kind, figures in record.latency.items()}
+    kind = max(counts, key=lambda each: counts[each], default="")
+    value = latency_of(record, kind, "mean_us") if counts.get(kind) else None
+    return Figure.of(value, "µs", "there was no operation")
 
 
 class FollowedSweep:

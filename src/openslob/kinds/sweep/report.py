@@ -27,8 +27,7 @@ from openslob.report.document import (
     plain_paragraphs,
     title_of,
 )
-from openslob.report.folding import NO_BREAK
-from openslob.report.format import MISSING, micros, number, percent, size
+from openslob.report.format import MISSING, NO_BREAK, micros, number, percent, size
 from openslob.report.set_summary import cost_at, figure_with_interval, limited_by, mismatch_text
 from openslob.report.slowest import of_single_blocks, slowest_section
 

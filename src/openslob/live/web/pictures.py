@@ -1,7 +1,8 @@
 """The pictures of a run on the page: those of the report, with rows that come step by step.
 
 A picture's specification depends on the names of what it draws, and on nothing that changes each second: rows and the
-ends of axes are sent to it. So it is made once, and again when something new appears in it.
+ends of axes are sent to it. So it is made once, and again when something new appears in it. The picture of a sweep has
+the points that are done, as in the report, and the one in progress.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import accumulate
+from statistics import fmean
 from typing import Any, Protocol
 
+from openslob.analyze.curves.series import CACHED, MIN_READ_SHARE, PHYSICAL, Axes
 from openslob.analyze.heat import Cell
-from openslob.live.view import Curve, HeatMap, Stack, View
+from openslob.live.view import Curve, HeatMap, PetalPoint, Stack, View
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.report.charts import heat, over_time, time_panels
+from openslob.report.charts.petals import RUNNING, petal_panel, verdict_sign
 from openslob.report.charts.picture import Panel, Picture, Spec, page_specs
 from openslob.report.charts.time_panels import SENT, SENT_ENDS, SENT_LATENCY
 from openslob.report.format import micros, number
@@ -40,6 +44,8 @@ _DEVICE = {
 _MAPS = {heat.FREQUENCY: "share of the {}", heat.INTENSITY: "share of their time"}
 _TIMES = {"latency": "Latency", "response": "Response time, from when it was due,"}
 _BANDS = ("p50_us", "p90_us", "p99_us")
+Patch = dict[str, Any]
+DONE, RUNS = "done", "running"
 
 
 @dataclass(frozen=True)
@@ -397,3 +403,106 @@ def _at_last(rows: Sequence[Row], unit: str) -> str:
     parts = sorted(last, key=lambda row: -float(row["value"]))[:3]
     texts = [f"{row['name']} {number(row['value'])}" for row in parts]
     return f"At last: {', '.join(texts)} ({unit})." if texts else ""
+
+
+class Petals:
+    """The picture as it was drawn last."""
+
+    def __init__(self) -> None:
+        self._axes = PHYSICAL
+        self._rows: list[Row] | None = None
+        self._now: list[Row] = []
+        self._fits = False
+        self._patch: Patch = {}
+
+    def whole(self) -> Patch:
+        """Return the picture; empty if nothing can be drawn."""
+        return self._patch
+
+    def update(self, points: Sequence[PetalPoint], names: FigureNames) -> Patch:
+        """Return what is new in it."""
+        self._axes = _axes_for(points)
+        rows, now = self._done(points), self._running(points)
+        if rows == self._rows and now == self._now:
+            return {}
+        again = rows != self._rows or not self._patch or not _within(now, self._patch["limits"])
+        self._rows, self._now = rows, now
+        if not rows and not now:
+            self._patch = {}
+            return {}
+        text = _in_words(rows, names.label(self._axes.throughput))
+        sent: Patch = {"name": "petals", "title": "Latency over throughput", "text": text, "now": now}
+        if not again:
+            self._patch |= sent
+            return sent
+        panel = petal_panel(rows, self._axes, "sessions", names, now=now[0] if now else None)
+        (spec,) = page_specs(Picture("petals", sent["title"], text, (panel,)))
+        self._patch = sent | {"spec": spec, "limits": _limits([*rows, *now])}
+        return self._patch
+
+    def _done(self, points: Sequence[PetalPoint]) -> list[Row]:
+        rows = []
+        for petal in dict.fromkeys(point.petal for point in points):
+            counts = sorted({point.sessions for point in points if point.petal == petal})
+            stretch, before = 0, -1
+            for order, sessions in enumerate(counts):
+                same = [each for each in points if (each.petal, each.sessions) == (petal, sessions)]
+                measured = [found for each in same if each.state == DONE and (found := self._place(each))]
+                fails = dict.fromkeys(name for each in same if each.state == DONE for name in each.fails)
+                if not measured:
+                    continue
+                stretch += order != before + 1
+                before = order
+                x, y = (fmean(each[axis] for each in measured) for axis in (0, 1))
+                row = _petal_row(petal, sessions, x, y, len(measured), tuple(fails))
+                rows.append(row | {"order": order, "stretch": stretch, "end": order in (0, len(counts) - 1)})
+        return rows
+
+    def _running(self, points: Sequence[PetalPoint]) -> list[Row]:
+        return [
+            _petal_row(point.petal, point.sessions, *place, 1, point.fails)
+            | {"doubt": RUNNING.name, "sign": RUNNING.name}
+            for point in points
+            if point.state == RUNS and (place := self._place(point))
+        ][:1]
+
+    def _place(self, point: PetalPoint) -> tuple[float, float] | None:
+        x, y = (point.figures.get(name) for name in (self._axes.throughput, self._axes.latency))
+        if x is None or y is None or x.value is None or y.value is None:
+            return None
+        return x.value, y.value
+
+
+def _axes_for(points: Sequence[PetalPoint]) -> Axes:
+    """Return the axes of the report: those of physical reads, unless most blocks come from the cache."""
+    reads, visits = (
+        sum(figure.value or 0.0 for each in points if each.state == DONE and (figure := each.figures.get(name)))
+        for name in (PHYSICAL.throughput, CACHED.throughput)
+    )
+    return CACHED if reads < MIN_READ_SHARE * visits else PHYSICAL
+
+
+def _petal_row(petal: str, sessions: int, x: float, y: float, runs: int, fails: Sequence[str]) -> Row:
+    return {
+        "line": petal, "colour": petal, "dash": petal, "sessions": sessions, "order": 0, "stretch": 0, "end": True,
+        "x": x, "x_low": None, "x_high": None, "y": y, "y_low": None, "y_high": None, "runs": runs,
+        "doubt": verdict_sign(dict.fromkeys(fails, "")), "knee": False,
+        "fails": ", ".join(name.replace("_", " ") for name in fails) or "none",
+    }  # fmt: skip
+
+
+def _limits(rows: Sequence[Row]) -> Mapping[str, tuple[float, float]]:
+    return {axis: (min(row[axis] for row in rows), max(row[axis] for row in rows)) for axis in ("x", "y")}
+
+
+def _within(now: Sequence[Row], limits: Mapping[str, tuple[float, float]]) -> bool:
+    return all(low <= row[axis] <= high for row in now for axis, (low, high) in limits.items())
+
+
+def _in_words(rows: Sequence[Row], throughput: str) -> str:
+    best: dict[str, Row] = {}
+    for row in rows:
+        if row["line"] not in best or row["x"] > best[row["line"]]["x"]:
+            best[row["line"]] = row
+    texts = [f"{line}: at most {number(row['x'])}/s with {row['sessions']}" for line, row in best.items()]
+    return f"{throughput}, by sessions. {'; '.join(texts)}." if texts else "No point is done yet."

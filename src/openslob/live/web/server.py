@@ -56,7 +56,7 @@ def _serve(source: Follower, sockets: list[socket.socket], ready: Callable[[str]
     ready(f"http://127.0.0.1:{chosen}/?token={token}")
     from openslob.live.web.application import application  # noqa: PLC0415
     from openslob.live.web.hub import Hub  # noqa: PLC0415
-    from openslob.report.html.drawing import library  # noqa: PLC0415
+    from openslob.report.html.page import library  # noqa: PLC0415
 
     threading.Thread(target=library, daemon=True).start()
     hub, door = Hub(source), Door(MOST_WAITING, MOST_CONNECTIONS)

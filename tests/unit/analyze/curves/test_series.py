@@ -10,9 +10,18 @@ from hypothesis import strategies as st
 from factories.records import Made, physical
 from factories.tables import table
 from openslob.analyze.curves import points as module_of_points
-from openslob.analyze.curves.knee import CurvePoint, TailTrend, find_knee
 from openslob.analyze.curves.points import Run, points
-from openslob.analyze.curves.series import CACHED, PHYSICAL, label, latency_figure, parse_latency_us, point_set
+from openslob.analyze.curves.series import (
+    CACHED,
+    PHYSICAL,
+    CurvePoint,
+    TailTrend,
+    find_knee,
+    label,
+    latency_figure,
+    parse_latency_us,
+    point_set,
+)
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.analyze.statistics import Estimate, of_repeats
 from openslob.core.errors import UsageError

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 from factories.tables import table
-from openslob.kinds.endurance.figures import LEAST_COURSE_S, Drop
+from openslob.kinds.endurance.figures import (
+    LEAST_COURSE_S,
+    NAMES,
+    Drop,
+    level_lasted,
+    steady_by_snia,
+    steady_course,
+    time_covered,
+)
 from openslob.kinds.endurance.steady_snia import snia_steady_state
-from openslob.kinds.endurance.verdicts import NAMES, level_lasted, steady_by_snia, steady_course, time_covered
 from openslob.record.model import Holds
 
 HOLDS, FAILS, UNKNOWN = Holds.HOLDS, Holds.FAILS, Holds.UNKNOWN

@@ -8,7 +8,7 @@ import pytest
 
 from factories.awr.making import example
 from factories.awr.report import LAYOUTS, write
-from factories.awr_reports import FIXTURES, SAMPLES, needs_samples
+from factories.awr_reports import SAMPLES, needs_samples, read_fixture
 from openslob.awr.model import Report, Scope, WaitEvent
 from openslob.awr.parse import read, read_bytes
 from openslob.engines.oracle.delta import to_delta
@@ -83,7 +83,7 @@ def test_rates_are_those_of_real_load_profiles(name):
 
 @pytest.mark.parametrize("name", ["awr_11.2.txt", "awr_12.1.txt", "awr_19c.txt", "awr_23ai.html"])
 def test_rates_are_those_of_small_reports(name):
-    agrees(read(FIXTURES / name), 3)
+    agrees(read_fixture(name), 3)
 
 
 @needs_samples

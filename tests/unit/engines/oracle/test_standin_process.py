@@ -29,8 +29,7 @@ def test_it_goes_on_without_an_input_until_it_is_told_to_end():
     with ExitStack() as opened:
         cases = [
             (opened.enter_context(started(is_closed)), ends)
-            for is_closed in (False, True)
-            for ends in (signal.SIGTERM, signal.SIGINT)
+            for is_closed, ends in ((False, signal.SIGTERM), (True, signal.SIGINT))
         ]
         urls = [process.stdout.readline().strip() for process, _ in cases]
         # They had the end of their input before they printed their URLs, and would end as soon as they read it.

@@ -19,7 +19,7 @@ from openslob.kinds.failover.figures import (
     Pause,
     back_ns,
     figures_of,
-    kept,
+    find_kept,
     lag_of_copies,
     longest_pause,
     summary,
@@ -150,7 +150,7 @@ def test_commits_have_the_time_of_the_driver_s_clock_whatever_the_servers_clocks
     journal.add(2, 150, IN_DOUBT, 0, 0)
     journal.add(3, 200, 300, 1, 290 + wall + ahead)
     # The first server's clock is ahead by less than the error of that, so that it agrees.
-    acked, done = kept([journal], [[0, 2]], {0: Offset(30, 500), 1: Offset(ahead, 1000)}, wall)
+    acked, done = find_kept([journal], [[0, 2]], {0: Offset(30, 500), 1: Offset(ahead, 1000)}, wall)
     assert (acked.tolist(), done.tolist()) == ([100, 300], [120, 290])
 
 

@@ -10,7 +10,7 @@ import pytest
 from factories.running import eventually
 from factories.two_servers import Session, World
 from openslob.core.errors import SlobError, UsageError
-from openslob.kinds.failover.execute import Team
+from openslob.kinds.failover.execute import OpenSessions
 from openslob.kinds.failover.servers import ManagedNodes, ManagedPair
 from openslob.kinds.failover.sessions import FailoverSession, Plan
 
@@ -72,7 +72,7 @@ def test_an_old_primary_that_comes_back_and_takes_writes_is_a_problem_and_not_th
     clients = [FailoverSession(number, plan) for number in range(2)]
     for client in clients:
         client.journal.add(1, 0, 1, target=1, done_ns=1)
-    team = Team([], world.servers, plan, clients, names=("old", "new"))
+    team = OpenSessions([], world.servers, plan, clients, names=("old", "new"))
     assert (team.writers(), team.divided(team.writers())) == ([0], [])
     world.writes_go_to = {0, 1}
     assert team.writers() == [1, 0]

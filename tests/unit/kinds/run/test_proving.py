@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from openslob.cli.proofs import answer_text, prove
+from openslob.cli.check import answer_text, prove_assumptions
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.engines.facts import ServerFacts
@@ -149,7 +149,7 @@ def test_the_owner_may_leave_the_names_in():
 
 def test_every_answer_is_shown_and_the_file_is_written(tmp_path, capsys):
     engine, path = Asked(), tmp_path / "answers.json"
-    prove(engine, path, with_names=False, as_json=False)
+    prove_assumptions(engine, path, with_names=False, as_json=False)
     shown = capsys.readouterr().out
     assert " 1 compile: ✓ holds\n" in shown
     assert " 2 clock: ✗ does not hold\n" in shown
@@ -166,7 +166,7 @@ def test_what_was_answered_before_a_stop_is_kept(tmp_path, capsys):
             return super().proving()
 
     with pytest.raises(SlobError, match="stopped before all was asked"):
-        prove(Stopped(), tmp_path / "answers.json", with_names=False, as_json=True)
+        prove_assumptions(Stopped(), tmp_path / "answers.json", with_names=False, as_json=True)
     found = json.loads((tmp_path / "answers.json").read_text())
     assert {each["seen"] for each in found["answers"]} == {"stopped before it was asked"}
     assert json.loads(capsys.readouterr().out) == found
@@ -184,7 +184,7 @@ def test_questions_that_a_stop_left_are_not_counted_as_ones_that_could_not_be_as
             return super().proving()
 
     with pytest.raises(SlobError, match="stopped before all was asked"):
-        prove(StoppedByTheSecond(), tmp_path / "answers.json", with_names=False, as_json=False)
+        prove_assumptions(StoppedByTheSecond(), tmp_path / "answers.json", with_names=False, as_json=False)
     shown = " ".join(capsys.readouterr().out.split())
     assert "1 hold, 1 do not, 0 could not be asked; 2 more were not asked, because of the stop." in shown
 
@@ -195,7 +195,7 @@ def test_nobody_is_asked_to_send_what_a_stand_in_answered(tmp_path, capsys):
             return replace(super().facts(), stand_in=True)
 
     for engine, asked in ((Asked(), True), (StandIn(), False)):
-        prove(engine, tmp_path / "answers.json", with_names=False, as_json=False)
+        prove_assumptions(engine, tmp_path / "answers.json", with_names=False, as_json=False)
         assert ("Please send the file" in " ".join(capsys.readouterr().out.split())) is asked
 
 

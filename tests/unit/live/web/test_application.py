@@ -10,9 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from factories.views import HEAD, NOW, P99_US, MadeSource
 from openslob.core.errors import SlobError
-from openslob.live.web.application import application
+from openslob.live.web.application import HEADERS, application
 from openslob.live.web.door import Door
-from openslob.live.web.guard import HEADERS
 from openslob.live.web.hub import Hub
 
 TOKEN, PORT = "a-token-of-this-test", 8123

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from factories.views import point, sweep_view
 from openslob.live.view import PetalPoint
-from openslob.live.web.petals import Petals
+from openslob.live.web.pictures import Petals
 from openslob.record.model import Figure
 from openslob.report.charts.petals import RUNNING, SOUND, UNTRUE
 from openslob.report.record_view import FigureNames

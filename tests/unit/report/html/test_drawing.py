@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openslob.report.html import drawing
+from openslob.report.html import page
 
 FRESH = "window.vega = 'ä';\nmade once"
 
@@ -15,7 +15,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was put together; the cache is an empty one."""
     calls: list[str] = []
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(drawing, "_put_together", lambda: calls.append(FRESH) or FRESH)
+    monkeypatch.setattr(page, "_put_together", lambda: calls.append(FRESH) or FRESH)
     return calls
 
 
@@ -26,14 +26,14 @@ def kept(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def each_process_anew() -> Iterator[None]:
-    drawing.library.cache_clear()
+    page.library.cache_clear()
     yield
-    drawing.library.cache_clear()
+    page.library.cache_clear()
 
 
 def in_a_new_process() -> str:
-    drawing.library.cache_clear()
-    return drawing.library()
+    page.library.cache_clear()
+    return page.library()
 
 
 def test_put_together_once_for_all_processes(made: list[str], kept: Path) -> None:
@@ -74,7 +74,7 @@ def test_what_we_did_not_write_is_made_anew(made: list[str], kept: Path, damage:
 
 def test_another_version_has_another_script(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     in_a_new_process()
-    monkeypatch.setattr(drawing, "version", lambda _: "999.0")
+    monkeypatch.setattr(page, "version", lambda _: "999.0")
     in_a_new_process()
     assert len(made) == 2
 

@@ -104,7 +104,7 @@ class ClientMaker:
         version, bin_dir, stopped = engine.facts().version, status.spec.bin_dir, self.interrupt.stop.is_set
         requests = {each: self.plan.client(each, version, bin_dir, stopped) for each in names}
         yield self._selects(name, programs, status.url, requests.pop(SELECTS))
-        made = self._made(name, programs, status.url, requests)
+        made = self._make_workloads(name, programs, status.url, requests)
         for each, request in requests.items():
             got = made[each]
             if isinstance(got, str):
@@ -121,7 +121,7 @@ class ClientMaker:
             return client_contender(name, "client", str(error)), None
         return client_contender(name, selects.program.split()[0]), Client(selects, request, self.plan.cpus)
 
-    def _made(
+    def _make_workloads(
         self, name: str, programs: ClientPrograms, url: str, requests: Mapping[str, WorkloadRequest]
     ) -> Mapping[str, ReadyWorkload | str]:
         """Return each workload with its tables, or why it can't be had."""

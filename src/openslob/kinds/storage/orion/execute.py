@@ -41,9 +41,9 @@ from openslob.kinds.storage.orion.points import (
     summary_of,
     verdicts,
 )
-from openslob.kinds.storage.orion.protect import claimed, require_harmless
+from openslob.kinds.storage.orion.protect import claim_devices, require_harmless
 from openslob.kinds.storage.record import StorageFolder, StorageRecord
-from openslob.kinds.storage.session import Notify, recorded
+from openslob.kinds.storage.session import Notify, begin_record
 from openslob.kinds.storage.target import (
     TestFile,
     check_directory,
@@ -93,9 +93,9 @@ def execute(request: OrionRequest, interrupt: Interrupt, notify: Notify) -> tupl
     overwritten = require_harmless(luns, request.allow_destructive) if luns and request.options.write_pct else ""
     with ExitStack() as held:
         if overwritten:
-            held.enter_context(claimed(luns))
+            held.enter_context(claim_devices(luns))
             notify(f"{request.options.write_pct} % of the requests overwrite the contents of {overwritten}")
-        folder = held.enter_context(_recorded(request, luns))
+        folder = held.enter_context(_begin_record(request, luns))
         if not luns:
             notify(
                 f"writing a test file of {format_bytes(request.size)} in {request.directory}; it is removed at the end"
@@ -215,7 +215,7 @@ def file_prefix(testname: str, started_at: str) -> str:
     return f"{testname}_{digits[:8]}_{digits[8:12]}"
 
 
-def _recorded(request: OrionRequest, luns: tuple[TestFile, ...]) -> AbstractContextManager[StorageFolder]:
+def _begin_record(request: OrionRequest, luns: tuple[TestFile, ...]) -> AbstractContextManager[StorageFolder]:
     asked = {
         **asdict(request.options),
         "directory": str(request.directory),
@@ -226,4 +226,4 @@ def _recorded(request: OrionRequest, luns: tuple[TestFile, ...]) -> AbstractCont
         "seed": request.seed,
     }
     data = luns[0].path.parent if luns else request.directory
-    return recorded(request.results, TOOL, request.options.testname, asked, data)
+    return begin_record(request.results, TOOL, request.options.testname, asked, data)

@@ -141,14 +141,14 @@ def _next(first: int) -> int:
 def trace(outcome: OrionResult) -> str:
     """Return one line for each load of each point: counts, rates, latencies and CPU."""
     lines = [
-        f"{measured.started_at} {measured.point} {result.name}: {_traced(result)}"
+        f"{measured.started_at} {measured.point} {result.name}: {_trace_line(result)}"
         for measured in outcome.points
         for result in measured.parts
     ]
     return "\n".join(lines) + "\n"
 
 
-def _traced(result: JobResult) -> str:
+def _trace_line(result: JobResult) -> str:
     summary = result.latency.summary()
     times = " ".join(f"{name}={summary[name]:.1f}" for name in FIGURES)
     rates = (

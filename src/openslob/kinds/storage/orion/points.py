@@ -315,10 +315,10 @@ _SIGMAS = 5
 
 def verdicts(outcome: OrionResult, direct: bool) -> tuple[Verdict, ...]:
     """Return all verdicts on a test."""
-    return (*(_covered(check) for check in outcome.coverage_checks), _reached(outcome.points, direct))
+    return (*(_judge_coverage(check) for check in outcome.coverage_checks), _judge_device(outcome.points, direct))
 
 
-def _covered(check: CoverageCheck) -> Verdict:
+def _judge_coverage(check: CoverageCheck) -> Verdict:
     """Return whether random requests went to the whole volume, instead of to a small set of blocks."""
     found = check.coverage
     allowed = 1 - _SIGMAS / (found.requests / ZONES) ** 0.5
@@ -334,7 +334,7 @@ def _covered(check: CoverageCheck) -> Verdict:
     )  # fmt: skip
 
 
-def _reached(points: Sequence[PointResult], direct: bool) -> Verdict:
+def _judge_device(points: Sequence[PointResult], direct: bool) -> Verdict:
     """Return whether the devices completed as many bytes as fio moved, so that no page cache answered."""
     name = "reached_device"
     missing = [each.device.why for each in points if each.device.read is None]

@@ -113,7 +113,7 @@ def _require_readable(path: Path) -> None:
 
 
 @contextmanager
-def claimed(luns: Sequence[TestFile]) -> Iterator[None]:
+def claim_devices(luns: Sequence[TestFile]) -> Iterator[None]:
     """Open every device of ``luns`` exclusively for the block, so that it can't be mounted or taken meanwhile.
 
     Raises UsageError if the kernel refuses because the device is in use.

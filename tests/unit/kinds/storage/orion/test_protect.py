@@ -13,7 +13,7 @@ import pytest
 from openslob.core.errors import SlobError, UsageError
 from openslob.host.device import parse_mounts
 from openslob.kinds.storage.orion import protect
-from openslob.kinds.storage.orion.protect import claimed, device_contents, in_use, require_harmless
+from openslob.kinds.storage.orion.protect import claim_devices, device_contents, in_use, require_harmless
 from openslob.kinds.storage.target import TestFile
 
 OURS = TestFile(Path("/nowhere"), "a file of its own", 1024**3, ours=True)
@@ -159,5 +159,5 @@ def test_the_disk_this_host_runs_on_is_refused():
     lun = TestFile(path, str(path), 1024**2, ours=False)
     with pytest.raises(UsageError, match=r"can't be written to: .* is mounted at /"):
         require_harmless([lun], allowed=True)
-    with pytest.raises(UsageError, match="can't be written to"), claimed([lun]):
+    with pytest.raises(UsageError, match="can't be written to"), claim_devices([lun]):
         pytest.fail("the disk of this host was claimed")

@@ -12,7 +12,7 @@ from factories.orion import record_of, simple, whole
 from factories.tables import table
 from factories.vega_lite import validate
 from openslob.cli import app
-from openslob.cli.raw_orion import spelled
+from openslob.cli.raw_orion import translate_option
 from openslob.cli.report import with_own_page
 from openslob.core.errors import UsageError
 from openslob.kinds.storage import KIND as STORAGE
@@ -127,4 +127,4 @@ def test_slob_report_writes_the_page_beside_the_record(tmp_path):
     ],
 )
 def test_options_are_understood_as_people_type_them(typed, meant):
-    assert spelled(typed) == meant
+    assert translate_option(typed) == meant
