@@ -156,8 +156,10 @@ RIGHTS: tuple[Fault, ...] = (
           "there is no server 'nosuchserver'", code=2, engines=NO_SERVER),
     Fault("the user has no rights", "begin", "load", "prints the GRANT", no_rights_to_load, "GRANT"),
     Fault(LIMITS, "fill", "load", "goes on: its connections have no limits", limited_load, code=0),
-    Fault("the server is read-only", "begin", "load", "says so; what was loaded before stays", read_only_load,
-          "read.only.*; "),
+    Fault("the server is read-only", "begin", "load", "refuses the target; what was loaded before stays",
+          read_only_load, "takes no writes.*read.only; ", code=2, engines=(MARIADB,)),
+    Fault("all transactions are read-only", "begin", "load", "says so; what was loaded before stays", read_only_load,
+          "read.only.*; ", engines=(POSTGRESQL,)),
     Fault("the user has no rights", "begin", "drop", "says which right is missing", no_rights_to_drop,
           "denied .*; (grant|GRANT)"),
 )  # fmt: skip

@@ -20,9 +20,10 @@ HOW = (*HARMLESS, *HARMFUL)
 
 @pytest.mark.parametrize("how", HOW)
 def test_hand_made_reports(how):
-    chance, each = random.Random(how), effort.number(3, 1)
-    # A third of the reports, other ones for each change, so that every report is changed in many ways.
-    for path in READABLE[HOW.index(how) % each :: each]:
+    chance = random.Random(how)
+    # What may only not crash is tried on a third of the reports, other ones for each change.
+    step = 1 if how in HARMLESS else effort.number(3, 1)
+    for path in READABLE[HOW.index(how) % step :: step]:
         check(path, how, chance)
 
 

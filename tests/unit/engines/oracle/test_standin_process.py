@@ -31,6 +31,8 @@ def test_it_goes_on_without_an_input_until_it_is_told_to_end():
             (opened.enter_context(started(is_closed)), ends)
             for is_closed, ends in ((False, signal.SIGTERM), (True, signal.SIGINT))
         ]
+        for process, _ in cases:
+            opened.callback(process.kill)  # what does not end as told would be waited for without an end
         urls = [process.stdout.readline().strip() for process, _ in cases]
         # They had the end of their input before they printed their URLs, and would end as soon as they read it.
         with pytest.raises(subprocess.TimeoutExpired):
