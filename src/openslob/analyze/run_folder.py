@@ -122,7 +122,7 @@ def engine_course(folder: Path, record: RunRecord) -> Timeline:
         return {}
     even: Span | None
     if window.load_seconds > _MOST_LEAN_S:
-        rows, even = counted(tables_of(folder, record, ("slices.csv", "engine.csv")), record)
+        rows, even = take_engine_counts(tables_of(folder, record, ("slices.csv", "engine.csv")), record)
     elif load_kind(record).publishes_late:
         rows, even = in_steps(_counts_in(folder)), (window.load_start_ns, window.load_end_ns)
     else:
@@ -158,7 +158,7 @@ def _even_in(folder: Path) -> Span | None:
     return (max(first_ends.values()), max(last_begins.values())) if first_ends else None
 
 
-def counted(tables: RunTables, record: RunRecord) -> tuple[list[EngineRow], Span | None]:
+def take_engine_counts(tables: RunTables, record: RunRecord) -> tuple[list[EngineRow], Span | None]:
     """Return what the engine counted, and the span in ns in which its counts keep pace with the work, if known."""
     if record.window is not None and load_kind(record).publishes_late:
         return in_steps(engine_rows(tables)), (record.window.load_start_ns, record.window.load_end_ns)

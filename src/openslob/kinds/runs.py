@@ -17,7 +17,7 @@ from openslob.analyze.curves.series import PointSet, point_set
 from openslob.analyze.history import History, server_of
 from openslob.analyze.history import histories as of_records
 from openslob.analyze.latencies import means_us
-from openslob.analyze.run_folder import counted, engine_course, tables_of
+from openslob.analyze.run_folder import engine_course, tables_of, take_engine_counts
 from openslob.core.disk import is_there
 from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.contract import Kind, every_kind
@@ -246,7 +246,7 @@ def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] 
     tables = tables_of(folder, record, TIMED)
     ops, updates = (tables.work.from_zero(name) for name in ("ops", "updates"))
     rates = timeline.of_work(ops, updates, tables.unit_s, record.window.load_seconds)
-    rows, even = counted(tables, record)
+    rows, even = take_engine_counts(tables, record)
     engine = timeline.of_engine(rows, record.window.load_start_ns, record.window.load_end_ns, even)
     service = {f"{kind}_mean_us": means_us(each) for kind, each in tables.latency.items()}
     response = {f"{kind}_response_mean_us": means_us(each) for kind, each in tables.response.items()}

@@ -29,7 +29,7 @@ from openslob.report.charts.run import latency_histogram, response_histogram, ti
 from openslob.report.charts.slowest import slowest_reads
 from openslob.report.record_view import FigureNames
 from openslob.report.set_summary import reads_are_physical
-from openslob.report.several_runs import MOST_SIDE_BY_SIDE, measured, names_for, point_sets
+from openslob.report.several_runs import MOST_SIDE_BY_SIDE, keep_measured, names_for, point_sets
 
 
 def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...], str]:
@@ -54,7 +54,7 @@ def pictures_of_runs(
 
     ``ceilings`` are drawn beside physical reads, for each block size that they have in common with the runs.
     """
-    records, sets = [run.record for run in runs], point_sets(measured(runs))
+    records, sets = [run.record for run in runs], point_sets(keep_measured(runs))
     names = names_for(records)
     few = records if 1 < len(records) <= MOST_SIDE_BY_SIDE else []
     drawn = (

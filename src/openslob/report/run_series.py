@@ -15,7 +15,7 @@ from typing import overload
 import numpy as np
 
 from openslob.analyze.latencies import Latencies, histograms
-from openslob.analyze.run_folder import counted, tables_of
+from openslob.analyze.run_folder import tables_of, take_engine_counts
 from openslob.analyze.run_tables import MOST_UNITS, SAMPLES, Duration, RunTables, fewer
 from openslob.analyze.steps import step_s
 from openslob.analyze.tables import Array, Intervals
@@ -86,7 +86,7 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
     if record.window is None:
         return RunSeries()
     start, tables = record.window.load_start_ns, tables_of(folder, record)
-    rows, even = counted(tables, record)
+    rows, even = take_engine_counts(tables, record)
     # Nothing is drawn in shorter steps than these.
     length_s = step_s(record.window.load_seconds)
     return RunSeries(

@@ -116,7 +116,7 @@ def set_document(
 
     ``ceilings`` are drawn beside physical reads, for each block size that they have in common with the runs.
     """
-    records, sets = [run.record for run in runs], point_sets(measured(runs))
+    records, sets = [run.record for run in runs], point_sets(keep_measured(runs))
     names = names_for(records)
     few = records if len(records) <= MOST_SIDE_BY_SIDE else []
     result = [" ".join([summary(comparison), *runs_needed(comparison)])] if comparison else []
@@ -134,7 +134,7 @@ def set_document(
             *(section for points in sets for section in (_lines(points, names), _points(points, names))),
             slowest_section(records),
             *([_runs_side_by_side(few)] if few else []),
-            _configuration(point_set(measured(runs))),
+            _configuration(point_set(keep_measured(runs))),
             _runs(records, sets),
             *(show(records[-1]) for show in _LAST),
             definitions(),
@@ -149,7 +149,7 @@ def _draw(runs: Sequence[Run], comparison: Comparison | None, ceilings: Sequence
     return pictures_of_runs(runs, comparison, ceilings), ""
 
 
-def measured(runs: Sequence[Run]) -> Sequence[Run]:
+def keep_measured(runs: Sequence[Run]) -> Sequence[Run]:
     """Return the runs with figures, or all if there is none.
 
     Runs that failed before their window have no points, and would add parameters to the names of the others.

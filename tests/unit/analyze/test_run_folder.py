@@ -12,7 +12,7 @@ from factories.live import OPS, READS, MadeRun, run_folder
 from factories.paths import FIXTURES
 from openslob.analyze import run_folder as module_of_tables
 from openslob.analyze.load_kinds import load_kind
-from openslob.analyze.run_folder import counted, engine_course, read_trace, tables_of
+from openslob.analyze.run_folder import engine_course, read_trace, tables_of, take_engine_counts
 from openslob.analyze.run_tables import MOST_UNITS, unit_for
 from openslob.analyze.timeline import of_engine
 from openslob.analyze.trace import Mark, Trace
@@ -176,7 +176,7 @@ def test_the_course_of_the_engine_is_that_of_the_tables(folder: Path, late: bool
     record = load(folder)
     kind = replace(load_kind(record), publishes_late=late)
     monkeypatch.setattr(module_of_tables, "load_kind", lambda _: kind)
-    rows, even = counted(tables_of(folder, record), record)
+    rows, even = take_engine_counts(tables_of(folder, record), record)
     assert record.window
     assert engine_course(folder, record) == of_engine(
         rows, record.window.load_start_ns, record.window.load_end_ns, even

@@ -123,7 +123,7 @@ class Occurrences:
     ops_outside: float | None
 
 
-def joined(parts: Sequence[tuple[float, Trace]], gaps: Sequence[Mark] = ()) -> Trace:
+def join_traces(parts: Sequence[tuple[float, Trace]], gaps: Sequence[Mark] = ()) -> Trace:
     """Return the traces of segments as one, with ``gaps`` as marks. A trace begins at its number of seconds.
 
     All steps are as long as the longest; series that are no rates are left out of traces with shorter ones.

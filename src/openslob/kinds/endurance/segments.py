@@ -32,7 +32,7 @@ from openslob.kinds.endurance.figures import (
     WRITTEN,
     Drop,
     RateLevel,
-    joined,
+    join_traces,
     level_lasted,
     steady_by_snia,
     steady_course,
@@ -105,7 +105,7 @@ def read_course(folder: Path, record: EnduranceRecord) -> EnduranceCourse | None
     zero_s = measured[0].begin_s or 0.0
     parts = [_part(folder, each, (each.begin_s or 0.0) - zero_s) for each in measured]
     gaps = [Mark(gap.begin_s - zero_s, gap.end_s - zero_s, GAP, gap.why) for gap in record.gaps]
-    return course_of(parts, joined([(part.begin_s, part.trace) for part in parts], gaps))
+    return course_of(parts, join_traces([(part.begin_s, part.trace) for part in parts], gaps))
 
 
 def course_of(parts: Sequence[KnownSegment], trace: Trace) -> EnduranceCourse:

@@ -8,7 +8,7 @@ import pytest
 from openslob.analyze.trace import Mark, Trace
 from openslob.kinds.endurance.figures import (
     first_and_last,
-    joined,
+    join_traces,
     lasting_drop,
     levels,
     occurrences,
@@ -33,14 +33,14 @@ def noisy(*levels: tuple[float, int]):
 
 def test_segments_become_one_trace_that_knows_nothing_of_the_gap():
     first, second = trace([1.0, 2.0], marks=[Mark(1, 2, "checkpoint")]), trace([3.0], marks=[Mark(0, 1, "checkpoint")])
-    whole = joined([(0.0, first), (4.0, second)], [Mark(2, 4, "gap", "the driver was killed")])
+    whole = join_traces([(0.0, first), (4.0, second)], [Mark(2, 4, "gap", "the driver was killed")])
     assert whole.get("ops").tolist() == pytest.approx([1, 2, np.nan, np.nan, 3], nan_ok=True)
     assert [(mark.at_s, mark.kind) for mark in whole.marks] == [(1, "checkpoint"), (2, "gap"), (4, "checkpoint")]
 
 
 def test_a_short_segment_is_joined_in_the_steps_of_a_long_one():
     long, short = trace([10.0, 20.0], step_s=20.0), trace([1.0] * 30 + [3.0] * 10, latency_p99_us=[5.0] * 40)
-    whole = joined([(0.0, long), (60.0, short)])
+    whole = join_traces([(0.0, long), (60.0, short)])
     assert whole.step_s == 20
     assert whole.get("ops").tolist() == pytest.approx([10, 20, np.nan, 1, 2], nan_ok=True)
     # A percentile of a part is none of the whole.
