@@ -21,7 +21,7 @@ import numpy as np
 from common import parse, parser, start
 from factories.capped_load import Cap, Load, Simulated, course, simulate
 from openslob.analyze.level import find_cap
-from openslob.metrics.measurement import Cap as FoundCap
+from openslob.core.measurement import Cap as FoundCap
 
 WITHIN_S = 5.0
 LEVEL_PCT = 3.0

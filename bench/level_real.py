@@ -26,10 +26,10 @@ from openslob.analyze.level import find_cap
 from openslob.analyze.run_folder import read_trace
 from openslob.analyze.trace import Trace
 from openslob.core.interrupt import Interrupt
+from openslob.core.measurement import Cap
 from openslob.core.units import MIB, NANOS
 from openslob.core.workload import Workload
 from openslob.kinds.run import runner
-from openslob.metrics.measurement import Cap
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import event_rows
 

@@ -38,7 +38,7 @@ from openslob.analyze.statistics import t_quantile
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
 from openslob.kinds.live import follow
-from openslob.live.view import Follower
+from openslob.kinds.view import Follower
 from openslob.record.raw_csv import COLUMNS
 
 CPU_BAR = Bar(1, at_least=False)

@@ -9,10 +9,10 @@ import pytest
 
 from factories.subjects import NEVER_NS, SCALE, SCHEMAS, SPEC
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.measurement import ONLY_SOME_HAVE
 from openslob.core.workload import DataSpec, StatisticsType
 from openslob.engines.capabilities import require
 from openslob.engines.settings import Effect, SettingChange
-from openslob.metrics.measurement import ONLY_SOME_HAVE
 
 pytestmark = pytest.mark.server
 

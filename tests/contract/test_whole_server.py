@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 
 from factories.running import eventually
+from openslob.core.measurement import ONLY_SOME_HAVE
 from openslob.engines.base import SamplingScope
-from openslob.metrics.measurement import ONLY_SOME_HAVE
 
 pytestmark = pytest.mark.server
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.core.secrets import Target
-from openslob.kinds.context import Context
+from openslob.kinds.run.context import Context
 
 
 class Unseen:

@@ -13,10 +13,7 @@ from typing import Any
 from openslob.analyze.build_record import build_record
 from openslob.core.counts import COUNTERS, SliceCounts
 from openslob.core.histogram import Histogram, bucket_of
-from openslob.core.method import OpKind
-from openslob.core.units import MIB
-from openslob.core.workload import Workload
-from openslob.metrics.measurement import (
+from openslob.core.measurement import (
     DeviceIo,
     EngineDelta,
     HostDelta,
@@ -30,6 +27,9 @@ from openslob.metrics.measurement import (
     WaitClass,
     Window,
 )
+from openslob.core.method import OpKind
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
 from openslob.record.model import RunRecord, Status
 
 BLOCK = 8192

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from factories.records import START_NS, Made, physical
 from openslob.core.histogram import Histogram, bucket_of
+from openslob.core.measurement import EngineDelta
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
-from openslob.metrics.measurement import EngineDelta
 from openslob.record.model import RunRecord
 from openslob.record.raw_csv import RawCsv
 

@@ -16,11 +16,11 @@ import pytest
 
 from factories.promised import PROMISED
 from factories.strangers import Stranger
+from openslob.core.measurement import EngineDelta
 from openslob.core.workload import BlockPath, DataSpec, Workload
 from openslob.engines.base import Counters, Engine, SamplingScope, Session, SessionPlan, SliceRequest, SliceResult
 from openslob.engines.facts import LoadResult
 from openslob.kinds.run.plan import session_plans
-from openslob.metrics.measurement import EngineDelta
 
 SCALE = 512
 SCAN_ROWS = 10

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field, replace
 
-from openslob.live.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack
+from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack
 from openslob.record.model import Figure, Holds, Verdict
 
 READS_PER_S, P99_US = 12_345.0, 1_870.0

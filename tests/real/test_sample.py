@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from openslob.core.measurement import HostDelta
 from openslob.core.process_selector import ProcessTree
 from openslob.host.processes import ProcessTreeSampler
 from openslob.host.sampler import OsReader, difference
-from openslob.metrics.measurement import HostDelta
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 

@@ -12,10 +12,10 @@ from openslob.analyze.trace import Trace
 from openslob.analyze.verdicts import judge, judge_observed
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram
+from openslob.core.measurement import CapSearch, Instance, Measurement, ObjectIo, Observed
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.metrics import summary
-from openslob.metrics.measurement import CapSearch, Instance, Measurement, ObjectIo, Observed
 from openslob.metrics.quantity import ENGINE_SPAN, Quantity, host, why_no_cpu, window_differences_pct
 from openslob.metrics.waits import histogram_of, top_events
 from openslob.record.model import MOST_EPISODES, EpisodeRow, InstanceRow, RecordKind, RunRecord, Status, WindowRecord

@@ -21,7 +21,7 @@ from openslob.analyze.slow_steps import BRIDGED, LEAST_STEPS, Steps, parts_of, s
 from openslob.analyze.steps import stretches
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Mark, Trace
-from openslob.metrics.measurement import Cap
+from openslob.core.measurement import Cap
 
 # Steps before and after a stretch that show what is usual.
 _BESIDE = 60

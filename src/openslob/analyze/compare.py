@@ -26,11 +26,12 @@ from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
 from openslob.core.histogram import step_of
 from openslob.core.units import Price
+from openslob.core.wait_classes import classify_wait
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RESPONSE_PREFIX
 from openslob.metrics.run_metrics import RATE_OF
-from openslob.metrics.waits import CPU_ROW, MIN_SAMPLES, wait_class
+from openslob.metrics.waits import CPU_ROW, MIN_SAMPLES
 from openslob.record.model import SET, RunRecord
 
 # Requested values, and sums that grow with the length of the run, are not results.
@@ -115,7 +116,7 @@ def time_by_kind(record: RunRecord) -> Mapping[str, float] | None:
     inside = sum(float(each["count"]) * float(each["mean_us"]) for each in record.latency.values()) / ops
     found: dict[str, float] = {}
     for row in record.waits:
-        kind = _CPU if row.event == CPU_ROW else wait_class(row.event).value
+        kind = _CPU if row.event == CPU_ROW else classify_wait(row.event).value
         found[kind] = found.get(kind, 0.0) + inside * row.samples / samples
     return {**found, OUTSIDE: max(0.0, sessions * window.load_seconds * 1e6 / ops - inside)}
 

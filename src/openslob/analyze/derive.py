@@ -15,10 +15,10 @@ from openslob.analyze.measure import LATENCY, NOT_KEPT, RESPONSE, WAIT_SAMPLES, 
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.session_sums import SessionSums
 from openslob.core.histogram import BELOW_RESOLUTION_US, PERCENTILES, Histogram
+from openslob.core.measurement import Measurement, Observed
 from openslob.core.method import OpKind
 from openslob.metrics import add_costs, summary
 from openslob.metrics.cost import price_of
-from openslob.metrics.measurement import Measurement, Observed
 from openslob.metrics.run_metrics import PACED
 from openslob.metrics.waits import top_events
 from openslob.record.model import Figure, RecordKind, RunRecord, value_of

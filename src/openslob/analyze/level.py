@@ -28,8 +28,8 @@ from openslob.analyze.plateaus import (
 from openslob.analyze.statistics import relative_half_width
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Trace
+from openslob.core.measurement import Cap, CapSearch, MeanRate
 from openslob.core.units import MIB
-from openslob.metrics.measurement import Cap, CapSearch, MeanRate
 
 # From this share of the CPUs that were there, they are taken for saturated.
 SATURATED = 0.95

@@ -22,10 +22,7 @@ from openslob.analyze.session_sums import AMOUNTS, BUSY_US, SessionSums
 from openslob.analyze.tables import Array, Intervals, Seconds
 from openslob.core.counts import COUNTERS, SliceCounts
 from openslob.core.histogram import Histogram, bucket_of
-from openslob.core.method import OpKind
-from openslob.core.units import NANOS
-from openslob.core.workload import Workload, slice_seconds
-from openslob.metrics.measurement import (
+from openslob.core.measurement import (
     DEVICE_COUNTERS,
     EVERY_FIGURE,
     DeviceIo,
@@ -38,6 +35,9 @@ from openslob.metrics.measurement import (
     TimelinePoint,
     Window,
 )
+from openslob.core.method import OpKind
+from openslob.core.units import NANOS
+from openslob.core.workload import Workload, slice_seconds
 from openslob.record.model import RecordKind, RunRecord
 from openslob.record.raw_csv import Event, Happening
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from openslob.metrics.measurement import EngineDelta, HostDelta, Measurement, OtherSessions
+from openslob.core.measurement import EngineDelta, HostDelta, Measurement, OtherSessions
 
 # Mean number of other sessions at work: monitoring is at work for a few % of the time, a load for most of it.
 MAX_AT_WORK = 0.05

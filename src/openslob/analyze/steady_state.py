@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openslob.metrics.measurement import TimelinePoint
+from openslob.core.measurement import TimelinePoint
 
 RatePoint = tuple[float, float]
 _Array = NDArray[np.float64]

@@ -14,8 +14,8 @@ from openslob.analyze.steps import STEPS_S
 from openslob.analyze.tables import Array, Intervals, Seconds
 from openslob.analyze.timeline import OBSERVED_STEP_S
 from openslob.core.units import NANOS
+from openslob.core.wait_classes import classify_wait
 from openslob.metrics.cpu import is_busy
-from openslob.metrics.waits import wait_class
 from openslob.record.raw_csv import Event, Happening
 
 # A step is known when so much of it was recorded: readings do not come at the edges of steps.
@@ -263,7 +263,7 @@ def _waits(waits: Seconds, edges: Array, thinned_from_s: float) -> dict[str, Arr
     for event in waits.names:
         seen = waits.value(event)
         if event != SAMPLES and seen is not None:
-            name = f"waits.{wait_class(event).name.lower()}"
+            name = f"waits.{classify_wait(event).name.lower()}"
             found[name] = found.get(name, np.zeros(count)) + by_step(seen)
     with np.errstate(divide="ignore", invalid="ignore"):
         means = {name: np.where(taken > 0, seen / taken, np.nan) for name, seen in found.items()}

@@ -39,7 +39,6 @@ from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec, Se
 from openslob.engines.patience import Patience
 from openslob.fleet import hire_crews
 from openslob.kinds import runs
-from openslob.kinds.context import Context
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.endurance import execute as endurance
 from openslob.kinds.endurance.execute import EnduranceRequest, SegmentError
@@ -49,6 +48,7 @@ from openslob.kinds.repeated.execute import RepeatedRequest
 from openslob.kinds.repeated.report import time_line
 from openslob.kinds.run import execute as run
 from openslob.kinds.run import loading
+from openslob.kinds.run.context import Context
 from openslob.kinds.run.execute import AskedRun
 from openslob.kinds.run.preflight import preflight
 from openslob.kinds.runs import run_of

@@ -12,10 +12,10 @@ from openslob.cli.completion import records
 from openslob.cli.console import notify
 from openslob.core.errors import UsageError
 from openslob.core.interrupt import Interrupt
+from openslob.core.measurement import StorageAlone
 from openslob.engines.base import Engine
 from openslob.kinds.storage import KIND as STORAGE
 from openslob.kinds.storage.record import load, storage_alone
-from openslob.metrics.measurement import StorageAlone
 from openslob.record import finding
 
 MEASURE = "measure"

@@ -30,7 +30,7 @@ from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
 from openslob.kinds import runs
-from openslob.kinds.context import Context
+from openslob.kinds.run.context import Context
 from openslob.kinds.run.runner import RunRequest
 from openslob.kinds.runs import Runs
 from openslob.kinds.sweep import demo as plan

@@ -101,7 +101,7 @@ def _refuse_mixture(web: bool, of_screen: Mapping[str, bool], of_page: Mapping[s
 def _print(folder: Path) -> None:
     """Print what is to be seen of the record in a folder at this moment."""
     from openslob.kinds.live import follow  # noqa: PLC0415
-    from openslob.live.follow import document, read_all  # noqa: PLC0415
+    from openslob.kinds.run.live.follow import document, read_all  # noqa: PLC0415
 
     write(json.dumps(document(read_all(follow(folder))), indent=1))
 

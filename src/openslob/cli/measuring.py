@@ -15,7 +15,7 @@ from openslob.cli.screen import viewing
 from openslob.core.interrupt import Interrupt
 
 if TYPE_CHECKING:
-    from openslob.kinds.context import Context
+    from openslob.kinds.run.context import Context
     from openslob.kinds.run.progress import ProgressSink
 
 # --drivers and the files of its TLS: whom to trust, the own certificate, its key.
@@ -56,7 +56,7 @@ def make_context(
     # Help and completions do without what follows.
     from openslob.cli.ceilings import ceiling_source  # noqa: PLC0415
     from openslob.fleet import hire_crews  # noqa: PLC0415
-    from openslob.kinds.context import Context  # noqa: PLC0415
+    from openslob.kinds.run.context import Context  # noqa: PLC0415
 
     interrupt = Interrupt()
     return Context(

@@ -32,11 +32,11 @@ from openslob.core.secrets import Target, redact_words
 from openslob.core.workload import PRICE as PRICE_OF
 from openslob.engines.base import Engine
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, require_workload
-from openslob.engines.common_checks import require_writes
+from openslob.engines.managed.writes import require_writes
 from openslob.engines.patience import Patience
 from openslob.engines.registry import client_programs, resolve
-from openslob.kinds.observation.command import ObservedCommand, observe_command, program_of
-from openslob.kinds.observation.observer import PULSE_S, Observer
+from openslob.kinds.run.observation.command import ObservedCommand, observe_command, program_of
+from openslob.kinds.run.observation.observer import PULSE_S, Observer
 from openslob.record.model import RunRecord, Status
 from openslob.report.text import render, run_document
 

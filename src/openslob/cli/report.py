@@ -15,12 +15,12 @@ from openslob.cli.common_options import PRICE, RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.measurement import StorageAlone
 from openslob.kinds import runs
 from openslob.kinds.contract import Kind, Wanted, kind_of
 from openslob.kinds.storage.record import find as find_measurements
 from openslob.kinds.storage.record import storage_alone
 from openslob.kinds.sweep.record import SWEEP_FILE
-from openslob.metrics.measurement import StorageAlone
 from openslob.record import finding
 from openslob.record.finding import Found
 from openslob.record.model import RunRecord

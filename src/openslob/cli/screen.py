@@ -99,7 +99,7 @@ class Viewer:
             "ascii": is_ascii(),
             "coloured": is_coloured(),
         }
-        command = [sys.executable, "-P", "-m", "openslob.kinds.attached_screen", json.dumps(given)]
+        command = [sys.executable, "-P", "-m", "openslob.live.attached_screen", json.dumps(given)]
         # Ctrl-C ends the command and not the screen, which inherits the mask.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:

@@ -25,8 +25,8 @@ from openslob.core.secrets import Target
 from openslob.engines.base import Activity, Engine
 from openslob.engines.facts import ServerFacts
 from openslob.engines.registry import resolve_as_is
-from openslob.kinds.observation.observer import Observer
 from openslob.kinds.repeated.execute import LEAST_EVERY_S
+from openslob.kinds.run.observation.observer import Observer
 from openslob.kinds.run.samplers import SystemReading
 from openslob.record.model import reservations
 from openslob.report.format import warning_lines, wrapped

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram
+from openslob.core.measurement import EngineDelta
 from openslob.core.method import OpKind, Phases
 from openslob.core.secrets import Target
 from openslob.core.workload import DataSpec, StatisticsType, Workload
@@ -24,7 +25,6 @@ from openslob.engines.ledger import LedgerTables
 from openslob.engines.patience import Patience
 from openslob.engines.proofs import Proving
 from openslob.engines.settings import KnownSettings, SettingChange
-from openslob.metrics.measurement import EngineDelta
 
 # How long the server may take to accept the request to cancel a slice, in s.
 CANCEL_S = 2.0

@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from openslob.core.errors import SlobError, UsageError
+from openslob.core.errors import SlobError
 from openslob.core.workload import DataSpec, Workload
-from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, DataState, Finding, ServerFacts
-from openslob.engines.managed.base import ManagedServer
 
 # Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for other queries.
 OWN_CONNECTIONS = 5
@@ -156,23 +154,3 @@ def _check_range(workload: Workload, scale: int, block_size: int) -> Iterator[Fi
     if first + keys > scale or keys < largest:
         why = f"the hot spot (blocks {first} to {first + keys}) does not fit SCALE {scale} and WORK_UNIT {largest}"
         yield Finding("hot spot", why, "change HOTSPOT_MB or HOTSPOT_OFFSET_MB", True)
-
-
-def require_writes(engine: Engine, server: ManagedServer | None = None) -> None:
-    """Raise UsageError if the target takes no writes; ``server`` is its managed server, if it is one.
-
-    It can't be left to the server to refuse: some let a superuser write to a standby, which can't follow its primary
-    any more then.
-    """
-    if engine.facts().read_only:
-        if server:
-            require_primary(server)
-        raise UsageError(f"{engine.target} takes no writes: it is a standby, or read-only", "name the primary")
-
-
-def require_primary(server: ManagedServer) -> None:
-    """Raise UsageError for a managed standby; it need not run."""
-    if primary := server.status().spec.standby_of:
-        raise UsageError(
-            f"the server {server.name} is a standby, which takes no writes", f"name its primary instead: {primary}"
-        )

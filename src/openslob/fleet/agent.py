@@ -18,6 +18,7 @@ from threading import Event, Lock, Semaphore, Thread
 
 from openslob.core.errors import SlobError, of_the_system, start_thread
 from openslob.core.interrupt import Interrupt
+from openslob.core.measurement import EngineDelta
 from openslob.core.places import home
 from openslob.core.units import NANOS
 from openslob.engines.base import Engine, Session, SessionPlan
@@ -38,7 +39,6 @@ from openslob.kinds.run.worker import (
     allow_files,
     wait_longer_for_python,
 )
-from openslob.metrics.measurement import EngineDelta
 from openslob.record.thinning import ThinnedCsv
 
 # A driver to which nothing is said for so long ends its sessions: the leading process is gone, or can't reach it.

@@ -12,12 +12,12 @@ from typing import Protocol
 
 from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram, lower_edge_us
+from openslob.core.measurement import DriverUse
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.fleet.messages import Heard, Order, Said, Use, Who
 from openslob.kinds.run.plan import Phase
 from openslob.kinds.run.worker import Lost, Report, SliceDone
-from openslob.metrics.measurement import DriverUse
 
 # How often a driver is asked: while sessions take an order or end, near the end of a phase, and in the middle of one.
 # An answer costs the leading process some milliseconds of CPU: with more drivers each is asked less often.

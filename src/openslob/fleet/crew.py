@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from openslob.core.errors import SlobError, UsageError, start_thread
+from openslob.core.measurement import DriverUse
 from openslob.core.secrets import Target
 from openslob.engines.base import SessionPlan
 from openslob.fleet.channel import GONE, Buckets, Channel, Driver, Remote
@@ -19,7 +20,6 @@ from openslob.fleet.messages import DRIVERS, FILES, Order, Use
 from openslob.kinds.run.crew import Member
 from openslob.kinds.run.plan import Phase
 from openslob.kinds.run.worker import Report
-from openslob.metrics.measurement import DriverUse
 from openslob.record.raw_csv import COLUMNS, raw_table
 
 # What it takes to hand out a phase: a busy host lets a process wait for a part of a second, and some round trips, each

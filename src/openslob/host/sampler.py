@@ -14,6 +14,7 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
+from openslob.core.measurement import DeviceIo, GroupUse, HostDelta
 from openslob.core.process_selector import ProcessSelector, ProcessTree
 from openslob.core.units import NANOS
 from openslob.host.counters import CPU_NAMES, ENERGY, ENERGY_NAMES, EnergyReader, busy_name, open_host
@@ -30,7 +31,6 @@ from openslob.host.processes import (
     combine_readings,
     process_sampler,
 )
-from openslob.metrics.measurement import DeviceIo, GroupUse, HostDelta
 
 CPUS_NAMES = ("server_cpus_busy_s",)
 UNATTRIBUTED = "not told apart"

@@ -12,7 +12,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.workload import Workload
 from openslob.record import finding, store
 from openslob.record.finding import Found, Listed
-from openslob.record.kinds import KindOfDocument, KindOfRecord, every
+from openslob.record.kinds import KindOfDocument, KindOfRecord, every, of_single_runs
 from openslob.record.model import Holds, RunRecord, Status, Verdict
 from openslob.record.store import RECORD_FILE, Document, Record, say_nothing
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from openslob.analyze.compare import ComparedValues
     from openslob.analyze.curves.points import ParameterValue
     from openslob.analyze.derive import Derived
-    from openslob.live.view import Follower
+    from openslob.kinds.view import Follower
     from openslob.report.document import Document as Report
 
 Row = Mapping[str, Any]
@@ -118,12 +118,10 @@ class Kind(KindOfRecord[Record]):
 
         Nothing is read yet. A kind that shows its records without having runs is ``seen_live``.
         """
-        from openslob.live.follow import FollowedRun  # noqa: PLC0415 - only for those who look on
-
         last = max((each.parent for each in folder.glob(f"*/{RECORD_FILE}")), default=None) if self.has_runs else None
         if last is None:
             raise SlobError(f"{folder} has no run that can be shown", "`slob show` prints the report")
-        return FollowedRun(last)
+        return cast(Kind[Any], of_single_runs()).follow(last)
 
     def ratios(self, _record: Record) -> Sequence[Row]:
         """Return a row for each ratio that was measured, if the kind ``has_ratios``."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from openslob.core.errors import SlobError
 from openslob.kinds.contract import kind_of
-from openslob.live.view import Follower
+from openslob.kinds.view import Follower
 from openslob.record import finding
 
 

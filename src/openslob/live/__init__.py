@@ -1,1 +1,1 @@
-"""A record while it grows, or replayed: read from its folder alone, for the screen and the page."""
+"""Shows records while they grow, or replayed: the screen (Textual), the page (Starlette)."""

@@ -11,8 +11,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from openslob.core.counts import SliceCounts
-from openslob.metrics import quantity
-from openslob.metrics.measurement import (
+from openslob.core.measurement import (
     DeviceIo,
     EngineDelta,
     HostDelta,
@@ -23,6 +22,7 @@ from openslob.metrics.measurement import (
     WaitClass,
     Window,
 )
+from openslob.metrics import quantity
 from openslob.metrics.quantity import (
     ENGINE_SPAN,
     HOST_SPAN,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from openslob.core.errors import UsageError
+from openslob.core.measurement import Measurement, Observed
 from openslob.core.units import Price
 from openslob.core.workload import PRICE
-from openslob.metrics.measurement import Measurement, Observed
 from openslob.metrics.quantity import Quantity
 from openslob.record.model import Figure, RunRecord
 

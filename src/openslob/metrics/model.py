@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from openslob.core.measurement import Observed
 from openslob.metrics.computation import Computation
-from openslob.metrics.measurement import Observed
 from openslob.metrics.quantity import Counted, Quantity
 
 # Service time counts from the begin of an operation, response time from the moment when it was due at a given rate.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from openslob.core.counts import COUNTERS
+from openslob.core.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Measurement, Observed
 from openslob.metrics.cpu import AT_REST, total_s
-from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Measurement, Observed
 
 NOT_LOCAL = "the server is not known to be on this host"
 NO_LOAD = "no operation ended in the window"

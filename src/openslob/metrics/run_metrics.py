@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from openslob.core.measurement import Measurement, Observed
 from openslob.core.units import MIB, Price
 from openslob.core.workload import PRICE
 from openslob.metrics.computation import (
@@ -33,7 +34,6 @@ from openslob.metrics.computation import (
     wake_up_late_us,
 )
 from openslob.metrics.cost import CURRENCY, cost_at, cost_in, unit_in
-from openslob.metrics.measurement import Measurement, Observed
 from openslob.metrics.model import RESPONSE_PREFIX, Better, RunMetric, TimelinePanel
 from openslob.metrics.quantity import Quantity, load_seconds
 from openslob.record.model import Figure, RunRecord

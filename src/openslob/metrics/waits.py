@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from openslob.core.histogram import Histogram, bucket_of
-from openslob.metrics.measurement import Observed, TimedWait, WaitClass
+from openslob.core.measurement import Observed, TimedWait, WaitClass
+from openslob.core.wait_classes import CPU_EVENT, classify_wait
 from openslob.metrics.quantity import Quantity, db_time_us, engine
 from openslob.record.model import WaitRow
 
-CPU_EVENT = "CPU"
 # A session without a wait event is running or waits for a CPU: the samples do not distinguish the two.
 CPU_ROW = "CPU + run queue"
 
 # With 100 samples, the standard error of a share of 50 % is 5 %.
 MIN_SAMPLES = 100
 STAGES_ONLY = "the server reports the stage of a session's statement, not what the session waits for"
-
-
-# Engines name events `Class:Event`. Class Stage is the stage of a session's statement, whatever the session waits for.
-# A session that waits for another one to flush the log shows as waiting for a lock. Therefore the pattern of the log is
-# tried before that of locks and is searched in the whole name; the other patterns are searched in the class only.
-# Waits for a scheduler of the server's own are waits for a CPU; those of class Application are for other transactions.
-_CLASSES = (
-    (WaitClass.STAGE, re.compile(r"^stage:", re.IGNORECASE)),
-    (WaitClass.LOG, re.compile(r"(wal|redo|log).*(sync|write|flush)|^configuration:log\b", re.IGNORECASE)),
-    (WaitClass.LOCK, re.compile(r"^[^:]*(lock|latch|pin|concurrency|application)", re.IGNORECASE)),
-    (WaitClass.CPU, re.compile(r"^scheduler:", re.IGNORECASE)),
-    (WaitClass.CLUSTER, re.compile(r"^cluster:", re.IGNORECASE)),
-    (WaitClass.DATA_IO, re.compile(r"^[^:]*\b(io|i/o)\b", re.IGNORECASE)),
-)
-
-
-def wait_class(event: str) -> WaitClass:
-    """Return the kind of resource of an event named ``Class:Event``, for engines that do not give its class."""
-    if event == CPU_EVENT:
-        return WaitClass.CPU
-    return next((kind for kind, pattern in _CLASSES if pattern.search(event)), WaitClass.OTHER)
 
 
 def top_events(measurement: Observed) -> tuple[WaitRow, ...]:
@@ -70,7 +48,7 @@ def class_shares_pct(measurement: Observed) -> Mapping[WaitClass, float]:
     shares: dict[WaitClass, float] = {}
     given = {wait.event: wait.wait_class for wait in measurement.engine.timed_waits}
     for event, count in measurement.waits.items() if samples > 0 else ():
-        kind = given.get(event) or wait_class(event)
+        kind = given.get(event) or classify_wait(event)
         shares[kind] = shares.get(kind, 0.0) + 100 * count / samples
     return shares
 

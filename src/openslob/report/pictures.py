@@ -17,7 +17,7 @@ from openslob.analyze.curves.series import (
     PointSet,
 )
 from openslob.core.errors import SlobError
-from openslob.metrics.measurement import Ceiling, StorageAlone
+from openslob.core.measurement import Ceiling, StorageAlone
 from openslob.record.model import RunRecord, all_reservations
 from openslob.report import run_series
 from openslob.report.charts.comparing import changes, tails

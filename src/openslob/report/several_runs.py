@@ -21,8 +21,8 @@ from openslob.analyze.curves.series import (
 from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.load_kinds import load_kind
 from openslob.core.errors import UsageError
+from openslob.core.measurement import StorageAlone
 from openslob.metrics import METRICS
-from openslob.metrics.measurement import StorageAlone
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.report import context
 from openslob.report.comparison import runs_needed, side_by_side_rows, summary, value_text

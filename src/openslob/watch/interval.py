@@ -8,11 +8,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
-from openslob.core.units import NANOS
-from openslob.host.sampler import difference
-from openslob.kinds.run.samplers import SystemReading
-from openslob.metrics import METRICS, OF_OWN_LOAD, PRICED, cpu, quantity
-from openslob.metrics.measurement import (
+from openslob.core.measurement import (
     DEVICE_COUNTERS,
     EVERY_FIGURE,
     DeviceIo,
@@ -24,8 +20,13 @@ from openslob.metrics.measurement import (
     WaitClass,
     Window,
 )
+from openslob.core.units import NANOS
+from openslob.core.wait_classes import CPU_EVENT, classify_wait
+from openslob.host.sampler import difference
+from openslob.kinds.run.samplers import SystemReading
+from openslob.metrics import METRICS, OF_OWN_LOAD, PRICED, cpu, quantity
 from openslob.metrics.quantity import Quantity
-from openslob.metrics.waits import CPU_EVENT, CPU_ROW, wait_class
+from openslob.metrics.waits import CPU_ROW
 from openslob.record.model import Figure
 
 
@@ -274,7 +275,7 @@ def _waits(engine: EngineDelta, samples: Samples, seconds: float) -> tuple[Event
         if wait.count and seconds > 0
     }
     sampled = [
-        EventRate(CPU_ROW if event == CPU_EVENT else event, wait_class(event), count / samples.taken)
+        EventRate(CPU_ROW if event == CPU_EVENT else event, classify_wait(event), count / samples.taken)
         for event, count in samples.events.items()
         if event not in timed and count
     ]

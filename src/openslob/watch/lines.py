@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from openslob.core.measurement import ObjectIo
 from openslob.core.units import MIB, NANOS, format_bytes
 from openslob.metrics import METRICS
-from openslob.metrics.measurement import ObjectIo
 from openslob.metrics.run_metrics import BELOW_CLOCK, NO_CPU, NO_READS, NO_SYNCS, SYNCS_UNTIMED
 from openslob.report.format import MISSING, shortened, wrapped
 from openslob.watch.interval import NO_DEVICE_READS, NO_DEVICE_WRITES, EventRate, Selection, WatchedInterval

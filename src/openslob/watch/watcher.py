@@ -21,7 +21,7 @@ from openslob.engines.base import Activity, Engine, SamplingScope
 from openslob.engines.patience import Patience, StoppedError
 from openslob.host.model import OsReading
 from openslob.host.sampler import next_tick
-from openslob.kinds.observation.observer import PULSE_S, Observer
+from openslob.kinds.run.observation.observer import PULSE_S, Observer
 from openslob.kinds.run.samplers import Samplers, SystemReading
 from openslob.kinds.run.window import count_between
 from openslob.watch.interval import Samples, WatchedInterval, interval_between

@@ -12,7 +12,7 @@ from openslob.analyze.causes import Cause, episodes
 from openslob.analyze.slow_steps import BLOCK, slow_steps
 from openslob.analyze.steps import stretches
 from openslob.analyze.trace import Mark, Trace
-from openslob.metrics.measurement import Cap
+from openslob.core.measurement import Cap
 
 SECONDS, AT = 60, slice(30, 33)
 # An undisturbed second of a load that reads: 8 sessions on 2 CPUs and a quick device.

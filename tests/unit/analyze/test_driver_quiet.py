@@ -6,7 +6,7 @@ import pytest
 
 from factories.measurements import measurement
 from openslob.analyze.verdicts import driver_quiet
-from openslob.metrics.measurement import DriverUse
+from openslob.core.measurement import DriverUse
 from openslob.record.model import Holds
 
 ONE = DriverUse(

@@ -4,7 +4,7 @@ import pytest
 
 from factories import measurements as made
 from openslob.analyze.verdicts import judge
-from openslob.metrics.measurement import TimedWait, WaitClass
+from openslob.core.measurement import TimedWait, WaitClass
 from openslob.record.model import RunRecord
 from openslob.report.context import host, server, unknown
 from openslob.report.figures import timed_events

@@ -19,10 +19,10 @@ from openslob.analyze.measure import measure, totals_beside
 from openslob.analyze.run_tables import RunTables, TablesInMemory
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram, bucket_of
+from openslob.core.measurement import Measurement, Observed, TimelinePoint
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.core.workload import Workload
-from openslob.metrics.measurement import Measurement, Observed, TimelinePoint
 from openslob.record.model import RecordKind, RunRecord
 from openslob.record.raw_csv import Event, RawCsv
 

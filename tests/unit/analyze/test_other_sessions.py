@@ -9,8 +9,8 @@ from factories.tables import table
 from openslob.analyze.build_record import io_by_object
 from openslob.analyze.other_sessions import ours_alone, shares_pct, worked
 from openslob.analyze.verdicts import judge
+from openslob.core.measurement import EngineDelta, Instance, ObjectIo, OtherSessions
 from openslob.metrics import summary
-from openslob.metrics.measurement import EngineDelta, Instance, ObjectIo, OtherSessions
 from openslob.metrics.waits import top_events
 from openslob.record.model import Holds
 

@@ -9,12 +9,12 @@ import pytest
 import openslob
 from factories.endured import endured
 from factories.repeats import repeated_record
-from openslob.kinds.context import Context
 from openslob.kinds.endurance import execute
 from openslob.kinds.endurance import record as endurance
 from openslob.kinds.endurance.record import SegmentState
 from openslob.kinds.repeated import execute as repeat
 from openslob.kinds.repeated.record import RepeatedFolder, RepeatedTime, TimeState
+from openslob.kinds.run.context import Context
 from openslob.record.model import Status
 
 

@@ -10,8 +10,8 @@ import pytest
 from factories.record_files import record
 from openslob.cli import console, screen
 from openslob.cli.screen import is_ascii, viewing, why_no_screen
-from openslob.kinds.attached_screen import Feed
-from openslob.live.view import RecordState
+from openslob.kinds.view import RecordState
+from openslob.live.attached_screen import Feed
 from openslob.record.store import RunFolder
 
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from openslob.cli import watch
-from openslob.metrics.measurement import ObjectIo, WaitClass
+from openslob.core.measurement import ObjectIo, WaitClass
 from openslob.record.model import Figure
 from openslob.watch.interval import EventRate, Selection, WatchedInterval
 

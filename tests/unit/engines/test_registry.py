@@ -10,7 +10,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.engines import registry
 
 MODULE = """
-from openslob.engines.entry import EngineEntry
+from openslob.engines.registry.entry import EngineEntry
 
 ENTRY = EngineEntry("tinydb", adapter="tinydb_adapter")
 

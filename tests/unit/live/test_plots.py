@@ -5,9 +5,9 @@ import math
 import pytest
 
 from factories.views import EDGES_US, MadeView
+from openslob.kinds.view import Curve, Stack
 from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_lines, draw_map, draw_stack, framed
-from openslob.live.view import Curve, Stack
 from openslob.report.format import micros
 
 ASCII = Signs(ascii=True)

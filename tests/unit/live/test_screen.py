@@ -12,12 +12,12 @@ from factories.live import OPS, READS, run_folder
 from factories.views import HEAD, P99_US, MadeSource, MadeView, sweep_view
 from openslob.core.errors import SlobError
 from openslob.kinds.live import follow
+from openslob.kinds.view import RecordState
 from openslob.live.screen import app as app_module
 from openslob.live.screen.app import LiveScreen
 from openslob.live.screen.canvas import Canvas, Signs
 from openslob.live.screen.panes import PaneContent, Screenful, current, draw, draw_help
 from openslob.live.screen.playhead import Playhead
-from openslob.live.view import RecordState
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
 from openslob.report.format import micros, number

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from factories import measurements
 from factories.tables import table
+from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.method import OpKind
 from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
 from openslob.metrics.computation import NO_COMMAND, NO_RATE, EngineCounter
-from openslob.metrics.measurement import EngineDelta, HostDelta
 from openslob.metrics.quantity import NOT_LOCAL, NOT_OUR_LOAD, Quantity
 from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
 from openslob.record.model import RunRecord

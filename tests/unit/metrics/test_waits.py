@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from factories import measurements
 from factories.tables import table
 from openslob.core.histogram import bucket_of
-from openslob.metrics.measurement import EngineDelta, TimedWait, WaitClass
-from openslob.metrics.waits import CPU_ROW, class_shares_pct, db_time_shares, histogram_of, top_events, wait_class
+from openslob.core.measurement import EngineDelta, TimedWait, WaitClass
+from openslob.core.wait_classes import classify_wait
+from openslob.metrics.waits import CPU_ROW, class_shares_pct, db_time_shares, histogram_of, top_events
 
 DB_TIME_S = 432.0
 EVENTS = ["CPU", "IO:DataFileRead", "IO:WalSync", "LWLock:WALWrite", "Lock:tuple", "IPC:Other"]
@@ -67,7 +68,7 @@ def test_shares_add_up_to_all_of_db_time(waits):
     ],
 )
 def test_events_are_told_apart_by_resource(event, kind):
-    assert wait_class(event) is kind
+    assert classify_wait(event) is kind
 
 
 @table(("samples", "by_samples"), [(99, False), (100, True)])

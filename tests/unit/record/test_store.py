@@ -19,8 +19,8 @@ from factories.paths import ROOT
 from factories.records import failed, histogram, physical
 from openslob.core.counts import COUNTERS, SliceCounts
 from openslob.core.errors import SlobError
+from openslob.core.measurement import EngineDelta
 from openslob.core.method import OpKind
-from openslob.metrics.measurement import EngineDelta
 from openslob.record import store, versions
 from openslob.record.model import RECORD_VERSION, RunRecord, Status
 from openslob.record.raw_csv import COLUMNS, RawCsv, raw_table

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from factories.tables import table
+from openslob.core.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass
 from openslob.engines.base import CounterReading
 from openslob.host.device import DEVICE_NAMES
 from openslob.host.model import OsReading, Sample
 from openslob.kinds.run.samplers import SystemReading
-from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass
 from openslob.metrics.quantity import NOT_LOCAL
 from openslob.watch.interval import EventRate, Samples, Selection, Sort, interval_between
 

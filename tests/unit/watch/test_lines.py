@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from factories.tables import table
-from openslob.metrics.measurement import ObjectIo, WaitClass
+from openslob.core.measurement import ObjectIo, WaitClass
 from openslob.record.model import Figure
 from openslob.watch.interval import EventRate, Selection, Sort, WatchedInterval
 from openslob.watch.lines import Lines, short, short_time

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+from openslob.core.measurement import Ceiling, StorageAlone
 from openslob.core.units import format_bytes
-from openslob.metrics.measurement import Ceiling, StorageAlone
 from openslob.metrics.quantity import Quantity
 
 

@@ -28,7 +28,7 @@ from openslob.analyze.verdicts.validity import (
     window,
     within_ceiling,
 )
-from openslob.metrics.measurement import Measurement, Observed
+from openslob.core.measurement import Measurement, Observed
 from openslob.record.model import Verdict
 
 VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (

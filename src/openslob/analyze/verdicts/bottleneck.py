@@ -8,7 +8,7 @@ from openslob.analyze.verdicts.course import are_idle, idle_shares_pct
 from openslob.analyze.verdicts.environment import quota_figures, quota_says
 from openslob.analyze.verdicts.level import cap_in_words
 from openslob.analyze.verdicts.mode import is_reached
-from openslob.metrics.measurement import Measurement, WaitClass
+from openslob.core.measurement import Measurement, WaitClass
 from openslob.metrics.quantity import Quantity, device, engine, engine_host_cpu_s, host, host_cpu_left_pct, total
 from openslob.metrics.waits import db_time_shares
 from openslob.record.model import Verdict

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openslob.analyze.outcome import Shown, counted, fails, holds, holds_or_fails, unknown
-from openslob.metrics.measurement import Measurement
+from openslob.core.measurement import Measurement
 from openslob.metrics.quantity import NO_LOAD, total
 from openslob.record.model import Verdict
 

@@ -16,10 +16,10 @@ from openslob.analyze.steady_state import (
     steady_since,
 )
 from openslob.core.histogram import PERCENTILES, Histogram
+from openslob.core.measurement import DriverUse, Measurement, Observed, OtherSessions
 from openslob.core.method import BLOCK_TOLERANCE, OpKind
 from openslob.metrics import METRICS
 from openslob.metrics.cpu import of_processes
-from openslob.metrics.measurement import DriverUse, Measurement, Observed, OtherSessions
 from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct, total
 from openslob.record.model import Holds, Verdict
 

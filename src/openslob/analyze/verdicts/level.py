@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from openslob.analyze.outcome import Shown, count, fails, holds, unknown
+from openslob.core.measurement import Cap, CapSearch, MeanRate, Measurement, Observed
 from openslob.core.units import MIB, format_duration
-from openslob.metrics.measurement import Cap, CapSearch, MeanRate, Measurement, Observed
 from openslob.record.model import Verdict
 
 NAME = "level_sustained"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from openslob.analyze.outcome import Shown, count, counted, holds_or_fails, unknown, unknown_because
 from openslob.analyze.verdicts.validity import reads_reached_device
+from openslob.core.measurement import Measurement
 from openslob.core.workload import Mode
 from openslob.metrics.computation import begun_pct
-from openslob.metrics.measurement import Measurement
 from openslob.metrics.quantity import NO_LOAD, Quantity, block_visits, engine, total
 from openslob.record.model import Holds, Verdict
 

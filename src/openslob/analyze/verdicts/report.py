@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from openslob.analyze.other_sessions import worked
 from openslob.analyze.outcome import Shown, fails, holds, unknown
-from openslob.metrics.measurement import Measurement, ServerReport
+from openslob.core.measurement import Measurement, ServerReport
 from openslob.record.model import Verdict
 
 _NAME = "awr_agrees"

@@ -6,7 +6,7 @@ Only some engines count these. Without such a counter, and without a reason why 
 from __future__ import annotations
 
 from openslob.analyze.outcome import count, counted, fails, holds, holds_or_fails, unknown, unknown_because
-from openslob.metrics.measurement import Measurement, Observed
+from openslob.core.measurement import Measurement, Observed
 from openslob.metrics.quantity import Quantity, engine, total
 from openslob.record.model import Verdict
 

@@ -15,9 +15,9 @@ from openslob.analyze.outcome import (
     unknown_because,
 )
 from openslob.core.counts import SliceCounts
+from openslob.core.measurement import Measurement, Observed
 from openslob.core.units import format_bytes
 from openslob.core.workload import BlockPath, CommitMode
-from openslob.metrics.measurement import Measurement, Observed
 from openslob.metrics.quantity import (
     NO_LOAD,
     WINDOW_TOLERANCE_PCT,

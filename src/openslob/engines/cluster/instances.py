@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from openslob.core.errors import DeniedError, SlobError
+from openslob.core.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, sum_waits
 from openslob.engines.base import (
     Activity,
     CounterReading,
@@ -30,7 +31,6 @@ from openslob.engines.base import (
     StopSignal,
     WaitSampler,
 )
-from openslob.metrics.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, sum_waits
 
 # The quickest of so many answers has the smallest error: at most half of the time that it took.
 QUERIES = 5

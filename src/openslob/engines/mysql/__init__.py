@@ -1,6 +1,6 @@
 """MariaDB and MySQL; one engine, since they differ only by capability."""
 
-from openslob.engines.entry import EngineEntry
+from openslob.engines.registry.entry import EngineEntry
 
 ENTRY = EngineEntry(
     name="mariadb",

@@ -14,13 +14,7 @@ from typing import Any
 
 import pymysql
 
-from openslob.engines.base import CounterReading
-from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, statement, thread_id
-from openslob.engines.mysql.errors import report_as
-from openslob.engines.mysql.names import TABLES, MysqlNames
-from openslob.engines.server_engine import ConnectionOwner
-from openslob.engines.sql import read_statements
-from openslob.metrics.measurement import (
+from openslob.core.measurement import (
     EVERY_FIGURE,
     ONLY_SOME_HAVE,
     EngineDelta,
@@ -30,7 +24,13 @@ from openslob.metrics.measurement import (
     scale,
     sum_waits,
 )
-from openslob.metrics.waits import wait_class
+from openslob.core.wait_classes import classify_wait
+from openslob.engines.base import CounterReading
+from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, statement, thread_id
+from openslob.engines.mysql.errors import report_as
+from openslob.engines.mysql.names import TABLES, MysqlNames
+from openslob.engines.server_engine import ConnectionOwner
+from openslob.engines.sql import read_statements
 
 # Fields of `EngineDelta` and kinds of objects that the server counts for all sessions together.
 _SERVER_WIDE = frozenset(
@@ -515,7 +515,7 @@ def _timed_waits(change: Values) -> list[TimedWait]:
         of = ("reads", "read_ps") if _KINDS_OF_FILES.get(event) == _DATA else ("requests", "ps")
         counted.append((_event(f"{_FILE_EVENTS}{event}"), columns[of[0]], columns[of[1]] * PICO))
     return sum_waits(
-        TimedWait(name, wait_class(name), count, time_us) for name, count, time_us in counted if count and time_us
+        TimedWait(name, classify_wait(name), count, time_us) for name, count, time_us in counted if count and time_us
     )
 
 

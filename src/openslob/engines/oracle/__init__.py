@@ -1,5 +1,5 @@
 """Oracle Database as an engine. Experimental: no real Oracle has passed the contract tests yet."""
 
-from openslob.engines.entry import EngineEntry
+from openslob.engines.registry.entry import EngineEntry
 
 ENTRY = EngineEntry("oracle", adapter="openslob.engines.oracle.adapter", extra="openslob[oracle]")

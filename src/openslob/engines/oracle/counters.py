@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import oracledb
 
+from openslob.core.measurement import EngineDelta
 from openslob.engines.base import CounterReading
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, query, statement
@@ -14,7 +15,6 @@ from openslob.engines.oracle.delta import Values, make_unknown, to_delta, to_ser
 from openslob.engines.oracle.errors import CONNECTION_LOST, explain_error, find_codes, is_missing, report_as
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.server_engine import ConnectionOwner
-from openslob.metrics.measurement import EngineDelta
 
 # The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock.
 VIEWS: Mapping[str, tuple[str, ...]] = {

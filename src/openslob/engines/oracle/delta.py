@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from openslob.metrics.measurement import (
+from openslob.core.measurement import (
     EVERY_FIGURE,
     ONLY_SOME_HAVE,
     EngineDelta,

@@ -1,6 +1,6 @@
 """PostgreSQL as an engine."""
 
-from openslob.engines.entry import DEFAULT_SERVER, EngineEntry
+from openslob.engines.registry.entry import DEFAULT_SERVER, EngineEntry
 
 PACKAGE = __name__
 

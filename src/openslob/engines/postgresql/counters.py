@@ -28,6 +28,7 @@ from typing import Any
 
 import psycopg
 
+from openslob.core.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass, sum_waits
 from openslob.core.units import NANOS
 from openslob.engines.base import CounterReading
 from openslob.engines.postgresql.connection import PROMPT_SINCE, backend_pid
@@ -49,7 +50,6 @@ from openslob.engines.postgresql.libpq_statement import PlainStatement
 from openslob.engines.postgresql.waits import OwnWork
 from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
-from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, ObjectIo, TimedWait, WaitClass, sum_waits
 
 PACKAGE = "openslob.engines.postgresql"
 

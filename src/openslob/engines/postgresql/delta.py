@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from openslob.metrics.measurement import EngineDelta, ObjectIo, TimedWait, WaitClass, scale
+from openslob.core.measurement import EngineDelta, ObjectIo, TimedWait, WaitClass, scale
 
 Values = Mapping[str, float]
 

@@ -17,9 +17,9 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_duration, iso
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
-from openslob.kinds.context import Context
 from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord, Segment, SegmentState, load, measured
 from openslob.kinds.endurance.segments import with_figures
+from openslob.kinds.run.context import Context
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.runner import RunRequest
 from openslob.record.model import Status

@@ -24,6 +24,7 @@ from openslob.analyze.trace import Mark, Trace, trace_of
 from openslob.analyze.verdicts.environment import least_for
 from openslob.analyze.verdicts.level import cap_in_words, sustained
 from openslob.core.histogram import BUCKETS, PERCENTILES, Histogram
+from openslob.core.measurement import Cap, CapSearch
 from openslob.core.units import NANOS, format_bytes
 from openslob.kinds.endurance import figures as endurance
 from openslob.kinds.endurance.figures import (
@@ -40,7 +41,6 @@ from openslob.kinds.endurance.figures import (
 )
 from openslob.kinds.endurance.record import EnduranceRecord, Segment
 from openslob.kinds.endurance.steady_snia import round_averages, snia_steady_state
-from openslob.metrics.measurement import Cap, CapSearch
 from openslob.record import store
 from openslob.record.model import Figure, Holds
 from openslob.record.raw_csv import Event, event_rows, window_facts

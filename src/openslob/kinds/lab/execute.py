@@ -20,13 +20,13 @@ from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.kinds.context import Context
 from openslob.kinds.lab.figures import RATE, figures_of, is_done, with_results
 from openslob.kinds.lab.loads import writes
 from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, round_s, side_s
 from openslob.kinds.lab.record import LabArm, LabFolder, LabRecord, LabRun, LeftOut
 from openslob.kinds.lab.request import LabPlan
 from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_servers
+from openslob.kinds.run.context import Context
 from openslob.kinds.run.runner import FinishedRun, RunRequest
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.record.store import say_nothing

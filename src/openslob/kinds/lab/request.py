@@ -15,11 +15,11 @@ from openslob.engines import registry
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import KnownSettings
 from openslob.host.environment import environment
-from openslob.kinds.context import Context
 from openslob.kinds.lab.loads import DEFAULT_CACHE, NAMES, LoadSize, lab_load, require_known
 from openslob.kinds.lab.plan import arms_of, missing_ready, questions, with_nothing_changed
 from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.kinds.lab.servers import template
+from openslob.kinds.run.context import Context
 from openslob.record.store import record_id
 
 DEFAULT_FOR_S = 1800.0

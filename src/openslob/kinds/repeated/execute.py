@@ -16,9 +16,9 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_duration, iso
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
-from openslob.kinds.context import Context
 from openslob.kinds.repeated.figures import figures_of, with_findings
 from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord, RepeatedTime, TimeState, load
+from openslob.kinds.run.context import Context
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.runner import RunRequest
 from openslob.record.model import Holds, Status

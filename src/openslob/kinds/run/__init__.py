@@ -14,7 +14,7 @@ from openslob.record.model import RunRecord, Status
 from openslob.record.store import RECORD_FILE, SLICES, RecordEntry
 
 if TYPE_CHECKING:
-    from openslob.live.follow import FollowedRun
+    from openslob.kinds.run.live.follow import FollowedRun
     from openslob.report.document import Document
 
 
@@ -65,7 +65,7 @@ class RunKind(Kind[RunRecord]):
         return [self.read(found.path)]
 
     def follow(self, folder: Path) -> FollowedRun:
-        from openslob.live.follow import FollowedRun
+        from openslob.kinds.run.live.follow import FollowedRun
 
         return FollowedRun(folder)
 

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from openslob.core.errors import SlobError
+from openslob.core.measurement import EVERY_FIGURE, DriverUse, EngineDelta, HostDelta, Instance
 from openslob.engines.base import Engine
 from openslob.engines.facts import InstanceFacts
 from openslob.host.sampler import WHY_UNATTRIBUTED
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.recorder import SeenLimits, sum_of
 from openslob.kinds.run.samplers import Samplers
-from openslob.metrics.measurement import EVERY_FIGURE, DriverUse, EngineDelta, HostDelta, Instance
 
 # The server ends a session soon after its connection was closed, not at once.
 GOODBYE_S = 2.0

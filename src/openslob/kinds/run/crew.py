@@ -9,10 +9,10 @@ from threading import Semaphore
 from typing import Protocol
 
 from openslob.core.errors import start_thread
+from openslob.core.measurement import DriverUse
 from openslob.engines.base import Engine, SessionPlan
 from openslob.kinds.run.plan import Phase
 from openslob.kinds.run.worker import CONNECT_AT_ONCE, Report, Worker, allow_files, wait_longer_for_python
-from openslob.metrics.measurement import DriverUse
 
 
 class Member(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openslob.config.resolve import Resolution
-from openslob.kinds.context import Context
+from openslob.kinds.run.context import Context
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.runner import FinishedRun, RunRequest
 from openslob.kinds.run.settings import ask_of_run, give_way, provide_target

@@ -12,13 +12,13 @@ from openslob.core.errors import DeniedError, SlobError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
-from openslob.engines.common_checks import require_writes
 from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.engines.managed.writes import require_writes
 from openslob.kinds.run.explain import explain_errors
 
 if TYPE_CHECKING:
-    from openslob.kinds.context import Context
+    from openslob.kinds.run.context import Context
 
 
 def loaded(engine: Engine) -> tuple[DataSpec, int] | None:

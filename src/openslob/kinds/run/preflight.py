@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.units import NANOS, format_bytes
 from openslob.core.workload import BlockPath, Mode, Workload
 from openslob.engines.base import Engine
@@ -21,7 +22,6 @@ from openslob.kinds.run.samplers import Samplers, SystemReading
 from openslob.kinds.run.server_reports import ServerReports
 from openslob.kinds.run.session_pool import PULSE_S
 from openslob.metrics import METRICS, OBSERVED, PACED, PRICED
-from openslob.metrics.measurement import EngineDelta, HostDelta
 from openslob.metrics.run_metrics import ENGINE_INPUTS
 
 # Data of up to this share of the cache stay in it when read once.

@@ -17,10 +17,10 @@ from openslob.analyze.load_kinds import LOAD_KINDS
 from openslob.analyze.measure import measure, totals_beside
 from openslob.analyze.run_tables import TablesInMemory
 from openslob.analyze.trace import Trace, trace_of
+from openslob.core.measurement import Observed
 from openslob.core.units import iso
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
-from openslob.metrics.measurement import Observed
 from openslob.record.model import RecordKind, RunRecord, Status
 from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder, record_id

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram, Slow, slowest_of
+from openslob.core.measurement import EngineDelta, OtherSessions, Schedule, WaitClass
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS, Anchor
 from openslob.core.workload import SLICE_S, Pacing, slice_seconds
@@ -26,7 +27,6 @@ from openslob.kinds.run.progress import Amounts, Progress, ProgressSink, rates_b
 from openslob.kinds.run.samplers import SystemReading
 from openslob.kinds.run.session_pool import Message
 from openslob.kinds.run.worker import SliceDone
-from openslob.metrics.measurement import EngineDelta, OtherSessions, Schedule, WaitClass
 from openslob.record.raw_csv import RawCsv
 
 # The closing reading may follow a periodic one at once; rates over less than this would be noise.

@@ -16,6 +16,7 @@ from openslob.analyze.measure import LATENCY, RESPONSE, times
 from openslob.analyze.other_sessions import ours_alone, shares_pct
 from openslob.core.errors import SlobError, of_the_system
 from openslob.core.interrupt import Interrupt
+from openslob.core.measurement import EVERY_FIGURE, DriverUse, Measurement, StorageAlone
 from openslob.core.units import NANOS
 from openslob.core.workload import Mode, Workload
 from openslob.engines.base import Engine, Hold, SessionPlan
@@ -35,7 +36,6 @@ from openslob.kinds.run.samplers import Samplers
 from openslob.kinds.run.session_pool import SessionPool, ignore
 from openslob.kinds.run.warmup import WarmupMonitor
 from openslob.kinds.run.window import READ_EARLIER_S, WindowReadings, count_between, read_ahead_s, read_opening
-from openslob.metrics.measurement import EVERY_FIGURE, DriverUse, Measurement, StorageAlone
 from openslob.record.model import SET, RunRecord, Status
 from openslob.record.store import RunFolder, UnsavedError
 

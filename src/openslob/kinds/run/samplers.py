@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from openslob.core.errors import SlobError
+from openslob.core.measurement import EngineDelta
 from openslob.core.units import NANOS
 from openslob.engines.base import Activity, CounterReading, Counters, Engine, SamplingScope
 from openslob.engines.patience import StoppedError
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
 from openslob.host.sampler import OsReader, Ticker, cpu_by_kind
-from openslob.metrics.measurement import EngineDelta
 
 COUNTER_INTERVAL_S = 1.0
 # Reading counters and every backend's CPU costs more with more sessions. Up to this many are read once a second.

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from openslob.core.errors import SlobError
+from openslob.core.measurement import ServerReport
 from openslob.core.workload import StatisticsType
 from openslob.engines.base import Engine
 from openslob.engines.capabilities import require
 from openslob.engines.facts import Finding
 from openslob.engines.patience import Patience
 from openslob.kinds.run.progress import Progress, ProgressSink
-from openslob.metrics.measurement import ServerReport
 
 _PARAMETER = "DATABASE_STATISTICS_TYPE"
 # A setting of slob.toml; other files with line numbers were written for SLOB.

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from openslob.analyze.steady_state import RatePoint, drift_pct, rate_points, spread, steady_since
+from openslob.core.measurement import TimelinePoint
 from openslob.core.units import NANOS
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.kinds.run.plan import Phase
 from openslob.kinds.run.session_pool import Message
 from openslob.kinds.run.worker import SliceDone
-from openslob.metrics.measurement import TimelinePoint
 
 
 class WarmupMonitor:

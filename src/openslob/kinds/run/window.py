@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from openslob.core.errors import SlobError
+from openslob.core.measurement import EVERY_FIGURE, EngineDelta, HostDelta
 from openslob.core.units import NANOS
 from openslob.engines.patience import StoppedError
 from openslob.host.sampler import difference
 from openslob.kinds.run.recorder import ReadingsRecorder
 from openslob.kinds.run.samplers import Samplers, SystemReading
-from openslob.metrics.measurement import EVERY_FIGURE, EngineDelta, HostDelta
 
 # A busy host reads both clocks within this time of each other; a clock that is slewed gains less than a thousandth.
 CLOCK_SET_S = 0.25

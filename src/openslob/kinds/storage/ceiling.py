@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from openslob.core.errors import SlobError
+from openslob.core.measurement import StorageAlone
 from openslob.core.units import GIB
 from openslob.engines.base import Engine
 from openslob.kinds.storage.fio import Fio, IoEngine, Job
 from openslob.kinds.storage.record import CEILING, StorageRecord, StorageStep, storage_alone
 from openslob.kinds.storage.session import Notify, StorageRequest, StorageTarget, session
 from openslob.metrics import storage_figure
-from openslob.metrics.measurement import StorageAlone
 from openslob.record.model import Figure, Status
 
 SIZE_BYTES = GIB

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from openslob.analyze.curves.ceiling import host_and_device
-from openslob.metrics.measurement import CeilingPoint, StorageAlone
+from openslob.core.measurement import CeilingPoint, StorageAlone
 from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Status, Verdict, value_of
 from openslob.record.parts import Asked, Environment, Facts, Latency
 from openslob.record.store import UNFINISHED, DocumentFolder

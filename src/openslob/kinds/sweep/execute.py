@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 from openslob.analyze.outcome import counted
 from openslob.core.errors import SlobError
+from openslob.core.measurement import StorageAlone
 from openslob.core.units import format_duration
 from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import ManagedServer
-from openslob.kinds.context import Ceiling, Context
+from openslob.kinds.run.context import Ceiling, Context
 from openslob.kinds.run.crew import Hire
 from openslob.kinds.run.runner import RunRequest
 from openslob.kinds.sweep.plan import data_of, estimates, started_with, workload_of
@@ -24,7 +25,6 @@ from openslob.kinds.sweep.request import SweepPlan, open_folder
 from openslob.kinds.sweep.search import run_search
 from openslob.kinds.sweep.servers import SweepServers, changes_of, require_target
 from openslob.kinds.sweep.time_left import TimeLeft
-from openslob.metrics.measurement import StorageAlone
 from openslob.record.model import Status
 from openslob.record.varied import Values
 

@@ -10,10 +10,10 @@ from openslob.analyze.curves.points import SESSIONS
 from openslob.analyze.curves.series import CACHED, label
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
+from openslob.kinds.run.live.follow import BUDGET_S, FollowedRun, identity_of
+from openslob.kinds.run.live.run_view import RunView
 from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepPoint, SweepRecord, load_sweep
-from openslob.live.follow import BUDGET_S, FollowedRun, identity_of
-from openslob.live.run_view import RunView
-from openslob.live.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
+from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
 from openslob.metrics.run_metrics import latency_of
 from openslob.record import store
 from openslob.record.model import Figure, Holds, RunRecord, Verdict

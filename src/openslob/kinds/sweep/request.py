@@ -15,8 +15,8 @@ from openslob.config.server_parameters import server_grid
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Target
 from openslob.engines import registry
-from openslob.kinds.context import Ceiling, Context
 from openslob.kinds.run import loading
+from openslob.kinds.run.context import Ceiling, Context
 from openslob.kinds.run.settings import SettingsGrid, ask_settings, assume_settings
 from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep, unfinished_like
 from openslob.kinds.sweep.plan import has_data_of_first_point, made_with, sessions_at_most, with_estimates

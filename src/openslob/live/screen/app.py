@@ -24,10 +24,10 @@ from textual.widget import Widget
 from textual.widgets import Footer
 
 from openslob.core.errors import SlobError
+from openslob.kinds.view import Follower, RecordState
 from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.panes import PaneContent, Screenful, draw, draw_help, draw_top, tabs_of
 from openslob.live.screen.playhead import Playhead
-from openslob.live.view import Follower, RecordState
 from openslob.report.format import without_controls
 
 # How much the screen gives way to all other processes of the host.

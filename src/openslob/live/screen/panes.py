@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from openslob.core.units import format_duration
+from openslob.kinds.view import Curve, Head, RecordState, Stack, View
 from openslob.live.screen.canvas import Canvas, Role, Signs, series_role
 from openslob.live.screen.playhead import Playhead
 from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_lines, draw_map, draw_stack, framed
-from openslob.live.view import Curve, Head, RecordState, Stack, View
 from openslob.metrics import METRICS
 from openslob.record.model import Figure, Holds
 from openslob.report.format import MISSING, hanging, micros, number, percent, quantity, shortened

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from openslob.kinds.view import Curve, HeatMap, Stack
 from openslob.live.screen.canvas import MAP_STEPS, Canvas, Role, Signs, series_role
-from openslob.live.view import Curve, HeatMap, Stack
 from openslob.report.format import number
 
 Floats = NDArray[np.float64]

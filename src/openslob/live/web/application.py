@@ -21,7 +21,7 @@ from openslob._version import __version__
 from openslob.analyze.curves.points import SERVICE
 from openslob.core.errors import SlobError
 from openslob.export.openmetrics import Now, exposition
-from openslob.live.view import RecordState, View
+from openslob.kinds.view import RecordState, View
 from openslob.live.web.door import Door
 from openslob.live.web.hub import Hub
 from openslob.report.html.page import library, style

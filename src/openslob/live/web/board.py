@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from openslob.analyze.steps import step_s
-from openslob.live.view import Head, Note, PetalPoint, RecordState, View
+from openslob.kinds.view import Head, Note, PetalPoint, RecordState, View
 from openslob.live.web.pictures import (
     LivePicture,
     Petals,

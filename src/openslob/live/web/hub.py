@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
 from openslob.core.errors import SlobError
-from openslob.live.view import Follower, View
+from openslob.kinds.view import Follower, View
 from openslob.live.web.board import Board, Patch
 
 T = TypeVar("T")

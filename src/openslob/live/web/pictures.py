@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from openslob.analyze.curves.series import CACHED, MIN_READ_SHARE, PHYSICAL, Axes
 from openslob.analyze.heat import Cell
-from openslob.live.view import Curve, HeatMap, PetalPoint, Stack, View
+from openslob.kinds.view import Curve, HeatMap, PetalPoint, Stack, View
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.report.charts import heat, over_time, time_panels

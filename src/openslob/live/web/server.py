@@ -22,7 +22,7 @@ from openslob.core.interrupt import Interrupt, stopped_by
 from openslob.live.web.door import Door
 
 if TYPE_CHECKING:
-    from openslob.live.view import Follower
+    from openslob.kinds.view import Follower
     from openslob.live.web.hub import Hub
 
 # More viewers than anybody has; each connection has a cost.

@@ -17,9 +17,9 @@ import altair as alt
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
 from openslob.analyze.curves.series import PHYSICAL, Axes, PointSet, Series
 from openslob.analyze.verdict_registry import INVALIDATING
+from openslob.core.measurement import Ceiling
 from openslob.core.units import format_bytes
 from openslob.metrics import METRICS
-from openslob.metrics.measurement import Ceiling
 from openslob.report.charts.colours import QUIET, WARNING
 from openslob.report.charts.picture import Panel, Picture
 from openslob.report.charts.theme import (

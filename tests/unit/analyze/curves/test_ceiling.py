@@ -16,12 +16,12 @@ from openslob.analyze.curves.points import Run
 from openslob.analyze.verdicts import judge
 from openslob.cli.report import ceilings
 from openslob.core.errors import SlobError
+from openslob.core.measurement import StorageAlone
 from openslob.kinds.listing import overview, render_list
 from openslob.kinds.storage import ceiling as measured_ceiling
 from openslob.kinds.storage import record as storage
 from openslob.kinds.storage.record import StorageFolder, StorageLoad, StorageRecord, StorageStep, storage_alone
 from openslob.kinds.storage.report import storage_document
-from openslob.metrics.measurement import StorageAlone
 from openslob.record import finding
 from openslob.record.model import Figure, Holds, Status, Verdict
 from openslob.report.charts.petals import petals

@@ -5,7 +5,7 @@ from dataclasses import replace
 import factories.measurements as made
 from factories.tables import table
 from openslob.analyze.verdicts import judge, judge_observed
-from openslob.metrics.measurement import Cap, CapSearch, MeanRate
+from openslob.core.measurement import Cap, CapSearch, MeanRate
 from openslob.record.model import Holds
 from openslob.report.headline import headline
 

@@ -6,7 +6,7 @@ import pytest
 
 from factories.measurements import SECONDS, engine, measurement, window
 from openslob.analyze.verdicts.report import awr_agrees
-from openslob.metrics.measurement import OtherSessions, ServerReport
+from openslob.core.measurement import OtherSessions, ServerReport
 from openslob.record.model import Holds
 
 

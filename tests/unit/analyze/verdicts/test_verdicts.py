@@ -10,10 +10,10 @@ import pytest
 from factories import measurements as made
 from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS, judge, level, server
+from openslob.core.measurement import EngineDelta, GroupUse, HostDelta, ObjectIo, OtherSessions
 from openslob.core.method import OpKind
 from openslob.core.units import MIB
 from openslob.core.workload import Mode
-from openslob.metrics.measurement import EngineDelta, GroupUse, HostDelta, ObjectIo, OtherSessions
 from openslob.record.model import Holds
 
 HOLDS, FAILS, UNKNOWN = Holds.HOLDS, Holds.FAILS, Holds.UNKNOWN

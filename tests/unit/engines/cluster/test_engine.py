@@ -15,6 +15,7 @@ from factories.tables import table
 from openslob.analyze.build_record import instance_row
 from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.measurement import EngineDelta, Instance
 from openslob.core.process_selector import ProcessTree
 from openslob.core.secrets import Target
 from openslob.core.units import NANOS
@@ -27,7 +28,6 @@ from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.cluster.instances import InstanceThreads
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, LoadResult, ServerFacts, ServerLocation
 from openslob.kinds.run.plan import session_plans
-from openslob.metrics.measurement import EngineDelta, Instance
 
 SPEC = DataSpec(schemas=2, scale_blocks=100, scan_blocks=5, obfuscate=False)
 HOUR = 3600 * NANOS

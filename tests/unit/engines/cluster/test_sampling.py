@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from factories import measurements
+from openslob.core.measurement import ONLY_SOME_HAVE, EngineDelta, ObjectIo
 from openslob.engines.cluster.instances import add_deltas
-from openslob.metrics.measurement import ONLY_SOME_HAVE, EngineDelta, ObjectIo
 
 
 def test_sums_and_reasons():

@@ -12,6 +12,7 @@ from factories.mysql_counters import changes_of
 from factories.tables import table
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.histogram import BUCKETS, bucket_of, lower_edge_us
+from openslob.core.measurement import ONLY_SOME_HAVE
 from openslob.core.method import OpKind
 from openslob.core.workload import Workload
 from openslob.engines.facts import ServerFacts
@@ -24,7 +25,6 @@ from openslob.engines.mysql.session import seeds
 from openslob.engines.mysql.slice_procedure import SliceHistograms, buckets_of
 from openslob.engines.slice_io import session_seed
 from openslob.kinds.run.plan import session_plans
-from openslob.metrics.measurement import ONLY_SOME_HAVE
 
 PAGE_SIZES = (4096, 8192, 16384, 32768, 65536)
 # Of InnoDB: bytes of a page that rows can't have, and of a row beside its columns (number, transaction, roll pointer).

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from factories.tables import table
+from openslob.core.measurement import ObjectIo, WaitClass
 from openslob.engines.mysql.counters import server_delta
-from openslob.metrics.measurement import ObjectIo, WaitClass
 
 STATUS = {
     "status.COM_COMMIT": 9.0,

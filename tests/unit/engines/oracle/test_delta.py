@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from factories.tables import table
 from openslob.core.histogram import bucket_of
+from openslob.core.measurement import ONLY_SOME_HAVE, EngineDelta, ObjectIo, WaitClass
 from openslob.engines.cluster.instances import add_deltas
 from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.counters import VIEWS
 from openslob.engines.oracle.delta import OF_SERVER, classify_event, make_unknown, to_delta, to_server_delta
 from openslob.engines.sql import read_statements
-from openslob.metrics.measurement import ONLY_SOME_HAVE, EngineDelta, ObjectIo, WaitClass
 from openslob.metrics.waits import histogram_of
 
 SECONDS = 60.0

@@ -3,8 +3,8 @@
 import pytest
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.engines.entry import EngineEntry
 from openslob.engines.oracle.target import parse
+from openslob.engines.registry.entry import EngineEntry
 
 AT = "oracle://scott@db:1521/sales"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from factories.tables import table
+from openslob.core.measurement import WaitClass
 from openslob.engines.base import CounterReading
 from openslob.engines.postgresql.counters import PostgresServerCounters, are_timed, server_delta
 from openslob.engines.postgresql.waits import OwnWork
-from openslob.metrics.measurement import WaitClass
 
 BLOCK = 8192
 DATABASES = {

@@ -17,7 +17,7 @@ from openslob.kinds.endurance.pictures import endurance_pictures
 from openslob.kinds.endurance.report import endurance_document, mark_text, moment
 from openslob.kinds.endurance.segments import course_of, read_course, with_figures
 from openslob.kinds.live import follow
-from openslob.live.follow import FollowedRun
+from openslob.kinds.run.live.follow import FollowedRun
 from openslob.record import store
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.picture import chart

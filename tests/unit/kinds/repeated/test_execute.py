@@ -12,11 +12,11 @@ from factories.records import physical
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.workload import Workload
-from openslob.kinds.context import Context
 from openslob.kinds.repeated import record as repeated
 from openslob.kinds.repeated.execute import NO_DRIVER, STILL_BUSY, new_record, repeat
 from openslob.kinds.repeated.record import RepeatedFolder, TimeState
 from openslob.kinds.run import runner
+from openslob.kinds.run.context import Context
 from openslob.record.model import Holds, Status
 
 EVERY_S = 60.0

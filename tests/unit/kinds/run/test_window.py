@@ -11,6 +11,7 @@ from factories.tables import table
 from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram
+from openslob.core.measurement import EngineDelta, OtherSessions, TimedWait, WaitClass
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.core.workload import Workload
@@ -22,7 +23,6 @@ from openslob.kinds.run.samplers import Samplers as RealSamplers
 from openslob.kinds.run.samplers import SystemReading
 from openslob.kinds.run.window import WindowReadings, count_between, read_ahead_s, read_opening
 from openslob.kinds.run.worker import SliceDone
-from openslob.metrics.measurement import EngineDelta, OtherSessions, TimedWait, WaitClass
 from openslob.record.raw_csv import RawCsv, raw_table
 
 BEGIN = 1_000 * NANOS

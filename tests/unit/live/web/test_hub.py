@@ -12,7 +12,7 @@ import pytest
 
 from factories.views import MadeSource
 from openslob.core.errors import SlobError
-from openslob.live.view import RecordState
+from openslob.kinds.view import RecordState
 from openslob.live.web import hub as hub_module
 from openslob.live.web.board import Board
 from openslob.live.web.hub import Hub

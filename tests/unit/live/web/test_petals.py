@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from factories.views import point, sweep_view
-from openslob.live.view import PetalPoint
+from openslob.kinds.view import PetalPoint
 from openslob.live.web.pictures import Petals
 from openslob.record.model import Figure
 from openslob.report.charts.petals import RUNNING, SOUND, UNTRUE

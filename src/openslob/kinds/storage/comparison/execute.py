@@ -36,9 +36,9 @@ from openslob.engines.facts import LoadProgress
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.managed.resources import confine
 from openslob.engines.patience import Patience
-from openslob.kinds.observation.command import ObservedCommand, observe_command, program_of
-from openslob.kinds.observation.observer import Observer
 from openslob.kinds.run import loading, runner
+from openslob.kinds.run.observation.command import ObservedCommand, observe_command, program_of
+from openslob.kinds.run.observation.observer import Observer
 from openslob.kinds.run.progress import ProgressSink
 from openslob.kinds.storage import calibrate, session
 from openslob.kinds.storage.comparison import realism as table

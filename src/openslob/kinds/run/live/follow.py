@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from openslob.core.errors import SlobError
-from openslob.live.memo import Memo
-from openslob.live.run_view import RunView
-from openslob.live.state import RunState
-from openslob.live.view import Follower, RecordState, View
+from openslob.kinds.run.live.memo import Memo
+from openslob.kinds.run.live.run_view import RunView
+from openslob.kinds.run.live.state import RunState
+from openslob.kinds.view import Follower, RecordState, View
 from openslob.record import store
 from openslob.record.model import RunRecord
 from openslob.record.store import RECORD_FILE, UNFINISHED, running_pid

@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from factories.running import eventually
-from openslob.kinds.observation import command as command_module
-from openslob.kinds.observation.command import Kept, ObservedCommand, UnrunnableError, program_of
+from openslob.kinds.run.observation import command as command_module
+from openslob.kinds.run.observation.command import Kept, ObservedCommand, UnrunnableError, program_of
 
 # Longer than any host takes.
 LONG_S = 120

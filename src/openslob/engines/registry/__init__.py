@@ -17,9 +17,9 @@ from openslob.core.secrets import redact_url, require_target
 from openslob.engines.base import Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.cluster.engine import ClusterEngine
-from openslob.engines.entry import DEFAULT_SERVER, GROUP, EngineEntry, ManagedServers
 from openslob.engines.managed.base import RUNNING, Control, ManagedCluster, ManagedServer, ReadySetting, ServerSpec
 from openslob.engines.managed.state import ServerState, is_ours, names, spec_from
+from openslob.engines.registry.entry import DEFAULT_SERVER, GROUP, EngineEntry, ManagedServers
 from openslob.engines.settings import KnownSettings
 
 # The managed server that is the default target.

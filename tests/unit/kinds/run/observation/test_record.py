@@ -18,11 +18,11 @@ from openslob.analyze.curves.series import point_set
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.verdicts import OF_ANY_LOAD
 from openslob.core.errors import UsageError
+from openslob.core.measurement import OtherSessions
 from openslob.engines.base import Activity
-from openslob.kinds.observation.observer import SamplesOfAll
+from openslob.kinds.run.observation.observer import SamplesOfAll
 from openslob.kinds.runs import load as load_runs
 from openslob.metrics import OF_OWN_LOAD
-from openslob.metrics.measurement import OtherSessions
 from openslob.metrics.quantity import HIDDEN
 from openslob.record.model import Holds, RecordKind, Status
 from openslob.record.raw_csv import RawCsv

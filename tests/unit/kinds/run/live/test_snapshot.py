@@ -11,7 +11,7 @@ from factories.views import sweep_view
 from openslob import cli
 from openslob.core.errors import UsageError
 from openslob.kinds.live import follow
-from openslob.live.follow import document
+from openslob.kinds.run.live.follow import document
 
 
 def called(*words):

@@ -20,7 +20,7 @@ from typing import IO, Self
 from openslob.core.errors import SlobError
 from openslob.core.guard import guard_group
 from openslob.core.interrupt import Interrupt
-from openslob.kinds.observation.observer import PULSE_S, CommandEnding, Observer
+from openslob.kinds.run.observation.observer import PULSE_S, CommandEnding, Observer
 from openslob.record.model import RunRecord
 
 # Of each output stream, so much of its beginning and of its end is kept.

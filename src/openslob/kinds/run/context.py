@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from openslob.core.interrupt import Interrupt
+from openslob.core.measurement import StorageAlone
 from openslob.core.secrets import Target
 from openslob.core.workload import Workload
 from openslob.engines import registry
@@ -20,7 +21,6 @@ from openslob.engines.patience import Patience
 from openslob.kinds.run import loading
 from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.progress import ProgressSink
-from openslob.metrics.measurement import StorageAlone
 
 if TYPE_CHECKING:
     from openslob.kinds.run.runner import FinishedRun, RunRequest

@@ -15,7 +15,7 @@ from openslob.analyze.run_tables import RunTables
 from openslob.analyze.trace import trace_of
 from openslob.analyze.verdicts import environment, server, validity
 from openslob.analyze.verdicts.course import no_stalls
-from openslob.metrics.measurement import Measurement
+from openslob.core.measurement import Measurement
 from openslob.record.model import RunRecord, Verdict
 from openslob.record.raw_csv import Happening
 

@@ -18,8 +18,8 @@ from factories.records import START_NS
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
 from openslob.kinds.live import follow
-from openslob.live import follow as following
-from openslob.live.view import Follower, View
+from openslob.kinds.run.live import follow as following
+from openslob.kinds.view import Follower, View
 from openslob.record import arrays
 from openslob.record.raw_csv import COLUMNS
 

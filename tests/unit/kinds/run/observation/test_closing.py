@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from openslob.core.measurement import EngineDelta
 from openslob.engines.base import CounterReading
 from openslob.engines.facts import ServerFacts
-from openslob.kinds.observation import observer
-from openslob.kinds.observation.observer import Observer
+from openslob.kinds.run.observation import observer
+from openslob.kinds.run.observation.observer import Observer
 from openslob.kinds.run.samplers import SystemReading
-from openslob.metrics.measurement import EngineDelta
 
 FACTS = ServerFacts("Any", "1.2", 8192, 2**20, 100, {}, direct_io=True)
 

@@ -9,7 +9,8 @@ import numpy as np
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.session_sums import BUSY_US
 from openslob.core.counts import COUNTERS
-from openslob.live.figures import ALL, BUSY, DEVICE, ENGINE, HOST, SERVER_CPU, VISITS, WORK, Track, inputs_of
+from openslob.core.measurement import DEVICE_COUNTERS, EngineDelta
+from openslob.kinds.run.live.figures import ALL, BUSY, DEVICE, ENGINE, HOST, SERVER_CPU, VISITS, WORK, Track, inputs_of
 from openslob.metrics import METRICS, RunMetric
 from openslob.metrics.computation import (
     Amount,
@@ -23,7 +24,6 @@ from openslob.metrics.computation import (
     ServerCpu,
     SessionSum,
 )
-from openslob.metrics.measurement import DEVICE_COUNTERS, EngineDelta
 from openslob.record.model import Figure, RunRecord
 
 AT_END = "known at the end"

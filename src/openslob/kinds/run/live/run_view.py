@@ -20,13 +20,14 @@ from openslob.analyze.timeline import MIN_PART_S
 from openslob.core.histogram import BUCKETS, PERCENTILES, lower_edge_us
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
-from openslob.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawable, Track, tracks
-from openslob.live.last_interval import figures_of
-from openslob.live.memo import Memo
-from openslob.live.so_far import slow_so_far, slow_text, verdicts_so_far
-from openslob.live.state import RunState
-from openslob.live.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
-from openslob.metrics.waits import CPU_EVENT, CPU_ROW
+from openslob.core.wait_classes import CPU_EVENT
+from openslob.kinds.run.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawable, Track, tracks
+from openslob.kinds.run.live.last_interval import figures_of
+from openslob.kinds.run.live.memo import Memo
+from openslob.kinds.run.live.so_far import slow_so_far, slow_text, verdicts_so_far
+from openslob.kinds.run.live.state import RunState
+from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
+from openslob.metrics.waits import CPU_ROW
 from openslob.record.model import Figure, RecordKind, RunRecord, Verdict
 from openslob.record.raw_csv import Event
 from openslob.record.store import UNFINISHED

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from openslob.kinds.live import follow
+from openslob.kinds.view import Follower
 from openslob.live.screen.app import LiveScreen, give_way, run
 from openslob.live.screen.canvas import Signs
-from openslob.live.view import Follower
 from openslob.record import finding
 from openslob.record.store import running_pid
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt
+from openslob.core.measurement import EVERY_FIGURE, Observed, OtherSessions
 from openslob.core.units import NANOS, Anchor
 from openslob.engines.base import Activity, Engine, SamplingScope
 from openslob.host.environment import environment
@@ -25,7 +26,6 @@ from openslob.kinds.run.samplers import Samplers, SystemReading
 from openslob.kinds.run.window import WindowReadings, count_between
 from openslob.metrics import add_costs
 from openslob.metrics.cost import price_of
-from openslob.metrics.measurement import EVERY_FIGURE, Observed, OtherSessions
 from openslob.record.model import RecordKind, RunRecord
 
 # How often `pulse` is to be called; waits are sampled each time.

@@ -15,10 +15,10 @@ from openslob.analyze.verdicts import VERDICTS
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
 from openslob.kinds.live import follow
+from openslob.kinds.run.live import follow as following
+from openslob.kinds.run.live.so_far import JUDGED_OR_NOT
 from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint, SweepRecord
-from openslob.live import follow as following
-from openslob.live.so_far import JUDGED_OR_NOT
-from openslob.live.view import RecordState
+from openslob.kinds.view import RecordState
 from openslob.metrics import OBSERVED, PACED
 from openslob.record.model import RunRecord, Verdict
 from openslob.record.store import RECORD_FILE, lock_marker

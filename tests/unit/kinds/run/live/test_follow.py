@@ -12,8 +12,8 @@ from factories.records import START_NS
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
 from openslob.kinds.live import follow
-from openslob.live.follow import FollowedRun
-from openslob.live.view import RecordState
+from openslob.kinds.run.live.follow import FollowedRun
+from openslob.kinds.view import RecordState
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
 
