@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.kinds.run.context import Context
 
 
@@ -35,4 +35,4 @@ class Unseen:
 def context_in(results: Path = Path(), target: str = "embedded", **given: Any) -> Context:
     """Return a context with records in a folder; ``given`` are other fields of it."""
     display = given.pop("display", Unseen())
-    return Context(Target.parse(target), results, display, display.told.append, **given)
+    return Context(Address.parse(target), results, display, display.told.append, **given)

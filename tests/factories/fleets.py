@@ -11,7 +11,7 @@ from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram
 from openslob.core.interrupt import Interrupt
 from openslob.core.method import OpKind
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.units import NANOS
 from openslob.core.workload import Workload
 from openslob.engines.base import CounterReading, SliceResult
@@ -95,7 +95,7 @@ class MadeUpServer:
     stopped: threading.Event = field(default_factory=threading.Event)
     at_work: set = field(default_factory=set)
     changed: threading.Condition = field(default_factory=threading.Condition)
-    address: Target = field(default_factory=lambda: Target.parse("postgresql://u@made.up/d"))
+    address: Address = field(default_factory=lambda: Address.parse("postgresql://u@made.up/d"))
     agents: list = field(default_factory=list)
 
     def end_agents(self):

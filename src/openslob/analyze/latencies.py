@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from openslob.analyze.steps import Steps
-from openslob.analyze.tables import Array, Grid, Moments, Seconds
+from openslob.analyze.tables import Array, GrowingRows, Moments, Seconds
 from openslob.analyze.verdicts.environment import least_for
 from openslob.core.histogram import BUCKETS, PERCENTILES, Histogram, middle_us
 
@@ -29,7 +29,7 @@ class Latencies:
 
     def __init__(self, unit_s: int = 1) -> None:
         self._unit_s = unit_s
-        self._entries = Grid(0, np.int64)
+        self._entries = GrowingRows(0, np.int64)
         self._entries.codes(["entry"])
         self._percentiles = Seconds(np.nan, unit_s=unit_s)
         # The same counts by minute: long steps are made of these. Longer units than a second are few enough.

@@ -15,7 +15,7 @@ _ROOM = 256
 _MOST_NAMES, _MOST_CELLS = 4000, 100_000_000
 
 
-class Grid:
+class GrowingRows:
     """Rows by name over columns in time, with free room where it grows so that this costs little.
 
     What is put into it first takes no more than it needs: most records are read whole, and many are short.
@@ -73,9 +73,9 @@ class Intervals:
     """Values by name of intervals, or of moments, in the order of their ends; NaN where a value is not known."""
 
     def __init__(self) -> None:
-        self._times = Grid(0.0)
+        self._times = GrowingRows(0.0)
         self._times.codes(["begin", "end"])
-        self._values = Grid(np.nan)
+        self._values = GrowingRows(np.nan)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -153,7 +153,7 @@ class Seconds:
     MOST = 100 * 86_400
 
     def __init__(self, fill: float = 0.0, rows: int = 0, unit_s: int = 1) -> None:
-        self._grid = Grid(fill)
+        self._grid = GrowingRows(fill)
         self._grid.codes([str(row) for row in range(rows)])
         self.first, self.unit_s = 0, unit_s
 

@@ -15,7 +15,7 @@ from openslob.config.server_parameters import SERVER_PARAMETERS
 from openslob.config.slob_toml import variable_of
 from openslob.core import places, rehearsal
 from openslob.core.errors import UsageError
-from openslob.core.secrets import Target, redact_url
+from openslob.core.secrets import Address, redact_url
 from openslob.core.units import format_duration, parse_bytes, parse_duration
 from openslob.engines import registry
 from openslob.kinds.sweep.plan import MOST_POINTS
@@ -80,14 +80,14 @@ def parse_seconds(name: str, given: float | str | None, least: float = 0.0) -> f
     return found
 
 
-def find_environment(target: Target | None, config: Folder) -> Mapping[str, str]:
+def find_environment(target: Address | None, config: Folder) -> Mapping[str, str]:
     """Return the environment of this process, with a target that it was not given by that or by files."""
     if target is None or target.shown == redact_url(find_target(config)):
         return os.environ
     return environment_with(os.environ, target=target.shown)
 
 
-def resolve_parameters(given: Mapping[str, object], config: Folder, target: Target | None = None) -> Resolution:
+def resolve_parameters(given: Mapping[str, object], config: Folder, target: Address | None = None) -> Resolution:
     """Return the workload that ``given`` parameters ask for; others come from environment, files and defaults.
 
     A price in a file counts for the ``target`` only if the file does not name another.

@@ -58,7 +58,7 @@ class Progress:
 ProgressOption = Callable[[Progress], None] | bool | None
 
 
-class Display(Protocol):
+class ProgressDisplay(Protocol):
     """Where progress is shown."""
 
     def show(self, progress: Progress) -> None:
@@ -125,7 +125,7 @@ def _ignore(_progress: Progress) -> None:
     """Show nothing."""
 
 
-def display_for(option: ProgressOption) -> Display:
+def display_for(option: ProgressOption) -> ProgressDisplay:
     """Return the display for a caller's choice; without one (None or True), what suits the place."""
     if callable(option):
         return _Function(option)
@@ -147,7 +147,7 @@ def _in_notebook() -> bool:
 class Shown:
     """The progress of a measurement on a display."""
 
-    def __init__(self, display: Display) -> None:
+    def __init__(self, display: ProgressDisplay) -> None:
         self._display = display
 
     @contextmanager
@@ -155,7 +155,7 @@ class Shown:
         """Show the progress of a run in this block; ``left_s`` is the time left of the whole that it is a part of."""
         begun = time.monotonic()
 
-        def show(state: run_progress.Progress) -> None:
+        def show(state: run_progress.RunProgress) -> None:
             if state.done is not None:
                 self._display.show(Progress(label, state.phase, state.done, state.total, state.unit))
                 return

@@ -32,7 +32,7 @@ from openslob.api.stopping import interruptible
 from openslob.config.resolve import Resolution
 from openslob.core.errors import SlobError, UsageError, VerdictError
 from openslob.core.interrupt import Interrupt
-from openslob.core.secrets import Target as Address
+from openslob.core.secrets import Address
 from openslob.core.units import format_bytes, format_duration
 from openslob.engines import registry
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec, ServerStatus

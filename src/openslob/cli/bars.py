@@ -17,7 +17,7 @@ from rich.text import Text
 from openslob.cli.output import OUTPUT
 from openslob.cli.progress import rate_texts
 from openslob.core.units import format_duration
-from openslob.kinds.run.progress import Progress
+from openslob.kinds.run.progress import RunProgress
 from openslob.report.format import shortened
 
 
@@ -34,7 +34,7 @@ class RunBar:
             redirect_stderr=False,
         )
 
-    def draw(self, heading: str, progress: Progress) -> None:
+    def draw(self, heading: str, progress: RunProgress) -> None:
         """Show this state of the run in the place of the one before."""
         console = self._live.console
         if not self._live.is_started:
@@ -48,7 +48,7 @@ class RunBar:
         self._live.stop()
 
 
-def screen(heading: str, progress: Progress, width: int) -> RenderableType:
+def screen(heading: str, progress: RunProgress, width: int) -> RenderableType:
     """Return the live display, at most ``width`` columns wide: heading, bar with time left, and rates."""
     lines: list[RenderableType] = [Text(shortened(heading, width), no_wrap=True)] if heading else []
     lines.append(_bar(progress, width))
@@ -57,7 +57,7 @@ def screen(heading: str, progress: Progress, width: int) -> RenderableType:
     return Group(*lines)
 
 
-def _bar(progress: Progress, width: int) -> RenderableType:
+def _bar(progress: RunProgress, width: int) -> RenderableType:
     done, total, text = progress.elapsed_s, progress.total_s, ""
     if progress.done is not None:
         done, total = progress.done, progress.total
@@ -74,7 +74,7 @@ def _bar(progress: Progress, width: int) -> RenderableType:
     return line
 
 
-def _rates(progress: Progress, width: int) -> RenderableType:
+def _rates(progress: RunProgress, width: int) -> RenderableType:
     """Return the rates in as many lines as they need."""
     texts = rate_texts(progress.rates, progress.wanted_per_s) if progress.rates else []
     if progress.server_cpu is not None:

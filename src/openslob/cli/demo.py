@@ -24,7 +24,7 @@ from openslob.cli.screen import LIVE_OR_NOT
 from openslob.core import rehearsal
 from openslob.core.disk import existing_parent
 from openslob.core.errors import SlobError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.workload import Mode
 from openslob.engines import registry
 from openslob.engines.base import Engine
@@ -68,7 +68,7 @@ def demo(
 
     Example: slob demo --open
     """
-    context = make_context(OnTarget(target=Target.parse(plan.SERVER)), results, Screen(live=live))
+    context = make_context(OnTarget(target=Address.parse(plan.SERVER)), results, Screen(live=live))
     with context.stopping():
         size = plan.sizes(
             shutil.disk_usage(existing_parent(registry.servers_place())).free, psutil.virtual_memory().total

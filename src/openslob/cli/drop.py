@@ -9,7 +9,7 @@ import typer
 
 from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import with_target
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
 from openslob.kinds.run import loading
@@ -18,7 +18,7 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the names 
 
 
 @with_target
-def drop(target: Target, as_json: JSON = False) -> None:
+def drop(target: Address, as_json: JSON = False) -> None:
     """Remove the test tables and everything else that a load or a run made in the database.
 
     Example: slob drop --target embedded

@@ -22,7 +22,7 @@ from openslob.cli.completion import one_of, servers
 from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.engines import registry
 from openslob.kinds.failover.execute import FailoverRequest, execute
 from openslob.kinds.failover.figures import NAMES
@@ -134,7 +134,7 @@ def failover(
     require_known(require or (), NAMES)
     request = FailoverRequest(
         name, results, sessions, cycles, before_s, recovery, retry, rate, answer_timeout, synchronous, follow_limit,
-        registry.instances(Target.parse(target).reveal()) if target else (), engine, nodes, on_outage, repair,
+        registry.instances(Address.parse(target).reveal()) if target else (), engine, nodes, on_outage, repair,
     )  # fmt: skip
     request.check()
     if request.kills_named and not yes:

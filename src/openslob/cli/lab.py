@@ -24,7 +24,7 @@ from openslob.cli.console import columns, notify, write, write_document
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import OnTarget, price_of_target, with_target
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.units import format_bytes, format_duration
 from openslob.kinds.lab import KIND as LAB
 from openslob.kinds.lab.execute import execute
@@ -101,7 +101,7 @@ PRICE = Annotated[
 @with_target
 def lab(
     ctx: typer.Context,
-    target: Target,
+    target: Address,
     settings: SETTINGS = None,
     ready: READY = None,
     seconds: FOR = None,

@@ -28,7 +28,7 @@ from openslob.cli.options import price_of_target, with_target
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
-from openslob.core.secrets import Target, redact_words
+from openslob.core.secrets import Address, redact_words
 from openslob.core.workload import PRICE as PRICE_OF
 from openslob.engines.base import Engine
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, require_workload
@@ -84,7 +84,7 @@ PRICE = Annotated[
 @with_target
 def observe(
     ctx: typer.Context,
-    target: Target,
+    target: Address,
     command: COMMAND = None,
     *,
     seconds: FOR = None,

@@ -44,7 +44,7 @@ from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, TAR
 from openslob.config.parameters import Parameter, Setting, parameters, shown
 from openslob.config.resolve import DEFAULT, Resolution, resolve
 from openslob.core.errors import UsageError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.units import Price
 from openslob.core.workload import PRICE
 from openslob.engines import registry
@@ -99,7 +99,7 @@ CONSENT = Annotated[
 class OnTarget:
     """What a command is for: a target, its main process as the user names it, and what the user has a licence for."""
 
-    target: Target
+    target: Address
     server_pid: int | None = None
     consented: frozenset[str] = frozenset()
 
@@ -206,7 +206,7 @@ def _on_target(ctx: typer.Context, given: dict[str, Any]) -> dict[str, Any]:
     return {"target": target, "server_pid": given.pop("server_pid"), "consented": names(given.pop("consent"))}
 
 
-def _target(ctx: typer.Context, given: dict[str, Any]) -> Target:
+def _target(ctx: typer.Context, given: dict[str, Any]) -> Address:
     """Return the target, and remove its options from ``given``. Of target and engine the stronger source counts."""
     text, engine, ask_password = (given.pop(name) for name in ("target", "engine", "ask_password"))
     by_target, by_engine = strength(ctx, "target"), strength(ctx, "engine")
@@ -214,7 +214,7 @@ def _target(ctx: typer.Context, given: dict[str, Any]) -> Target:
         engine = None
     elif by_engine > by_target:
         text = registry.EMBEDDED
-    target = Target.parse(_embedded(text, engine) if engine else text)
+    target = Address.parse(_embedded(text, engine) if engine else text)
     if target.has_password and by_target == FLAG:
         notify("the password in --target is visible in the list of processes; see --ask-password")
     return target.with_password(typer.prompt("Password", hide_input=True, err=True)) if ask_password else target

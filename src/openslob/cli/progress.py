@@ -18,7 +18,7 @@ from openslob.cli.output import OUTPUT
 from openslob.cli.screen import VIEWER
 from openslob.core.units import format_bytes, format_duration
 from openslob.engines.facts import LoadProgress
-from openslob.kinds.run.progress import Amounts, Progress, Rates, rates_between
+from openslob.kinds.run.progress import Amounts, Rates, RunProgress, rates_between
 from openslob.report.format import MISSING, micros, number
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class LiveLine:
         # Readings of the window come after its end as well: then it does not begin again.
         self._phases: set[str] = set()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: RunProgress) -> None:
         """Show one state of the run, unless the terminal is stopped or a pipe is full: the run does not wait for it."""
         if not takes_message():
             return
@@ -109,7 +109,7 @@ class RateLines:
         # Readings of the window come after its end as well: then it does not begin again.
         self._phase, self._phases = "", set[str]()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: RunProgress) -> None:
         """Print the line that is due, or that a phase begins."""
         if progress.phase == _BEFORE_THE_RECORD:
             self._phases.clear()
@@ -136,7 +136,7 @@ class RateLines:
         remark(f"{datetime.now().astimezone():%H:%M:%S}  {self._label}{text}")
 
 
-def _interval_s(progress: Progress) -> float:
+def _interval_s(progress: RunProgress) -> float:
     """Return the seconds between lines of a phase where there is no terminal."""
     length_s = max(progress.total_s, progress.elapsed_s)
     return next((each for each in RUN_INTERVALS_S if length_s <= each * _MOST_LINES), RUN_INTERVALS_S[-1])
@@ -223,7 +223,7 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def describe(progress: Progress) -> str:
+def describe(progress: RunProgress) -> str:
     """Return phase, time and rates of a run in one line."""
     total = f" of {progress.total_s:.0f}" if progress.total_s else ""
     parts = [f"{progress.phase} {progress.elapsed_s:.0f}{total} s" if progress.elapsed_s else progress.phase]

@@ -20,7 +20,7 @@ from openslob.config.layers import nearest
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.kinds.repeated import KIND as REPEATED
 from openslob.kinds.repeated.execute import RepeatedRequest, execute
 from openslob.kinds.repeated.figures import NAMES
@@ -91,7 +91,7 @@ def parameter_texts(words: str) -> dict[str, str]:
 
 
 def watch_runs(
-    target: Target, ctx: typer.Context, asked: Repeats, name: str, results: Path, required: Sequence[str], json: bool
+    target: Address, ctx: typer.Context, asked: Repeats, name: str, results: Path, required: Sequence[str], json: bool
 ) -> None:
     """Make the runs that are due, and print what they come to."""
     require_known(required, NAMES)

@@ -15,7 +15,7 @@ from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import with_target
 from openslob.cli.progress import LiveLine
 from openslob.core.errors import UsageError, VerdictError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.workload import Workload
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
@@ -56,7 +56,7 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print what was f
 
 @with_target
 def verify_command(
-    target: Target, record: BUNDLE, replay: REPLAY = False, *, results: RESULTS, as_json: JSON = False
+    target: Address, record: BUNDLE, replay: REPLAY = False, *, results: RESULTS, as_json: JSON = False
 ) -> None:
     """Derive every figure of a record again from its raw measurements, and name each that differs (exit code 3).
 
@@ -83,7 +83,7 @@ def _print(checked: Verification, replayed: dict[str, Any] | None, as_json: bool
     write_report("\n".join([*lines, *(["", state_outcome(checked)] if good else [])]))
 
 
-def _replay(found: Found, target: Target, results: Path) -> dict[str, Any]:
+def _replay(found: Found, target: Address, results: Path) -> dict[str, Any]:
     """Make the run again on ``target``, and return what its operations are beside those of the record."""
     record = store.load(found.path) if found.kind is RUN else None
     if record is None or record.kind is not RecordKind.RUN or record.window is None:

@@ -21,7 +21,7 @@ from openslob.cli.options import with_target
 from openslob.cli.repeated import Repeats, watch_runs
 from openslob.core.errors import UsageError
 from openslob.core.interrupt import Interrupt
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.engines.base import Activity, Engine
 from openslob.engines.facts import ServerFacts
 from openslob.engines.registry import resolve_as_is
@@ -105,7 +105,7 @@ RESUME = Annotated[
 
 @with_target
 def watch(
-    target: Target,
+    target: Address,
     ctx: typer.Context,
     interval: INTERVAL = "1s",  # type: ignore[assignment]
     count: COUNT = None,

@@ -19,7 +19,7 @@ from openslob.config.slob_toml import ConfigSection, SlobToml, read_toml, variab
 from openslob.core import places
 from openslob.core.disk import is_there
 from openslob.core.errors import UsageError
-from openslob.core.secrets import STARS, Target, redact_url
+from openslob.core.secrets import STARS, Address, redact_url
 from openslob.core.workload import PRICE
 
 DEFAULT_FILE = Path("slob.toml")
@@ -197,7 +197,7 @@ def _require_private(path: Path, section: ConfigSection) -> None:
     if setting is None:
         return
     try:
-        target = Target.parse(setting.value)
+        target = Address.parse(setting.value)
     except UsageError as error:
         raise UsageError(f"{setting.where}: {error.what}", error.remedy) from None
     if target.has_password and path.stat().st_mode & _OPEN_TO_OTHERS:

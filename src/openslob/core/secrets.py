@@ -92,7 +92,7 @@ def require_target(text: str) -> None:
 
 
 @dataclass(frozen=True)
-class Target:
+class Address:
     """A server to measure. ``shown`` has no password and may be printed; `reveal` returns the whole text."""
 
     shown: str
@@ -114,7 +114,7 @@ class Target:
         """Whether the URL contains a password."""
         return self.shown != self.secret.get_secret_value()
 
-    def with_password(self, password: str) -> Target:
+    def with_password(self, password: str) -> Address:
         """Return the same target with ``password`` after the user's name in every URL.
 
         Raises:
@@ -122,7 +122,7 @@ class Target:
 
         """
         urls = _NEXT_URL.split(self.secret.get_secret_value())
-        return Target.parse(",".join(self._with_password(url, password) for url in urls))
+        return Address.parse(",".join(self._with_password(url, password) for url in urls))
 
     def _with_password(self, url: str, password: str) -> str:
         scheme, _, rest = url.partition("://")
@@ -133,7 +133,7 @@ class Target:
             )
         return f"{scheme}://{user.partition(':')[0]}:{quote(password, safe='')}@{server}"
 
-    def recorded_as(self, recorded: str) -> Target:
+    def recorded_as(self, recorded: str) -> Address:
         """Return the target of a record: this one, with its password, if it is the same, else the recorded one.
 
         Raises:
@@ -144,7 +144,7 @@ class Target:
             return self
         if STARS in recorded:
             raise UsageError(f"the target of this record is {recorded}", "give it with its password as the target")
-        return Target.parse(recorded)
+        return Address.parse(recorded)
 
     def reveal(self) -> str:
         """Return the target as the driver needs it, password included."""

@@ -16,7 +16,7 @@ from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram
 from openslob.core.measurement import EngineDelta
 from openslob.core.method import OpKind, Phases
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.capabilities import Capability
 from openslob.engines.copies import Replicated
@@ -284,7 +284,7 @@ class Engine(Protocol):
 
     name: str
     target: str
-    address: Target
+    address: Address
     server_pid: int | None
 
     @property

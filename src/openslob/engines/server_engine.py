@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from openslob.core.errors import SlobError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.workload import DataSpec, StatisticsType
 from openslob.engines.base import Snapshotter
 from openslob.engines.facts import DataState, LoadResult, ProgressSink
@@ -54,7 +54,7 @@ class ServerEngine(ABC, Generic[C]):
     silence: ClassVar[str] = "it hangs or is stopped"
 
     def __init__(self, url: str, target: str) -> None:
-        self.address = Target.parse(url)
+        self.address = Address.parse(url)
         self.target = target
         self.patience = Patience()
         self.server_pid: int | None = None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from openslob.core.errors import SlobError, UsageError, start_thread
 from openslob.core.measurement import DriverUse
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.engines.base import SessionPlan
 from openslob.fleet.channel import GONE, Buckets, Channel, Driver, Remote
 from openslob.fleet.messages import DRIVERS, FILES, Order, Use
@@ -54,7 +54,7 @@ class FleetCrew:
         self,
         drivers: Sequence[Driver],
         connect: Callable[[Driver, str], Remote],
-        target: Target,
+        target: Address,
         plans: Sequence[SessionPlan],
         report: Callable[[Report], None],
         folder: Path,

@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster, Security
 
 from openslob.core.disk import scratch_folder
 from openslob.core.errors import SlobError, UsageError, of_the_system
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.engines.base import Engine, SessionPlan
 from openslob.fleet import local_count
 from openslob.fleet.channel import GONE, IS_GONE, Driver
@@ -133,7 +133,7 @@ class Fleet:
     def _connect(self, driver: Driver, run: str) -> DaskRemote:
         return DaskRemote(self._client, driver.address, f"slob-{run}-{driver.number}")
 
-    def _sent(self, engine: Engine) -> Target:
+    def _sent(self, engine: Engine) -> Address:
         """Return the target as it is sent to the drivers. UsageError if others could read its password on the way."""
         target = engine.address
         if target.has_password and not self._private:
@@ -149,7 +149,7 @@ class Fleet:
         target = self._sent(engine)
         return [self._reach(driver, target) for driver in self.drivers]
 
-    def _reach(self, driver: Driver, target: Target) -> Reach:
+    def _reach(self, driver: Driver, target: Address) -> Reach:
         try:
             remote = self._connect(driver, "check")
             try:

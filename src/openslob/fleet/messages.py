@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from openslob._version import __version__
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.engines.base import SessionPlan
 from openslob.host.model import text_of
 from openslob.kinds.run.plan import Phase
@@ -59,7 +59,7 @@ class Order:
 
     run: str
     number: int
-    target: Target
+    target: Address
     plans: Sequence[SessionPlan]
     folder: Path | None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openslob.analyze.tables import Grid, Intervals, Seconds
+from openslob.analyze.tables import GrowingRows, Intervals, Seconds
 
 
 def put(found: Intervals, *intervals: tuple[float, float, float], name: str = "reads", older: bool = False) -> None:
@@ -47,7 +47,7 @@ def test_an_interval_that_ends_as_the_last_one_or_the_first_does_has_more_values
 
 
 def test_a_table_has_room_only_once_it_grows():
-    table = Grid(0.0)
+    table = GrowingRows(0.0)
     table.codes([str(row) for row in range(1000)])
     table.grow(0, 3)
     assert (table._cells.shape, len(table)) == ((1000, 3), 3)

@@ -176,7 +176,7 @@ def test_a_password_is_not_shown():
 
 
 RATES = run_progress.Rates(ops=100.0, visits=6400.0, commits=10.0, reads=2000.0, mean_us=10.0, p99_us=12.0)
-STATE = run_progress.Progress("window", 5, 10, RATES)
+STATE = run_progress.RunProgress("window", 5, 10, RATES)
 
 
 def test_progress_goes_to_a_function():

@@ -14,9 +14,9 @@ from factories.tables import table
 from openslob.cli.options import Resolved, with_target, with_workload
 from openslob.config.parameters import parameters
 from openslob.core.errors import UsageError
-from openslob.core.secrets import Target, redact_url
+from openslob.core.secrets import Address, redact_url
 
-SEEN: list[Resolved | Target | str] = []
+SEEN: list[Resolved | Address | str] = []
 
 
 @with_workload
@@ -26,7 +26,7 @@ def run(resolved: Resolved, name: Annotated[str, typer.Option(help="Name of the 
 
 
 @with_target
-def drop(target: Target) -> None:
+def drop(target: Address) -> None:
     """Drop it."""
     SEEN.append(target)
 
@@ -168,17 +168,17 @@ def test_redaction(url, shown):
 
 def test_a_password_that_is_not_percent_encoded_is_refused_without_showing_it():
     with pytest.raises(UsageError, match="percent-encoded") as caught:
-        Target.parse("postgresql://u:hunt@er2@h/d")
+        Address.parse("postgresql://u:hunt@er2@h/d")
     assert "er2" not in str(caught.value)
 
 
 def test_a_password_needs_a_user():
     with pytest.raises(UsageError, match="has no user"):
-        Target.parse("embedded").with_password("x")
+        Address.parse("embedded").with_password("x")
 
 
 def test_a_target_shows_stars_and_its_secret_cannot_be_written():
-    target = Target.parse("postgresql://u:hunter2@h/d")
+    target = Address.parse("postgresql://u:hunter2@h/d")
     assert target.reveal() == "postgresql://u:hunter2@h/d"
     assert "hunter2" not in f"{target} {target!r} {[target]} {target.secret}"
     with pytest.raises(TypeError):

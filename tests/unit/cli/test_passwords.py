@@ -13,7 +13,7 @@ from factories import effort, running
 from factories.tables import table
 from openslob.cli.console import remark
 from openslob.core.errors import SlobError
-from openslob.core.secrets import Target, conceal, redact_text
+from openslob.core.secrets import Address, conceal, redact_text
 from openslob.engines import registry
 
 CANARY = "cAnArY"
@@ -62,7 +62,7 @@ def _everything(error: BaseException) -> str:
 )
 @given(target=TARGETS)
 def test_a_malformed_target_is_one_error_without_its_password(target: str):
-    for action in (Target.parse, registry.resolve, registry.engine_for):
+    for action in (Address.parse, registry.resolve, registry.engine_for):
         try:
             found = action(target)
         except SlobError as error:

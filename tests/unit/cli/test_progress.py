@@ -22,10 +22,10 @@ from openslob.cli.output import OUTPUT
 from openslob.cli.progress import LiveLine, LoadView
 from openslob.core.histogram import bucket_of
 from openslob.engines.facts import LoadProgress
-from openslob.kinds.run.progress import Amounts, Progress, Rates
+from openslob.kinds.run.progress import Amounts, Rates, RunProgress
 
 RATES = Rates(ops=98, visits=6272, commits=9.8, reads=6100, mean_us=500, p99_us=1200)
-WINDOW = Progress("window", 3, 10, rates=RATES)
+WINDOW = RunProgress("window", 3, 10, rates=RATES)
 SHOWN = "6,100 reads/s · 6,272 visits/s · 9.80 commits/s · p99 1.20 ms"
 
 
@@ -63,7 +63,7 @@ def lines_of(heading, progress, width):
 def test_a_last_reading_of_the_window_does_not_begin_it_again(monkeypatch):
     stream = not_a_terminal(monkeypatch)
     line = LiveLine()
-    for progress in (Progress("window", 1, 5), Progress("read-out"), Progress("window", 5, 5)):
+    for progress in (RunProgress("window", 1, 5), RunProgress("read-out"), RunProgress("window", 5, 5)):
         line(progress)
     assert re.findall("window|read-out", stream.getvalue()) == ["window", "read-out"]
 
@@ -102,10 +102,10 @@ def test_the_bar_of_80_columns():
 @table(
     ("progress", "line"),
     [
-        (Progress("check"), "check"),
-        (Progress("window", 12, 0), "window  12 s"),
-        (Progress("sessions load their own tables", done=5, total=10), "5 of 10 blocks"),
-        (Progress("connect", done=400, total=1000, unit="sessions"), "400 of 1,000 sessions"),
+        (RunProgress("check"), "check"),
+        (RunProgress("window", 12, 0), "window  12 s"),
+        (RunProgress("sessions load their own tables", done=5, total=10), "5 of 10 blocks"),
+        (RunProgress("connect", done=400, total=1000, unit="sessions"), "400 of 1,000 sessions"),
     ],
 )
 def test_a_phase_without_a_planned_length_has_no_bar(progress, line):
@@ -124,7 +124,7 @@ def test_elsewhere_a_line_is_printed_when_the_phase_changes(monkeypatch):
     stderr = not_a_terminal(monkeypatch)
     monkeypatch.setenv("FORCE_COLOR", "1")
     live = LiveLine()
-    for progress in (Progress("warm-up", 0, 2), WINDOW, WINDOW):
+    for progress in (RunProgress("warm-up", 0, 2), WINDOW, WINDOW):
         live(progress)
     live.clear()
     assert stderr.getvalue() == f"warm-up\nwindow 3 of 10 s · {SHOWN}\n"
@@ -138,13 +138,13 @@ def test_elsewhere_long_phases_have_few_lines(monkeypatch, total_s, at_least_s):
     live = LiveLine()
     for at_s in range(0, 3 * at_least_s, 5):
         now[0] = 1e6 + at_s
-        live(Progress("window", at_s, total_s))
+        live(RunProgress("window", at_s, total_s))
     assert stderr.getvalue().count("window") == 3
 
 
 def test_the_time_left_of_the_whole_is_in_its_heading(monkeypatch):
     stderr = not_a_terminal(monkeypatch)
-    LiveLine("[3 of 24]", left_s=725)(Progress("check"))
+    LiveLine("[3 of 24]", left_s=725)(RunProgress("check"))
     assert stderr.getvalue() == "[3 of 24], 12 min 5 s left: check\n"
 
 
@@ -162,13 +162,13 @@ def counted(at_s, reads=6100.0):
     done = 98 * at_s
     latencies = {bucket_of(500): done - at_s, bucket_of(20_000): at_s}
     so_far = Amounts(at_s, done, 500.0 * done, 64 * done, done // 10, reads * at_s, latencies)
-    return Progress("window", at_s, 10, rates=RATES, so_far=so_far)
+    return RunProgress("window", at_s, 10, rates=RATES, so_far=so_far)
 
 
 def test_a_line_of_rates_comes_so_often_as_the_user_wants(monkeypatch):
     stderr = not_a_terminal(monkeypatch)
     live = LiveLine(every_s=3)
-    live(Progress("warm-up", 0, 2))
+    live(RunProgress("warm-up", 0, 2))
     for second in range(1, 11):
         live(counted(second))
     lines = [re.sub(r"^\d\d:\d\d:\d\d  ", "", line) for line in stderr.getvalue().splitlines()]
@@ -185,7 +185,7 @@ def test_the_first_line_is_due_after_one_interval_though_first_slices_have_no_ra
     late = replace(counted(1), rates=None, so_far=replace(counted(1).so_far, visits=0, reads=0, commits=0))
     for progress in (late, *map(counted, range(2, 11))):
         live(progress)
-    live(Progress("read-out"))
+    live(RunProgress("read-out"))
     live(replace(counted(10), rates=None))  # the last reading comes after the window's end
     lines = [line.split("  ", 2) for line in stderr.getvalue().splitlines()]
     assert [line[1] for line in lines] == [*(f"{second} of 10 s" for second in range(2, 11, 2)), "read-out"]
@@ -207,6 +207,6 @@ def test_a_line_that_is_due_while_there_are_no_rates_says_so(monkeypatch):
 def test_rates_that_are_not_known_are_dashes(monkeypatch):
     stderr = not_a_terminal(monkeypatch)
     live = LiveLine(every_s=1)
-    live(Progress("window", 1, 10, rates=RATES, so_far=Amounts(1, reads=None)))
-    live(Progress("window", 2, 10, rates=RATES, so_far=Amounts(2, reads=None)))
+    live(RunProgress("window", 1, 10, rates=RATES, so_far=Amounts(1, reads=None)))
+    live(RunProgress("window", 2, 10, rates=RATES, so_far=Amounts(2, reads=None)))
     assert "– reads/s  0 visits/s  0 commits/s  p99 –" in stderr.getvalue()

@@ -211,8 +211,8 @@ def test_a_process_is_left_with_the_interval_of_threads_that_it_had(order, monke
 
 
 def test_the_password_of_the_target_is_not_in_what_a_log_shows(order):
-    from openslob.core.secrets import Target  # noqa: PLC0415
+    from openslob.core.secrets import Address  # noqa: PLC0415
 
-    secret = Order("r", 1, Target.parse("postgresql://u:hidden@h/d"), order.plans, None)
+    secret = Order("r", 1, Address.parse("postgresql://u:hidden@h/d"), order.plans, None)
     assert "hidden" not in repr(secret)
     assert "hidden" not in str(secret)

@@ -8,7 +8,7 @@ import pytest
 
 from factories.fleets import HERE, MadeUpServer
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.fleet import hire_drivers, hiring, local_count
 from openslob.fleet.dask import DaskRemote, Tls, connect_client, workers
 from openslob.fleet.hiring import Fleet, _same, is_private
@@ -101,7 +101,7 @@ def fleet(private):
 
 
 def test_a_password_crosses_no_network_as_it_is():
-    server = MadeUpServer(address=Target.parse("postgresql://u:hidden@h/d"))
+    server = MadeUpServer(address=Address.parse("postgresql://u:hidden@h/d"))
     with pytest.raises(UsageError, match="use TLS") as refused:
         fleet(private=False)._sent(server)
     assert "hidden" not in str(refused.value)

@@ -23,7 +23,7 @@ from openslob.core.method import OpKind
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import point_rows, run_rows
 from openslob.export.xlsx import workbook
-from openslob.kinds.run.progress import Progress, Rates
+from openslob.kinds.run.progress import Rates, RunProgress
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
 from openslob.record.raw_csv import RawCsv
 from openslob.record.store import RunFolder
@@ -181,8 +181,8 @@ LIVE = Rates(ops=98, visits=6272, commits=0, reads=None, mean_us=None, p99_us=No
 
 
 def test_the_live_line_holds_the_rate_against_what_is_asked() -> None:
-    assert "98 of 100 ops/s" in describe(Progress("window", 3, 10, rates=LIVE, wanted_per_s=100))
-    assert "ops/s" not in describe(Progress("window", 3, 10, rates=LIVE))
+    assert "98 of 100 ops/s" in describe(RunProgress("window", 3, 10, rates=LIVE, wanted_per_s=100))
+    assert "ops/s" not in describe(RunProgress("window", 3, 10, rates=LIVE))
 
 
 def test_the_record_has_them_and_is_read_back() -> None:

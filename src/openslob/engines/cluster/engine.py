@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, merge_capabilities
@@ -65,7 +65,7 @@ class ClusterEngine:
             raise UsageError(f"{twice} is given twice", "name each instance once")
         self.name = products[0]
         self.target = ",".join(targets)
-        self.address = Target.parse(",".join(instance.address.reveal() for instance in instances))
+        self.address = Address.parse(",".join(instance.address.reveal() for instance in instances))
         self.instances = instances
         self._targets = targets
         self._clocks = Clocks(len(instances))

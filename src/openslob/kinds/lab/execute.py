@@ -89,7 +89,7 @@ def execute(planned: LabPlan, context: Context) -> LabFolder:
         if planned.folder:
             _give_time(folder, planned.more_s)
         _announce(folder.record, context.tell)
-        Execution(folder, context).execute()
+        LabExecution(folder, context).execute()
     return folder
 
 
@@ -116,7 +116,7 @@ def _announce(record: LabRecord, tell: Callable[[str], None]) -> None:
         tell(f"not compared: {each.what}: {each.why}")
 
 
-class Execution:
+class LabExecution:
     """The part of a lab that one process executes: until all is settled, the time is over, or it is stopped."""
 
     def __init__(self, folder: LabFolder, context: Context, clock: Callable[[], float] = time.monotonic) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from openslob.core.interrupt import Interrupt
 from openslob.core.measurement import StorageAlone
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
@@ -61,7 +61,7 @@ class Context:
     raw measurement of an engine's storage that runs are compared with.
     """
 
-    target: Target
+    target: Address
     results: Path
     display: Display
     tell: Callable[[str], None]

@@ -39,7 +39,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """Contents of the live line: phase, seconds done of how many, and rates over the last interval (None: unknown).
 
     ``wanted_per_s`` is the rate that was given, if one was. ``so_far`` allows rates over any other time.
@@ -58,7 +58,7 @@ class Progress:
     unit: str = "blocks"
 
 
-ProgressSink = Callable[[Progress], None]
+ProgressSink = Callable[[RunProgress], None]
 
 
 class Connecting:
@@ -69,25 +69,25 @@ class Connecting:
         self._sessions, self._blocks = sessions, blocks
         self._loaded = 0
         self._shown_at = time.monotonic()
-        show(Progress("connect"))
+        show(RunProgress("connect"))
 
     def loaded(self, blocks: int) -> None:
         """Show that so many more blocks were loaded."""
         self._loaded += blocks
-        self._show(Progress("sessions load their own tables", done=self._loaded, total=self._blocks))
+        self._show(RunProgress("sessions load their own tables", done=self._loaded, total=self._blocks))
 
     def ready(self, sessions: int) -> None:
         """Show that so many are connected; nothing while they load their own tables."""
         if not self._loaded and time.monotonic() >= self._shown_at + 1:
             self._shown_at = time.monotonic()
-            self._show(Progress("connect", done=sessions, total=self._sessions, unit="sessions"))
+            self._show(RunProgress("connect", done=sessions, total=self._sessions, unit="sessions"))
 
 
 def each_second(show: ProgressSink, phase: str, total_s: float, also: Callable[[], None]) -> Callable[[], None]:
     """Return a function that does ``also``, and shows the time since now at most once a second."""
     begun = time.monotonic()
     shown_s = 0.0
-    show(Progress(phase, 0, total_s))
+    show(RunProgress(phase, 0, total_s))
 
     def pulse() -> None:
         nonlocal shown_s
@@ -95,7 +95,7 @@ def each_second(show: ProgressSink, phase: str, total_s: float, also: Callable[[
         elapsed_s = time.monotonic() - begun
         if elapsed_s >= shown_s + 1:
             shown_s = elapsed_s
-            show(Progress(phase, elapsed_s, total_s))
+            show(RunProgress(phase, elapsed_s, total_s))
 
     return pulse
 
@@ -130,7 +130,7 @@ class ProgressLog:
         self._phase = ""
         self._raw: RawCsv | None = None
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: RunProgress) -> None:
         """Show the progress, and write what is new."""
         # Readings of the window are shown after its end as well: `window` alone says when it begins.
         if progress.phase not in (self._phase, WINDOW):

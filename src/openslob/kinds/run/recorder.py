@@ -23,7 +23,7 @@ from openslob.host.limits import CGROUP, LIMITS
 from openslob.host.model import OsReading
 from openslob.host.sampler import difference
 from openslob.kinds.run.plan import SHORTEST_SLICE
-from openslob.kinds.run.progress import Amounts, Progress, ProgressSink, rates_between
+from openslob.kinds.run.progress import Amounts, ProgressSink, RunProgress, rates_between
 from openslob.kinds.run.samplers import SystemReading
 from openslob.kinds.run.session_pool import Message
 from openslob.kinds.run.worker import SliceDone
@@ -418,7 +418,7 @@ class Recorder(ReadingsRecorder):
         now = self.accumulator.amounts(shown.at_s + (end_ns - begin_ns) / NANOS, reads)
         self._shown_before, self._shown = shown, now
         self._show(
-            Progress(
+            RunProgress(
                 phase="window",
                 elapsed_s=max(0.0, (end_ns - self.accumulator.begin_ns) / NANOS),
                 total_s=self._total_s,

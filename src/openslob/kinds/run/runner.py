@@ -29,7 +29,7 @@ from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.explain import explain_errors
 from openslob.kinds.run.plan import Phase, between_slices_s, lead_seconds, session_plans
 from openslob.kinds.run.preflight import active_bytes, findings, is_cacheable, server_reports
-from openslob.kinds.run.progress import Connecting, Progress, ProgressLog, ProgressSink, each_second
+from openslob.kinds.run.progress import Connecting, ProgressLog, ProgressSink, RunProgress, each_second
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.recorder import Recorder, WindowAccumulator
 from openslob.kinds.run.samplers import Samplers
@@ -211,7 +211,7 @@ class _Run:
         return plans
 
     def _check(self) -> DataState | None:
-        self._show(Progress("check"))
+        self._show(RunProgress("check"))
         if released := self._engine.release_sessions():
             self._builder.notes.append(f"{released} sessions of an earlier run were still in the server and were ended")
         for finding in findings(self._engine, self._workload, self._facts, self._reports):
@@ -221,7 +221,7 @@ class _Run:
         return self._engine.data.state()
 
     def _quiesce(self, state: DataState | None) -> None:
-        self._show(Progress("settle"))
+        self._show(RunProgress("settle"))
         self._engine.install(self._workload)
         fits = state is not None and is_cacheable(self._data_bytes, self._facts.cache_bytes)
         warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
@@ -319,7 +319,7 @@ class _Run:
 
         session_pool.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), recorder.handle, read_before, sample)
         self._patience.allow(CLOSING_S if session_pool.overdue else ANSWER_S)
-        self._show(Progress("read-out"))
+        self._show(RunProgress("read-out"))
         readings.read_end(samplers, lambda: session_pool.drain(recorder.handle))
         if readings.after is not None and not (session_pool.overdue or self._patience.interrupt.requested):
             # The server answers: to measure hundreds of tables may take longer, and settings must be restored after it.

@@ -13,7 +13,7 @@ from openslob.engines.base import Engine
 from openslob.engines.capabilities import require
 from openslob.engines.facts import Finding
 from openslob.engines.patience import Patience
-from openslob.kinds.run.progress import Progress, ProgressSink
+from openslob.kinds.run.progress import ProgressSink, RunProgress
 
 _PARAMETER = "DATABASE_STATISTICS_TYPE"
 # A setting of slob.toml; other files with line numbers were written for SLOB.
@@ -73,7 +73,7 @@ class ServerReports:
                 snapshots = self._engine.open_snapshots(self._kind, self._consented)
                 if snapshots:
                     stack.callback(snapshots.close)
-                    show(Progress("snapshot"))
+                    show(RunProgress("snapshot"))
                     snapshots.begin()
             except SlobError as error:
                 notes.append(f"the server took no snapshots: {error}")
@@ -84,7 +84,7 @@ class ServerReports:
             if patience.is_limited:
                 notes.append("the run was cut short: the server took no second snapshot, and made no report")
                 return
-            show(Progress("snapshot and report"))
+            show(RunProgress("snapshot and report"))
             try:
                 for name, content in snapshots.end().items():
                     attach(name, content)

@@ -44,7 +44,7 @@ def execute(planned: SweepPlan, context: Context) -> SweepFolder:
         with open_folder(planned, context) as folder:
             context = replace(context, target=context.target.recorded_as(folder.record.target))
             with context.hire() as hire, context.display.viewing(context.results):
-                Execution(folder, context, planned.ceiling, hire).execute()
+                SweepExecution(folder, context, planned.ceiling, hire).execute()
         return folder
 
 
@@ -75,7 +75,7 @@ class _PreparedServer:
     ceiling: StorageAlone | None = None
 
 
-class Execution:
+class SweepExecution:
     """The part of a sweep that one process executes: from the first pending point to the last, or until stopped."""
 
     def __init__(self, folder: SweepFolder, context: Context, ceiling: Ceiling, hire: Hire) -> None:

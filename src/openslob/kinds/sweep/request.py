@@ -13,7 +13,7 @@ from openslob.config.layers import Layer
 from openslob.config.loaded import DATA_SIZE, loaded_layer
 from openslob.config.server_parameters import server_grid
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.engines import registry
 from openslob.kinds.run import loading
 from openslob.kinds.run.context import Ceiling, Context
@@ -64,7 +64,7 @@ class SweepRequest:
     def _servers(self) -> Mapping[str, tuple[Value, ...]]:
         return server_grid({**self.file.server, **self.servers})
 
-    def asked_settings(self, target: Target) -> SettingsGrid:
+    def asked_settings(self, target: Address) -> SettingsGrid:
         """Ask the target's servers for the settings of the sweep, and try the values. UsageError if it can't be run."""
         return ask_settings(target.reveal(), self._settings, self._servers)
 
@@ -74,7 +74,7 @@ class SweepRequest:
 
     def record(
         self,
-        target: Target,
+        target: Address,
         loaded: Layer = MappingProxyType({}),
         memory: ServerMemory | None = None,
         settings: SettingsGrid | None = None,
@@ -129,7 +129,7 @@ def search_for(under: str | None, at: str, most: int) -> SearchRecord | None:
 
 
 def sweep_file(
-    grid: Path | None, ready: str | None, target: Target | None = None, settings: Collection[str] = ()
+    grid: Path | None, ready: str | None, target: Address | None = None, settings: Collection[str] = ()
 ) -> SweepFile:
     """Return the sweep file of a path, or a ready-made one; an empty one if there is neither. UsageError for both.
 

@@ -17,7 +17,7 @@ from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.measurement import EngineDelta, Instance
 from openslob.core.process_selector import ProcessTree
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.units import NANOS
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines import registry
@@ -47,7 +47,7 @@ class Made:
         self._facts = replace(FACTS, **facts)
         self.loaded = DataState(SPEC, True, "now", {1: 100})
         self.data = self.replication = self
-        self.address = Target.parse(f"postgresql://{target}/made")
+        self.address = Address.parse(f"postgresql://{target}/made")
         self.orders, self.closed = [], 0
 
     def __getattr__(self, name):

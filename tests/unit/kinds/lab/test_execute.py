@@ -14,7 +14,7 @@ from factories.records import physical
 from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt
 from openslob.kinds.lab import execute
-from openslob.kinds.lab.execute import Execution
+from openslob.kinds.lab.execute import LabExecution
 from openslob.kinds.lab.record import LabFolder
 from openslob.kinds.lab.servers import groups
 from openslob.kinds.run import loading, runner
@@ -66,7 +66,7 @@ class World:
         return SimpleNamespace(record=record.model_copy(update={"summary": summary, "engine": settings}), folder=folder)
 
     def execute(self, folder):
-        Execution(folder, context_in(interrupt=self.interrupt), lambda: self.now_s).execute()
+        LabExecution(folder, context_in(interrupt=self.interrupt), lambda: self.now_s).execute()
         return folder.record
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from openslob.kinds.run import progress
-from openslob.kinds.run.progress import Connecting, Progress, ProgressLog
+from openslob.kinds.run.progress import Connecting, ProgressLog, RunProgress
 from openslob.record.raw_csv import RawCsv, raw_table
 
 
@@ -16,8 +16,8 @@ def test_sessions_that_are_connected_are_shown_once_a_second(monkeypatch):
     for at_s, count in ((0.5, 90), (1.0, 200), (1.9, 390), (2.0, 400)):
         now[0] = 100 + at_s
         shown.ready(count)
-    counts = [Progress("connect", done=count, total=1000, unit="sessions") for count in (200, 400)]
-    assert seen == [Progress("connect"), *counts]
+    counts = [RunProgress("connect", done=count, total=1000, unit="sessions") for count in (200, 400)]
+    assert seen == [RunProgress("connect"), *counts]
 
 
 def test_sessions_that_load_their_own_tables_show_the_blocks(monkeypatch):
@@ -42,20 +42,20 @@ def test_phases_before_the_record_keep_their_time_and_every_event_is_on_disk_at_
     shown: list[str] = []
     notes = ["settings differ"]
     log = ProgressLog(lambda progress: shown.append(progress.phase), notes)
-    log(Progress("check"))
+    log(RunProgress("check"))
     with RawCsv(tmp_path) as raw:
         log.begin(raw)
         assert _events(tmp_path) == [("phase", "check"), ("note", "settings differ")]
         errors: list[str] = []
         log.include(errors)
-        log(Progress("connect"))
-        log(Progress("connect", 1.0))
+        log(RunProgress("connect"))
+        log(RunProgress("connect", 1.0))
         log.window(5_000, 60.0, 1_000)
         notes.append("one more,\nwith a comma")
         errors.insert(0, "a session was lost: postgres://me:secret@host/db")
-        log(Progress("window", 1.0))
-        log(Progress("read-out"))
-        log(Progress("window", 2.0))
+        log(RunProgress("window", 1.0))
+        log(RunProgress("read-out"))
+        log(RunProgress("window", 2.0))
     rows = raw_table(tmp_path, "events.csv")[1]
     assert _events(tmp_path)[2:] == [
         ("phase", "connect"),

@@ -107,7 +107,7 @@ def asked(grid=None, repeats=1, search=None, **overrides):
 
 
 def execution(folder, ceiling=lambda _engine: None, **given):
-    return execute.Execution(folder, context_in(**given), ceiling, local_crew)
+    return execute.SweepExecution(folder, context_in(**given), ceiling, local_crew)
 
 
 def go(folder, world):

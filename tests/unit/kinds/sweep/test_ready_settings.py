@@ -9,7 +9,7 @@ import pytest
 
 from openslob.config.grid import SweepFile
 from openslob.core.errors import UsageError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.units import MIB
 from openslob.engines.managed.base import ReadySetting
 from openslob.engines.settings import Effect, ServerSetting
@@ -94,13 +94,13 @@ def test_where_one_value_is_left_there_is_nothing_to_compare():
 
 def test_what_a_server_can_not_have_is_refused_with_the_reason():
     with pytest.raises(UsageError, match="not possible on this server: it is in the programs"):
-        sweep_file(None, "block-size", Target.parse("embedded"))
+        sweep_file(None, "block-size", Address.parse("embedded"))
     with pytest.raises(UsageError, match="no setting for --ready checksums"):
         ready.of_setting("embedded", "checksums", ())
 
 
 def test_values_of_the_user_replace_those_that_are_ready():
-    target = Target.parse("embedded")
+    target = Address.parse("embedded")
     file = sweep_file(None, "io-method", target, {"io_method": ("sync", "worker")})
     assert file.settings == {}
     request = SweepRequest("s", {}, {}, file, settings={"io_method": ("sync", "worker")})
@@ -110,7 +110,7 @@ def test_values_of_the_user_replace_those_that_are_ready():
 def test_names_are_those_of_files_and_of_settings():
     assert ready.ready_settings()["io-method"] == "reads ahead"
     with pytest.raises(UsageError, match=r"choose one of .*full-page-writes.*petals"):
-        sweep_file(None, "nonsense", Target.parse("embedded"))
+        sweep_file(None, "nonsense", Address.parse("embedded"))
     assert sweep_file(None, None) == SweepFile()
     assert "petals" in ready_names()
     with pytest.raises(UsageError, match="give one of them"):

@@ -10,7 +10,7 @@ import pytest
 
 from openslob.config.grid import Grid, read_sweep_file
 from openslob.core.errors import UsageError
-from openslob.core.secrets import Target
+from openslob.core.secrets import Address
 from openslob.core.workload import CommitMode, Workload
 from openslob.engines.settings import Effect, ServerSetting, SettingChange
 from openslob.kinds.run import settings as asking
@@ -186,7 +186,7 @@ def test_a_file_has_a_table_of_them_and_flags_come_first(tried, tmp_path: Path):
     request = SweepRequest(
         "s", {}, {}, read_sweep_file(file), against="io_method", settings={"io_method": ("sync", "worker")}
     )
-    target = Target.parse("embedded")
+    target = Address.parse("embedded")
     assert request.record(target).against == "io_method"
     asked = request.asked_settings(target)
     assert not request.has_own_servers(asked)

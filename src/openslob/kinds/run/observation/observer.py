@@ -19,7 +19,7 @@ from openslob.engines.base import Activity, Engine, SamplingScope
 from openslob.host.environment import environment
 from openslob.host.sampler import difference, next_tick
 from openslob.kinds.run.aftermath import set_host_facts
-from openslob.kinds.run.progress import Progress, ProgressLog
+from openslob.kinds.run.progress import ProgressLog, RunProgress
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.recorder import ReadingsRecorder
 from openslob.kinds.run.samplers import Samplers, SystemReading
@@ -142,7 +142,7 @@ class Observer:
         """Begin the record, and read the counters for the first time. SlobError when either can't be done."""
         self._folder = self._opened.enter_context(self._builder.begin(self._results))
         self._log.begin(self._folder.raw)
-        self._log(Progress("connect"))
+        self._log(RunProgress("connect"))
         self._offset_ns = self.samplers.server_clock_offset_ns()
         self._builder.environment["server_clock_offset_s"] = self._offset_ns / NANOS
         self._readings = WindowReadings(SamplesOfAll(self._folder.raw, self.samplers.engine_delta, self._saw_sample))
