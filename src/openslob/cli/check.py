@@ -31,7 +31,7 @@ from openslob.kinds.run.proving import AskedQuestion
 from openslob.metrics import METRICS
 from openslob.record.model import reservations
 from openslob.report.context import fact_label
-from openslob.report.format import MISSING, hanging, pairs, warning_lines, wrapped
+from openslob.report.format import MISSING, hanging, pairs, warning_lines, wrap
 
 if TYPE_CHECKING:
     from openslob.fleet.hiring import Reach
@@ -52,8 +52,8 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result
 def result_text(target: str, result: Preflight, reached: Sequence[Reach] = ()) -> str:
     """Return the result as text in 80 columns."""
     sections = (
-        [*wrapped(f"{result.facts.product} {result.facts.version}, {target}", columns=COLUMNS), *_reservations(result)],
-        wrapped(_answer(result), columns=COLUMNS),
+        [*wrap(f"{result.facts.product} {result.facts.version}, {target}", columns=COLUMNS), *_reservations(result)],
+        wrap(_answer(result), columns=COLUMNS),
         *(
             _level(head, sign, [finding for finding in result.findings if _heading(finding) == head])
             for head, sign in _LEVELS
@@ -218,7 +218,7 @@ def prove_assumptions(engine: Engine, output: Path | None, with_names: bool, as_
         facts = engine.facts()
         path = output or Path(f"prove-{engine.name}-{facts.version}.json")
         if not as_json:
-            lines = wrapped(f"{facts.product} {facts.version}, {engine.target}", columns=COLUMNS)
+            lines = wrap(f"{facts.product} {facts.version}, {engine.target}", columns=COLUMNS)
             lines += warning_lines(reservations(facts.experimental, facts.stand_in), COLUMNS)
             write("\n".join([*lines, "", "ASKED OF THIS SERVER"]))
         asked: list[AskedQuestion] = []
@@ -250,4 +250,4 @@ def _end(asked: Sequence[AskedQuestion], path: Path, with_names: bool, wanted: s
         text = f"{text}; {stopped} more {'was' if stopped == 1 else 'were'} not asked, because of the stop"
     names = "with names of hosts, users and databases" if with_names else "without names of hosts, users and databases"
     text = f"{text}. The answers are in {path}, {names}.{wanted}"
-    return "\n".join(["", *wrapped(text, columns=COLUMNS)])
+    return "\n".join(["", *wrap(text, columns=COLUMNS)])

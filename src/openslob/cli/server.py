@@ -22,7 +22,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_bytes
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
-from openslob.report.format import folded, wrapped
+from openslob.report.format import fold_table, wrap
 
 ALL_CPUS = "all"
 
@@ -212,7 +212,7 @@ def list_servers(as_json: JSON = False) -> None:
     rows = [(known.spec.name, known.state, _product(known.spec), settings_text(known.spec)) for known in statuses]
     if rows:
         head = ("server", "state", "version", "runs with")
-        write_report("\n".join(folded(head, rows, columns(), texts=range(len(head)), indent="")))
+        write_report("\n".join(fold_table(head, rows, columns(), texts=range(len(head)), indent="")))
 
 
 def register(app: typer.Typer) -> None:
@@ -289,4 +289,4 @@ def _print_status(status: ServerStatus, as_json: bool) -> None:
     for label, text in lines.items():
         head = f"{label:<10} "
         whole = label in ("url", "data")
-        write(f"{head}{text}" if whole else "\n".join(wrapped(text, head, " " * len(head))))
+        write(f"{head}{text}" if whole else "\n".join(wrap(text, head, " " * len(head))))

@@ -29,7 +29,7 @@ from openslob.kinds.repeated.execute import LEAST_EVERY_S
 from openslob.kinds.run.observation.observer import Observer
 from openslob.kinds.run.samplers import SystemReading
 from openslob.record.model import reservations
-from openslob.report.format import warning_lines, wrapped
+from openslob.report.format import warning_lines, wrap
 from openslob.report.text import render
 from openslob.watch.interval import Selection, Sort, WatchedInterval
 from openslob.watch.lines import Lines, rates_of
@@ -177,7 +177,7 @@ def _plain(engine: Engine, facts: ServerFacts, interval_s: float, selection: Sel
     what = f"{facts.product} {facts.version}, {where}; every {interval_s:g} s, times in {zone}"
     about = [
         *warning_lines(reservations(facts.experimental, facts.stand_in)),
-        *(wrapped(what, columns=width) if width else [what]),
+        *(wrap(what, columns=width) if width else [what]),
         *instances,
     ]
     write("\n".join(about))

@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.kinds.crash.record import CrashCycle, CrashRecord
 from openslob.report.charts.picture import Panel, Picture
-from openslob.report.charts.theme import coloured, from_zero, inline, shaped
+from openslob.report.charts.theme import colour_by, from_zero, inline, shape_by
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import number, seconds
@@ -47,8 +47,8 @@ def _dots(every: Sequence[CrashCycle], cycles: Sequence[CrashCycle], field: str,
     base = alt.Chart(inline(rows)).encode(
         x=alt.X(f"{_CYCLE}:Q", title=_CYCLE, scale=scale, axis=alt.Axis(format="d", tickMinStep=1)),
         y=alt.Y("value:Q", title=title, scale=from_zero([row["value"] for row in rows])),
-        color=coloured(_KIND, kinds),
-        shape=shaped(_KIND, kinds),
+        color=colour_by(_KIND, kinds),
+        shape=shape_by(_KIND, kinds),
     )
     tips = (Tip(_CYCLE, _CYCLE), Tip(_KIND, _KIND), Tip("value", title), Tip("acked", "acknowledged commits"))
     return alt.layer(with_tips(base.mark_point(filled=True, size=55), *tips))

@@ -15,7 +15,7 @@ from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET, SERIES
 from openslob.report.charts.over_time import exceeding
 from openslob.report.charts.picture import Picture
-from openslob.report.charts.theme import coloured, dashed, from_zero, inline, legend_selection, selection_opacity
+from openslob.report.charts.theme import colour_by, dash_by, from_zero, inline, legend_selection, selection_opacity
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.comparison import main_differences, multiple, summary
 from openslob.report.record_view import FigureNames
@@ -108,8 +108,8 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
         .encode(
             x=alt.X("us:Q", title="latency of an operation (µs)", scale=from_zero([row["us"] for row in rows])),
             y=alt.Y("share_pct:Q", title="operations that took at least this long (%)", scale=y_scale),
-            color=coloured("run", runs, outlined=True),
-            strokeDash=dashed("run", runs, outlined=True),
+            color=colour_by("run", runs, outlined=True),
+            strokeDash=dash_by("run", runs, outlined=True),
             tooltip=[alt.Tooltip("run:N", title="run")],
             **selection_opacity(pick),
         )

@@ -13,7 +13,7 @@ import vl_convert
 
 from openslob.core.disk import write_atomically
 from openslob.core.errors import SlobError
-from openslob.report.charts.colours import Theme, colours_of, ending_of, page_variables, painted
+from openslob.report.charts.colours import Theme, colours_of, ending_of, page_variables, paint
 from openslob.report.charts.theme import CONFIG, HEIGHT, LEGEND_ROOM, WIDTH
 from openslob.report.document import TextTable
 
@@ -51,7 +51,7 @@ def page_specs(picture: Picture) -> list[Spec]:
     """Return a Vega-Lite specification for each panel, as wide as its element in the page."""
     colours = page_variables()
     return [
-        painted(_completed(_document(panel) | _size(picture, at, "container"), picture, _IN_PAGE), colours)
+        paint(_complete(_document(panel) | _size(picture, at, "container"), picture, _IN_PAGE), colours)
         | {"autosize": {"type": "fit-x", "contains": "padding"}}
         for at, panel in enumerate(picture.panels)
     ]
@@ -59,7 +59,7 @@ def page_specs(picture: Picture) -> list[Spec]:
 
 def whole_spec(picture: Picture, theme: Theme = Theme.LIGHT) -> Spec:
     """Return the Vega-Lite specification of the whole picture, with its title, a fixed size and its own background."""
-    spec: Spec = painted(_whole(picture), colours_of(theme))
+    spec: Spec = paint(_whole(picture), colours_of(theme))
     return spec
 
 
@@ -80,11 +80,11 @@ def _whole(picture: Picture) -> Spec:
     notes = [line for note in picture.notes for line in wrap(note, NOTE_WIDTH)]
     title = {"text": wrap(picture.title, TITLE_WIDTH), "anchor": "start", "subtitle": notes, "offset": 12}
     panels = [_document(panel) | _size(picture, at) for at, panel in enumerate(picture.panels)]
-    whole = panels[0] if len(panels) == 1 else _stacked(panels)
-    return _completed(whole, picture, CONFIG) | {"title": title}
+    whole = panels[0] if len(panels) == 1 else _stack_panels(panels)
+    return _complete(whole, picture, CONFIG) | {"title": title}
 
 
-def _stacked(panels: Sequence[Spec]) -> Spec:
+def _stack_panels(panels: Sequence[Spec]) -> Spec:
     """Return the panels one below the other. Their data, and the selections in their layers, are the whole's."""
     return {
         "$schema": alt.SCHEMA_URL,
@@ -158,6 +158,6 @@ def _document(panel: Panel) -> Spec:
     return document
 
 
-def _completed(drawn: Spec, picture: Picture, config: Spec) -> Spec:
+def _complete(drawn: Spec, picture: Picture, config: Spec) -> Spec:
     room = {"name": LEGEND_ROOM, "value": WIDTH}
     return drawn | {"description": picture.description, "config": config, "params": [*drawn.get("params", ()), room]}

@@ -135,7 +135,7 @@ def render_page(page: Page) -> str:
         page=page,
         pictures=pictures,
         specs=_json(specs),
-        library=_embedded() if specs else "",
+        library=_embed_library() if specs else "",
         style=Markup(style()),
         script=Markup(_file("draw.js")),
         tables=Markup(_file("tables.js")),
@@ -149,7 +149,7 @@ def _json(data: object) -> Markup:
 
 
 @cache
-def _embedded() -> Markup:
+def _embed_library() -> Markup:
     # A "</script" in a string of the library would end the element; "<\/script" means the same.
     return Markup(re.sub("</(script)", r"<\\/\1", library(), flags=re.IGNORECASE))
 
