@@ -59,7 +59,7 @@ def result_text(target: str, result: Preflight, reached: Sequence[Reach] = ()) -
             for head, sign in _LEVELS
         ),
         ["POSSIBLE WITH THESE DATA", *pairs(_purposes(result), COLUMNS)],
-        _unknown(result),
+        list_unknown(result),
         ["SERVER", *pairs(_server(result), COLUMNS)],
         ["DRIVERS", *pairs([_reach(each) for each in reached], COLUMNS)] if reached else [],
     )
@@ -135,7 +135,8 @@ def _purposes(result: Preflight) -> list[tuple[str, str]]:
     return [(f"{mode.mode.upper()} {words[mode.possible]}", mode.why) for mode in result.purposes]
 
 
-def _unknown(result: Preflight) -> list[str]:
+def list_unknown(result: Preflight) -> list[str]:
+    """Return the lines about what a run here would not know, a paragraph for each reason; none when all is known."""
     names: dict[str, list[str]] = {}
     for name, why in {**result.unknown, **result.unproved}.items():
         names.setdefault(why, []).append(METRICS[name].label if name in METRICS else fact_label(name))
