@@ -7,7 +7,7 @@ from pathlib import Path
 from factories.live import OFFSET_NS, START_NS, run_folder
 from openslob.core.workload import Workload
 from openslob.kinds.endurance import record as endurance
-from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord, Segment, SegmentState, measured
+from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord, Segment, SegmentState, measure_segment
 
 FIRST_S, GAP_S, SECOND_S = 40, 60, 30
 BEGAN_S = (START_NS - OFFSET_NS) / 10**9
@@ -22,8 +22,8 @@ def endured(results: Path, planned_s: float = 100.0) -> Path:
     with EnduranceFolder.begin(results, record) as folder:
         run_folder(folder.path / "20260301-120000-segment-1", FIRST_S)
         run_folder(folder.path / "20260301-120140-segment-2", SECOND_S, finished=False)
-        first = measured(folder.path, Segment(number=1), SegmentState.INTERRUPTED, "it was stopped")
-        second = measured(folder.path, Segment(number=2), SegmentState.KILLED, endurance.KILLED)
+        first = measure_segment(folder.path, Segment(number=1), SegmentState.INTERRUPTED, "it was stopped")
+        second = measure_segment(folder.path, Segment(number=2), SegmentState.KILLED, endurance.KILLED)
         # All made-up runs begin at the same moment.
         later = second.model_copy(update={"begin_s": BEGAN_S + FIRST_S + GAP_S})
         folder.save(folder.record.with_segment(first).with_segment(later))

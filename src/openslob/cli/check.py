@@ -223,7 +223,7 @@ def prove_assumptions(engine: Engine, output: Path | None, with_names: bool, as_
             lines += warning_lines(reservations(facts.experimental, facts.stand_in), COLUMNS)
             write("\n".join([*lines, "", "ASKED OF THIS SERVER"]))
         asked: list[AskedQuestion] = []
-        with proving.opened(engine) as found:
+        with proving.open_proving(engine) as found:
             for question in found.questions:
                 with working(f"asking {question.number} of {len(found.questions)}: {question.text}"):
                     asked.append(proving.ask(question, interrupt))

@@ -120,7 +120,7 @@ def make_runs(engine: Engine, runs: Sequence[plan.DemoRun], context: Context) ->
         label, left_s = f"[{at + 1} of {len(runs)}] {run.name}", time_left.of(planned[at:])
         request = RunRequest(run.workload, run.name, context.results, rehearsal.notices())
         yield context.run(engine, request, label, left_s).record
-        time_left.done(planned[at])
+        time_left.note_done(planned[at])
 
 
 def write_page(made: Runs, results: Path) -> str:

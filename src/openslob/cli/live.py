@@ -17,7 +17,7 @@ from openslob.cli.completion import records
 from openslob.cli.console import notify, write
 from openslob.cli.screen import is_ascii, is_coloured, why_no_screen
 from openslob.core.errors import SlobError, UsageError
-from openslob.kinds.contract import seen_live
+from openslob.kinds.contract import list_followable
 from openslob.live.screen.canvas import Signs
 from openslob.live.screen.playhead import SPEEDS
 from openslob.record import finding
@@ -147,7 +147,7 @@ def _show(folder: Path, ascii_only: bool, speed: int | None) -> int:
 def find_wanted(record: str, results: Path) -> Found:
     """Return the record that is named; without a name, the newest in progress, or else the latest."""
     busy = [] if record else [each for each in finding.whole(finding.every(results)) if each.entry.pid is not None]
-    kinds = seen_live()
+    kinds = list_followable()
     shown = [each for each in busy if each.kind in kinds]
     if shown:
         return Found(shown[-1].kind, shown[-1].entry.path)

@@ -27,7 +27,7 @@ from openslob.kinds.contract import Wanted
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep.create import ready_names, ready_sweep
 from openslob.kinds.sweep.execute import execute
-from openslob.kinds.sweep.plan import MOST_POINTS, Step, run_seconds, started_with, steps
+from openslob.kinds.sweep.plan import MOST_POINTS, Step, keep_started_with, run_seconds, steps
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SweepFolder, SweepRecord
 from openslob.kinds.sweep.report import plan_sections
@@ -198,7 +198,7 @@ def _preparation(record: SweepRecord, step: Step) -> str:
     if step.point.estimated_s <= run_seconds(record, step.workload):
         # The estimate knows that all is ready for the first point.
         return ""
-    started = started_with(step.point.server, record.effects)
+    started = keep_started_with(step.point.server, record.effects)
     server = "make server" if step.made else "restart" if step.restarted and started else ""
     return ", ".join(part for part in (server, "load" if step.loaded else "") if part)
 

@@ -146,7 +146,7 @@ def commands() -> Mapping[str, str]:
     return {name: module for kind in every_kind() for name, module in kind.commands.items()}
 
 
-def seen_live() -> list[Kind[Any]]:
+def list_followable() -> list[Kind[Any]]:
     """Return the kinds whose records can be followed."""
     return [kind for kind in every_kind() if kind.is_of_runs or kind.seen_live]
 

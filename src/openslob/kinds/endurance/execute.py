@@ -17,7 +17,14 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_duration, iso
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
-from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord, Segment, SegmentState, load, measured
+from openslob.kinds.endurance.record import (
+    EnduranceFolder,
+    EnduranceRecord,
+    Segment,
+    SegmentState,
+    load,
+    measure_segment,
+)
 from openslob.kinds.endurance.segments import with_figures
 from openslob.kinds.run.context import Context
 from openslob.kinds.run.loading import take_loaded
@@ -163,11 +170,11 @@ def run_segment(folder: EnduranceFolder, engine: Engine, context: Context) -> No
     except SlobError as error:
         stopped = context.interrupt.requested
         state = SegmentState.INTERRUPTED if stopped else SegmentState.FAILED
-        _save(folder, measured(folder.path, segment, state, STOPPED if stopped else error.what))
+        _save(folder, measure_segment(folder.path, segment, state, STOPPED if stopped else error.what))
         raise
     complete = finished.record.status is Status.COMPLETE
     state, why = (SegmentState.COMPLETE, "") if complete else (SegmentState.INTERRUPTED, STOPPED)
-    _save(folder, measured(folder.path, segment, state, why))
+    _save(folder, measure_segment(folder.path, segment, state, why))
 
 
 def _save(folder: EnduranceFolder, segment: Segment) -> None:

@@ -172,7 +172,7 @@ def levels(trace: Trace, rates: Sequence[str] = ()) -> list[RateLevel]:
     found = []
     for first in range(0, trace.steps, each):
         part = slice(first, min(first + each, trace.steps))
-        ops = _known(trace.get("ops")[part])
+        ops = _drop_unknown(trace.get("ops")[part])
         if len(ops):
             low, high = np.percentile(ops, [5, 95])
             found.append(
@@ -199,7 +199,7 @@ def first_and_last(trace: Trace) -> tuple[float | None, float | None]:
 def shortfalls(trace: Trace) -> list[Shortfall]:
     """Return how long the rate was below each of `SHARES` of its median; none where no rate is known."""
     ops = trace.get("ops")
-    known = _known(ops)
+    known = _drop_unknown(ops)
     if not len(known):
         return []
     found = []
@@ -263,7 +263,7 @@ def written_bytes(trace: Trace, until_s: float) -> float | None:
     steps = slice(0, round(until_s / trace.step_s))
     for of_one in (*((name,) for name in WRITTEN), ("engine.write_bytes", "engine.log_bytes")):
         parts = [trace.get(name)[steps] for name in of_one]
-        if all(len(_known(part)) for part in parts):
+        if all(len(_drop_unknown(part)) for part in parts):
             return float(sum(np.nansum(part) for part in parts)) * trace.step_s
     return None
 
@@ -299,12 +299,12 @@ def _occurrences(trace: Trace, kind: str, marks: Sequence[Mark]) -> Occurrences:
     )
 
 
-def _known(values: _Array) -> _Array:
+def _drop_unknown(values: _Array) -> _Array:
     return values[~np.isnan(values)]
 
 
 def _mean(values: _Array) -> float | None:
-    known = _known(values)
+    known = _drop_unknown(values)
     return float(known.mean()) if len(known) else None
 
 

@@ -171,14 +171,14 @@ class EnduranceFolder(DocumentFolder[EnduranceRecord]):
         record, folder = super().load(path), path if path.is_dir() else path.parent
         for segment in record.segments:
             if segment.state is SegmentState.RUNNING and running_pid(folder) is None:
-                record = record.with_segment(measured(folder, segment, SegmentState.KILLED, KILLED))
+                record = record.with_segment(measure_segment(folder, segment, SegmentState.KILLED, KILLED))
         return record
 
 
 load, find = EnduranceFolder.load, EnduranceFolder.find
 
 
-def measured(folder: Path, segment: Segment, state: SegmentState, why: str = "") -> Segment:
+def measure_segment(folder: Path, segment: Segment, state: SegmentState, why: str = "") -> Segment:
     """Return a segment that has ended, with the time of its load: that of its record, or else of its raw files."""
     found = run_folder(folder, segment)
     span = _load_span(found) if found else None

@@ -150,22 +150,22 @@ def _levels(rows: Sequence[Mapping[str, Any]]) -> Section:
 
 
 def _plot(rows: Sequence[Mapping[str, Any]]) -> Section:
-    return Section("", (TextPicture(partial(_plotted, rows)),) if len(rows) >= _LEAST_PLOTTED else ())
+    return Section("", (TextPicture(partial(_draw_plot, rows)),) if len(rows) >= _LEAST_PLOTTED else ())
 
 
-def _plotted(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
+def _draw_plot(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
     unit_s, unit = (3600, "h") if rows[-1]["end_s"] >= 3 * 3600 else (60, "min")
     middle = [((row["begin_s"] + row["end_s"]) / 2 / unit_s, row) for row in rows]
     # Nothing is drawn across a gap.
     ends = {row["begin_s"] for row in rows} | {rows[-1]["end_s"]}
     lines = [
-        TextLine(name, [each for at, row in middle for each in _ended((at, row[column], ""), row["end_s"] in ends)])
+        TextLine(name, [each for at, row in middle for each in _end_line((at, row[column], ""), row["end_s"] in ends)])
         for name, column in (("5 % of the time below", "low_per_s"), ("mean", "ops_per_s"))
     ]
     return text_plot(lines, f"time ({unit})", "operations/s", min(columns or 80, 120), 10, number)
 
 
-def _ended(point: tuple[float, float, str], goes_on: bool) -> list[tuple[float, float, str] | None]:
+def _end_line(point: tuple[float, float, str], goes_on: bool) -> list[tuple[float, float, str] | None]:
     """Return a point, with the end of the line behind it unless the line goes on."""
     return [point] if goes_on else [point, None]
 

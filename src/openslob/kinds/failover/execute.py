@@ -93,7 +93,7 @@ class FailoverRequest:
     on_outage: str | None = None
     repair: str | None = None
 
-    def asked(self) -> dict[str, object]:
+    def to_parameters(self) -> dict[str, object]:
         """Return the parameters as they are recorded."""
         kept = {name: getattr(self, name) for name in _RECORDED}
         follow = {} if self.follow_limit_s is None else {"follow_limit_s": self.follow_limit_s}
@@ -206,7 +206,7 @@ class OpenSessions:
         ends = Counter(client.journal.targets[-1] for client in self.clients if len(client.journal))
         return sorted(found, key=lambda number: -ends[number])
 
-    def divided(self, writers: Sequence[int]) -> list[str]:
+    def find_divided(self, writers: Sequence[int]) -> list[str]:
         """Return the problem that servers take writes of which one should follow the other; none in a cluster."""
         if self.plan.spread or len(writers) < 2:
             return []
@@ -389,7 +389,7 @@ class Conduct(_FailoverTest):
         pause = outage_of(seen).driver
         calm = [each for each in sampler.samples if each.at_ns < min(calm_ns, pause.begin_ns if pause else calm_ns)]
         cycle = figures_of(seen, number, team.names[0], team.names[after], lag_of_copies(calm, team.names))
-        cycle = cycle.model_copy(update={"problems": (*team.divided([after, *others]), *cycle.problems)})
+        cycle = cycle.model_copy(update={"problems": (*team.find_divided([after, *others]), *cycle.problems)})
         folder.add_rows(COMMITS_FILE, COMMITS, commits_rows(seen.journals, seen.begin_ns, seen.end_ns, number))
         folder.add_rows(LAG_FILE, LAG, lag_rows(sampler.samples, team.began_ns, number, team.names))
         folder.update(cycles=(*folder.record.cycles, cycle))
@@ -406,7 +406,7 @@ def begin(request: FailoverRequest, servers: Servers) -> FailoverFolder:
         started_at=started,
         openslob_version=__version__,
         targets=tuple(engine.target for engine in servers.engines()),
-        asked=request.asked(),
+        asked=request.to_parameters(),
         servers={"product": facts.product, "version": facts.version},
         roles=servers.roles,
     )

@@ -321,7 +321,7 @@ def pair_of(names: Sequence[str]) -> tuple[ManagedServer, ManagedServer]:
 
 
 @contextmanager
-def named_pair(names: Sequence[str]) -> Iterator[ManagedPair]:
+def use_pair(names: Sequence[str]) -> Iterator[ManagedPair]:
     """Use a managed server and its standby, by name, for the block. UsageError if they are no such pair."""
     primary, standby = pair_of(names)
     with ExitStack() as stack:
@@ -355,7 +355,7 @@ def open_servers(
         with fresh_pair(engine or registry.default_engine(), tell) as made:
             yield made, False
     elif are_managed(targets):
-        with named_pair(targets) as named:
+        with use_pair(targets) as named:
             yield named, True
     else:
         outage, repair = (UserCommand(text, interrupt) if text else None for text in commands)

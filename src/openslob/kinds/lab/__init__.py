@@ -54,7 +54,7 @@ class LabKind(DocumentKind[LabRecord]):
 
     def given(self, record: LabRecord, folder: Path) -> Mapping[Path, Mapping[str, ParameterValue]]:
         """Return the value of its setting for each run."""
-        return {folder / run.run: record.given(run) for run in record.runs if run.run}
+        return {folder / run.run: record.find_setting(run) for run in record.runs if run.run}
 
     def numbers(self, folder: Path) -> Iterator[Derived]:
         """Yield the results, and what is noted of each run."""

@@ -294,7 +294,7 @@ class LabExecution:
             raise
         if finished.record.status is not Status.COMPLETE:
             return None
-        return _done(made, finished, record.load(load).rate, _not_as_asked(side, record.arms, finished.record))
+        return _complete_run(made, finished, record.load(load).rate, _not_as_asked(side, record.arms, finished.record))
 
 
 def _not_as_asked(side: _Side, arms: Sequence[LabArm], record: RunRecord) -> str:
@@ -306,7 +306,7 @@ def _not_as_asked(side: _Side, arms: Sequence[LabArm], record: RunRecord) -> str
     return f"the server had {side.setting}={found}, not {own}" if found and found in others else ""
 
 
-def _done(made: LabRun, finished: FinishedRun, rate: str, not_as_asked: str) -> LabRun:
+def _complete_run(made: LabRun, finished: FinishedRun, rate: str, not_as_asked: str) -> LabRun:
     record = finished.record
     figures = {} if not_as_asked else figures_of(record, rate)
     found: Mapping[str, object] = {

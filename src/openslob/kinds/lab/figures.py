@@ -43,7 +43,9 @@ def with_results(record: LabRecord, validity: Iterable[str]) -> LabRecord:
         if pairs(record.runs, arm, load)
     )
     judged = record.model_copy(update={"results": results})
-    return judged.model_copy(update={"verdicts": (_control(judged), _settled(judged), _valid(judged, set(validity)))})
+    return judged.model_copy(
+        update={"verdicts": (_control(judged), _judge_settled(judged), _valid(judged, set(validity)))}
+    )
 
 
 def pairs(runs: Sequence[LabRun], arm: LabArm, load: str) -> list[Pair]:
@@ -113,7 +115,7 @@ def _control(record: LabRecord) -> Verdict:
         first = off[0]
         return fails(
             CONTROL,
-            f"{_named(first)} must show nothing under {first.load}, and differs by {_pct(first.rate)}: other "
+            f"{_name_arm(first)} must show nothing under {first.load}, and differs by {_pct(first.rate)}: other "
             "differences of this lab may be none of their settings either.",
             differing=len(off),
         )
@@ -127,7 +129,7 @@ def _control(record: LabRecord) -> Verdict:
     )
 
 
-def _named(result: ArmResult) -> str:
+def _name_arm(result: ArmResult) -> str:
     return f"{result.setting}={result.value}" if result.value else result.setting
 
 
@@ -135,7 +137,7 @@ def _pct(ratio: LabRatio) -> str:
     return "an unknown amount" if ratio.ratio is None else f"{100 * (ratio.ratio - 1):+.1f} %"
 
 
-def _settled(record: LabRecord) -> Verdict:
+def _judge_settled(record: LabRecord) -> Verdict:
     wanted = [(arm, load.name) for arm, load in record.compared]
     open_ = [(arm, load) for arm, load in wanted if not is_done(record, arm, load)]
     enough = f"± {record.precision_pct:g} %"
@@ -145,7 +147,7 @@ def _settled(record: LabRecord) -> Verdict:
         return holds(SETTLED, f"The rate of each of {len(wanted)} comparisons is known to {enough}.")
     known = [result for arm, load in open_ if (result := record.result(arm, load)) and result.rate.half_pct is not None]
     widest = max(known, key=lambda each: each.rate.half_pct or 0.0, default=None)
-    far = f"; the widest, {_named(widest)} under {widest.load}, to ± {widest.rate.half_pct:.1f} %" if widest else ""
+    far = f"; the widest, {_name_arm(widest)} under {widest.load}, to ± {widest.rate.half_pct:.1f} %" if widest else ""
     return fails(
         SETTLED,
         f"The rate of {len(wanted) - len(open_)} of {len(wanted)} comparisons is known to {enough}{far}.",

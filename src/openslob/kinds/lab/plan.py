@@ -177,11 +177,11 @@ def _of_server(question: Question, spec: ServerSpec) -> list[LabArm]:
         except ValueError as error:
             raise UsageError(f"{parameter.name}={text}: {error}") from error
         if value != here:
-            arms.append(_arm(question, parameter.name, text, _shown(here), effect, server={parameter.field: value}))
+            arms.append(_arm(question, parameter.name, text, _format(here), effect, server={parameter.field: value}))
     return arms
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     """Return the value of a field of a server's specification as text."""
     if isinstance(value, bool):
         return "on" if value else "off"

@@ -210,7 +210,7 @@ class LabRecord(DocumentModel):
         found = [self.result(arm, load.name) for arm, load in self.compared]
         return all(result is not None and result.settled for result in found)
 
-    def given(self, run: LabRun) -> dict[str, str]:
+    def find_setting(self, run: LabRun) -> dict[str, str]:
         """Return the value of the setting that a run was made with, by the setting's name."""
         here = next((arm.here for arm in self.arms if arm.setting == run.setting), "")
         return {run.setting: run.value or here or "first"} if run.value != "" else {run.setting: "again"}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from openslob.kinds.run.context import Context
 
 
-def loaded(engine: Engine) -> tuple[DataSpec, int] | None:
+def find_loaded(engine: Engine) -> tuple[DataSpec, int] | None:
     """Return what is loaded and the block size of its tables; None if nothing is, or this user may not see it.
 
     SlobError when the server can't say. Whether the data are whole is not examined.
@@ -40,7 +40,7 @@ def take_loaded(found: Resolution, engine: Engine, tell: Callable[[str], None]) 
 
     SlobError when the server can't be reached.
     """
-    present = loaded(engine)
+    present = find_loaded(engine)
     on_data = found.with_loaded(loaded_layer(*present) if present else {})
     taken = [name for name in DATA_SIZE if on_data.sources[name] == LOADED]
     if present and taken:
@@ -68,7 +68,7 @@ def execute(workload: Workload, context: Context, announce: Callable[[ServerSpec
 
 
 def _tell_what_is_replaced(engine: Engine, workload: Workload, tell: Callable[[str], None]) -> None:
-    facts, present = engine.facts(), loaded(engine)
+    facts, present = engine.facts(), find_loaded(engine)
     asked = workload.data(facts.block_size, facts.tablespace)
     # On one that takes no writes nothing is replaced: the load is refused.
     if present and present[0] != asked and not facts.read_only:

@@ -85,7 +85,7 @@ class Preflight:
     @property
     def blocked(self) -> bool:
         """Whether a run is impossible, for another reason than missing data, which a load repairs."""
-        return _blocked(self.findings)
+        return _is_blocked(self.findings)
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def preflight(
     data_bytes = active_bytes(workload, facts.block_size)
     location = engine.location()
     found = list(findings(engine, workload, facts, reports))
-    if not _blocked(found):
+    if not _is_blocked(found):
         found += engine.try_statements(session_plans(workload, facts.block_size, "check")[0])
     return Preflight(
         facts=facts,
@@ -257,7 +257,7 @@ def _figures_of(workload: Workload) -> list[str]:
     return [name for name in METRICS if name not in left_out]
 
 
-def _blocked(found: Iterable[Finding]) -> bool:
+def _is_blocked(found: Iterable[Finding]) -> bool:
     return any(finding.blocking and finding.name != DATA for finding in found)
 
 

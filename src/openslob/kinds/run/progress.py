@@ -71,7 +71,7 @@ class Connecting:
         self._shown_at = time.monotonic()
         show(RunProgress("connect"))
 
-    def loaded(self, blocks: int) -> None:
+    def show_loaded(self, blocks: int) -> None:
         """Show that so many more blocks were loaded."""
         self._loaded += blocks
         self._show(RunProgress("sessions load their own tables", done=self._loaded, total=self._blocks))

@@ -41,7 +41,7 @@ class AskedQuestion:
 
 
 @contextmanager
-def opened(engine: Engine) -> Iterator[Proving]:
+def open_proving(engine: Engine) -> Iterator[Proving]:
     """Return the questions of an engine, under the target's lock; what they make is gone when the block ends.
 
     Raises:
@@ -115,7 +115,7 @@ def _record(one: AskedQuestion) -> dict[str, Any]:
 def _without_names(values: Mapping[str, Any], proving: Proving) -> dict[str, Any]:
     salt = secrets.token_hex()
 
-    def replaced(name: str) -> str:
+    def replace_name(name: str) -> str:
         return "name-" + hashlib.sha256(f"{salt}{name.lower()}".encode()).hexdigest()[:_DIGITS]
 
     known = sorted({name for name in proving.names if name}, key=len, reverse=True)
@@ -124,12 +124,12 @@ def _without_names(values: Mapping[str, Any], proving: Proving) -> dict[str, Any
 
     def clean(value: Any) -> Any:  # noqa: ANN401 - any plain value
         if isinstance(value, str):
-            return pattern.sub(lambda match: replaced(match[0]), value)
+            return pattern.sub(lambda match: replace_name(match[0]), value)
         if isinstance(value, Mapping):
             return {name: clean(each) for name, each in value.items()}
         return [clean(each) for each in value] if isinstance(value, list) else value
 
     settings = {
-        name: value if proving.is_plain(value) else replaced(value) for name, value in values["settings"].items()
+        name: value if proving.is_plain(value) else replace_name(value) for name, value in values["settings"].items()
     }
-    return {**clean({**values, "settings": {}, "target": replaced(values["target"])}), "settings": settings}
+    return {**clean({**values, "settings": {}, "target": replace_name(values["target"])}), "settings": settings}

@@ -124,7 +124,7 @@ class SessionPool:
                     if message.instance is not None:
                         self.instances[message.session] = message.instance
                 elif isinstance(message, Loading):
-                    shown.loaded(message.blocks)
+                    shown.show_loaded(message.blocks)
                 elif isinstance(message, Lost):
                     self.errors.append(message.why)
             shown.ready(len(self._present))

@@ -252,7 +252,7 @@ def calibrate(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) ->
         verdicts=(
             repeatable(repeats),
             limit_kept(repeats, plan),
-            reached_device(repeats, plan.direct),
+            judge_reached_device(repeats, plan.direct),
             covers_file(found),
         ),
         notes=(*step_runner.folder.record.notes, f"{IOPS}: {small.why}", f"{THROUGHPUT}: {large.why}"),
@@ -406,7 +406,7 @@ def limit_kept(repeats: RepeatedSteps, plan: CalibrationPlan) -> Verdict:
     return holds_or_fails(name, latency <= plan.limit_us, why, latency_us=latency, limit_us=plan.limit_us)
 
 
-def reached_device(repeats: RepeatedSteps, direct: bool) -> Verdict:
+def judge_reached_device(repeats: RepeatedSteps, direct: bool) -> Verdict:
     """Return whether the device counted as many bytes read as fio did."""
     name = "reached_device"
     which = IOPS if IOPS in repeats.steps else LATENCY

@@ -34,7 +34,7 @@ class SweepKind(DocumentKind[SweepRecord]):
     def row(self, record: SweepRecord) -> Row:
         """Return the main figures: the values of parameters over the points, and how these ended."""
         return {
-            **{name: _asked(record, name) for name in ("sessions", "update_pct")},
+            **{name: _list_values(record, name) for name in ("sessions", "update_pct")},
             "points": {state.value: count for state, count in record.counts.items()},
             "failed_verdicts": [],
         }
@@ -103,7 +103,7 @@ class SweepKind(DocumentKind[SweepRecord]):
         yield from compare_noted("search", {"best": search.best, "latency_us": search.latency_us}, again)
 
 
-def _asked(record: SweepRecord, name: str) -> list[float] | None:
+def _list_values(record: SweepRecord, name: str) -> list[float] | None:
     """Return the values of a parameter over the points of a sweep; None if it is left to the default."""
     given: list[Any] = [{**record.workload, **point.values}.get(name) for point in record.points]
     return sorted({each for each in given if isinstance(each, int | float)}) or None

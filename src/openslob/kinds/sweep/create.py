@@ -13,7 +13,7 @@ from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.units import iso
 from openslob.kinds.run.settings import NO_SETTINGS, SettingsGrid, give_way
-from openslob.kinds.sweep.plan import notices, points, started_with, with_estimates
+from openslob.kinds.sweep.plan import keep_started_with, notices, points, with_estimates
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SearchRecord, SweepRecord, find_sweeps
 from openslob.kinds.sweep.servers import describe_target
@@ -81,7 +81,7 @@ def new_sweep(
         grid=grid.values,
         server_grid=varied,
         effects=settings.effects,
-        server=describe_target(target) if started_with(varied, settings.effects) else None,
+        server=describe_target(target) if keep_started_with(varied, settings.effects) else None,
         repeats=repeats,
         seed=seed,
         steady_limit_s=steady_limit_s,
@@ -111,7 +111,7 @@ def _require_two_values(parameter: str, varied: Servers) -> None:
         )
 
 
-def unfinished_like(record: SweepRecord, results: Path, tell: Callable[[str], None]) -> Path | None:
+def find_unfinished(record: SweepRecord, results: Path, tell: Callable[[str], None]) -> Path | None:
     """Return the newest unfinished sweep in ``results`` that asks for the same as ``record``; None without one.
 
     A sweep that another process is executing does not count, nor one that can't be read: ``tell`` gets its problem.

@@ -19,7 +19,7 @@ from openslob.engines.managed.base import ManagedServer
 from openslob.kinds.run.context import Ceiling, Context
 from openslob.kinds.run.crew import Hire
 from openslob.kinds.run.runner import RunRequest
-from openslob.kinds.sweep.plan import data_of, estimates, started_with, workload_of
+from openslob.kinds.sweep.plan import data_of, estimates, keep_started_with, workload_of
 from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint, SweepRecord
 from openslob.kinds.sweep.request import SweepPlan, open_folder
 from openslob.kinds.sweep.search import run_search
@@ -93,7 +93,7 @@ class SweepExecution:
         self._servers.claim()
         try:
             if self._folder.record.search:
-                run_search(self._folder, self._run, self._stopped)
+                run_search(self._folder, self._run, self._is_stopped)
             else:
                 self._run_pending()
         finally:
@@ -104,7 +104,7 @@ class SweepExecution:
         return self._folder.record.status is Status.INTERRUPTED
 
     def _run_pending(self) -> None:
-        while (pending := self._folder.record.pending) and not self._stopped():
+        while (pending := self._folder.record.pending) and not self._is_stopped():
             self._run(pending[0])
 
     def _run(self, point: SweepPoint) -> None:
@@ -114,7 +114,7 @@ class SweepExecution:
             self._save([self._measure(point, self._prepare(point))])
         except _PreparationError as error:
             self._prepared = None
-            if not self._stopped():
+            if not self._is_stopped():
                 self._skip_block(point, str(error))
 
     def _save(self, changed: Sequence[SweepPoint]) -> None:
@@ -124,7 +124,7 @@ class SweepExecution:
         """Start the point's server, load its data, and return both. _PreparationError when that fails."""
         prepared = self._prepared
         try:
-            wanted = self._started(point)
+            wanted = self._choose_start(point)
             if prepared is None or prepared.values != wanted or (wanted and prepared.repeat != point.repeat):
                 prepared = self._prepared = self._start(wanted, point.repeat, again=prepared is not None)
             self._context.follow(prepared.engine)
@@ -132,7 +132,7 @@ class SweepExecution:
             # Existing data are kept; but updates may have made them grow so much that they must be loaded again.
             data = self._context.load(prepared.engine, prepared.server, workload, prepared.held)
             if planned := self._planned.get(point.number):
-                self._time_left.prepared(planned, data.reused)
+                self._time_left.note_prepared(planned, data.reused)
             return replace(prepared, ceiling=self._ceiling(prepared.engine))
         except SlobError as error:
             raise _PreparationError(str(error)) from error
@@ -142,7 +142,7 @@ class SweepExecution:
         self._context.follow(engine)
         return _PreparedServer(engine, server, values, repeat, None if server else self._servers.lock(engine))
 
-    def _stopped(self) -> bool:
+    def _is_stopped(self) -> bool:
         return self._context.stopped
 
     def _measure(self, point: SweepPoint, prepared: _PreparedServer) -> SweepPoint:
@@ -165,14 +165,14 @@ class SweepExecution:
         except SlobError as error:
             # The server may have gone down with the run: it is started again for the next point.
             self._prepared = None
-            if self._stopped():
+            if self._is_stopped():
                 return point
             created = next((path.name for path in folder.iterdir() if path not in before and path.is_dir()), None)
             return point.model_copy(update={"state": PointState.FAILED, "error": error.what, "run": created})
         if finished.record.status is not Status.COMPLETE:
             return point
         if planned := self._planned.get(point.number):
-            self._time_left.done(planned)
+            self._time_left.note_done(planned)
         return point.model_copy(update={"state": PointState.DONE, "error": None, "run": finished.folder.name})
 
     def _heading(self, point: SweepPoint) -> str:
@@ -187,8 +187,8 @@ class SweepExecution:
             return None
         return self._time_left.of(pending) - self._time_left.of_preparation(self._planned[point.number])
 
-    def _started(self, point: SweepPoint) -> Values:
-        return started_with(point.server, self._folder.record.effects)
+    def _choose_start(self, point: SweepPoint) -> Values:
+        return keep_started_with(point.server, self._folder.record.effects)
 
     def _skip_block(self, point: SweepPoint, why: str) -> None:
         """Mark every pending point as skipped that needs the same server settings and data as ``point``."""
@@ -197,7 +197,7 @@ class SweepExecution:
         same = [
             each.model_copy(update={"state": PointState.SKIPPED, "error": why})
             for each in record.pending
-            if self._started(each) == self._started(point) and data_of(workload_of(record, each)) == data
+            if self._choose_start(each) == self._choose_start(point) and data_of(workload_of(record, each)) == data
         ]
         self._context.tell(f"{len(same)} point{' is' if len(same) == 1 else 's are'} skipped: {why}")
         self._save(same)

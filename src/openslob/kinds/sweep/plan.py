@@ -88,7 +88,7 @@ def changes_in_rounds(
     It does if a setting of the server's own varies, or values of its are compared: each round starts the server anyway,
     and a drift must not look like an effect.
     """
-    varied = [name for name, values in started_with(server_grid, effects).items() if len(values) > 1]
+    varied = [name for name, values in keep_started_with(server_grid, effects).items() if len(values) > 1]
     return repeats > 1 and any(name in effects or name == against for name in varied)
 
 
@@ -102,8 +102,8 @@ def _rounds(
     in_rounds: bool,
 ) -> Iterator[tuple[Values, Values, Sequence[Values], int]]:
     """Yield the server, the data and the other values, in shuffled order, of all points of a round, and its number."""
-    started = started_with(server_grid, effects)
-    made = made_with(started, effects)
+    started = keep_started_with(server_grid, effects)
+    made = keep_made_with(started, effects)
     rest = {name: values for name, values in started.items() if name not in made}
     servers = _combinations(made if in_rounds else {**made, **rest})
     restarts = _combinations(rest if in_rounds else {})
@@ -146,13 +146,13 @@ def workload_of(record: SweepRecord, point: SweepPoint) -> Workload:
         raise UsageError(f"{point.label}: {why}", "leave this combination out of the grid") from None
 
 
-def made_with(server: Mapping[str, _T], effects: Effects = _NONE) -> dict[str, _T]:
+def keep_made_with(server: Mapping[str, _T], effects: Effects = _NONE) -> dict[str, _T]:
     """Return the server values that a restart can't change."""
     fixed = {*MADE_WITH, *(name for name, effect in effects.items() if effect == Effect.NEW_SERVER)}
     return {name: value for name, value in server.items() if name in fixed}
 
 
-def started_with(server: Mapping[str, _T], effects: Effects) -> dict[str, _T]:
+def keep_started_with(server: Mapping[str, _T], effects: Effects) -> dict[str, _T]:
     """Return the server values that a server is started with: all but those that sessions set for themselves."""
     return {name: value for name, value in server.items() if effects.get(name) != Effect.SESSION}
 
@@ -185,7 +185,7 @@ def has_data_of_first_point(record: SweepRecord, loaded: Mapping[str, str]) -> b
     ``loaded`` are the parameters of data by name; empty if nothing is loaded. A sweep of server settings starts its
     servers.
     """
-    if started_with(record.server_grid, record.effects) or not record.pending or not loaded:
+    if keep_started_with(record.server_grid, record.effects) or not record.pending or not loaded:
         return False
     return data_of(Workload.model_validate(loaded)) == data_of(workload_of(record, record.pending[0]))
 
@@ -200,11 +200,11 @@ def steps(record: SweepRecord, *, is_ready: bool = False) -> list[Step]:
     planned: list[Step] = []
     for point in record.pending:
         before, workload = planned[-1] if planned else None, workload_of(record, point)
-        made, started = made_with(point.server, record.effects), started_with(point.server, record.effects)
-        other = before is None or made != made_with(before.point.server, record.effects)
+        made, started = keep_made_with(point.server, record.effects), keep_started_with(point.server, record.effects)
+        other = before is None or made != keep_made_with(before.point.server, record.effects)
         restarted = (
             before is None
-            or started != started_with(before.point.server, record.effects)
+            or started != keep_started_with(before.point.server, record.effects)
             or (bool(started) and point.repeat != before.point.repeat)
         )
         loaded = other or before is None or data_of(workload) != data_of(before.workload)

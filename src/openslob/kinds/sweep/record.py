@@ -68,10 +68,10 @@ class SweepPoint(RecordModel):
     @property
     def run_name(self) -> str:
         """The name of the point's run."""
-        words = [f"{name}-{value}" for name, value in self._shown()]
+        words = [f"{name}-{value}" for name, value in self._format_values()]
         return "-".join([*(words or ["point"]), f"r{self.repeat}"])
 
-    def _shown(self) -> list[tuple[str, str]]:
+    def _format_values(self) -> list[tuple[str, str]]:
         return [shown_parameter(name, value) for name, value in {**self.server, **self.values}.items()]
 
 

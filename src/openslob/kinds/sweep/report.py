@@ -215,7 +215,7 @@ def _point_states(record: SweepRecord) -> tuple[Paragraph, ...]:
     return (Paragraph(f"points: {states or 'none'}", plain=True), *plain_paragraphs(texts, "! "))
 
 
-def _varied(name: str, values: Sequence[Value], effect: str) -> tuple[str, str]:
+def _describe_varied(name: str, values: Sequence[Value], effect: str) -> tuple[str, str]:
     shown = [shown_parameter(name, value) for value in values]
     called = name if is_setting(name) else shown[0][0].replace("_", " ")
     return called, ", ".join(text for _, text in shown) + (f" ({effect})" if effect else "")
@@ -227,7 +227,10 @@ def plan_sections(record: SweepRecord, rows: Sequence[tuple[str, ...]], free_byt
     free = "" if free_bytes is None else f", {size(free_bytes)} free"
     facts = [
         ("target", record.target),
-        *(_varied(name, values, _EFFECTS.get(record.effects.get(name, ""), "")) for name, values in grid.items()),
+        *(
+            _describe_varied(name, values, _EFFECTS.get(record.effects.get(name, ""), ""))
+            for name, values in grid.items()
+        ),
         ("repeats", str(record.repeats)),
         ("points", str(len(rows)) if rows else "chosen by the search as it runs"),
         ("time", f"about {format_duration(record.estimated_s or 0)}" if rows else "depends on the search"),

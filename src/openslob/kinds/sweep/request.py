@@ -18,8 +18,8 @@ from openslob.engines import registry
 from openslob.kinds.run import loading
 from openslob.kinds.run.context import Ceiling, Context
 from openslob.kinds.run.settings import SettingsGrid, ask_settings, assume_settings
-from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep, unfinished_like
-from openslob.kinds.sweep.plan import has_data_of_first_point, made_with, sessions_at_most, with_estimates
+from openslob.kinds.sweep.create import find_unfinished, new_sweep, ready_names, ready_sweep
+from openslob.kinds.sweep.plan import has_data_of_first_point, keep_made_with, sessions_at_most, with_estimates
 from openslob.kinds.sweep.ready_settings import of_setting, ready_settings, refuse_impossible
 from openslob.kinds.sweep.record import SearchRecord, SweepFolder, SweepRecord, load_sweep, lost_points
 from openslob.kinds.sweep.sizing import ServerMemory, server_memory
@@ -58,13 +58,13 @@ class SweepRequest:
 
     def has_own_servers(self, settings: SettingsGrid) -> bool:
         """Return whether the sweep varies what servers are made with, so that it makes servers of its own."""
-        return bool(made_with({**self._servers, **settings.values}, settings.effects))
+        return bool(keep_made_with({**self._servers, **settings.values}, settings.effects))
 
     @property
     def _servers(self) -> Mapping[str, tuple[Value, ...]]:
         return server_grid({**self.file.server, **self.servers})
 
-    def asked_settings(self, target: Address) -> SettingsGrid:
+    def ask_settings(self, target: Address) -> SettingsGrid:
         """Ask the target's servers for the settings of the sweep, and try the values. UsageError if it can't be run."""
         return ask_settings(target.reveal(), self._settings, self._servers)
 
@@ -82,7 +82,7 @@ class SweepRequest:
         """Return the record of the sweep, with all its points pending. UsageError if it can't be run.
 
         ``loaded`` are the parameters of the data that the target has (`loaded_layer`), ``memory`` is its memory,
-        ``settings`` what `asked_settings` returned. Nothing is connected: without them, a request is examined before
+        ``settings`` what `ask_settings` returned. Nothing is connected: without them, a request is examined before
         any server is asked or started.
         """
         servers = self._servers
@@ -97,14 +97,14 @@ class SweepRequest:
             self.repeats or self.file.repeats or 1,
             self.until_steady,
             self.search,
-            self._compared({**servers, **settings.values, **found.values}),
+            self._find_compared({**servers, **settings.values, **found.values}),
             self.file.figures,
             memory,
             self.file.data_per_cache,
             settings,
         )
 
-    def _compared(self, varied: Mapping[str, tuple[Value, ...]]) -> str | None:
+    def _find_compared(self, varied: Mapping[str, tuple[Value, ...]]) -> str | None:
         """Return the parameter whose two values are compared.
 
         None if the parameter of the sweep file is given another number of values than two.
@@ -173,7 +173,7 @@ def plan(request: SweepRequest, context: Context, dry_run: bool = False) -> Swee
     record = load_sweep(request.resume) if request.resume else _new_record(request, context, dry_run)
     folder = request.resume
     if not folder and not request.new:
-        folder = unfinished_like(record, context.results, context.tell)
+        folder = find_unfinished(record, context.results, context.tell)
     ceiling = context.ceiling_for(sessions_at_most(record))
     if dry_run and folder:
         record = to_do(folder, load_sweep(folder), bool(request.resume), context.tell)
@@ -184,7 +184,7 @@ def _new_record(request: SweepRequest, context: Context, dry_run: bool) -> Sweep
     """Return a new sweep. Data parameters that nothing gives are those of the data that are loaded."""
     # Without a target: a wrong value is an error before any server is started.
     request.record(context.target)
-    settings = request.asked_settings(context.target)
+    settings = request.ask_settings(context.target)
     loaded = _read_loaded(context, dry_run or request.has_own_servers(settings))
     record = request.record(context.target, loaded, server_memory(context.address), settings)
     values = {name: loaded[name].value for name in DATA_SIZE if name in loaded and name not in record.grid}
@@ -198,7 +198,7 @@ def _read_loaded(context: Context, as_is: bool) -> Layer:
     """Return the parameters of the data in the target; none if it has none, or if it is left ``as_is`` and down."""
     try:
         engine = registry.resolve_as_is(context.address) if as_is else registry.resolve(context.address)[0]
-        found = loading.loaded(engine)
+        found = loading.find_loaded(engine)
     except SlobError as error:
         if not as_is:
             raise

@@ -23,7 +23,7 @@ from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
 from openslob.engines.managed.writes import require_primary
 from openslob.engines.settings import Effect, SettingChange
-from openslob.kinds.sweep.plan import made_with
+from openslob.kinds.sweep.plan import keep_made_with
 from openslob.kinds.sweep.record import SweepRecord
 from openslob.record.varied import Value, Values, in_words
 
@@ -46,7 +46,7 @@ def require_target(record: SweepRecord) -> None:
 
     Nor can it be a standby: it could not be loaded, and servers that are made like it would be standbys, too.
     """
-    if not made_with(record.server_grid, record.effects):
+    if not keep_made_with(record.server_grid, record.effects):
         registry.require_there(record.target)
     if record.target in registry.known() and (server := registry.find(record.target)):
         require_primary(server)
@@ -70,7 +70,7 @@ class SweepServers:
         self._before = None if record.server is None else _spec(record.server)
         self._notify = notify
         self._own_names = {
-            self._own_name(fixed) for point in record.points if (fixed := made_with(point.server, record.effects))
+            self._own_name(fixed) for point in record.points if (fixed := keep_made_with(point.server, record.effects))
         }
         self._target_exists = registry.find(target) is not None if self._before else False
         self._changed = False
@@ -139,7 +139,7 @@ class SweepServers:
             given["cpus"] = None
         if given.get("bin_dir"):
             given["bin_dir"] = Path(given["bin_dir"])
-        fixed, own = made_with(given), made_with(values, self._effects)
+        fixed, own = keep_made_with(given), keep_made_with(values, self._effects)
         # A target that does not exist is not created for some of the values only: it would be left behind. Nor is it
         # known what settings it was made with.
         as_target = all(getattr(before, name) == value for name, value in fixed.items()) and own == fixed

@@ -41,7 +41,7 @@ class TimeLeft:
         """Note that a point begins with its preparation."""
         self._begun = self._clock()
 
-    def prepared(self, planned: PlannedPoint, reused: bool) -> None:
+    def note_prepared(self, planned: PlannedPoint, reused: bool) -> None:
         """Note that the preparation is done; ``reused``: the data were there already."""
         now = self._clock()
         if not planned.preparation_s or (reused and planned.loaded):
@@ -51,7 +51,7 @@ class TimeLeft:
             self._planned_preparation_s += planned.preparation_s
         self._begun = now
 
-    def done(self, planned: PlannedPoint) -> None:
+    def note_done(self, planned: PlannedPoint) -> None:
         """Note that the run is done. It is not called for a run that failed: nothing can be learned from it."""
         self._beside_load.append(self._clock() - self._begun - planned.load_s)
 

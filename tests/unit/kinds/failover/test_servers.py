@@ -73,14 +73,14 @@ def test_an_old_primary_that_comes_back_and_takes_writes_is_a_problem_and_not_th
     for client in clients:
         client.journal.add(1, 0, 1, target=1, done_ns=1)
     team = OpenSessions([], world.servers, plan, clients, names=("old", "new"))
-    assert (team.writers(), team.divided(team.writers())) == ([0], [])
+    assert (team.writers(), team.find_divided(team.writers())) == ([0], [])
     world.writes_go_to = {0, 1}
     assert team.writers() == [1, 0]
-    assert team.divided([1, 0]) == [
+    assert team.find_divided([1, 0]) == [
         "new and old take writes, each for itself (split brain): what one has the other lacks"
     ]
     plan.spread = True
-    assert team.divided([1, 0]) == []
+    assert team.find_divided([1, 0]) == []
     world.writes_go_to = set()
     with pytest.raises(SlobError, match="a copy"):
         team.writers()

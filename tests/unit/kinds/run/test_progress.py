@@ -25,7 +25,7 @@ def test_sessions_that_load_their_own_tables_show_the_blocks(monkeypatch):
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     shown = Connecting(seen.append, sessions=2, blocks=30)
     for blocks in (10, 20):
-        shown.loaded(blocks)
+        shown.show_loaded(blocks)
         now[0] += 2
         shown.ready(1)
     assert [(each.phase, each.done, each.total) for each in seen[1:]] == [

@@ -14,7 +14,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.engines.facts import ServerFacts
 from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer, Proving
-from openslob.kinds.run.proving import ask, document, opened
+from openslob.kinds.run.proving import ask, document, open_proving
 
 SETTINGS = {
     "db_cache_size": "8G", "sga_target": "12,884,901,888", "log_mode": "NOARCHIVELOG", "db_flash_cache_file": "/u9",
@@ -91,7 +91,7 @@ def test_a_question_that_fails_keeps_no_other_from_being_asked():
 
 def test_after_a_stop_nothing_more_is_asked_and_all_is_dropped():
     engine, interrupt = Asked(), Interrupt()
-    with opened(engine) as proving:
+    with open_proving(engine) as proving:
         first = ask(proving.questions[0], interrupt)
         interrupt.request()
         second = ask(proving.questions[1], interrupt)
@@ -101,13 +101,13 @@ def test_after_a_stop_nothing_more_is_asked_and_all_is_dropped():
 
 
 def test_an_engine_whose_tests_run_on_real_servers_has_nothing_to_prove():
-    with pytest.raises(UsageError, match="nothing to prove"), opened(Asked(None)):
+    with pytest.raises(UsageError, match="nothing to prove"), open_proving(Asked(None)):
         pass
 
 
 def made(with_names):
     engine = Asked()
-    with opened(engine) as proving:
+    with open_proving(engine) as proving:
         asked = [ask(question, Interrupt()) for question in proving.questions]
         return document(engine, engine.facts(), proving, asked, with_names)
 
@@ -131,7 +131,7 @@ def test_the_file_names_nobody():
 def test_the_same_name_has_the_same_replacement_in_one_file():
     question = Inquiry(1, "a", "b", lambda: ProofAnswer(True, "ben on SALES, then Ben again, 10.1.2.3"))
     engine = Asked([question])
-    with opened(engine) as proving:
+    with open_proving(engine) as proving:
         found = document(engine, engine.facts(), proving, [ask(question, Interrupt())], with_names=False)
     first, _, _, _, second, _, address = found["answers"][0]["seen"].replace(",", "").split()
     assert first == second

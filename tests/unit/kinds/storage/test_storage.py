@@ -28,8 +28,8 @@ from openslob.kinds.storage.calibrate import (
     SearchLimits,
     SearchResult,
     decide,
+    judge_reached_device,
     limit_kept,
-    reached_device,
     repeatable,
 )
 from openslob.kinds.storage.dd import LOOKED, NOWHERE, PLAIN, VERIFIED, dd_step, summary
@@ -328,9 +328,9 @@ def test_runs_within_3_percent_are_repeatable_and_others_noisy():
 
 
 def test_the_device_must_have_read_what_was_asked_for():
-    assert reached_device(rounds(iops=[step(mb_per_s=100.0, device_mb_per_s=99.0)]), True).verdict is Holds.HOLDS
-    assert reached_device(rounds(iops=[step(mb_per_s=100.0, device_mb_per_s=20.0)]), False).verdict is Holds.FAILS
-    missing = reached_device(rounds(latency=[step(mb_per_s=100.0, device_mb_per_s=None)]), True)
+    assert judge_reached_device(rounds(iops=[step(mb_per_s=100.0, device_mb_per_s=99.0)]), True).verdict is Holds.HOLDS
+    assert judge_reached_device(rounds(iops=[step(mb_per_s=100.0, device_mb_per_s=20.0)]), False).verdict is Holds.FAILS
+    missing = judge_reached_device(rounds(latency=[step(mb_per_s=100.0, device_mb_per_s=None)]), True)
     assert missing.verdict is Holds.UNKNOWN
     assert "no device" in missing.why
 

@@ -23,7 +23,7 @@ from openslob.kinds.run import loading, runner
 from openslob.kinds.run.crew import local_crew
 from openslob.kinds.run.runner import FinishedRun
 from openslob.kinds.sweep import execute, plan
-from openslob.kinds.sweep.create import new_sweep, unfinished_like
+from openslob.kinds.sweep.create import find_unfinished, new_sweep
 from openslob.kinds.sweep.plan import POINT_OVERHEAD_S, sessions_at_most
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepFolder, load_sweep
 from openslob.record.model import Status
@@ -144,7 +144,7 @@ def test_every_point_is_run_once_in_its_order_on_data_loaded_once_under_one_lock
 @table(("servers", "starts"), [({"cache": (1 << 26, 1 << 27)}, [False, True, True, True]), ({}, [False])])
 def test_each_round_of_a_sweep_of_server_settings_has_a_start_of_its_own(tmp_path, world, monkeypatch, servers, starts):
     seen = []
-    monkeypatch.setattr(execute, "started_with", lambda server, effects: dict(server))
+    monkeypatch.setattr(execute, "keep_started_with", lambda server, effects: dict(server))
     monkeypatch.setattr(
         execute.SweepServers, "start", lambda self, values, again: (seen.append(again), (Engine(), None))[1]
     )
@@ -241,14 +241,14 @@ def test_the_same_question_finds_the_sweep_that_is_unfinished(tmp_path, world):
     world.stop_at = 2
     folder = SweepFolder.begin(tmp_path, asked())
     with folder:
-        assert unfinished_like(asked(), tmp_path, say_nothing) is None  # it is going on
+        assert find_unfinished(asked(), tmp_path, say_nothing) is None  # it is going on
     go(SweepFolder.resume(folder.path), world)
-    assert unfinished_like(asked(), tmp_path, say_nothing) == folder.path
+    assert find_unfinished(asked(), tmp_path, say_nothing) == folder.path
     for other in (asked(repeats=2), asked(seed=2), asked({"sessions": (4, 2, 1), "update_pct": (0, 20)})):
-        assert unfinished_like(other, tmp_path, say_nothing) is None
+        assert find_unfinished(other, tmp_path, say_nothing) is None
     world.stop_at = 0
     go(SweepFolder.resume(folder.path), world)
-    assert unfinished_like(asked(), tmp_path, say_nothing) is None
+    assert find_unfinished(asked(), tmp_path, say_nothing) is None
 
 
 def test_two_processes_cannot_go_on_with_one_sweep(tmp_path):

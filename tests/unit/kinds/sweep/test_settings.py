@@ -188,7 +188,7 @@ def test_a_file_has_a_table_of_them_and_flags_come_first(tried, tmp_path: Path):
     )
     target = Address.parse("embedded")
     assert request.record(target).against == "io_method"
-    asked = request.asked_settings(target)
+    asked = request.ask_settings(target)
     assert not request.has_own_servers(asked)
     record = request.record(target, settings=asked)
     assert record.server_grid == {"io_method": ("sync", "worker")}

@@ -37,11 +37,11 @@ def executed(points):
     for at, point in enumerate(points):
         left.begin()
         clock.now += point.preparation_s
-        left.prepared(point.planned, point.reused)
+        left.note_prepared(point.planned, point.reused)
         said = left.of([each.planned for each in points[at:]]) - left.of_preparation(point.planned)
         yield said, point.run_s + sum(each.preparation_s + each.run_s for each in points[at + 1 :])
         clock.now += point.run_s
-        left.done(point.planned)
+        left.note_done(point.planned)
 
 
 PLANNED = PlannedPoint(0, 11.5, 10)

@@ -104,17 +104,17 @@ def tracks(tables: RunTables, at_s: float, complete_s: float) -> dict[str, Track
     seconds = tables.work.begin_s
     seconds = seconds[: int(np.searchsorted(seconds, complete_s))]
     return {
-        ENGINE: Track(tables.engine.begin_s, tables.engine.end_s, partial(_counted, tables.engine)).until(at_s),
+        ENGINE: Track(tables.engine.begin_s, tables.engine.end_s, partial(_count, tables.engine)).until(at_s),
         HOST: Track(host[:-1], host[1:], partial(_grown, tables.host)).until(at_s),
-        WORK: Track(seconds, np.minimum(seconds + tables.unit_s, complete_s), partial(_counted, tables.work)).until(
+        WORK: Track(seconds, np.minimum(seconds + tables.unit_s, complete_s), partial(_count, tables.work)).until(
             min(at_s, complete_s)
         ),
     }
 
 
-def _counted(table: Intervals | Seconds, name: str, part: slice) -> Array | None:
+def _count(table: Intervals | Seconds, name: str, part: slice) -> Array | None:
     if name in _SUMS:
-        return _sum([_counted(table, each, part) for each in _SUMS[name]])
+        return _sum([_count(table, each, part) for each in _SUMS[name]])
     values = table.value(name)
     return None if values is None else values[part]
 
@@ -169,13 +169,13 @@ def _of_share(amounts: Mapping[str, Array], seconds: Array) -> Array:
         return np.where(amounts[ALL] > 0, 100 * amounts[BUSY] / amounts[ALL], np.nan)
 
 
-def _renamed(computation: Computation, prefix: str, amounts: Mapping[str, Array], seconds: Array) -> Array:
+def _compute_renamed(computation: Computation, prefix: str, amounts: Mapping[str, Array], seconds: Array) -> Array:
     return values_of(computation, {name.removeprefix(prefix): each for name, each in amounts.items()}, seconds)
 
 
 def _of_host(unit: str, computation: Computation, prefix: str) -> Drawable:
     fields = tuple(prefix + field for field in _fields(computation))
-    return Drawable(unit, HOST, fields, partial(_renamed, computation, prefix))
+    return Drawable(unit, HOST, fields, partial(_compute_renamed, computation, prefix))
 
 
 def _catalogue() -> dict[str, Drawable]:

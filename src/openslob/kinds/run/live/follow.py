@@ -74,7 +74,7 @@ class FollowedRun:
     @property
     def _age_s(self) -> float:
         """The time since a file of the folder was written."""
-        ages = [time.time() - at for at in _written(self.folder, _FILES)]
+        ages = [time.time() - at for at in _read_times(self.folder, _FILES)]
         return max(0.0, min(ages, default=0.0))
 
     @property
@@ -105,7 +105,7 @@ def identity_of(path: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _written(folder: Path, names: Sequence[str]) -> Iterator[float]:
+def _read_times(folder: Path, names: Sequence[str]) -> Iterator[float]:
     for name in names:
         try:
             yield (folder / name).stat().st_mtime

@@ -64,7 +64,7 @@ class RunView:
         self._memo = memo if memo is not None and at_s is None else Memo()
         self._usual_s: dict[str, float] = {}
 
-    def _kept(self, fresh_s: float, compute: Callable[[], Value], *key: Hashable) -> Value:
+    def _keep(self, fresh_s: float, compute: Callable[[], Value], *key: Hashable) -> Value:
         """Return what was computed when the end was less than ``fresh_s`` ago, or compute it."""
         # A record that is no longer written stays as it is, or is being copied: then there is no hurry.
         reads = 0 if self._progress is RecordState.RUNNING else self._state.reads
@@ -178,7 +178,7 @@ class RunView:
         if load_kind(self._record).publishes_late:
             end_s = self._at_s
         fresh_s = max(VERDICTS_EVERY_S, self._at_s * VERDICTS_SHARE)
-        return self._kept(fresh_s, lambda: slow_so_far(state.tables, self._record, end_s, state.events), "slow")
+        return self._keep(fresh_s, lambda: slow_so_far(state.tables, self._record, end_s, state.events), "slow")
 
     @property
     def now(self) -> Mapping[str, Figure]:
@@ -204,7 +204,7 @@ class RunView:
         if self._record.kind is not RecordKind.RUN:
             return ()
         errors = [each.text for each in self._notes_in_time if each.kind == Event.ERROR]
-        return self._kept(
+        return self._keep(
             max(VERDICTS_EVERY_S, self._at_s * VERDICTS_SHARE),
             lambda: verdicts_so_far(self._state.tables, self._record, Until(self._at_s, self._complete_s), errors),
             *("verdicts", len(errors)),
@@ -223,7 +223,7 @@ class RunView:
     @cached_property
     def names(self) -> Sequence[str]:
         """The series that there are."""
-        drawn = [name for name in DRAWN if self._is_counted(self._drawn(name))]
+        drawn = [name for name in DRAWN if self._is_counted(self._find_drawable(name))]
         timed = [
             f"{what}.{kind}.{each}"
             for what in _LATENCY
@@ -232,7 +232,7 @@ class RunView:
         ]
         return [*drawn, *timed]
 
-    def _drawn(self, name: str) -> Drawable:
+    def _find_drawable(self, name: str) -> Drawable:
         if name == "db_cpu_per_s" and self._state.tables.host.value(SERVER_CPU) is None:
             return OWN_CPU
         return DRAWN[name]
@@ -260,9 +260,9 @@ class RunView:
         """Return one figure over time; KeyError when there is none of this name."""
         if name.split(".", maxsplit=1)[0] in _LATENCY:
             return self._latency_series(name, begin_s, end_s, most)
-        drawn = self._drawn(name)
+        drawn = self._find_drawable(name)
         steps = self._steps(begin_s, end_s, most, self._usual(drawn.source))
-        return self._kept(steps.part_s, lambda: self._drawn_series(name, drawn, steps), name, begin_s, end_s, most)
+        return self._keep(steps.part_s, lambda: self._drawn_series(name, drawn, steps), name, begin_s, end_s, most)
 
     def _drawn_series(self, name: str, drawn: Drawable, steps: Steps) -> Curve:
         track = self._even_tracks[drawn.source].between(steps.begin_s, steps.end_s)
@@ -271,7 +271,13 @@ class RunView:
             return Curve(name, drawn.unit, [], [], [], [])
         found = spread(steps, track.begin_s, track.end_s, amounts, drawn.value_of)
         return Curve(
-            name, drawn.unit, steps.at_s, _known(found.low), _known(found.whole), _known(found.high), steps.length_s
+            name,
+            drawn.unit,
+            steps.at_s,
+            _to_list(found.low),
+            _to_list(found.whole),
+            _to_list(found.high),
+            steps.length_s,
         )
 
     def _latency_series(self, name: str, begin_s: float | None, end_s: float | None, most: int) -> Curve:
@@ -280,7 +286,7 @@ class RunView:
         if figure not in (*PERCENTILES, MAX):
             raise KeyError(name)
         steps = self._steps(begin_s, end_s, most)
-        return self._kept(
+        return self._keep(
             steps.part_s, lambda: self._timed_series(name, of_kind, figure, steps), name, begin_s, end_s, most
         )
 
@@ -292,12 +298,20 @@ class RunView:
             steps, begins, begins + self._state.tables.unit_s, {figure: values}, lambda amounts, _: amounts[figure]
         )
         whole = percentiles(of_kind.counts(steps, self._over_s), figure)
-        return Curve(name, "µs", steps.at_s, _known(single.low), _known(whole), _known(single.high), steps.length_s)
+        return Curve(
+            name,
+            "µs",
+            steps.at_s,
+            _to_list(single.low),
+            _to_list(whole),
+            _to_list(single.high),
+            steps.length_s,
+        )
 
     def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
         """Return the mean number of sessions by wait event, from samples; None in a step without any."""
         steps = self._steps(begin_s, end_s, most)
-        return self._kept(steps.part_s, lambda: self._waits(steps), "waits", begin_s, end_s, most)
+        return self._keep(steps.part_s, lambda: self._waits(steps), "waits", begin_s, end_s, most)
 
     def _waits(self, steps: Steps) -> Stack:
         waits = self._state.tables.waits
@@ -318,13 +332,13 @@ class RunView:
         if order[MOST_EVENTS:]:
             parts[OTHERS] = np.sum([sums[event] for event in order[MOST_EVENTS:]], axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            means = [_known(np.where(taken > 0, part / taken, np.nan)) for part in parts.values()]
+            means = [_to_list(np.where(taken > 0, part / taken, np.nan)) for part in parts.values()]
         return Stack("sessions", steps.at_s, list(parts), means, steps.length_s)
 
     def cpu(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
         """Return the host's CPU time in % by kind; what is missing to 100 was idle."""
         steps = self._steps(begin_s, end_s, most, self._usual(HOST))
-        return self._kept(steps.part_s, lambda: self._cpu(steps), "cpu", begin_s, end_s, most)
+        return self._keep(steps.part_s, lambda: self._cpu(steps), "cpu", begin_s, end_s, most)
 
     def _cpu(self, steps: Steps) -> Stack:
         track, drawn = self._tracks[HOST].between(steps.begin_s, steps.end_s), DRAWN[_OF_CPU]
@@ -336,21 +350,21 @@ class RunView:
             parts = list(track.amounts(counters).values())
             amounts = {busy: np.sum(parts, axis=0) if parts else np.zeros(len(track.end_s))}
             whole = spread(steps, track.begin_s, track.end_s, amounts | track.amounts((total,)), drawn.value_of).whole
-            values.append(_known(whole))
+            values.append(_to_list(whole))
         return Stack("%", steps.at_s, list(CPU_KINDS), values, steps.length_s)
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
         """Return latency over time of a kind of operation, or of an event that the engine counts by duration."""
         steps = self._steps(begin_s, end_s, most)
         if of not in self._state.tables.latency:
-            return self._kept(steps.part_s, lambda: self._engine_heat(of, steps), "heat", of, begin_s, end_s, most)
+            return self._keep(steps.part_s, lambda: self._engine_heat(of, steps), "heat", of, begin_s, end_s, most)
         of_kind = self._state.tables.latency[of]
-        return self._kept(steps.part_s, lambda: self._heat(of, of_kind, steps), "heat", of, begin_s, end_s, most)
+        return self._keep(steps.part_s, lambda: self._heat(of, of_kind, steps), "heat", of, begin_s, end_s, most)
 
     @cached_property
     def waits_by_duration(self) -> Sequence[str]:
         """The events that the engine counts by duration, those that took most of the time first."""
-        return self._kept(VERDICTS_EVERY_S, self._order_by_time, "waits by duration")
+        return self._keep(VERDICTS_EVERY_S, self._order_by_time, "waits by duration")
 
     def _order_by_time(self) -> Sequence[str]:
         time_us: dict[str, float] = {}
@@ -396,5 +410,5 @@ class RunView:
         return HeatMap(of, steps.at_s, edges, by_cell[:, kept].tolist(), time_us[:, kept].tolist(), steps.length_s)
 
 
-def _known(values: Array) -> list[float | None]:
+def _to_list(values: Array) -> list[float | None]:
     return [None if isnan(value) else value for value in values.tolist()]

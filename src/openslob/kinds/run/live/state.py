@@ -47,7 +47,7 @@ class RunState:
         until = time.monotonic() + budget_s
         waiting = [name for name, file in self._files.items() if file.look()]
         changed = self._read_events()
-        void = any(file.restarted for file in self._files.values()) or self._moved(record)
+        void = any(file.restarted for file in self._files.values()) or self._find_begin(record)
         if self._too_long(record) and not self.reads:
             self._clear()
         elif void or self.tables.unit_s != self._unit_s:
@@ -93,7 +93,7 @@ class RunState:
             changed = True
         return changed
 
-    def _moved(self, record: RunRecord | None) -> bool:
+    def _find_begin(self, record: RunRecord | None) -> bool:
         """Find out when the load began; return whether that differs from what was taken for it before."""
         zero_ns, offset_ns = self._zero(record)
         known = self.zero_ns is not None

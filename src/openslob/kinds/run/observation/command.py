@@ -194,7 +194,7 @@ def observe_command(
         while not command.ended.wait(PULSE_S):
             if not problem and (problem := observer.pulse()):
                 complain(f"{problem}; the command goes on, its observation is over")
-            passed = _passed_on(command, interrupt, passed)
+            passed = _pass_request(command, interrupt, passed)
         observer.end(command.ended_ns)
         command.collect()
     observer.attach("stdout.txt", command.output.text())
@@ -204,7 +204,7 @@ def observe_command(
     return observer.finish(CommandEnding(command.cpu_s, failed, {"command": facts}))
 
 
-def _passed_on(command: ObservedCommand, interrupt: Interrupt, passed: str) -> str:
+def _pass_request(command: ObservedCommand, interrupt: Interrupt, passed: str) -> str:
     """Pass requests to stop on to the command; return which was, to be given the next time."""
     if interrupt.now.is_set() and passed != "now":
         command.signal(signal.SIGKILL)

@@ -193,7 +193,7 @@ class Observer:
         self._builder.notes.extend(self._readings.notes)
         self._builder.environment |= ending.facts
         self._log.write()
-        record = self._builder.with_figures(self._observed(ending))
+        record = self._builder.with_figures(self._measure_observed(ending))
         if price := price_of(record):
             record = add_costs(record, price)
         record = record.model_copy(update={"id": self._folder.id})
@@ -229,7 +229,7 @@ class Observer:
     def _transactions_between(self, before: SystemReading, after: SystemReading) -> float | None:
         return self.samplers.engine_delta(before, after).transactions
 
-    def _observed(self, ending: CommandEnding) -> Observed:
+    def _measure_observed(self, ending: CommandEnding) -> Observed:
         readings, recorder, before, after = self._readings, self._readings.recorder, self._before, self._after
         measured = self._builder.measure()
         counted, seconds = count_between(self.samplers, before, after, measured.window.load_start_ns)

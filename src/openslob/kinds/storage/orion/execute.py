@@ -35,7 +35,7 @@ from openslob.kinds.storage.orion.points import (
     PointResult,
     bytes_between,
     coverage_checks,
-    opened_devices,
+    open_devices,
     split,
     steps_of,
     summary_of,
@@ -89,7 +89,7 @@ def execute(request: OrionRequest, interrupt: Interrupt, notify: Notify) -> tupl
     """
     fio = Fio.find(interrupt.stop)
     luns, notes = _existing_luns(fio, request)
-    matrix = _checked_matrix(request, luns or (_future_test_file(request),))
+    matrix = _check_matrix(request, luns or (_future_test_file(request),))
     overwritten = require_harmless(luns, request.allow_destructive) if luns and request.options.write_pct else ""
     with ExitStack() as held:
         if overwritten:
@@ -102,7 +102,7 @@ def execute(request: OrionRequest, interrupt: Interrupt, notify: Notify) -> tupl
             )
             file = temporary_file(fio, request.directory, request.size, direct=request.direct)
             luns = (held.enter_context(file),)
-        devices = held.enter_context(opened_devices(luns, request.directory))
+        devices = held.enter_context(open_devices(luns, request.directory))
         notify(announcement(request.options, matrix))
         return _Test(fio, _setup(request, luns), matrix, folder, devices, notes, notify).run(), folder.path
 
@@ -128,7 +128,7 @@ def _future_test_file(request: OrionRequest) -> TestFile:
     return TestFile(request.directory, "the test file", request.size, ours=True)
 
 
-def _checked_matrix(request: OrionRequest, luns: tuple[TestFile, ...]) -> LoadMatrix:
+def _check_matrix(request: OrionRequest, luns: tuple[TestFile, ...]) -> LoadMatrix:
     """Return the load matrix; UsageError now, rather than after an hour, if a point does not fit the LUNs."""
     setup = _setup(request, luns)
     matrix = load_matrix(request.options, request.options.num_disks or len(luns))

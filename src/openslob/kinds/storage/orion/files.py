@@ -224,7 +224,7 @@ def _answers(outcome: OrionResult) -> Iterator[str]:
 
 
 def _latency(small: JobResult, at: LoadPoint) -> str:
-    figures = ", ".join(f"{name.removesuffix('_us')}={_shown(small, name)} us" for name in FIGURES)
+    figures = ", ".join(f"{name.removesuffix('_us')}={_format_figure(small, name)} us" for name in FIGURES)
     return f"Small Latency: {figures} @ {at}"
 
 
@@ -238,9 +238,15 @@ def _table(points: Sequence[PointResult]) -> str:
 def _cells(measured: PointResult, part: JobResult) -> tuple[str, ...]:
     kind = "small" if part is measured.small else "large"
     rates = f"{part.iops:.1f}", f"{part.bytes_per_s / MIB:.2f}"
-    return (str(measured.point.small), str(measured.point.large), kind, *rates, *(_shown(part, n) for n in FIGURES))
+    return (
+        str(measured.point.small),
+        str(measured.point.large),
+        kind,
+        *rates,
+        *(_format_figure(part, n) for n in FIGURES),
+    )
 
 
-def _shown(part: JobResult, figure: str) -> str:
+def _format_figure(part: JobResult, figure: str) -> str:
     value = latency_figure(part.latency, figure)
     return "" if value is None else f"{value:.1f}"

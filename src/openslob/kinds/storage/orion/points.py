@@ -109,10 +109,10 @@ def split(results: Sequence[JobResult]) -> tuple[JobResult | None, JobResult | N
     """Return the results of the small and of the large load from those of all jobs of a point."""
     small = [each for each in results if each.name == SMALL]
     large = [each for each in results if each.name != SMALL]
-    return combined(small), combined(large)
+    return combine(small), combine(large)
 
 
-def combined(results: Sequence[JobResult]) -> JobResult | None:
+def combine(results: Sequence[JobResult]) -> JobResult | None:
     """Return the results of jobs that ran at the same time as one result; None if there are none."""
     if not results:
         return None
@@ -215,7 +215,7 @@ def bytes_between(before: DeviceBytes, after: DeviceBytes) -> DeviceBytes:
 
 
 @contextmanager
-def opened_devices(luns: Sequence[TestFile], directory: Path) -> Iterator[LunDevices]:
+def open_devices(luns: Sequence[TestFile], directory: Path) -> Iterator[LunDevices]:
     """Open the devices under ``luns`` for the block; test files made by slob lie in ``directory``."""
     with ExitStack() as opened:
         try:
