@@ -190,8 +190,8 @@ FAULTS = (
           "the window of an observed command includes the wait for what sessions publish late",
           _unit("kinds/run/observation/test_closing")),
     # --- what is seen live
-    Fault("kinds/run/live/figures.py", "partial(_counted, tables.engine)).until(at_s)",
-          "partial(_counted, tables.engine))",
+    Fault("kinds/run/live/figures.py", "partial(_count, tables.engine)).until(at_s)",
+          "partial(_count, tables.engine))",
           "a replay shows figures of later moments", _unit("kinds/run/live/test_progress")),
     Fault("analyze/latencies.py", "ranks = np.maximum(np.ceil(share * totals).astype(np.int64), 1)",
           "ranks = np.maximum(np.floor(share * totals).astype(np.int64) - 1, 1)",
