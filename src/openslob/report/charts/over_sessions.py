@@ -10,14 +10,13 @@ import altair as alt
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
 from openslob.report.charts.petals import SOUND, stretches, verdict_sign
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layered
 from openslob.report.charts.theme import (
     coloured,
     count_axis,
     dashed,
     from_zero,
     inline,
-    layered,
     legend_selection,
     selection_opacity,
     shaped,

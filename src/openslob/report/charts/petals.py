@@ -21,7 +21,7 @@ from openslob.core.measurement import Ceiling
 from openslob.core.units import format_bytes
 from openslob.metrics import METRICS
 from openslob.report.charts.colours import QUIET, WARNING
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layered
 from openslob.report.charts.theme import (
     Sign,
     coloured,
@@ -29,7 +29,6 @@ from openslob.report.charts.theme import (
     from_zero,
     inline,
     is_log,
-    layered,
     legend_selection,
     selection_opacity,
     shaped,
