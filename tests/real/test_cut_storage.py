@@ -119,7 +119,7 @@ def test_another_user_has_files_of_its_own(places):
 
 
 def test_a_file_that_is_open_keeps_it_from_being_switched_on_again(places, monkeypatch):
-    monkeypatch.setattr("openslob.durability.cut.storage._UNMOUNT_S", 0)
+    monkeypatch.setattr("openslob.durability.cut.storage.UNMOUNT_S", 0)
     _, mount = places
     with CutStorage(*places) as storage:
         (mount / "f").write_bytes(b"x")

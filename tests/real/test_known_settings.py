@@ -64,6 +64,6 @@ def test_each_value_that_needs_a_new_server_is_tried_on_new_data(make_server):
 
 def test_a_value_with_which_a_server_does_not_end_is_refused_in_one_line(make_server, monkeypatch):
     with make_server(started=False).known_settings() as known:
-        monkeypatch.setattr(known_settings, "_TRIAL_S", 5.0)
+        monkeypatch.setattr(known_settings, "TRIAL_S", 5.0)
         with pytest.raises(UsageError, match=r"refuses post_auth_delay=2000: postgres did not end within 5 s$"):
             known.require(known.find("post_auth_delay"), "2000")

@@ -261,7 +261,7 @@ def test_killed_and_started_again(shared: ManagedServer, slob_home: Path, subjec
 def test_a_server_that_hangs_is_stopped_by_force(
     shared: ManagedServer, monkeypatch: pytest.MonkeyPatch, subject: Subject
 ):
-    monkeypatch.setattr(processes, "_FROZEN_S", 0.1)
+    monkeypatch.setattr(processes, "FROZEN_S", 0.1)
     main = psutil.Process(shared.start().pid)
     for process in (main, *main.children()):
         process.suspend()

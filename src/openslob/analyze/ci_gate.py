@@ -21,7 +21,7 @@ _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?\d+(?:\.\d+)?)\s*(%?)\s
 # Runs of a side that the advice asks for: with fewer, only large changes are significant.
 ENOUGH_RUNS = 5
 # What these figures are called elsewhere.
-_USUAL = {
+USUAL_FIGURES = {
     "iops": ("pio_read_per_s", "iops_per_db_cpu"),
     "reads": ("pio_read_per_s", "lio_per_s"),
     "reads_per_s": ("pio_read_per_s", "lio_per_s"),
@@ -104,7 +104,7 @@ def _likely(name: str) -> list[str]:
     """Return the names of the figures that ``name`` may stand for."""
     word = name.lower()
     near = [each for each in FIGURES if each.startswith(f"{word}_")] or difflib.get_close_matches(word, FIGURES, 3)
-    return list(dict.fromkeys([*_USUAL.get(word, ()), *near]))[:3]
+    return list(dict.fromkeys([*USUAL_FIGURES.get(word, ()), *near]))[:3]
 
 
 @dataclass(frozen=True)

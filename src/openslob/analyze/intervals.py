@@ -202,7 +202,7 @@ def _half_of_logarithm(sides: Sequence[Runs], confidence: float, known: Spread |
     # The variance of a rounded value. More values do not lower it: all of them may be rounded in one direction.
     rounding = step**2 / 12
     if min(map(len, sides)) == 1:
-        pooled = _pooled(spread(*sides), known)
+        pooled = pool_spreads(spread(*sides), known)
         if pooled is None:
             return None
         # Both sides have the same spread then, so their variances are not independent: Student's t, not Welch's.
@@ -220,7 +220,11 @@ def _half_of_logarithm(sides: Sequence[Runs], confidence: float, known: Spread |
     return _t(sum(seen) ** 2 / per_degree, confidence) * math.sqrt(total)
 
 
-def _pooled(found: Spread | None, known: Spread | None) -> Spread | None:
+def pool_spreads(found: Spread | None, known: Spread | None) -> Spread | None:
+    """Return one spread of two: variances between starts weighted by their degrees of freedom, the larger one within.
+
+    A missing one counts for nothing.
+    """
     if found is None or known is None:
         return found or known
     degrees = found.degrees + known.degrees

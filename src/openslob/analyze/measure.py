@@ -263,7 +263,8 @@ def _host(readings: _Part, totals: Mapping[str, float], alone: bool) -> HostDelt
     """Return what the host counted; of a driver that was not alone the readings are a part of all drivers' CPU."""
     if readings.count < 2:
         return HostDelta(0.0, 0, unknown={EVERY_FIGURE: NOT_KEPT})
-    grown = {name: value for name in readings.table.names if (value := _grown(readings.value(name))) is not None}
+    by_name = {name: measure_growth(readings.value(name)) for name in readings.table.names}
+    grown = {name: value for name, value in by_name.items() if value is not None}
     cpu = {name[len(_CPU) : -2]: value for name, value in grown.items() if name.startswith(_CPU)}
     return HostDelta(
         seconds=readings.span_s,
@@ -305,7 +306,7 @@ def _last(readings: _Part, name: str) -> float | None:
     return None if values is None or np.isnan(values[-1]) else float(values[-1])
 
 
-def _grown(values: Array | None) -> float | None:
+def measure_growth(values: Array | None) -> float | None:
     """Return by how much a counter grew; None if it was reset in between."""
     if values is None or np.isnan(values[0]) or np.isnan(values[-1]):
         return None

@@ -19,7 +19,7 @@ from openslob.awr.tables import ReportTable, plain, squeeze
 Reader = Callable[[ReportTable, ReportBuilder], None]
 
 # Title (plain: lower case, single blanks) -> its reader. All versions, text and HTML.
-_TITLES: tuple[tuple[str, Reader], ...] = (
+TITLES: tuple[tuple[str, Reader], ...] = (
     (r"workload repository (pdb )?report.*|statspack (statistics )?report for.*", header.read_identity),
     (r"database", header.read_database),
     (r"host( name)?", header.read_host),
@@ -66,7 +66,7 @@ _TITLES: tuple[tuple[str, Reader], ...] = (
     ),
 )
 # HTML's summary attribute, for a table whose title is missing or not in English.
-_SUMMARIES: tuple[tuple[str, Reader], ...] = (
+SUMMARIES: tuple[tuple[str, Reader], ...] = (
     (r"this table displays (database instance|host|snapshot) information", header.read_identity),
     (r"this table displays load profile", figures.read_load_profile),
     (r"this table displays top \d+ wait events.*", partial(waits.read_events, Scope.TOP)),
@@ -79,7 +79,7 @@ _SUMMARIES: tuple[tuple[str, Reader], ...] = (
     (r"this table displays operating systems statistics\. for each.*", figures.read_os_stats),
     (r"this table displays system load statistics", figures.read_host_cpu),
 )
-_BARE_TITLES = re.compile("|".join(f"(?:{title})" for title, _ in _TITLES[:1] + _TITLES[5:]))
+_BARE_TITLES = re.compile("|".join(f"(?:{title})" for title, _ in TITLES[:1] + TITLES[5:]))
 
 _TITLE_NAMES = re.compile(r"AWR\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
 _GLOBAL_NAME = re.compile(r"AWR\s+RAC\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
@@ -96,11 +96,11 @@ _FORMAT_CELLS = 4000  # enough cells to detect the number format
 def reader(title: str, summary: str = "") -> Reader | None:
     """Return the reader of a section, by its title or else by its HTML summary; None if the section is not parsed."""
     name = plain(title)
-    for pattern, read in _TITLES:
+    for pattern, read in TITLES:
         if re.fullmatch(pattern, name):
             return read
     described = plain(summary)
-    for pattern, read in (*_SUMMARIES, *_TITLES):
+    for pattern, read in (*SUMMARIES, *TITLES):
         if described and re.fullmatch(pattern, described.split(". .")[0].strip()):
             return read
     return None

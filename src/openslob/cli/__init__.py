@@ -95,8 +95,8 @@ def application(commands: Sequence[str] = _ALL, listed_only: bool = False) -> ty
     for name in commands:
         if listed_only and name in _ALL and add_outline(app, name, Path(__file__).with_name(f"{name}.py")):
             continue
-        import_module(f"{__name__}.{name}" if name in _ALL else _of_other_kinds()[name]).register(app)
-    for command in _commands_of(app):
+        import_module(f"{__name__}.{name}" if name in _ALL else find_other_commands()[name]).register(app)
+    for command in list_commands(app):
         command.callback = configured(command.callback)
     others = tuple(name for name in commands if name not in _ALL)
     finish(app, {heading: names + (others if heading == _MEASURE else ()) for heading, names in COMMANDS.items()})
@@ -104,18 +104,19 @@ def application(commands: Sequence[str] = _ALL, listed_only: bool = False) -> ty
 
 
 @cache
-def _of_other_kinds() -> Mapping[str, str]:
+def find_other_commands() -> Mapping[str, str]:
     """Return the commands that kinds of measurement of other distributions bring: the module of each by its name."""
     from openslob.kinds.contract import commands  # noqa: PLC0415 - only for the help, or for a command that is not ours
 
     return {name: module for name, module in commands().items() if name not in _ALL}
 
 
-def _commands_of(group: typer.Typer) -> Iterator[Any]:
+def list_commands(group: typer.Typer) -> Iterator[Any]:
+    """Yield the commands of a group and of the groups in it."""
     yield from group.registered_commands
     for each in group.registered_groups:
         if each.typer_instance:
-            yield from _commands_of(each.typer_instance)
+            yield from list_commands(each.typer_instance)
 
 
 def find_needed(words: Sequence[str]) -> tuple[str, ...]:
@@ -123,11 +124,11 @@ def find_needed(words: Sequence[str]) -> tuple[str, ...]:
     if words == ["--version"]:
         return ()
     name = next((word for word in words if not word.startswith("-")), "help")
-    if name != "help" and (name in _ALL or name in _of_other_kinds()):
+    if name != "help" and (name in _ALL or name in find_other_commands()):
         return (name,)
     # The help does not fail for a kind that can't be loaded: who names a command of it learns why.
     with suppress(SlobError):
-        return (*_ALL, *_of_other_kinds())
+        return (*_ALL, *find_other_commands())
     return _ALL
 
 

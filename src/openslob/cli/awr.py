@@ -20,7 +20,7 @@ from openslob.cli.console import complain, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme, refuse_picture
 from openslob.core.errors import SlobError, UsageError
 from openslob.export import tidy
-from openslob.report.format import folded
+from openslob.report.format import fold_table
 
 if TYPE_CHECKING:
     from openslob.analyze.curves.external_points import ExternalPoint
@@ -315,7 +315,7 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[tidy.Cell]], key_cou
     is_figure = [all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(headings))]
     texts = [at for at, is_number in enumerate(is_figure) if not is_number]
     cells = [[_cell_text(cell) for cell in row] for row in rows]
-    return "".join(f"{line}\n" for line in folded(headings, cells, width, key_count, texts, indent=""))
+    return "".join(f"{line}\n" for line in fold_table(headings, cells, width, key_count, texts, indent=""))
 
 
 def _cell_text(cell: tidy.Cell) -> str:

@@ -18,7 +18,7 @@ from openslob.cli.output import OUTPUT
 from openslob.cli.progress import rate_texts
 from openslob.core.units import format_duration
 from openslob.kinds.run.progress import RunProgress
-from openslob.report.format import shortened
+from openslob.report.format import shorten
 
 
 class RunBar:
@@ -50,7 +50,7 @@ class RunBar:
 
 def screen(heading: str, progress: RunProgress, width: int) -> RenderableType:
     """Return the live display, at most ``width`` columns wide: heading, bar with time left, and rates."""
-    lines: list[RenderableType] = [Text(shortened(heading, width), no_wrap=True)] if heading else []
+    lines: list[RenderableType] = [Text(shorten(heading, width), no_wrap=True)] if heading else []
     lines.append(_bar(progress, width))
     if progress.rates:
         lines.append(_rates(progress, width))
@@ -68,7 +68,7 @@ def _bar(progress: RunProgress, width: int) -> RenderableType:
         text = f"{done:.0f} s"
     room = width - len(progress.phase) - len(text) - 4
     if not total or room < 5:
-        return Text(shortened(f"{progress.phase}  {text}".rstrip(), width), no_wrap=True)
+        return Text(shorten(f"{progress.phase}  {text}".rstrip(), width), no_wrap=True)
     line = Table.grid(padding=(0, 2, 0, 0))
     line.add_row(progress.phase, Bar(total=total, completed=min(done, total), width=room), text)
     return line
@@ -83,7 +83,7 @@ def _rates(progress: RunProgress, width: int) -> RenderableType:
     for text in texts:
         joined = f"{lines[-1]} · {text}" if lines[-1] else text
         lines = [*lines[:-1], joined] if len(joined) <= width else [*lines, text]
-    return Text("\n".join(shortened(line, width) for line in lines), no_wrap=True)
+    return Text("\n".join(shorten(line, width) for line in lines), no_wrap=True)
 
 
 class LoadBar:
@@ -106,7 +106,7 @@ class LoadBar:
 
     def draw(self, phase: str, done: int, total: int, state: str) -> None:
         """Show how far the load is, with ``state`` beside the bar."""
-        description = shortened(phase, self._bar.console.width // 3)
+        description = shorten(phase, self._bar.console.width // 3)
         self._bar.update(self._task, completed=done, total=total, description=description, state=state)
 
     def stop(self) -> None:
@@ -119,7 +119,7 @@ def spinner(what: str) -> Iterator[None]:
     """Show that something goes on, and for how long."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with ProgressBar(*columns, console=_console(), transient=True, refresh_per_second=4) as bar:
-        bar.add_task(shortened(what, max(10, bar.console.width - 14)), total=None)
+        bar.add_task(shorten(what, max(10, bar.console.width - 14)), total=None)
         yield
 
 

@@ -17,7 +17,7 @@ from openslob.kinds.baseline import Baseline
 from openslob.kinds.contract import kind_of
 from openslob.record import finding
 from openslob.report.comparison import plan
-from openslob.report.format import folded, pairs, wrapped
+from openslob.report.format import fold_table, pairs, wrap
 
 DIRECTORY = Annotated[
     Path, typer.Option("--dir", envvar="SLOB_BASELINES", metavar="DIR", help="Directory of the baselines.")
@@ -73,7 +73,7 @@ def list_baselines(directory: DIRECTORY = DEFAULT_DIRECTORY, as_json: JSON = Fal
         write(json.dumps([_values(each) for each in found], indent=1))
     elif found:
         head = ("baseline", "runs", "measured (UTC)", "server", "host", "remarks")
-        write_report("\n".join(folded(head, [_row(each) for each in found], columns(), texts={0, 2, 3, 4, 5})))
+        write_report("\n".join(fold_table(head, [_row(each) for each in found], columns(), texts={0, 2, 3, 4, 5})))
     else:
         notify(f"there are no baselines in {directory}; `slob baseline save` makes one")
 
@@ -104,7 +104,7 @@ def remove(name: NAME, directory: DIRECTORY = DEFAULT_DIRECTORY, as_json: JSON =
 def _plans(stored: Baseline, see: float | None) -> list[str]:
     """Return how many runs show a change, at each point of the baseline."""
     plans = (plan(point, see or DETECT_PCT) for point in points([Run.of(run) for run in stored.runs]))
-    return [line for text in plans for line in wrapped(f"{text}.")]
+    return [line for text in plans for line in wrap(f"{text}.")]
 
 
 def _values(stored: Baseline) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from openslob.kinds.run.proving import AskedQuestion
 from openslob.metrics import METRICS
 from openslob.record.model import reservations
 from openslob.report.context import fact_label
-from openslob.report.format import MISSING, hanging, pairs, warning_lines, wrapped
+from openslob.report.format import MISSING, hanging, pairs, warning_lines, wrap
 
 if TYPE_CHECKING:
     from openslob.fleet.hiring import Reach
@@ -52,14 +52,14 @@ JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result
 def result_text(target: str, result: Preflight, reached: Sequence[Reach] = ()) -> str:
     """Return the result as text in 80 columns."""
     sections = (
-        [*wrapped(f"{result.facts.product} {result.facts.version}, {target}", columns=COLUMNS), *_reservations(result)],
-        wrapped(_answer(result), columns=COLUMNS),
+        [*wrap(f"{result.facts.product} {result.facts.version}, {target}", columns=COLUMNS), *_reservations(result)],
+        wrap(_answer(result), columns=COLUMNS),
         *(
             _level(head, sign, [finding for finding in result.findings if _heading(finding) == head])
             for head, sign in _LEVELS
         ),
         ["POSSIBLE WITH THESE DATA", *pairs(_purposes(result), COLUMNS)],
-        _unknown(result),
+        list_unknown(result),
         ["SERVER", *pairs(_server(result), COLUMNS)],
         ["DRIVERS", *pairs([_reach(each) for each in reached], COLUMNS)] if reached else [],
     )
@@ -135,7 +135,8 @@ def _purposes(result: Preflight) -> list[tuple[str, str]]:
     return [(f"{mode.mode.upper()} {words[mode.possible]}", mode.why) for mode in result.purposes]
 
 
-def _unknown(result: Preflight) -> list[str]:
+def list_unknown(result: Preflight) -> list[str]:
+    """Return the lines about what a run here would not know, a paragraph for each reason; none when all is known."""
     names: dict[str, list[str]] = {}
     for name, why in {**result.unknown, **result.unproved}.items():
         names.setdefault(why, []).append(METRICS[name].label if name in METRICS else fact_label(name))
@@ -218,7 +219,7 @@ def prove_assumptions(engine: Engine, output: Path | None, with_names: bool, as_
         facts = engine.facts()
         path = output or Path(f"prove-{engine.name}-{facts.version}.json")
         if not as_json:
-            lines = wrapped(f"{facts.product} {facts.version}, {engine.target}", columns=COLUMNS)
+            lines = wrap(f"{facts.product} {facts.version}, {engine.target}", columns=COLUMNS)
             lines += warning_lines(reservations(facts.experimental, facts.stand_in), COLUMNS)
             write("\n".join([*lines, "", "ASKED OF THIS SERVER"]))
         asked: list[AskedQuestion] = []
@@ -250,4 +251,4 @@ def _end(asked: Sequence[AskedQuestion], path: Path, with_names: bool, wanted: s
         text = f"{text}; {stopped} more {'was' if stopped == 1 else 'were'} not asked, because of the stop"
     names = "with names of hosts, users and databases" if with_names else "without names of hosts, users and databases"
     text = f"{text}. The answers are in {path}, {names}.{wanted}"
-    return "\n".join(["", *wrapped(text, columns=COLUMNS)])
+    return "\n".join(["", *wrap(text, columns=COLUMNS)])

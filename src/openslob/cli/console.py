@@ -30,7 +30,7 @@ from openslob.report.format import plain_signs, printable, without_controls
 if TYPE_CHECKING:
     from openslob.report.document import Document
 
-_STDIN, _STDOUT, _STDERR = range(3)
+STDIN, STDOUT, STDERR = range(3)
 # How long a message waits for a terminal that was stopped (Ctrl-S) or a pipe that is full. Progress does not wait.
 MESSAGE_PATIENCE_S = 5.0
 # Messages that are printed when the terminal is free again; None: it is free.
@@ -45,7 +45,7 @@ class OutputError(SlobError):
     """Standard output can't be written."""
 
 
-class _Messages(FileIO):
+class MessageStream(FileIO):
     """Standard error: accepts everything, and drops what can't be written."""
 
     def write(self, data: Any, /) -> int:  # noqa: ANN401 - anything with a buffer
@@ -56,7 +56,7 @@ class _Messages(FileIO):
         return len(data)
 
 
-class _Results(FileIO):
+class ResultStream(FileIO):
     """Standard output: the first failure is an `OutputError`, and what follows is dropped. No reader is no failure."""
 
     broken_pipe = False
@@ -80,8 +80,8 @@ class _Results(FileIO):
 
 
 @contextmanager
-def guarded_streams() -> Iterator[_Results | None]:
-    """Put `_Messages` and `_Results` below the standard streams of this process; the latter is the context's value.
+def guarded_streams() -> Iterator[ResultStream | None]:
+    """Put `MessageStream` and `ResultStream` below the standard streams; the latter is the context's value.
 
     Streams that a test or a program put in their place are left as they are, without a value.
     """
@@ -93,8 +93,9 @@ def guarded_streams() -> Iterator[_Results | None]:
         yield None
         return
     _open_closed_ones()
-    results = _Results(_STDOUT, "w", closefd=False)
-    sys.stdout, sys.stderr = _text(results, before[0]), _text(_Messages(_STDERR, "w", closefd=False), before[1])
+    results = ResultStream(STDOUT, "w", closefd=False)
+    messages = MessageStream(STDERR, "w", closefd=False)
+    sys.stdout, sys.stderr = wrap_as_text(results, before[0]), wrap_as_text(messages, before[1])
     try:
         yield results
     finally:
@@ -107,14 +108,15 @@ def _open_closed_ones() -> None:
 
     Standard output gets it for reading, so that a write fails.
     """
-    for descriptor, flags in ((_STDIN, os.O_RDONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
+    for descriptor, flags in ((STDIN, os.O_RDONLY), (STDOUT, os.O_RDONLY), (STDERR, os.O_WRONLY)):
         try:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, flags)
 
 
-def _text(raw: FileIO, like: TextIO | None) -> TextIOWrapper:
+def wrap_as_text(raw: FileIO, like: TextIO | None) -> TextIOWrapper:
+    """Return a stream of text over ``raw`` in the encoding of ``like``; signs that it lacks become plain ones."""
     encoding = like.encoding if like else None
     return TextIOWrapper(BufferedWriter(raw), encoding, plain_signs.__name__, line_buffering=raw.isatty())
 
@@ -122,7 +124,7 @@ def _text(raw: FileIO, like: TextIO | None) -> TextIOWrapper:
 def takes_message(within_s: float = 0.0) -> bool:
     """Return whether standard error takes a line now, or at least within so many seconds."""
     try:
-        return bool(select.select([], [_STDERR], [], within_s)[1])
+        return bool(select.select([], [STDERR], [], within_s)[1])
     except OSError:  # it is closed
         return False
 
@@ -257,7 +259,7 @@ def default_interrupt() -> Iterator[None]:
 def reader_is_gone() -> bool:
     """Return whether the program that read standard output has ended."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    return isinstance(raw, _Results) and raw.broken_pipe
+    return isinstance(raw, ResultStream) and raw.broken_pipe
 
 
 @contextmanager
@@ -279,7 +281,7 @@ def stoppable(announced: bool = True, interrupt: Interrupt | None = None) -> Ite
         # Not print(): the signal may interrupt a print, and the buffer of a stream is not reentrant.
         with suppress(OSError):
             if _KEPT is None and takes_message():
-                os.write(_STDERR, b"\nstopping at once\n" if repeated else b"\nstopping; again to leave at once\n")
+                os.write(STDERR, b"\nstopping at once\n" if repeated else b"\nstopping; again to leave at once\n")
 
     hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
     numbers = [signal.SIGINT, signal.SIGTERM, *hangup]

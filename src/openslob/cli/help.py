@@ -21,7 +21,7 @@ from rich.markdown import Markdown
 from openslob._version import __version__
 from openslob.cli.console import columns, notify, write, write_file, write_report
 from openslob.core.errors import SlobError, UsageError
-from openslob.report.format import INDENT, WIDTH, pairs, wrapped
+from openslob.report.format import INDENT, WIDTH, pairs, wrap
 
 
 def command_values(command: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - typer's own
@@ -224,7 +224,7 @@ def _list(program: Any, ctx: typer.Context) -> str:  # noqa: ANN401 - typer's ow
     commands = [(name, program.commands[name].get_short_help_str(limit=200)) for name in names]
     chapters = [(name, about) for name, (about, _, _) in CHAPTERS.items()]
     others = [name for name in _other_pages() if name not in program.commands]
-    pages = ["", "OTHER PAGES", *wrapped(", ".join(others), INDENT, INDENT)] if others else []
+    pages = ["", "OTHER PAGES", *wrap(", ".join(others), INDENT, INDENT)] if others else []
     return "\n".join(
         ["COMMANDS", *pairs(commands), "", "CHAPTERS", *pairs(chapters), *pages, "", "slob help TOPIC shows one."]
     )

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TextIO
 
-_RED, _GREEN, _YELLOW, _BOLD, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
+RED, GREEN, YELLOW, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
 # What is coloured: a verdict's sign and word, and what begins a line that warns.
 _COLOURED = (
-    (re.compile(r"✗ FAILS|(?<=^)!! [A-Z].*$|\b\d+ fail(?:s|ed)?\b(?! in)|!! \d+ FAILS?", re.MULTILINE), _RED),
-    (re.compile(r"✓ holds|\bnone fails\b|(?<=VERDICTS: )all \d+ hold"), _GREEN),
-    (re.compile(r"\? unknown|^! (?=\S)", re.MULTILINE), _YELLOW),
-    (re.compile(r"^[A-Z/]{2}[A-Z/ ]+(?=$|,|:)", re.MULTILINE), _BOLD),
+    (re.compile(r"✗ FAILS|(?<=^)!! [A-Z].*$|\b\d+ fail(?:s|ed)?\b(?! in)|!! \d+ FAILS?", re.MULTILINE), RED),
+    (re.compile(r"✓ holds|\bnone fails\b|(?<=VERDICTS: )all \d+ hold"), GREEN),
+    (re.compile(r"\? unknown|^! (?=\S)", re.MULTILINE), YELLOW),
+    (re.compile(r"^[A-Z/]{2}[A-Z/ ]+(?=$|,|:)", re.MULTILINE), BOLD),
 )
 
 
@@ -57,7 +57,7 @@ OUTPUT = Output()
 def add_colour(text: str, answer: str = "") -> str:
     """Return ``text`` with its verdicts in colour and its headings bold, and ``answer`` wherever it is in it."""
     if answer:
-        return f"{_BOLD}{answer}{_PLAIN}".join(add_colour(part) for part in text.split(answer))
+        return f"{BOLD}{answer}{PLAIN}".join(add_colour(part) for part in text.split(answer))
     for pattern, colour in _COLOURED:
-        text = pattern.sub(rf"{colour}\g<0>{_PLAIN}", text)
+        text = pattern.sub(rf"{colour}\g<0>{PLAIN}", text)
     return text

@@ -24,7 +24,7 @@ from openslob.kinds.sweep.record import SWEEP_FILE
 from openslob.record import finding
 from openslob.record.finding import Found
 from openslob.record.model import RunRecord
-from openslob.report.format import wrapped
+from openslob.report.format import wrap
 from openslob.report.headline import WITHIN_CEILING
 from openslob.report.several_runs import runs_document
 
@@ -195,7 +195,7 @@ def write_summary(page: Page, written: list[Path], as_json: bool) -> None:
     else:
         width = columns()
         sentences = [*page.answers, f"Verdicts: {page.verdict_counts}."]
-        lines = [line for text in sentences for line in (wrapped(text, columns=width) if width else [text])]
+        lines = [line for text in sentences for line in (wrap(text, columns=width) if width else [text])]
         write("\n".join([*lines, *(f"Written: {path}" for path in written)]))
 
 

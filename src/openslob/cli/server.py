@@ -22,7 +22,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_bytes
 from openslob.engines import registry
 from openslob.engines.managed.base import ManagedServer, ServerSpec, ServerStatus
-from openslob.report.format import folded, wrapped
+from openslob.report.format import fold_table, wrap
 
 ALL_CPUS = "all"
 
@@ -82,7 +82,7 @@ STANDBY_OF = Annotated[
 HUGE_PAGES = Annotated[bool | None, _setting("huge_pages", "", "Reserve huge pages for the cache (needs root).")]
 
 # The field of `ServerSpec` of each setting, and the parser of its text; and what only a new server can be given.
-_FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+SPEC_FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "version": ("version", str),
     "bin_dir": ("bin_dir", lambda text: Path(text).absolute()),
     "data_dir": ("data_dir", lambda text: Path(text).absolute()),
@@ -128,7 +128,7 @@ def start(
         name = registry.embedded(engine) if engine else registry.EMBEDDED
     if registry.find(name) or registry.engine_on_demand(name):
         given |= dict.fromkeys(_left_out(ctx, name))
-    fields = {_FIELDS[key][0] if key in _FIELDS else key: value for key, value in given.items()}
+    fields = {SPEC_FIELDS[key][0] if key in SPEC_FIELDS else key: value for key, value in given.items()}
     engine = engine if given["engine"] else _engine_of(standby_of)
     spec = _change(_spec(name, engine), {**fields, "standby_of": standby_of})
     with working(f"starting the server {name}"):
@@ -145,7 +145,7 @@ def _left_out(ctx: typer.Context, name: str) -> list[str]:
         setting = from_file(ctx, key)
         if setting and key in made:
             left_out.append(key)
-            if str(made[key]) != str(_FIELDS[key][1](setting.value) if key in _FIELDS else setting.value):
+            if str(made[key]) != str(SPEC_FIELDS[key][1](setting.value) if key in SPEC_FIELDS else setting.value):
                 notify(f"{setting.where}: {setting.key} is for new servers; {name} has {made[key] or 'the default'}")
     return left_out
 
@@ -159,7 +159,7 @@ def spec_with(spec: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
     """
     fields: dict[str, object] = {}
     for key, setting in settings.items():
-        field, read = _FIELDS[key]
+        field, read = SPEC_FIELDS[key]
         try:
             fields[field] = read(setting.value)
         except (ValueError, typer.BadParameter) as error:
@@ -212,7 +212,7 @@ def list_servers(as_json: JSON = False) -> None:
     rows = [(known.spec.name, known.state, _product(known.spec), settings_text(known.spec)) for known in statuses]
     if rows:
         head = ("server", "state", "version", "runs with")
-        write_report("\n".join(folded(head, rows, columns(), texts=range(len(head)), indent="")))
+        write_report("\n".join(fold_table(head, rows, columns(), texts=range(len(head)), indent="")))
 
 
 def register(app: typer.Typer) -> None:
@@ -289,4 +289,4 @@ def _print_status(status: ServerStatus, as_json: bool) -> None:
     for label, text in lines.items():
         head = f"{label:<10} "
         whole = label in ("url", "data")
-        write(f"{head}{text}" if whole else "\n".join(wrapped(text, head, " " * len(head))))
+        write(f"{head}{text}" if whole else "\n".join(wrap(text, head, " " * len(head))))

@@ -29,7 +29,7 @@ from openslob.kinds.repeated.execute import LEAST_EVERY_S
 from openslob.kinds.run.observation.observer import Observer
 from openslob.kinds.run.samplers import SystemReading
 from openslob.record.model import reservations
-from openslob.report.format import warning_lines, wrapped
+from openslob.report.format import warning_lines, wrap
 from openslob.report.text import render
 from openslob.watch.interval import Selection, Sort, WatchedInterval
 from openslob.watch.lines import Lines, rates_of
@@ -144,7 +144,7 @@ def watch(
         if as_csv or as_json:
             for reservation in reservations(facts.experimental, facts.stand_in):
                 complain(reservation)
-            show = (_csv if as_csv else _json)(engine, selection, top)
+            show = (make_csv_printer if as_csv else make_json_printer)(engine, selection, top)
         else:
             show = _plain(engine, facts, interval, selection, _DEFAULT_TOP if top is None else top)
         spec = {"command": None, "seconds": count and count * interval}
@@ -177,7 +177,7 @@ def _plain(engine: Engine, facts: ServerFacts, interval_s: float, selection: Sel
     what = f"{facts.product} {facts.version}, {where}; every {interval_s:g} s, times in {zone}"
     about = [
         *warning_lines(reservations(facts.experimental, facts.stand_in)),
-        *(wrapped(what, columns=width) if width else [what]),
+        *(wrap(what, columns=width) if width else [what]),
         *instances,
     ]
     write("\n".join(about))
@@ -189,7 +189,9 @@ def _at(interval: WatchedInterval) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
-def _json(engine: Engine, selection: Selection, top: int | None) -> Printer:
+def make_json_printer(engine: Engine, selection: Selection, top: int | None) -> Printer:
+    """Return what prints each interval as a line of JSON, with the ``top`` waits of the selection."""
+
     def document(interval: WatchedInterval) -> dict[str, Any]:
         return {
             "seconds": round(interval.seconds, 6),
@@ -214,7 +216,8 @@ def _json(engine: Engine, selection: Selection, top: int | None) -> Printer:
     return show
 
 
-def _csv(engine: Engine, selection: Selection, top: int | None) -> Printer:
+def make_csv_printer(engine: Engine, selection: Selection, top: int | None) -> Printer:
+    """Print the header of a CSV file, and return what prints the rows of each interval."""
     write("time,instance,kind,name,value,unit")
 
     def show(interval: WatchedInterval) -> None:

@@ -15,7 +15,7 @@ OWN_CONNECTIONS = 5
 # The server notices that the driver of a run has ended, and releases what it held: soon, not at once.
 LOCK_PATIENCE_S = 3.0
 # A session that is ended rolls back first, and a busy server does it later than it says so.
-_END_PATIENCE_S = 5.0
+END_PATIENCE_S = 5.0
 
 
 def require_own_storage(spec: DataSpec, target: str) -> None:
@@ -48,9 +48,9 @@ def require_no_driver(target: str, drivers: Callable[[], Sequence[str]]) -> None
 
 def await_ended(sessions_left: Callable[[], int]) -> None:
     """Wait until the server has ended the sessions that it was asked to end, for some seconds at the most."""
-    deadline = time.monotonic() + _END_PATIENCE_S
+    deadline = time.monotonic() + END_PATIENCE_S
     while sessions_left() and time.monotonic() < deadline:
-        time.sleep(_END_PATIENCE_S / 100)
+        time.sleep(END_PATIENCE_S / 100)
 
 
 @dataclass(frozen=True)

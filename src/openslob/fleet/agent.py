@@ -54,7 +54,7 @@ MOST_WAIT_S = 5.0
 MOST_BYTES = 1024 * 1024
 WINDOW = "window"
 # The parts of runs that this process has had.
-_HAD: set[tuple[str, int]] = set()
+BEGUN_HERE: set[tuple[str, int]] = set()
 _BUSY = Lock()
 
 
@@ -75,9 +75,9 @@ class DriverAgent:
     def begin(self, order: Order) -> None:
         """Begin to connect the sessions. SlobError for an order that was taken before."""
         with _BUSY:
-            if (order.run, order.number) in _HAD:
+            if (order.run, order.number) in BEGUN_HERE:
                 raise SlobError("it has run these sessions before, and nothing is run twice")
-            _HAD.add((order.run, order.number))
+            BEGUN_HERE.add((order.run, order.number))
         self._job = _Job(order)
         self._job.begin()
 

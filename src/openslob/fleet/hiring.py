@@ -74,7 +74,7 @@ def _drivers(client: Client, text: str) -> list[Driver]:
     ours, found = Who.here(), who_are(client, addresses)
     drivers = []
     for number, address in enumerate(addresses, 1):
-        who = _same(number, address, found[address], ours)
+        who = require_same(number, address, found[address], ours)
         try:
             took_s = round_trip_s(client, address)
         except GONE:
@@ -83,7 +83,7 @@ def _drivers(client: Client, text: str) -> list[Driver]:
     return drivers
 
 
-def _same(number: int, address: str, found: Who | Exception, ours: Who) -> Who:
+def require_same(number: int, address: str, found: Who | Exception, ours: Who) -> Who:
     """Return who a driver is. SlobError unless it runs the same openslob."""
     remedy = "install the same openslob on all hosts, and start the drivers again"
     if isinstance(found, OSError):
@@ -127,13 +127,13 @@ class Fleet:
         folder: Path,
     ) -> Crew:
         """Return the crew of a run, as `openslob.kinds.run.crew.Hire`."""
-        target = self._sent(engine)
+        target = self.require_sendable(engine)
         return FleetCrew(self.drivers, self._connect, target, plans, report, folder, self._shared)
 
     def _connect(self, driver: Driver, run: str) -> DaskRemote:
         return DaskRemote(self._client, driver.address, f"slob-{run}-{driver.number}")
 
-    def _sent(self, engine: Engine) -> Address:
+    def require_sendable(self, engine: Engine) -> Address:
         """Return the target as it is sent to the drivers. UsageError if others could read its password on the way."""
         target = engine.address
         if target.has_password and not self._private:
@@ -146,7 +146,7 @@ class Fleet:
 
     def reach(self, engine: Engine) -> list[Reach]:
         """Let each driver connect to the target once."""
-        target = self._sent(engine)
+        target = self.require_sendable(engine)
         return [self._reach(driver, target) for driver in self.drivers]
 
     def _reach(self, driver: Driver, target: Address) -> Reach:
@@ -189,7 +189,7 @@ def local_processes(count: int) -> Iterator[Client]:
         for number in range(1, count + 1):
             started.append(_start(address, number, scratch, security))
         client = stack.enter_context(connect_client(address, security))
-        _await(client, started, scratch)
+        await_drivers(client, started, scratch)
         yield client
 
 
@@ -227,7 +227,8 @@ def _log(scratch: Path, number: int) -> Path:
     return scratch / f"driver-{number}.log"
 
 
-def _await(client: Client, started: list[subprocess.Popen[bytes]], scratch: Path) -> None:
+def await_drivers(client: Client, started: list[subprocess.Popen[bytes]], scratch: Path) -> None:
+    """Wait until all drivers that were started have reported. SlobError when one ends, or not all do so in time."""
     allowed_s = START_S + START_EACH_S * len(started)
     deadline = time.monotonic() + allowed_s
     while len(workers(client)) < len(started):

@@ -190,7 +190,8 @@ class _ProcReader(ABC):
             raise FigureUnknownError("the CPU of ended processes is known on Linux only")
         self._proc = os.open(proc, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._pids: list[str] = []
-        self._open_files: dict[str, int] = {}
+        # Descriptors by the name of the file below /proc.
+        self.open_files: dict[str, int] = {}
 
     @abstractmethod
     def read(self, full_scan: bool = True) -> ServerReading:
@@ -231,38 +232,38 @@ class _ProcReader(ABC):
             self._proc = -1
 
     def _close_files(self) -> None:
-        for handle in self._open_files.values():
+        for handle in self.open_files.values():
             os.close(handle)
-        self._open_files.clear()
+        self.open_files.clear()
         self._pids.clear()
 
     def _stat(self, pid: str) -> ProcessStat | None:
         """Return None if the process has ended, or if the host hides processes of other users (hidepid)."""
         try:
-            text = self._read_file(f"{pid}/stat")
+            text = self.read_file(f"{pid}/stat")
         except PermissionError:
             return None
         return parse_stat(text) if text else None
 
-    def _io(self, pid: int) -> tuple[int, int] | str | None:
+    def read_io(self, pid: int) -> tuple[int, int] | str | None:
         """Return bytes read and written, or the reason why they are unknown; None if the process has ended."""
         try:
-            text = self._read_file(f"{pid}/io")
+            text = self.read_file(f"{pid}/io")
         except PermissionError:
             return "this user may not read the storage I/O of the server's processes"
         if text is None:
             return "this kernel keeps no storage I/O by process" if self._stat(str(pid)) else None
         return parse_io(text)
 
-    def _read_file(self, name: str) -> bytes | None:
+    def read_file(self, name: str) -> bytes | None:
         """Return the text of a file under /proc; None if it does not exist or its process has ended."""
-        open_file = self._open_files.get(name)
+        open_file = self.open_files.get(name)
         if open_file is not None:
             try:
                 return os.pread(open_file, _MAX_BYTES, 0)
             except ProcessLookupError:  # another process may have its pid now
-                os.close(self._open_files.pop(name))
-        keep = len(self._open_files) < MAX_OPEN_FILES and name.partition("/")[0] in self._pids
+                os.close(self.open_files.pop(name))
+        keep = len(self.open_files) < MAX_OPEN_FILES and name.partition("/")[0] in self._pids
         return self._open_and_read(name, keep)
 
     def _open_and_read(self, name: str, keep: bool = False) -> bytes | None:
@@ -276,7 +277,7 @@ class _ProcReader(ABC):
             return None
         finally:
             if keep:
-                self._open_files[name] = handle
+                self.open_files[name] = handle
             else:
                 os.close(handle)
 
@@ -306,14 +307,14 @@ class ProcessTreeSampler(_ProcReader):
         """Return the main process, which is read before those below it, and the reading."""
         names = self._all_pids() if full_scan or not self._pids else self._candidate_pids()
         main = self._main()
-        main_io = self._io(main.pid)
+        main_io = self.read_io(main.pid)
         below = find_descendants(main.pid, [stat for name in names if (stat := self._stat(name))])
         self._pids = [str(stat.pid) for stat in (main, *below)]
         return main, ServerReading(
             epoch=f"process {main.pid}, started at tick {main.started}",
             ticks=sum(process.ticks for process in (main, *below)),
             workers=below,
-            io=_sum_io([main_io, *(self._io(process.pid) for process in below)]),
+            io=_sum_io([main_io, *(self.read_io(process.pid) for process in below)]),
             cpus=_cpus_of(main.pid),
         )
 
@@ -322,7 +323,7 @@ class ProcessTreeSampler(_ProcReader):
 
     def _candidate_pids(self) -> Collection[str]:
         """Return the known pids and the main process's current children; all pids if the kernel has no such list."""
-        children = self._read_file(self._children)
+        children = self.read_file(self._children)
         if children is None:
             return self._all_pids()
         return dict.fromkeys([*self._pids[1:], *children.decode().split()])
@@ -357,7 +358,7 @@ class ProcessSetSampler(_ProcReader):
             raise FigureUnknownError(f"there are no {self._processes.description}, or they are hidden from this user")
         why_no_io = ""
         for stat in present:
-            key, io = (stat.pid, stat.started), self._io(stat.pid)
+            key, io = (stat.pid, stat.started), self.read_io(stat.pid)
             self._ticks[key] = stat.own_ticks
             if isinstance(io, tuple):
                 self._bytes[key] = io
@@ -441,5 +442,6 @@ class ProcessClockSampler(ProcessTreeSampler):
         ticks = own_ticks + stat.ticks - stat.own_ticks
         return ProcessStat(stat.pid, stat.parent, stat.started, ticks, stat.reaped_faults, own_ticks)
 
-    def _io(self, pid: int) -> str:  # noqa: ARG002
+    def read_io(self, pid: int) -> str:  # noqa: ARG002
+        """Return why bytes are not known."""
         return _NOT_READ

@@ -8,7 +8,7 @@ from typing import Any
 from openslob.kinds.contract import kind_of
 from openslob.record.finding import Listed
 from openslob.record.model import Status
-from openslob.report.format import INDENT, folded, micros, number
+from openslob.report.format import INDENT, fold_table, micros, number
 
 RUNNING = "running"
 UNREADABLE = "unreadable"
@@ -43,7 +43,7 @@ def render_list(listed: Sequence[Listed], columns: int | None = None) -> str:
     """Return the table of records, in as many columns as the screen has."""
     head = ("id", "kind", "sessions", "upd%", "ops/s", "reads/s", "p99", "remarks")
     rows = [_row(each) for each in listed]
-    return "\n".join(folded(head, rows, columns, texts={0, 1, len(head) - 1})) + "\n"
+    return "\n".join(fold_table(head, rows, columns, texts={0, 1, len(head) - 1})) + "\n"
 
 
 def _row(listed: Listed) -> tuple[str, ...]:

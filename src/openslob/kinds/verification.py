@@ -25,7 +25,7 @@ from openslob.record.finding import Found
 from openslob.record.kinds import AnyKind, of_single_runs
 from openslob.record.model import RecordKind, RunRecord
 from openslob.record.raw_csv import RESTORE, TEXTS, Event, event_rows
-from openslob.report.format import folded, wrapped
+from openslob.report.format import fold_table, wrap
 
 _MOST_NAMED = 20
 # What figures follow from: every run and every observation writes these files, if only with their heads.
@@ -192,7 +192,7 @@ def render_verification(found: Verification, columns: int | None = None) -> str:
     if found.faults:
         lines += ["", "WHAT IS WRONG"]
         for fault in found.faults[:_MOST_NAMED]:
-            lines += wrapped(fault, columns=columns) if columns else [fault]
+            lines += wrap(fault, columns=columns) if columns else [fault]
         if len(found.faults) > _MOST_NAMED:
             lines.append(f"and {len(found.faults) - _MOST_NAMED} more (--json has all)")
     return "\n".join([*lines, *_not_derived(found, columns)])
@@ -231,7 +231,7 @@ def _not_derived(found: Verification, columns: int | None) -> list[str]:
         by_name[each.name, each.why] = by_name.get((each.name, each.why), 0) + 1
     rows = [(name, str(count), why) for (name, why), count in by_name.items()][:_MOST_NAMED]
     more = [f"  and {len(by_name) - _MOST_NAMED} more"] if len(by_name) > _MOST_NAMED else []
-    return ["", "NOT DERIVED", *folded(("figure", "runs", "why"), rows, columns, texts={0, 2}), *more]
+    return ["", "NOT DERIVED", *fold_table(("figure", "runs", "why"), rows, columns, texts={0, 2}), *more]
 
 
 def verification_json(found: Verification) -> dict[str, Any]:

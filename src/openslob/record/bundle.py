@@ -154,7 +154,7 @@ def _write(file: BinaryIO, found: Found, paths: list[Path], compression: int) ->
         for path in paths:
             name = _name_in(folder, path)
             files[name] = _add(archive, name, path)
-        files[LOCK] = _add_text(archive, LOCK, _packages())
+        files[LOCK] = _add_text(archive, LOCK, list_packages())
         manifest = Manifest(
             kind=str(found.kind),
             id=folder.name,
@@ -169,7 +169,7 @@ def _write(file: BinaryIO, found: Found, paths: list[Path], compression: int) ->
         archive.comment = b"sha256:" + b"0" * 64
 
 
-def _packages() -> str:
+def list_packages() -> str:
     """Return the Python packages that this program runs with, as pip reads them."""
     packages = [each.metadata for each in distributions()]  # read once: a package's name and its version read it each
     found = {(each["Name"] or "").lower(): each["Version"] for each in packages}
@@ -341,7 +341,7 @@ def _unpacked(
         target = into / name
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            sha256 = _copied(archive, members[name], target)
+            sha256 = copy_member(archive, members[name], target)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             yield f"{name}: damaged ({error})"
             continue
@@ -349,7 +349,11 @@ def _unpacked(
             yield f"{name}: changed"
 
 
-def _copied(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> str:
+def copy_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> str:
+    """Copy a file of the archive to ``target``, which must not exist, and return its SHA-256.
+
+    BadZipFile if it is longer than the archive says.
+    """
     digest, left = hashlib.sha256(), member.file_size
     with archive.open(member) as source, target.open("xb") as file:
         while chunk := source.read(min(_CHUNK, left + 1)):

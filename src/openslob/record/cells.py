@@ -91,7 +91,7 @@ class Cells:
 
     def _whole(self, starts: Places, ends: Places) -> tuple[Places, NDArray[np.bool]]:
         """Return digits as numbers, and which cells are nothing but 1 to 18 digits, or 19 that fit."""
-        if len(starts) <= _FEW:
+        if len(starts) <= FEW:
             return self._few_whole(starts, ends)
         widths = ends - starts
         values = np.zeros(len(starts), np.int64)
@@ -173,7 +173,7 @@ class Cells:
 
 _SOME = 200
 # So few numbers are read one by one: what it takes to read many at once takes longer.
-_FEW = 200
+FEW = 200
 _MOST_DIGITS, _MOST = 19, np.iinfo(np.int64).max
 
 

@@ -131,10 +131,10 @@ def _cell(text: str) -> str:
 
 
 def _annotation(level: str, title: str, text: str) -> str:
-    return f"::{level} title={_escaped(title).replace(':', '%3A').replace(',', '%2C')}::{_escaped(text)}"
+    return f"::{level} title={_escape(title).replace(':', '%3A').replace(',', '%2C')}::{_escape(text)}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

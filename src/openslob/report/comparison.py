@@ -27,7 +27,7 @@ from openslob.report.document import (
     TitleOfSeveral,
     plain_paragraphs,
 )
-from openslob.report.format import MISSING, number, quantity, shortened
+from openslob.report.format import MISSING, number, quantity, shorten
 from openslob.report.record_view import REACHED_DEVICE
 
 _MOST_POINTS_NAMED = 8
@@ -78,7 +78,7 @@ _WAYS_OUT = (
 def runs_needed(comparison: Comparison) -> list[str]:
     """Return how many runs on each side show a small change, or why that is not known."""
     borrowed = f"How much starts of the server differ is that of {comparison.name_like}."
-    if shows := _left_open(comparison):
+    if shows := _find_left_open(comparison):
         return [_LEFT_OPEN[shows], _WAYS_OUT]
     every = [difference for pair in comparison.pairs if (difference := pair.differences.get(_THROUGHPUT))]
     most = max(every, key=lambda each: each.repeats_needed or 0, default=None)
@@ -86,7 +86,7 @@ def runs_needed(comparison: Comparison) -> list[str]:
     if most is not None and most.repeats_needed:
         at = " at every point" if len(comparison.pairs) > 1 else ""
         see = f"a change of {comparison.see_pct:g} % in operations/s{at}"
-        lines.append(f"To see {see} takes {_runs(most.repeats_needed)} per side{_made(most)}.")
+        lines.append(f"To see {see} takes {_runs(most.repeats_needed)} per side{_describe_runs(most)}.")
     return lines
 
 
@@ -97,7 +97,7 @@ def footnote(comparison: Comparison) -> str:
 
 def way_out(comparison: Comparison) -> str:
     """Return in short what to do about a comparison that shows nothing."""
-    if _left_open(comparison) is Shows.ONE_START:
+    if _find_left_open(comparison) is Shows.ONE_START:
         return "each side is of one start of the server; restart it between the runs of a side"
     return "repeat the runs at least three times on each side"
 
@@ -120,7 +120,7 @@ def plan(point: Point, see_pct: float) -> str:
     )
 
 
-def _left_open(comparison: Comparison) -> Shows | None:
+def _find_left_open(comparison: Comparison) -> Shows | None:
     """Return what the sides do not show of how equal runs differ; None if they show it."""
     several = len(comparison.pairs) > 1
     differences = comparison.overall if several else comparison.pairs[0].differences
@@ -132,7 +132,7 @@ def _runs(count: int | None) -> str:
     return f"more than {MOST_RUNS} runs" if count == MOST_RUNS else f"{count} runs"
 
 
-def _made(difference: Difference) -> str:
+def _describe_runs(difference: Difference) -> str:
     """Return how the runs of a plan are made: as those were that it relies on."""
     if difference.shows is Shows.SAME_START:
         return ", in the same start of the server"
@@ -144,7 +144,7 @@ def _made(difference: Difference) -> str:
 
 def gate_sentence(check: GateCheck) -> str:
     """Return the change that was checked and its limit, with what the data leave open, or why it is undecided."""
-    measured = _measured(check.condition, check.difference) if check.difference else ""
+    measured = _describe_condition(check.condition, check.difference) if check.difference else ""
     if check.result is GateResult.UNDECIDED:
         return f"{check.why.rstrip('.')}. Measured: {measured}" if measured else check.why.rstrip(".")
     return f"{measured}; {check.why}" if check.why else measured
@@ -159,7 +159,7 @@ def _digits(value: float, sign: str = "") -> str:
     return f"{'-' if value < 0 else sign}{number(abs(value))}"
 
 
-def _measured(condition: Condition, difference: Difference) -> str:
+def _describe_condition(condition: Condition, difference: Difference) -> str:
     """Return such as ``ops_per_s -51.6 ± 8.0 % (942 → 456), limit -10 %``."""
     change, low, high = difference.pct, difference.pct_low, difference.pct_high
     unit = "%"
@@ -192,7 +192,7 @@ def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()
             Answer((summary(comparison),)),
             Section("", _show_mismatches(comparison.mismatches, _MAY_EXPLAIN)),
             *(Section("", parts) for parts in first),
-            Section("", (*last, *_unlisted(differences))),
+            Section("", (*last, *_refer_to_unlisted(differences))),
             Section("", plain_paragraphs(_remarks(comparison))),
         ),
         titled=False,
@@ -247,7 +247,7 @@ def _result(comparison: Comparison) -> str:
     return f"{text}. At 95 % confidence, {by_chance} would differ by chance." if parts else f"{text}."
 
 
-def _unlisted(differences: Mapping[str, Difference]) -> tuple[Paragraph, ...]:
+def _refer_to_unlisted(differences: Mapping[str, Difference]) -> tuple[Paragraph, ...]:
     """Return where the figures are that the summary counts and the tables leave out."""
     left_out = sum(not _is_empty(change) and not is_listed(name, change) for name, change in differences.items())
     texts = [f"{left_out} more figures, of which none is shown to differ: --json"] if left_out else []
@@ -323,7 +323,7 @@ def _loads(comparison: Comparison) -> str:
 
 
 def _value_table(rows: Mapping[str, Difference], physical: bool) -> TextTable:
-    last = None if any(_needed(change) for change in rows.values()) else -1
+    last = None if any(_format_needed(change) for change in rows.values()) else -1
     head = ("figure", "A", "B", *_CHANGE_HEAD[:last])
     cells = [
         (figure_label(name, physical), *value_cells(change), *change_cells(change)[:last])
@@ -383,7 +383,7 @@ def change_cells(difference: Difference) -> tuple[str, str, str]:
     return (
         change or _interval(*(plain if in_points else percent), unit),
         _IN_TABLE.get(difference.outcome, difference.outcome.value),
-        _needed(difference),
+        _format_needed(difference),
     )
 
 
@@ -403,7 +403,7 @@ def _interval(change: float | None, low: float | None, high: float | None, unit:
     return f"{change:+,.1f} ± {f'{half:.1f}' if half <= _WIDEST_SHOWN else f'>{_WIDEST_SHOWN}'} {unit}"
 
 
-def _needed(difference: Difference) -> str:
+def _format_needed(difference: Difference) -> str:
     if difference.repeats_needed is None or difference.outcome is not Outcome.NOT_SHOWN:
         return ""
     return f"{MOST_RUNS}+" if difference.repeats_needed == MOST_RUNS else str(difference.repeats_needed)
@@ -434,11 +434,11 @@ def _remarks(comparison: Comparison) -> list[str]:
     points = [point for pair in comparison.pairs for point in (pair.a, pair.b)]
     within = any(point.metrics["ops_per_s"].basis is Basis.WITHIN_RUN for point in points)
     return [
-        *([footnote(comparison)] if any(_needed(each) for each in _every_difference(comparison)) else []),
+        *([footnote(comparison)] if any(_format_needed(each) for each in _every_difference(comparison)) else []),
         *runs_needed(comparison),
         *_fails(comparison),
-        *([f"Only in A: {_named(comparison.only_a)}."] if comparison.only_a else []),
-        *([f"Only in B: {_named(comparison.only_b)}."] if comparison.only_b else []),
+        *([f"Only in A: {_name_points(comparison.only_a)}."] if comparison.only_a else []),
+        *([f"Only in B: {_name_points(comparison.only_b)}."] if comparison.only_b else []),
         *(["± of a single run comes from the spread within it."] if within else []),
     ]
 
@@ -455,7 +455,7 @@ def _fails(comparison: Comparison) -> list[str]:
     ]
 
 
-def _named(labels: Sequence[str]) -> str:
+def _name_points(labels: Sequence[str]) -> str:
     more = len(labels) - _MOST_POINTS_NAMED
     return "; ".join(labels[:_MOST_POINTS_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
@@ -463,7 +463,7 @@ def _named(labels: Sequence[str]) -> str:
 def value_text(values: Sequence[object]) -> str:
     """Return the values of a condition on one side in a line."""
     text = ", ".join("unknown" if value is None else str(value).replace("\n", " ") for value in values)
-    return shortened(text, _WIDEST_VALUE)
+    return shorten(text, _WIDEST_VALUE)
 
 
 def _pair_json(pair: Pair) -> dict[str, Any]:

@@ -20,11 +20,11 @@ from openslob.report.format import (
     number,
     percent,
     seconds,
-    shortened,
+    shorten,
     size,
-    wrapped,
+    wrap,
 )
-from openslob.report.record_view import gaps, label, shown
+from openslob.report.record_view import gaps, label, show_figure
 
 _SHAPES: Mapping[str, Callable[[float], str]] = {
     "bytes": size,
@@ -79,7 +79,7 @@ def fact_rows(facts: Mapping[str, Any], known: Collection[str]) -> list[tuple[st
     given = {name: fact for name, fact in facts.items() if name not in known and _has_value(fact)}
     single = {name: fact for name, fact in given.items() if not isinstance(fact, Mapping)}
     groups = {"facts": single} | {fact_label(name): fact for name, fact in given.items() if isinstance(fact, Mapping)}
-    return [(label, _joined(group)) for label, group in groups.items() if group]
+    return [(label, _join_facts(group)) for label, group in groups.items() if group]
 
 
 def fact_label(name: str) -> str:
@@ -94,17 +94,19 @@ def _has_value(fact: object) -> bool:
     return any(map(_has_value, fact.values())) if isinstance(fact, Mapping) else fact not in (None, "", [], ())
 
 
-def _joined(facts: Mapping[str, Any]) -> str:
-    return ", ".join(f"{fact_label(name)} {_shown(name, fact)}" for name, fact in facts.items() if _has_value(fact))
+def _join_facts(facts: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{fact_label(name)} {_format_fact(name, fact)}" for name, fact in facts.items() if _has_value(fact)
+    )
 
 
-def _shown(name: str, fact: object) -> str:
+def _format_fact(name: str, fact: object) -> str:
     if isinstance(fact, bool):
         return "yes" if fact else "no"
     if isinstance(fact, Mapping):
-        return f"({_joined(fact)})"
+        return f"({_join_facts(fact)})"
     if isinstance(fact, (list, tuple)):
-        return f"({', '.join(_shown(name, item) for item in fact)})"
+        return f"({', '.join(_format_fact(name, item) for item in fact)})"
     if isinstance(fact, (int, float)):
         return _SHAPES.get(name.rpartition("_")[2], number)(fact)
     return str(fact)
@@ -116,16 +118,16 @@ def test(record: RunRecord) -> Section:
     return Section(title, (LabelledTexts(rows_of(record)),))
 
 
-def _tested(record: RunRecord) -> list[tuple[str, str]]:
+def _describe_workload(record: RunRecord) -> list[tuple[str, str]]:
     """Return the workload: sessions, data, operation, duration, and parameters that differ from their defaults."""
     rows = [("sessions", _sessions(record)), ("data", _data(record)), ("operation", _operation(record))]
     rows += [("duration", _duration(record))] if record.window else []
-    rows.append(("set", _changed(record) or "nothing; every parameter has its default"))
+    rows.append(("set", _list_changed(record) or "nothing; every parameter has its default"))
     asked = ", ".join(f"{name}={setting}" for name, setting in (record.engine.get(SET) or {}).items())
     return [*rows, *([("server with", f"{asked}, as asked for this run")] if asked else [])]
 
 
-def _observed(record: RunRecord) -> list[tuple[str, str]]:
+def _describe_observed(record: RunRecord) -> list[tuple[str, str]]:
     command, ended = record.spec.get("command"), record.environment.get("command") or {}
     rows = [("load", load_kind(record).in_words(record))]
     if (made := record.spec.get("workload")) and command:
@@ -142,7 +144,7 @@ def _observed(record: RunRecord) -> list[tuple[str, str]]:
     return [*rows, ("figures", "of the whole server: all databases, all clients but slob's samplers")]
 
 
-_LOADS = {RecordKind.RUN: ("Test", _tested), RecordKind.OBSERVATION: ("Observed", _observed)}
+_LOADS = {RecordKind.RUN: ("Test", _describe_workload), RecordKind.OBSERVATION: ("Observed", _describe_observed)}
 
 
 def host(record: RunRecord) -> Section:
@@ -212,7 +214,7 @@ def files(record: RunRecord, folder: Path | None) -> tuple[str, ...]:
     """Return where the record's files are."""
     where = str(folder) if folder else f"the folder {record.id}"
     reports = f", attachments ({load_kind(record).attachments})" if record.engine.get("attachments") else ""
-    return tuple(wrapped(f"Files in {where}: run.json, *.csv (raw measurements){reports}", "", INDENT))
+    return tuple(wrap(f"Files in {where}: run.json, *.csv (raw measurements){reports}", "", INDENT))
 
 
 def _sessions(record: RunRecord) -> str:
@@ -256,7 +258,7 @@ def _duration(record: RunRecord) -> str:
     )
 
 
-def _changed(record: RunRecord) -> str:
+def _list_changed(record: RunRecord) -> str:
     defaults = Workload.model_validate({}).to_record()
     fields = Workload.model_fields
     # A parameter that this version no longer has is shown under its recorded name.
@@ -284,7 +286,7 @@ def _cpu_by_kind(cpu: Mapping[str, float]) -> str:
 
 
 def _device_io(record: RunRecord) -> str:
-    reads, read_mb, writes, write_mb = (shown(record, name) for name in DEVICE)
+    reads, read_mb, writes, write_mb = (show_figure(record, name) for name in DEVICE)
     return f"reads {reads}, {read_mb}; writes {writes}, {write_mb}; of all processes"
 
 
@@ -300,7 +302,7 @@ def _plans(plans: Mapping[str, str]) -> list[str]:
     for statement, plan in plans.items():
         steps = [line for line in plan.splitlines() if line.strip()]
         lines.append(f"{INDENT}plan of {statement}")
-        lines += [shortened(f"{INDENT * 2}{line}", WIDTH) for line in steps[:PLAN_LINES]]
+        lines += [shorten(f"{INDENT * 2}{line}", WIDTH) for line in steps[:PLAN_LINES]]
         if len(steps) > PLAN_LINES:
             lines.append(f"{INDENT * 2}… and {len(steps) - PLAN_LINES} more lines; run.json has the whole plan")
     return lines

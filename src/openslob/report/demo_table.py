@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from openslob.record.model import Holds, RunRecord
-from openslob.report.format import MISSING, folded, micros, number, percent, wrapped
+from openslob.report.format import MISSING, fold_table, micros, number, percent, wrap
 
 HEAD = (
     *("mode", "sessions", "upd %", "visits/s", "reads/s", "a read", "commits/s"),
@@ -25,7 +25,7 @@ def render_demo_table(records: Sequence[RunRecord], columns: int | None = None) 
     """
     rows = [_demo_row(record) for record in records]
     lines = [
-        *folded(HEAD, rows, columns, keys=3),
+        *fold_table(HEAD, rows, columns, keys=3),
         "",
         *failed_verdicts(records),
         "",
@@ -56,7 +56,7 @@ def best_rates(records: Sequence[RunRecord]) -> list[str]:
             f"{_cost(logical, 'lio_per_db_cpu')}."
         )
     nothing = ["No run gave a rate that can be trusted: see the verdicts below."]
-    return [line for text in sentences or nothing for line in wrapped(text)]
+    return [line for text in sentences or nothing for line in wrap(text)]
 
 
 def failed_verdicts(records: Sequence[RunRecord]) -> list[str]:
@@ -71,7 +71,7 @@ def failed_verdicts(records: Sequence[RunRecord]) -> list[str]:
     return [
         line
         for name, cases in failing.items()
-        for line in wrapped(
+        for line in wrap(
             f"{name.replace('_', ' ')} fails in {len(cases)} of {len(records)} runs, "
             f"first in {_short(cases[0][0])}: {cases[0][1]}",
             "! ",

@@ -12,8 +12,8 @@ from openslob.metrics.cost import price_of
 from openslob.metrics.model import ReportSection
 from openslob.record.model import InstanceRow, RunRecord, WaitRow
 from openslob.report.document import LabelledTexts, Paragraph, Part, Section, TextTable
-from openslob.report.format import MISSING, micros, number, percent, quantity, seconds, shortened, size
-from openslob.report.record_view import label, shown
+from openslob.report.format import MISSING, micros, number, percent, quantity, seconds, shorten, size
+from openslob.report.record_view import label, show_figure
 
 # The figures with which sections begin, in this order. Those whose rows in the registry name the section follow.
 _FIRST = {
@@ -112,7 +112,11 @@ def log(record: RunRecord) -> Section:
 def every_figure(record: RunRecord) -> Section:
     """Return each figure, with the reason why it is not known."""
     rows = [
-        (label(record, name), shown(record, name), "" if record.value(name) is not None else record.why_unknown(name))
+        (
+            label(record, name),
+            show_figure(record, name),
+            "" if record.value(name) is not None else record.why_unknown(name),
+        )
         for name in load_kind(record).figures(record)
         if record.summary
     ]
@@ -131,7 +135,7 @@ def definitions() -> Section:
 
 
 def _figures(record: RunRecord, names: Sequence[str]) -> tuple[Part, ...]:
-    rows = [(label(record, name), shown(record, name)) for name in _of(record, names)]
+    rows = [(label(record, name), show_figure(record, name)) for name in _of(record, names)]
     return (LabelledTexts(rows, figures=True),) if rows and record.summary else ()
 
 
@@ -216,7 +220,7 @@ def _sum_of(values: Sequence[float | None]) -> float | None:
 
 
 def _event_row(row: WaitRow) -> tuple[str, ...]:
-    return (shortened(row.event, _EVENT_WIDTH), seconds(row.db_time_s), percent(row.share_pct), micros(row.mean_us))
+    return (shorten(row.event, _EVENT_WIDTH), seconds(row.db_time_s), percent(row.share_pct), micros(row.mean_us))
 
 
 def _latency_row(kind: str, figures: Mapping[str, float | None]) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ _LEAST_TEXT = 8
 _KEY_SHARE = 0.5
 
 
-def folded(
+def fold_table(
     head: Sequence[str],
     rows: Sequence[Sequence[str]],
     columns: int | None = None,
@@ -130,7 +130,7 @@ def _row(
         height = max(map(len, parts))
         parts = [[""] * (height - len(lines)) + lines for lines in parts]
     lines = zip_longest(*parts, fillvalue="")
-    return [(indent + GAP.join(_aligned(line, block, texts))).replace(NO_BREAK, " ").rstrip() for line in lines]
+    return [(indent + GAP.join(_align(line, block, texts))).replace(NO_BREAK, " ").rstrip() for line in lines]
 
 
 def _parts(cell: str, width: int, may_wrap: bool) -> list[str]:
@@ -139,7 +139,7 @@ def _parts(cell: str, width: int, may_wrap: bool) -> list[str]:
     return textwrap.wrap(cell, width) or [""]
 
 
-def _aligned(line: Sequence[str], block: dict[int, int], texts: Collection[int]) -> Iterator[str]:
+def _align(line: Sequence[str], block: dict[int, int], texts: Collection[int]) -> Iterator[str]:
     for text, (column, width) in zip(line, block.items(), strict=True):
         yield text.ljust(width) if column in texts else text.rjust(width)
 
@@ -214,7 +214,7 @@ def table(
     The first column is left-aligned, and with ``ends_in_text`` also the last; the others are right-aligned. Columns
     that do not fit go into further blocks, each with the first column.
     """
-    return folded(head, rows, columns, texts={0, len(head) - 1} if ends_in_text else {0}, indent=INDENT)
+    return fold_table(head, rows, columns, texts={0, len(head) - 1} if ends_in_text else {0}, indent=INDENT)
 
 
 def pairs(rows: Sequence[tuple[str, str]], columns: int = WIDTH, least: int = 0) -> list[str]:
@@ -229,7 +229,7 @@ def pairs(rows: Sequence[tuple[str, str]], columns: int = WIDTH, least: int = 0)
 def hanging(head: str, text: str, columns: int = WIDTH) -> list[str]:
     """Wrap ``text`` after ``head`` with a hanging indent."""
     first = INDENT + head
-    return wrapped(text, first, " " * len(first), columns) or [first.rstrip()]
+    return wrap(text, first, " " * len(first), columns) or [first.rstrip()]
 
 
 def warning_lines(texts: Iterable[str], columns: int = WIDTH) -> list[str]:
@@ -237,7 +237,7 @@ def warning_lines(texts: Iterable[str], columns: int = WIDTH) -> list[str]:
     return [line for text in texts for line in hanging("! ", text, columns)]
 
 
-def wrapped(text: str, first: str = "", later: str = "", columns: int = WIDTH) -> list[str]:
+def wrap(text: str, first: str = "", later: str = "", columns: int = WIDTH) -> list[str]:
     """Wrap ``text`` to ``columns``; a number and its unit stay on one line."""
     kept = _NUMBER_AND_UNIT.sub(rf"\1{_NO_BREAK}\2", text)
     lines = textwrap.wrap(kept, columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
@@ -250,7 +250,7 @@ def title_lines(name: str, right: str) -> list[str]:
     return [f"{name}{INDENT}{right:>{room}}"] if len(right) <= room else [name, f"{right:>{WIDTH}}"]
 
 
-def shortened(text: str, width: int) -> str:
+def shorten(text: str, width: int) -> str:
     """Cut ``text`` to ``width`` columns, ending in an ellipsis."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
@@ -274,10 +274,10 @@ def without_controls(text: str) -> str:
 def _without_controls(found: re.Match[str]) -> str:
     if found[0].isprintable():
         return found[0]
-    return "".join(each if each.isprintable() or category(each) == "Zs" else _escaped(each) for each in found[0])
+    return "".join(each if each.isprintable() or category(each) == "Zs" else _escape(each) for each in found[0])
 
 
-def _escaped(sign: str) -> str:
+def _escape(sign: str) -> str:
     halves = sign.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{halves[at : at + 2].hex()}" for at in range(0, len(halves), 2))
 

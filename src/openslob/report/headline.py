@@ -9,7 +9,7 @@ from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.core.units import MIB
 from openslob.metrics.cost import price_of
 from openslob.record.model import Holds, RecordKind, RunRecord, Status
-from openslob.report.format import micros, number, percent, seconds, shortened, size
+from openslob.report.format import micros, number, percent, seconds, shorten, size
 from openslob.report.record_view import NO_STALLS, RATE_REACHED, REACHED_DEVICE, caveats, costs_in_words
 
 # From this share of block visits on, physical reads lead the headline; below it, logical reads do.
@@ -75,7 +75,7 @@ def observed_load(record: RunRecord) -> str:
     program, space, arguments = load.partition(" ")
     if record.spec.get("workload") or not record.spec.get("command"):
         return load if record.spec.get("workload") else load.capitalize()
-    return shortened(f"{program.rpartition('/')[2]}{space}{arguments}", _LONGEST_COMMAND)
+    return shorten(f"{program.rpartition('/')[2]}{space}{arguments}", _LONGEST_COMMAND)
 
 
 def _who(record: RunRecord) -> str:

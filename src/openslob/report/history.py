@@ -131,7 +131,7 @@ def _change_row(change: HistoryChange, unit: str) -> tuple[str, ...]:
     judged = {True: "worse", False: "better", None: ""}[change.worse]
     return (
         when(change.started_at), change.figure, quantity(change.before, unit), quantity(change.after, unit),
-        f"{change.change_pct:+.1f} %", judged, _named(change.changed),
+        f"{change.change_pct:+.1f} %", judged, _name_changes(change.changed),
     )  # fmt: skip
 
 
@@ -139,10 +139,10 @@ def _run_row(history: History, run: HistoryRun) -> tuple[str, ...]:
     figures = [quantity(run.figures.get(name), history.unit_of(name)) for name in history.figures]
     notes = [f"{format_duration(round(run.gap_s))} without a run"] if run.gap_s else []
     notes += [f"{each.figure} {each.change_pct:+.1f} %" for each in history.changes if each.id == run.id]
-    return when(run.started_at), *figures, "; ".join([*notes, *([_named(run.changed)] if run.changed else [])])
+    return when(run.started_at), *figures, "; ".join([*notes, *([_name_changes(run.changed)] if run.changed else [])])
 
 
-def _named(changed: Sequence[str]) -> str:
+def _name_changes(changed: Sequence[str]) -> str:
     more = f"; and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
     return f"{'; '.join(changed[:_MOST_NAMED])}{more}"
 

@@ -9,7 +9,7 @@ from openslob.record.model import Holds, RunRecord, Status, Verdict
 from openslob.report.document import Document
 from openslob.report.format import MISSING, number
 from openslob.report.headline import headline
-from openslob.report.record_view import SIGNS, label, shown
+from openslob.report.record_view import SIGNS, label, show_figure
 
 # Figures of a run that are shown where they are known.
 MAIN_FIGURES = (
@@ -26,7 +26,7 @@ Cell = str | int | float | bool | None
 def run_html(record: RunRecord) -> str:
     """Return a run: its headline, the verdicts that do not hold, the number of the others, and the main figures."""
     known = [name for name in MAIN_FIGURES if record.value(name)]
-    figures = [(label(record, name), shown(record, name)) for name in known]
+    figures = [(label(record, name), show_figure(record, name)) for name in known]
     ended = "" if record.status is Status.COMPLETE else f" ({record.status.value})"
     errors = [f"✗ {error}" for error in record.errors]
     return _block(

@@ -44,7 +44,7 @@ def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...
         engine_map(record, raw),
         slowest_reads([record]),
     )
-    return _reserved(drawn, [record]), problem
+    return _add_reservations(drawn, [record]), problem
 
 
 def pictures_of_runs(
@@ -63,7 +63,7 @@ def pictures_of_runs(
         slowest_reads(records),
         *([tails([(record.id, record) for record in few])] if few else []),
     )
-    return _reserved(drawn, records)
+    return _add_reservations(drawn, records)
 
 
 def _read_series(record: RunRecord, folder: Path) -> tuple[run_series.RunSeries, str]:
@@ -95,7 +95,7 @@ def _ceilings(points: PointSet, alone: Sequence[StorageAlone]) -> list[Ceiling]:
     return [storage.ceiling(size) for size in sorted(sizes) for storage in alone]
 
 
-def _reserved(pictures: Sequence[Picture | None], records: Sequence[RunRecord]) -> tuple[Picture, ...]:
+def _add_reservations(pictures: Sequence[Picture | None], records: Sequence[RunRecord]) -> tuple[Picture, ...]:
     """Return the pictures that show something; each says what must be known of the records' servers."""
     notes = all_reservations(records)
     return tuple(replace(picture, notes=(*notes, *picture.notes)) for picture in _with_panels(pictures))

@@ -78,7 +78,7 @@ def caveats(failed: Collection[str]) -> str:
     return ", ".join(text for name, text in _CAVEATS.items() if name in failed)
 
 
-def shown(record: RunRecord, name: str) -> str:
+def show_figure(record: RunRecord, name: str) -> str:
     """Return a figure as text with its unit."""
     figure = record.summary.get(name)
     return figure_text(name, figure.value if figure else None, figure.unit if figure else "")

@@ -10,7 +10,7 @@ from openslob.analyze.load_kinds import LOAD
 from openslob.analyze.statistics import Estimate
 from openslob.core.units import Price
 from openslob.record.model import Holds, RunRecord
-from openslob.report.format import micros, number, percent, shortened, size
+from openslob.report.format import micros, number, percent, shorten, size
 from openslob.report.record_view import REACHED_DEVICE, caveats, costs_in_words
 
 _WIDEST_FACT = 40
@@ -42,12 +42,12 @@ def set_summary_lines(points: PointSet, is_physical: bool, *, one_platform: bool
     best = max(known, key=lambda series: _throughput(series, _best(series)))
     rest = [series for series in known if series is not best]
     if not one_platform:
-        return [f"{_capitalized(series.label)}: {_performance(series, is_physical)}." for series in [best, *rest]]
+        return [f"{_capitalize(series.label)}: {_performance(series, is_physical)}." for series in [best, *rest]]
     # What an observed load did is not what the platform can do.
     peak = _best(best)
     begin = "Observed:" if peak is not None and LOAD in peak.parameters else "This platform does"
     first = f"{begin} {_performance(best, is_physical)}{_series_suffix(best, points)}."
-    return [first, *(f"{_capitalized(series.label)}: {_performance(series, is_physical)}." for series in rest)]
+    return [first, *(f"{_capitalize(series.label)}: {_performance(series, is_physical)}." for series in rest)]
 
 
 def axis_text(points: PointSet) -> str:
@@ -140,10 +140,10 @@ def _where(series: Series, point: Point) -> str:
 def _limit(series: Series) -> str:
     if series.exhausted is None:
         return series.knee_result.why or "its limit is not known"
-    return f"it is {limited_by(series.exhausted)}"
+    return f"it is {name_limit(series.exhausted)}"
 
 
-def limited_by(exhausted: Exhausted) -> str:
+def name_limit(exhausted: Exhausted) -> str:
     """Name the exhausted resource and its onset, such as ``limited by storage from 8 sessions on``."""
     resource = exhausted.limit.resource
     article = "" if resource == "storage" else "the "
@@ -158,12 +158,12 @@ def mismatch_text(series: Series) -> str:
 
 
 def _fact(value: ParameterValue) -> str:
-    return "unknown" if value is None else shortened(str(value).replace("\n", " "), _WIDEST_FACT)
+    return "unknown" if value is None else shorten(str(value).replace("\n", " "), _WIDEST_FACT)
 
 
 def _series_suffix(series: Series, points: PointSet) -> str:
     return f" ({series.label})" if len(points.series) > 1 else ""
 
 
-def _capitalized(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]

@@ -42,7 +42,7 @@ from openslob.report.document import (
 from openslob.report.figures import definitions
 from openslob.report.format import MISSING, number, percent, size
 from openslob.report.headline import headline
-from openslob.report.record_view import FigureNames, shown
+from openslob.report.record_view import FigureNames, show_figure
 from openslob.report.set_summary import (
     axis_text,
     figure_with_interval,
@@ -284,7 +284,7 @@ def _points(points: PointSet, names: FigureNames) -> Section:
 
 
 def _runs_side_by_side(records: Sequence[RunRecord]) -> Section:
-    rows = tuple((METRICS[name].label, *(shown(record, name) for record in records)) for name in METRICS)
+    rows = tuple((METRICS[name].label, *(show_figure(record, name) for record in records)) for name in METRICS)
     headlines = named_paragraphs((record.id, headline(record)) for record in records)
     return Section("Side by side", (*headlines, TextTable(("figure", *(record.id for record in records)), rows)))
 

@@ -22,13 +22,13 @@ from openslob.report.document import (
 from openslob.report.format import (
     INDENT,
     WIDTH,
-    folded,
+    fold_table,
     hanging,
     pairs,
     title_lines,
     warning_lines,
     without_controls,
-    wrapped,
+    wrap,
 )
 
 _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
@@ -38,29 +38,29 @@ def render_text(document: Document, columns: int | None = None) -> str:
     """Return the whole report. Tables are at most ``columns`` wide, or as wide as they need to be."""
     blocks = (block_lines(block, columns) for block in document.blocks)
     title = _title_lines(document.title) if document.titled else []
-    return _joined([title, *blocks, document.files]) + "\n"
+    return _join([title, *blocks, document.files]) + "\n"
 
 
 def render_answer(document: Document) -> str:
     """Return the report in short: the result, how many verdicts hold, and those that fail."""
     short = [_part_lines(section.parts, None) for section in document.sections if section.short or section.short_only]
     judged = document.judgement.lines if document.judgement else ()
-    return _joined([wrapped(document.headline), *short, _failing(judged)])
+    return _join([wrap(document.headline), *short, _failing(judged)])
 
 
 def render_blocks(blocks: Sequence[Block], columns: int | None = None) -> str:
     """Return a part of a report, such as a plan."""
-    return _joined([block_lines(block, columns) for block in blocks])
+    return _join([block_lines(block, columns) for block in blocks])
 
 
-def _joined(parts: Sequence[Sequence[str]]) -> str:
+def _join(parts: Sequence[Sequence[str]]) -> str:
     return without_controls("\n\n".join("\n".join(lines) for lines in parts if lines))
 
 
 def _title_lines(title: Title | TitleOfSeveral) -> list[str]:
     if isinstance(title, TitleOfSeveral):
-        return [*wrapped(title.heading), *wrapped(title.introduction), *warning_lines(title.remarks)]
-    lines = [*title_lines(title.id, f"{title.started}, openslob {title.version}"), *wrapped(title.about)]
+        return [*wrap(title.heading), *wrap(title.introduction), *warning_lines(title.remarks)]
+    lines = [*title_lines(title.id, f"{title.started}, openslob {title.version}"), *wrap(title.about)]
     lines += warning_lines(title.warnings)
     return lines + (hanging(f"!! {title.status.upper()}: ", title.incomplete) if title.incomplete else [])
 
@@ -68,7 +68,7 @@ def _title_lines(title: Title | TitleOfSeveral) -> list[str]:
 def block_lines(block: Block, columns: int | None = None) -> list[str]:
     """Return a block as lines; none for one that has nothing to show."""
     if isinstance(block, Answer):
-        return [] if block.page_only else wrapped(block.sentences[0])
+        return [] if block.page_only else wrap(block.sentences[0])
     if isinstance(block, Section):
         if block.page_only or block.short_only:
             return []
@@ -92,13 +92,13 @@ def _lines_of(part: Part, columns: int | None) -> list[str]:
         case LabelledTexts(rows, width, figures):
             return pairs(_at_one_end(rows) if figures else rows, least=width)
         case TextTable():
-            return folded(part.head, part.rows[: part.few], columns, part.keys, part.texts)
+            return fold_table(part.head, part.rows[: part.few], columns, part.keys, part.texts)
         case _:
             return list(part.draw(columns))
 
 
 def _at_margin(text: str, lead: str, columns: int | None) -> list[str]:
-    return [f"{lead}{text}"] if columns is None else wrapped(text, lead, " " * len(lead), columns)
+    return [f"{lead}{text}"] if columns is None else wrap(text, lead, " " * len(lead), columns)
 
 
 def _at_one_end(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

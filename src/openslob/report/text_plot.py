@@ -84,7 +84,7 @@ def text_plot(
     y_ticks = {y.cell(value): y_text(value) for value in y.ticks(max(rows // _ROWS_A_TICK, 2))}
     gutter = max(map(len, y_ticks.values())) + 1
     x = Scale([point[0] for point in points], columns - gutter - 1)
-    field = _drawn(lines, x, y, columns - gutter - 1, rows)
+    field = _draw_rows(lines, x, y, columns - gutter - 1, rows)
     return [
         y_title,
         *(
@@ -97,7 +97,7 @@ def text_plot(
     ]
 
 
-def _drawn(lines: Sequence[TextLine], x: Scale, y: Scale, columns: int, rows: int) -> list[str]:
+def _draw_rows(lines: Sequence[TextLine], x: Scale, y: Scale, columns: int, rows: int) -> list[str]:
     """Return the rows between the axes, the lowest first: traces below marks, and labels where there is room."""
     field = [[" "] * columns for _ in range(rows)]
     for line in lines:

@@ -10,7 +10,7 @@ from openslob.core.measurement import ObjectIo
 from openslob.core.units import MIB, NANOS, format_bytes
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import BELOW_CLOCK, NO_CPU, NO_READS, NO_SYNCS, SYNCS_UNTIMED
-from openslob.report.format import MISSING, shortened, wrapped
+from openslob.report.format import MISSING, shorten, wrap
 from openslob.watch.interval import NO_DEVICE_READS, NO_DEVICE_WRITES, EventRate, Selection, WatchedInterval
 
 _TIME_WIDTH = 8
@@ -137,10 +137,10 @@ class Lines:
     def _below(self, interval: WatchedInterval) -> list[str]:
         """Return the rows of waits, I/O and host; a long name is cut, and all that is running text is wrapped."""
         rows = [*self._waits(interval), *_io(interval), *_host(interval)]
-        return rows if self._width is None else [shortened(row, self._width) for row in rows]
+        return rows if self._width is None else [shorten(row, self._width) for row in rows]
 
     def _wrap(self, text: str, indent: int = 2) -> list[str]:
-        return [text] if self._width is None else wrapped(text, "", " " * indent, self._width)
+        return [text] if self._width is None else wrap(text, "", " " * indent, self._width)
 
     def _remarks(self, interval: WatchedInterval) -> list[str]:
         """Return what must be known of this interval, and why figures are not known, each reason once."""

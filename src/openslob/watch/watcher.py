@@ -62,14 +62,14 @@ class AttentivePatience(Patience):
         self._silent_since = None
 
 
-class _WaitSampling:
+class WaitSampling:
     """Samples what sessions wait for between two readings, as often as that costs next to nothing."""
 
     def __init__(self, samplers: Samplers) -> None:
         self._samplers = samplers
-        self._pause_s = SAMPLE_EVERY_S
+        self.pause_s = SAMPLE_EVERY_S
         # The shortest time that a sample took: any other one had to wait.
-        self._took_s = inf
+        self.took_s = inf
         # Why waits are no longer sampled; empty while they are.
         self.error = ""
 
@@ -79,25 +79,25 @@ class _WaitSampling:
         SlobError when the server is gone.
         """
         found: list[Activity] = []
-        while not self.error and not stop.wait(max(0.0, min(self._pause_s, due - time.monotonic()))):
+        while not self.error and not stop.wait(max(0.0, min(self.pause_s, due - time.monotonic()))):
             began = time.monotonic()
             if began >= due:
                 break
             found.append(self._samplers.sample())
-            self._took_s = min(time.monotonic() - began, self._took_s)
+            self.took_s = min(time.monotonic() - began, self.took_s)
         stop.wait(max(0.0, due - time.monotonic()))
         return found
 
     def adapt(self, own_pct: float | None) -> None:
         """Set the pause, after an interval in which watching took so many % of a core, if that is known."""
         if own_pct is not None:
-            pause_s = self._pause_s * min(2.0, max(0.5, own_pct / OWN_PCT))
+            pause_s = self.pause_s * min(2.0, max(0.5, own_pct / OWN_PCT))
         else:
-            pause_s = 0.0 if isinf(self._took_s) else self._took_s / SAMPLE_SHARE
-        self._pause_s = min(max(SAMPLE_EVERY_S, pause_s), SAMPLE_AT_LEAST_S)
+            pause_s = 0.0 if isinf(self.took_s) else self.took_s / SAMPLE_SHARE
+        self.pause_s = min(max(SAMPLE_EVERY_S, pause_s), SAMPLE_AT_LEAST_S)
 
 
-def _own_pct(before: OsReading, after: OsReading) -> float | None:
+def measure_own_pct(before: OsReading, after: OsReading) -> float | None:
     """Return the CPU of this process and its sessions in the server between two readings, in %; None if not known."""
     used = 0.0
     for source, name in (("driver", "driver_cpu_s"), ("sampler", "sampler_cpu_s")):
@@ -108,9 +108,10 @@ def _own_pct(before: OsReading, after: OsReading) -> float | None:
     return 100 * used * NANOS / (after.time_ns - before.time_ns)
 
 
-def _add_up(found: Sequence[Activity], instances: Sequence[str]) -> Samples:
+def add_up(found: Sequence[Activity], instances: Sequence[str]) -> Samples:
+    """Return the sum of samples: of all, and of each of the ``instances``, by target."""
     by_instance = {
-        target: _add_up([each.by_instance[number] for each in found if each.by_instance], ())
+        target: add_up([each.by_instance[number] for each in found if each.by_instance], ())
         for number, target in enumerate(instances)
     }
     events = Counter[str]()
@@ -187,7 +188,7 @@ class Watcher:
 
     def _interval(self, step: WatchStep) -> WatchedInterval:
         engine, _ = count_between(step.samplers, step.before, step.after, step.before.counters.server_ns)
-        samples = _add_up(step.activities, self._instances)
+        samples = add_up(step.activities, self._instances)
         found = interval_between(step.before, step.after, engine, samples, step.samplers.local, self._instances)
         return replace(found, missed=max(0, round(found.seconds / self._interval_s) - 1))
 
@@ -217,7 +218,7 @@ class Watcher:
 
     def _steps(self, samplers: Samplers) -> Iterator[WatchStep]:
         samplers.get_ready()
-        sampling = _WaitSampling(samplers)
+        sampling = WaitSampling(samplers)
         before, began_ns, tick = samplers.read(), time.monotonic_ns(), 0
         interval_ns = round(self._interval_s * NANOS)
         while True:
@@ -228,11 +229,11 @@ class Watcher:
                 return
             after = samplers.read()
             self._patience.answered()
-            sampling.adapt(_own_pct(before.os, after.os))
+            sampling.adapt(measure_own_pct(before.os, after.os))
             yield WatchStep(samplers, before, after, activities)
             before = after
 
-    def _sample_waits(self, sampling: _WaitSampling, samplers: Samplers, due: float) -> list[Activity]:
+    def _sample_waits(self, sampling: WaitSampling, samplers: Samplers, due: float) -> list[Activity]:
         try:
             return sampling.until(due, self._interrupt.stop)
         except StoppedError:

@@ -8,7 +8,7 @@ import pytest
 from factories.records import physical
 from factories.slices import tables_of_slices
 from factories.tables import table
-from openslob.analyze.measure import _grown, measure
+from openslob.analyze.measure import measure, measure_growth
 from openslob.core.counts import COUNTERS
 from openslob.core.units import NANOS
 
@@ -46,5 +46,5 @@ def test_a_load_at_a_given_rate_begins_with_its_first_session_and_any_other_with
     ],
 )
 def test_a_counter_has_grown_by_what_its_first_and_last_readings_say(values, grown):
-    assert _grown(np.array(values)) == (None if grown is None else pytest.approx(grown))
-    assert _grown(None) is None
+    assert measure_growth(np.array(values)) == (None if grown is None else pytest.approx(grown))
+    assert measure_growth(None) is None

@@ -14,11 +14,11 @@ from openslob.analyze.intervals import (
     LEAST_STARTS,
     MOST_RUNS,
     Spread,
-    _pooled,
     blocked_ratio,
     narrow_enough,
     nested_interval,
     nested_ratio,
+    pool_spreads,
     spread,
     starts_needed,
 )
@@ -214,7 +214,7 @@ def test_values_rounded_alike_have_the_variance_of_rounding() -> None:
 
 def test_spreads_count_by_what_is_known_of_each() -> None:
     found, known = Spread(0.01, None, 2), Spread(0.04, 0.02, 6)
-    both = _pooled(found, known)
+    both = pool_spreads(found, known)
     assert both is not None
     assert (both.between, both.within, both.degrees) == (pytest.approx((0.01 * 2 + 0.04 * 6) / 8), 0.02, 8)
-    assert (_pooled(None, known), _pooled(found, None)) == (known, found)
+    assert (pool_spreads(None, known), pool_spreads(found, None)) == (known, found)

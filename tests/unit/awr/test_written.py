@@ -17,7 +17,7 @@ from factories.awr.report import LAYOUTS, WrittenReport, write, write_global
 from factories.awr.sheet import VERSIONS, Layout, Place, Written
 from openslob.awr import Number, Report, ReportKind, read_bytes
 from openslob.awr.figures import GLOBAL_CLASSES, GLOBAL_RATES, GLOBAL_TIMES, LOAD_PROFILE
-from openslob.awr.parse import _SUMMARIES, _TITLES
+from openslob.awr.parse import SUMMARIES, TITLES
 from openslob.awr.tables import plain
 
 KINDS: dict[str, tuple[Callable[[Database, Layout], WrittenReport], int]] = {
@@ -110,14 +110,14 @@ _ELSEWHERE = {"wait events( \\(fg and bg\\))?", "database resource limits", "dat
 
 def test_every_section_that_is_read_is_written_in_some_layout():
     titles = {plain(title) for kind in KINDS for layout in LAYOUTS for title in written(kind, layout)[1].sections}
-    patterns = [pattern for pattern, _ in _TITLES if pattern not in _ELSEWHERE]
+    patterns = [pattern for pattern, _ in TITLES if pattern not in _ELSEWHERE]
     assert [pattern for pattern in patterns if not any(re.fullmatch(pattern, title) for title in titles)] == []
 
 
 def test_every_summary_that_names_a_section_is_written_in_some_layout():
     pages = [written(kind, layout)[0].data.decode() for kind in KINDS for layout in LAYOUTS if layout.is_html]
     summaries = {plain(found) for page in pages for found in re.findall(r'summary="([^"]*)"', page)}
-    for pattern, _ in _SUMMARIES:
+    for pattern, _ in SUMMARIES:
         assert any(re.fullmatch(pattern, summary) for summary in summaries), pattern
 
 

@@ -395,5 +395,5 @@ def test_a_comparison_fits_into_80_columns(results, monkeypatch):
 
 
 def test_every_figure_that_a_usual_name_may_mean_is_one_of_comparisons():
-    meant = {figure for figures in ci_gate._USUAL.values() for figure in figures}
+    meant = {figure for figures in ci_gate.USUAL_FIGURES.values() for figure in figures}
     assert [figure for figure in meant if parse_condition(f"{figure} < -5%").figure != figure] == []

@@ -216,7 +216,7 @@ def test_known_data_are_not_guessed_when_the_server_can_t_say():
 
 
 def test_all_commands_with_records_or_targets_have_a_profile():
-    commands = list(cli._commands_of(cli.app))
+    commands = list(cli.list_commands(cli.app))
     assert all(configured(each.callback) is each.callback for each in commands)
 
 

@@ -65,7 +65,7 @@ def test_a_reader_that_leaves_is_told_by_the_exit_code_alone(results):
 
 def test_a_result_that_is_kept_elsewhere_is_told(monkeypatch):
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
-        results = console._text(console._Results(full.fileno(), "w", closefd=False), full)
+        results = console.wrap_as_text(console.ResultStream(full.fileno(), "w", closefd=False), full)
         monkeypatch.setattr(sys, "stdout", results)
         with pytest.raises(console.OutputError, match=f"{FULL}; the result is in here"):
             console.write("1 ops/s", kept="here")
@@ -75,11 +75,11 @@ def test_a_result_that_is_kept_elsewhere_is_told(monkeypatch):
 def test_a_terminal_that_was_stopped_takes_no_message(monkeypatch):
     monkeypatch.setattr(console, "MESSAGE_PATIENCE_S", 0.1)
     reader, writer = pty.openpty()
-    monkeypatch.setattr(console, "_STDERR", writer)
+    monkeypatch.setattr(console, "STDERR", writer)
     assert console.takes_message()
     termios.tcflow(writer, termios.TCOOFF)
     assert not console.takes_message()
-    stream = console._text(console._Messages(writer, "w", closefd=False), sys.stdout)
+    stream = console.wrap_as_text(console.MessageStream(writer, "w", closefd=False), sys.stdout)
     print("dropped", file=stream, flush=True)
     termios.tcflow(writer, termios.TCOON)
     print("written", file=stream, flush=True)

@@ -110,7 +110,7 @@ def test_colour_adds_nothing_but_colour():
     assert "\x1b[32m✓ holds\x1b[0m" in shown
     assert "\x1b[1mLOAD PROFILE\x1b[0m" in shown
     assert add_colour("a\nthe answer.\nb", "the answer.") == "a\n\x1b[1mthe answer.\x1b[0m\nb"
-    for code in (output._RED, output._GREEN, output._YELLOW, output._BOLD, output._PLAIN):
+    for code in (output.RED, output.GREEN, output.YELLOW, output.BOLD, output.PLAIN):
         shown = shown.replace(code, "")
     assert shown == text
 

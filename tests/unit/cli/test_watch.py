@@ -45,7 +45,7 @@ def printed(capsys):
 
 
 def test_rows_of_csv(printed):
-    head, *rows = csv.reader(printed(watch._csv, PART))
+    head, *rows = csv.reader(printed(watch.make_csv_printer, PART))
     assert head == ["time", "instance", "kind", "name", "value", "unit"]
     assert {(row[0], row[1]) for row in rows} == {("2027-01-15T08:00:00.123Z", "db1/app")}
     assert [row[2:] for row in rows] == [
@@ -67,7 +67,7 @@ def test_rows_of_csv(printed):
 
 
 def test_lines_of_json(printed):
-    (line,) = printed(watch._json, PART, top=1)
+    (line,) = printed(watch.make_json_printer, PART, top=1)
     found = json.loads(line)
     assert (found["at"], found["target"], found["seconds"], found["missed"]) == (
         "2027-01-15T08:00:00.123Z",
@@ -83,7 +83,7 @@ def test_lines_of_json(printed):
 
 def test_instances_and_their_sum(printed):
     whole = replace(PART, by_instance={"a": PART, "b": PART})
-    rows = list(csv.DictReader(io.StringIO("\n".join(printed(watch._csv, whole)))))
+    rows = list(csv.DictReader(io.StringIO("\n".join(printed(watch.make_csv_printer, whole)))))
     assert list(dict.fromkeys(row["instance"] for row in rows)) == ["all", "a", "b"]
-    (line,) = printed(watch._json, whole)
+    (line,) = printed(watch.make_json_printer, whole)
     assert json.loads(line)["instances"]["b"]["figures"]["pio_read_per_s"]["value"] == 123456.789

@@ -161,7 +161,7 @@ def test_a_profile_with_a_password_counts_only_when_it_is_chosen():
 
 def test_every_setting_of_a_server_is_an_option_of_its_start():
     options = set(inspect.signature(server.start).parameters) - {"ctx", "name", "engine", "standby_of", "as_json"}
-    assert set(SERVER_KEYS) == options == set(server._FIELDS)
+    assert set(SERVER_KEYS) == options == set(server.SPEC_FIELDS)
 
 
 def test_variables_of_settings_are_no_unknown_parameters():

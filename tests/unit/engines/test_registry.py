@@ -41,10 +41,10 @@ def installed(tmp_path, monkeypatch):
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         lines = "\n".join(f"{scheme} = {value}" for scheme, value in points.items())
         (folder / "entry_points.txt").write_text(f"[openslob.engines]\n{lines}\n")
-        registry._entry_points.cache_clear()
+        registry.find_entry_points.cache_clear()
 
     yield install
-    registry._entry_points.cache_clear()
+    registry.find_entry_points.cache_clear()
     for module in ("tinydb_slob", "tinydb_adapter"):
         sys.modules.pop(module, None)
 
@@ -80,7 +80,7 @@ def test_a_broken_engine_is_reported_when_it_is_asked_for(installed, points, sai
 
 
 def test_sources_that_were_not_installed_say_so(monkeypatch):
-    monkeypatch.setattr(registry, "_entry_points", dict)
+    monkeypatch.setattr(registry, "find_entry_points", dict)
     assert (registry.managed_engines(), registry.default_engine()) == ([], "")
     for ask in (lambda: registry.engine_for("postgresql://h/d"), lambda: registry.default_spec("x")):
         with pytest.raises(SlobError, match=r"no engine is installed: .*pip install -e"):

@@ -59,7 +59,7 @@ def test_an_order_is_taken_once(agent, order):
 
 
 def test_files_that_are_there_are_not_written_again(agent, order, monkeypatch):
-    monkeypatch.setattr(agent_module, "_HAD", set())
+    monkeypatch.setattr(agent_module, "BEGUN_HERE", set())
     with pytest.raises(SlobError, match="was begun before"):
         DriverAgent().begin(order)
 

@@ -11,7 +11,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Address
 from openslob.fleet import hire_drivers, hiring, local_count
 from openslob.fleet.dask import DaskRemote, Tls, connect_client, workers
-from openslob.fleet.hiring import Fleet, _same, is_private
+from openslob.fleet.hiring import Fleet, is_private, require_same
 from openslob.fleet.messages import Who
 
 
@@ -32,24 +32,24 @@ def test_other_texts_are_refused_with_the_form(text):
 def test_a_process_knows_itself():
     ours = Who.here()
     assert ours == Who.here()
-    assert _same(1, "tcp://h:1", ours, ours) is ours
+    assert require_same(1, "tcp://h:1", ours, ours) is ours
 
 
 @pytest.mark.parametrize("other", [{"version": "0.1"}, {"code": "other"}])
 def test_another_openslob_is_refused_and_both_are_named(other):
     theirs = replace(HERE, **other)
     with pytest.raises(SlobError, match=r"driver 2 \(host, tcp://h:1\) has openslob .* and this host has 1 \(code\)"):
-        _same(2, "tcp://h:1", theirs, HERE)
+        require_same(2, "tcp://h:1", theirs, HERE)
 
 
 def test_a_driver_without_openslob_is_named():
     with pytest.raises(SlobError, match=r"driver 2 \(tcp://h:1\) has another openslob, or none: No module named"):
-        _same(2, "tcp://h:1", ModuleNotFoundError("No module named 'openslob'"), HERE)
+        require_same(2, "tcp://h:1", ModuleNotFoundError("No module named 'openslob'"), HERE)
 
 
 def test_a_driver_that_ended_as_it_was_asked_is_gone_and_has_no_other_openslob():
     with pytest.raises(SlobError, match=r"driver 2 \(tcp://h:1\) is gone: its process ended"):
-        _same(2, "tcp://h:1", OSError("Address removed."), HERE)
+        require_same(2, "tcp://h:1", OSError("Address removed."), HERE)
 
 
 class NoAnswer:
@@ -103,10 +103,10 @@ def fleet(private):
 def test_a_password_crosses_no_network_as_it_is():
     server = MadeUpServer(address=Address.parse("postgresql://u:hidden@h/d"))
     with pytest.raises(UsageError, match="use TLS") as refused:
-        fleet(private=False)._sent(server)
+        fleet(private=False).require_sendable(server)
     assert "hidden" not in str(refused.value)
-    assert fleet(private=True)._sent(server) is server.address
-    assert fleet(private=False)._sent(MadeUpServer()).has_password is False
+    assert fleet(private=True).require_sendable(server) is server.address
+    assert fleet(private=False).require_sendable(MadeUpServer()).has_password is False
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_drivers_that_do_not_start_are_told_with_how_long_they_had(monkeypatch, 
     monkeypatch.setattr(hiring, "workers", lambda _client: {"tls://one": {}})
     running = SimpleNamespace(poll=lambda: None)
     with pytest.raises(SlobError, match=r"only 1 of 2 drivers started in 0 s; use fewer"):
-        hiring._await(None, [running, running], tmp_path)
+        hiring.await_drivers(None, [running, running], tmp_path)
     ended = SimpleNamespace(poll=lambda: 3, returncode=3)
-    hiring._log(tmp_path, 2).write_text("")
+    (tmp_path / "driver-2.log").write_text("")
     with pytest.raises(SlobError, match=r"driver 2 ended as it started: exit code 3"):
-        hiring._await(None, [running, ended], tmp_path)
+        hiring.await_drivers(None, [running, ended], tmp_path)

@@ -101,7 +101,7 @@ def test_child_reaped_while_reading_is_read_again(proc, monkeypatch):
     proc.add(10, 1, ticks=(1, 0, 0, 0))
     proc.add(11, 10, ticks=(50, 0, 0, 0))
     processes = ProcessTreeSampler(10, proc.path)
-    read_io, ended = processes._io, []
+    read_io, ended = processes.read_io, []
 
     def io_while_child_ends(pid):
         if pid == 10 and not ended:
@@ -110,20 +110,20 @@ def test_child_reaped_while_reading_is_read_again(proc, monkeypatch):
             proc.add(10, 1, ticks=(1, 0, 50, 0), faults=77)
         return read_io(pid)
 
-    monkeypatch.setattr(processes, "_io", io_while_child_ends)
+    monkeypatch.setattr(processes, "read_io", io_while_child_ends)
     assert processes.read().server().values["server_cpu_s"] == 51 / TICKS_PER_S
 
 
 def test_processes_that_never_stay_are_unknown(proc, monkeypatch):
     proc.add(10, 1)
     processes = ProcessTreeSampler(10, proc.path)
-    read_io, faults = processes._io, iter(range(1, 100))
+    read_io, faults = processes.read_io, iter(range(1, 100))
 
     def io_while_children_end(pid):
         proc.add(10, 1, faults=next(faults))
         return read_io(pid)
 
-    monkeypatch.setattr(processes, "_io", io_while_children_end)
+    monkeypatch.setattr(processes, "read_io", io_while_children_end)
     with pytest.raises(FigureUnknownError, match="faster than"):
         processes.read()
 
@@ -150,14 +150,14 @@ def test_io_of_one_process_forbidden_makes_the_sum_unknown(proc, monkeypatch):
     proc.add(10, 1)
     proc.add(11, 10)
     processes = ProcessTreeSampler(10, proc.path)
-    text_of = processes._read_file
+    text_of = processes.read_file
 
     def forbidden(name):
         if name == "11/io":
             raise PermissionError(13, "Permission denied")
         return text_of(name)
 
-    monkeypatch.setattr(processes, "_read_file", forbidden)
+    monkeypatch.setattr(processes, "read_file", forbidden)
     sample = processes.read().server()
     assert "may not read" in sample.unknown["server_write_bytes"]
     assert "server_cpu_s" in sample.values
@@ -234,8 +234,8 @@ def test_a_quick_reading_without_a_list_of_children_looks_at_every_process(proc)
 def test_files_of_processes_stay_open_between_quick_readings_and_are_closed(proc):
     processes = quick(proc, "11")
     ticks_of(processes)
-    assert "11/stat" in processes._open_files
-    handle = processes._open_files["11/stat"]
+    assert "11/stat" in processes.open_files
+    handle = processes.open_files["11/stat"]
     processes.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(handle)
@@ -245,11 +245,11 @@ def test_a_number_that_went_to_a_stranger_is_no_longer_the_server_s(proc, monkey
     processes = quick(proc, "")
     ticks_of(processes)
     proc.add(11, 1, ticks=(5000, 0, 0, 0))
-    kept = processes._open_files["11/stat"]
+    kept = processes.open_files["11/stat"]
     pread = os.pread
 
     def ended(handle, *rest):
-        if handle == kept and kept in processes._open_files.values():
+        if handle == kept and kept in processes.open_files.values():
             raise ProcessLookupError(3, "No such process")
         return pread(handle, *rest)
 

@@ -124,7 +124,7 @@ def with_ratios(tmp_path, monkeypatch):
 
 
 def forget_kinds():
-    for known in (kinds.every, cli.application, cli._of_other_kinds):
+    for known in (kinds.every, cli.application, cli.find_other_commands):
         known.cache_clear()
     for module in ("ratio_slob", "ratio_command"):
         sys.modules.pop(module, None)

@@ -32,8 +32,8 @@ def test_a_step_of_fio_counts_stolen_time_as_busy():
     none = Sample.missing(("dev_read_bytes",), "no device")
     begin, end = ({f"cpu_{kind}_s": spent * n for kind, spent in CPU.items() if kind != "guest"} for n in (1, 2))
     samples = [
-        session._Reading(0, Sample(begin), none),
-        session._Reading(int(SECONDS * NANOS), Sample(end), none),
+        session.UsageReading(0, Sample(begin), none),
+        session.UsageReading(int(SECONDS * NANOS), Sample(end), none),
     ]
     assert session.usage_of(samples).host_cpu_s == pytest.approx(CPUS_BUSY)
 

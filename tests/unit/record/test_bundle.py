@@ -25,7 +25,7 @@ MEASURED = RECORDS / "v4" / "measured"
 
 @pytest.fixture(scope="module", autouse=True)
 def packages_listed_once() -> Iterator[None]:
-    with patch.object(bundle, "_packages", cache(bundle._packages)):
+    with patch.object(bundle, "list_packages", cache(bundle.list_packages)):
         yield
 
 
@@ -208,7 +208,7 @@ def test_a_bundle_that_does_not_fit_is_one_line(tmp_path: Path, monkeypatch: pyt
     def full(*_: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(bundle, "_copied", full)
+    monkeypatch.setattr(bundle, "copy_member", full)
     with pytest.raises(SlobError, match="can't be unpacked: No space left on device; free space"):
         bundle.unpack(made(tmp_path), tmp_path / "out")
 

@@ -8,7 +8,7 @@ from factories.records import Made, interrupted, physical, remote
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.differences import Outcome
-from openslob.cli.check import _unknown
+from openslob.cli.check import list_unknown
 from openslob.record.model import RunRecord, Status
 from openslob.report.comparison import comparison_document, main_differences
 from openslob.report.html.page import page_of
@@ -73,6 +73,6 @@ def _sides() -> list[list[Run]]:
 def test_what_check_does_not_know_is_in_the_same_order_each_time() -> None:
     def lines(names: str) -> list[str]:
         result = SimpleNamespace(unknown={}, unproved={name: f"why {name}" for name in names})
-        return _unknown(result)  # type: ignore[arg-type]
+        return list_unknown(result)  # type: ignore[arg-type]
 
     assert lines("abc") == lines("cab")

@@ -72,7 +72,7 @@ def a_known_time_zone() -> Iterator[None]:
 def pages_without_the_library(a_known_time_zone: None) -> Iterator[None]:
     """Leave what draws pictures out of pages: a megabyte, among whose words any other may be."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(openslob.report.html.page, "_embedded", lambda: Markup("draws"))
+        patched.setattr(openslob.report.html.page, "embed_library", lambda: Markup("draws"))
         yield
 
 

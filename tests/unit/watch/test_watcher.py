@@ -9,7 +9,7 @@ import pytest
 from factories.tables import table
 from openslob.engines.base import Activity
 from openslob.host.model import OsReading, Sample
-from openslob.watch.watcher import SAMPLE_AT_LEAST_S, SAMPLE_EVERY_S, _add_up, _own_pct, _WaitSampling
+from openslob.watch.watcher import SAMPLE_AT_LEAST_S, SAMPLE_EVERY_S, WaitSampling, add_up, measure_own_pct
 
 
 @table(
@@ -24,17 +24,17 @@ from openslob.watch.watcher import SAMPLE_AT_LEAST_S, SAMPLE_EVERY_S, _add_up, _
     ],
 )
 def test_samples_become_fewer_where_watching_costs_more(costs_pct, pause_s):
-    sampling = _WaitSampling(SimpleNamespace())
+    sampling = WaitSampling(SimpleNamespace())
     for cost in costs_pct:
         sampling.adapt(cost)
-    assert sampling._pause_s == pytest.approx(pause_s)
+    assert sampling.pause_s == pytest.approx(pause_s)
 
 
 def test_without_the_cost_the_time_of_a_sample_counts():
-    sampling = _WaitSampling(SimpleNamespace())
-    sampling._took_s = 0.0006
+    sampling = WaitSampling(SimpleNamespace())
+    sampling.took_s = 0.0006
     sampling.adapt(None)
-    assert sampling._pause_s == pytest.approx(0.3)
+    assert sampling.pause_s == pytest.approx(0.3)
 
 
 def test_the_cost_is_that_of_this_process_and_its_sessions():
@@ -42,14 +42,14 @@ def test_the_cost_is_that_of_this_process_and_its_sessions():
         sampler = Sample({} if sessions is None else {"sampler_cpu_s": sessions})
         return OsReading(at_ns, {"driver": Sample({"driver_cpu_s": own}), "sampler": sampler})
 
-    assert _own_pct(reading(0, 1.0, 2.0), reading(2_000_000_000, 1.01, 2.005)) == pytest.approx(0.75)
-    assert _own_pct(reading(0, 1.0, 2.0), reading(2_000_000_000, 1.01, None)) is None
+    assert measure_own_pct(reading(0, 1.0, 2.0), reading(2_000_000_000, 1.01, 2.005)) == pytest.approx(0.75)
+    assert measure_own_pct(reading(0, 1.0, 2.0), reading(2_000_000_000, 1.01, None)) is None
 
 
 def test_samples_add_up_for_the_cluster_and_for_each_instance():
     first = Activity({"CPU": 2}, {}, (Activity({"CPU": 2}, {}), Activity({}, {})))
     second = Activity({"CPU": 1, "IO:x": 1}, None, (Activity({"CPU": 1}, {}), Activity({"IO:x": 1}, None)))
-    found = _add_up([first, second], ["a", "b"])
+    found = add_up([first, second], ["a", "b"])
     assert (found.taken, dict(found.events), found.hidden) == (2, {"CPU": 3, "IO:x": 1}, True)
     assert {name: (each.taken, dict(each.events), each.hidden) for name, each in found.by_instance.items()} == {
         "a": (2, {"CPU": 3}, False),

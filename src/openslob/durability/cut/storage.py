@@ -26,7 +26,7 @@ from openslob.durability.cut.layer import CutStatistics, NamesModel, Survival
 _FILE_SYSTEM = "fuse.slob-cut"
 _MOUNT_S = 30
 _ORDER_S = 300
-_UNMOUNT_S = 10
+UNMOUNT_S = 10
 
 
 class CutStorage:
@@ -167,7 +167,7 @@ class CutStorage:
                 if process.stdin:
                     process.stdin.close()
             try:
-                process.wait(_UNMOUNT_S)
+                process.wait(UNMOUNT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -215,7 +215,7 @@ def _mounts() -> list[Path]:
 
 def _unmount(mountpoint: Path) -> None:
     """Remove a mount that nobody uses; SlobError if somebody goes on using it."""
-    deadline = time.monotonic() + _UNMOUNT_S
+    deadline = time.monotonic() + UNMOUNT_S
     while (said := _fusermount("-u", str(mountpoint))) and mountpoint in _mounts():
         if time.monotonic() > deadline:
             raise SlobError(f"the storage can't be switched on again: {said}", "end the processes that use it first")

@@ -17,11 +17,11 @@ import psutil
 from openslob.core.errors import SlobError
 from openslob.engines.managed.account import server_account
 
-_CLEAN_STOP_S = 300.0  # the final checkpoint writes out a whole cache
+CLEAN_STOP_S = 300.0  # the final checkpoint writes out a whole cache
 _IMMEDIATE_STOP_S = 30.0
 _SURVIVORS_S = 10.0
 # A process that was stopped (SIGSTOP, a debugger) does not act on any signal but SIGKILL until it is continued.
-_FROZEN_S = 3.0
+FROZEN_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ServerProcesses:
         if process is None:
             return ""
         began_s = time.monotonic()
-        if not at_once and self._signal_and_wait([process], self.clean, _CLEAN_STOP_S):
+        if not at_once and self._signal_and_wait([process], self.clean, CLEAN_STOP_S):
             return ""
         in_time = self._signal_and_wait([process], self.immediate, _IMMEDIATE_STOP_S)
         if not in_time and not self._signal_and_wait([process], signal.SIGKILL, _IMMEDIATE_STOP_S):
@@ -136,7 +136,7 @@ class ServerProcesses:
         def is_frozen() -> bool:
             return number != signal.SIGKILL and any(map(_is_frozen, processes))
 
-        return wait(lambda: all_ended() or is_frozen(), seconds) and wait(all_ended, _FROZEN_S)
+        return wait(lambda: all_ended() or is_frozen(), seconds) and wait(all_ended, FROZEN_S)
 
 
 def _working_directory(process: psutil.Process) -> str:

@@ -15,7 +15,7 @@ from openslob.engines.managed.base import ServerSpec
 
 _SERVERS = ("mariadbd", "mysqld")
 # Directories of server programs of packages and builds, which may be missing from a user's PATH.
-_PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mysql/bin")
+PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mysql/bin")
 # Beside the server program's directory: packages have it in bin, archives of binaries in scripts.
 _INSTALLERS = ("bin/mariadb-install-db", "scripts/mariadb-install-db")
 # The oldest release that is still maintained; older ones have other log files and settings.
@@ -76,7 +76,7 @@ def _server_in(directory: Path) -> Path:
 
 def _find_installed_server() -> Path:
     path = [Path(directory) for directory in os.environ.get("PATH", "").split(os.pathsep) if directory]
-    found = _find_server_among([*path, *map(Path, _PLACES)])
+    found = _find_server_among([*path, *map(Path, PLACES)])
     if found is None:
         raise SlobError("MariaDB is not installed on this host", "apt-get install mariadb-server, or name a --bin-dir")
     return found

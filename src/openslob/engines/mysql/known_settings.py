@@ -41,7 +41,7 @@ _OURS = {
     "max_connections": "slob server start --max-sessions",
 }
 _PARAMETERS = {"innodb_flush_log_at_trx_commit": ("commit_mode", "engine")}
-_TRIAL_S = 60.0
+TRIAL_S = 60.0
 _SMALL = {"innodb_buffer_pool_size": f"{24 * MIB}", "innodb_log_file_size": f"{4 * MIB}"}
 # The empty server, which serves nobody, has others in the place of the defaults.
 _DEFAULTS = {
@@ -183,7 +183,7 @@ class ManagedMariaSettings:
             f"--tmpdir={data}",
         ]
         text = f"{statement('catalogue', 'settings')} {statement('catalogue', 'to_file')}"
-        done = self._account.run([*command, *options], " ".join(text.split()) + ";\n", timeout=_TRIAL_S)
+        done = self._account.run([*command, *options], " ".join(text.split()) + ";\n", timeout=TRIAL_S)
         if done.returncode or not (data / _DUMP).exists():
             raise SlobError(_complaint(done.stderr, settings))
         rows = (data / _DUMP).read_text(encoding="utf-8", errors="replace").splitlines()

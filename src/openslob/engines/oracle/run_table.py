@@ -36,12 +36,12 @@ from openslob.engines.oracle.names import MANIFEST, RUN_TABLE
 from openslob.engines.server_engine import ConnectionOwner
 
 LOCK, STOP = "lock", "stop"
-_AGAIN_S = LOCK_PATIENCE_S / 20
+AGAIN_S = LOCK_PATIENCE_S / 20
 # Holders that this thread is. The instances of a cluster share one database, and one lock: who has it has it for all.
 _own = local()
 _OF_RUNS = "run/%"
 # Sessions that sleep look for the signal five times a second.
-_SLICE_END_S = 0.5
+SLICE_END_S = 0.5
 _IDLE = "INACTIVE"
 _GONE = ("ORA-00030", "ORA-00031", "ORA-00026")
 
@@ -93,7 +93,7 @@ def _take_lock(connection: Connection, target: str, shared_with: str | None) -> 
         if time.monotonic() > deadline:
             who = f"{row['holder']}, since {row['since']}" if row["holder"] else "another session holds its lock"
             raise SlobError(f"{target} is in use: {who}", "wait for it to end, or stop it")
-        time.sleep(_AGAIN_S)
+        time.sleep(AGAIN_S)
     return True
 
 
@@ -176,7 +176,7 @@ def end_sessions(connection: Connection, target: str) -> int:
         raise
     try:
         if found is None:
-            time.sleep(_SLICE_END_S)
+            time.sleep(SLICE_END_S)
             return 0
         await_ended(lambda: count_sessions(connection))
         if count_sessions(connection):

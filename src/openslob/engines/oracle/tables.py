@@ -34,7 +34,7 @@ from openslob.engines.tables import Check, DataTable, check, key_checks, missing
 
 TEXTS = tuple(f"c{number}" for number in range(2, TEXT_COLUMNS + 2))
 # Each batch is a transaction of its own: large enough to make commits cheap, small enough to be cancelled soon.
-_BATCH_BYTES = 16 * MIB
+BATCH_BYTES = 16 * MIB
 # Random bytes become printable ASCII: about 6.55 bits of chance in each, so compression gains a fifth at most.
 _PRINTABLE = bytes(32 + value % 95 for value in range(256))
 _COLUMNS = TEXT_COLUMNS + 1
@@ -63,7 +63,7 @@ class Destination:
 
     def batches(self) -> Iterator[list[int]]:
         """Yield the keys in their order, a batch at a time."""
-        rows = max(1, _BATCH_BYTES // self.place.block_size)
+        rows = max(1, BATCH_BYTES // self.place.block_size)
         return (chunk.tolist() for chunk in self.table.keys.chunks(rows))
 
     def rows(self) -> Iterator[list[tuple[Any, ...]]]:

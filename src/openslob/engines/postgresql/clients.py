@@ -108,7 +108,7 @@ def selects(url: str, request: WorkloadRequest, schemas: int, keys: int) -> Iter
     """Select one row by a random key, of a table drawn for each transaction, with prepared statements."""
     with scratch_folder("pgbench") as folder:
         scripts = [part for script in _scripts(schemas, keys, folder) for part in ("-f", str(script))]
-        yield _of_pgbench(_find_pgbench(request), scripts, request, environment(url), folder)
+        yield _of_pgbench(find_pgbench(request), scripts, request, environment(url), folder)
 
 
 def _scripts(schemas: int, keys: int, folder: Path) -> Iterator[Path]:
@@ -125,7 +125,7 @@ def _scripts(schemas: int, keys: int, folder: Path) -> Iterator[Path]:
 @contextmanager
 def _pgbench(requests: Sequence[WorkloadRequest], variables: Mapping[str, str]) -> Iterator[dict[str, ReadyWorkload]]:
     first = requests[0]
-    found = _find_pgbench(first)
+    found = find_pgbench(first)
     run_program([found[0], "-i", "-q", "-s", str(first.scale)], variables, first.stopped, first.limit_s)
     with scratch_folder("pgbench") as folder:
         yield {
@@ -171,7 +171,7 @@ def _read_log(folder: Path) -> Histogram | None:
     return histogram if logs else None
 
 
-def _find_pgbench(request: WorkloadRequest) -> tuple[str, list[str]]:
+def find_pgbench(request: WorkloadRequest) -> tuple[str, list[str]]:
     """Return the pgbench of the server's version, or another with a remark. SlobError when there is none."""
     own = str(major(request.version))
     places = [Path(_DEBIAN.format(version=own))]

@@ -45,7 +45,7 @@ _OURS = {
     "max_connections": "slob server start --max-sessions",
 }
 _PARAMETERS = {"synchronous_commit": ("commit_mode", "engine")}
-_TRIAL_S = 60.0
+TRIAL_S = 60.0
 _SMALL = {"shared_buffers": "16MB"}
 # The server chooses values of other settings by these.
 _SIZES = frozenset({"shared_buffers", "max_connections"})
@@ -156,7 +156,7 @@ class ManagedPostgresSettings:
         options = initdb_options(self._programs, self._account, made)
         command: list[str | Path] = [self._programs.program("initdb"), "--pgdata", data, "--no-sync", *options]
         role = ["--username", config.ROLE, "--auth", "reject", "--locale", "C.UTF-8"]
-        done = self._account.run([*command, *role], timeout=_TRIAL_S)
+        done = self._account.run([*command, *role], timeout=TRIAL_S)
         if done.returncode:
             raise SlobError(_complaint(done.stderr))
         return data
@@ -173,7 +173,7 @@ class ManagedPostgresSettings:
             *options,
             "postgres",
         ]
-        done = self._account.run(command, f"COPY ({query}) TO STDOUT (FORMAT csv)\n", timeout=_TRIAL_S)
+        done = self._account.run(command, f"COPY ({query}) TO STDOUT (FORMAT csv)\n", timeout=TRIAL_S)
         if done.returncode:
             raise SlobError(_complaint(done.stderr))
         # Its prompt stands before the first row and after the last.

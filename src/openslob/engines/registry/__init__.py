@@ -29,7 +29,7 @@ Creation = Callable[[ServerSpec], ServerSpec]
 
 
 @cache
-def _entry_points() -> Mapping[str, Sequence[EntryPoint]]:
+def find_entry_points() -> Mapping[str, Sequence[EntryPoint]]:
     """Return the entry points of each URL scheme: one, unless several engines claim it."""
     points: dict[str, dict[str, EntryPoint]] = {}
     for point in entry_points(group=GROUP):
@@ -39,7 +39,7 @@ def _entry_points() -> Mapping[str, Sequence[EntryPoint]]:
 
 def _load(scheme: str) -> EngineEntry:
     """Import the entry of a scheme that is installed. SlobError when that fails, or two engines serve the scheme."""
-    point, *others = _entry_points()[scheme]
+    point, *others = find_entry_points()[scheme]
     if others:
         claims = " and ".join(f"{claim.value} of {_distribution(claim)}" for claim in (point, *others))
         raise SlobError(f"several installed engines serve {scheme}://: {claims}", "uninstall all but one")
@@ -60,7 +60,7 @@ def _distribution(point: EntryPoint) -> str:
 def _engines() -> dict[str, EngineEntry]:
     """Return every installed engine by its name; those that can't be loaded are left out."""
     entries = []
-    for scheme in sorted(_entry_points()):
+    for scheme in sorted(find_entry_points()):
         with suppress(SlobError):
             entries.append(_load(scheme))
     return {entry.name: entry for entry in entries}
@@ -68,7 +68,7 @@ def _engines() -> dict[str, EngineEntry]:
 
 def _require_any() -> None:
     """Raise SlobError when no engine at all is known, which is so for a source tree that was not installed."""
-    if not _entry_points():
+    if not find_entry_points():
         raise SlobError(
             "no engine is installed: Python knows no entry points of openslob",
             "install it (from a source tree: pip install -e .); running the sources alone is not enough",
@@ -80,8 +80,8 @@ def engine_for(url: str) -> Engine:
     _require_any()
     require_target(url)
     scheme = url.partition("://")[0]
-    if "://" not in url or scheme not in _entry_points():
-        known = ", ".join(f"{name}://" for name in sorted(_entry_points()))
+    if "://" not in url or scheme not in find_entry_points():
+        known = ", ".join(f"{name}://" for name in sorted(find_entry_points()))
         if "://" in url:
             raise UsageError(f"no engine for {scheme}:// is installed", f"installed are {known}")
         raise UsageError(f"no engine takes the target {redact_url(url)!r}", f"targets begin with {known}")

@@ -37,7 +37,7 @@ LOAD_S = (0.3, 1.5)
 _NOTICE_S = 5.0
 _MOST_LINES = 20
 # A control gets a new server after so many cycles: one whose log fills up flushes it all the time, and loses nothing.
-_CYCLES_OF_CONTROL = 20
+CYCLES_OF_CONTROL = 20
 _LEDGERS = "ledgers"
 _STILL = "the server's processes stand still at that moment"
 _CUT: Mapping[Survival, str] = {
@@ -225,7 +225,7 @@ class _Proof:
             if number == self._plan.cycles:
                 return
             broken = after is None or bool(cycle.damage)
-            if self._plan.control and (broken or number % _CYCLES_OF_CONTROL == 0):
+            if self._plan.control and (broken or number % CYCLES_OF_CONTROL == 0):
                 self._rig, self._before = self._begin()
                 self._first = [1] * self._plan.sessions
             elif after is None or broken:

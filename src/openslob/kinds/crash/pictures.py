@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 
 from openslob.kinds.crash.record import CrashCycle, CrashRecord
-from openslob.report.charts.picture import Panel, Picture, layered
-from openslob.report.charts.theme import coloured, from_zero, inline, shaped
+from openslob.report.charts.picture import Panel, Picture, layer_charts
+from openslob.report.charts.theme import colour_by, from_zero, inline, shape_by
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import number, seconds
@@ -47,11 +47,11 @@ def _dots(every: Sequence[CrashCycle], cycles: Sequence[CrashCycle], field: str,
     base = alt.Chart(inline(rows)).encode(
         x=alt.X(f"{_CYCLE}:Q", title=_CYCLE, scale=scale, axis=alt.Axis(format="d", tickMinStep=1)),
         y=alt.Y("value:Q", title=title, scale=from_zero([row["value"] for row in rows])),
-        color=coloured(_KIND, kinds),
-        shape=shaped(_KIND, kinds),
+        color=colour_by(_KIND, kinds),
+        shape=shape_by(_KIND, kinds),
     )
     tips = (Tip(_CYCLE, _CYCLE), Tip(_KIND, _KIND), Tip("value", title), Tip("acked", "acknowledged commits"))
-    return layered(with_tips(base.mark_point(filled=True, size=55), *tips))
+    return layer_charts(with_tips(base.mark_point(filled=True, size=55), *tips))
 
 
 def _row(cycle: CrashCycle) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from openslob.core.interrupt import Interrupt
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
 from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer, Proving
-from openslob.report.format import shortened
+from openslob.report.format import shorten
 
 # The version of the file's format.
 PROOFS_VERSION = 1
@@ -67,7 +67,7 @@ def ask(question: Inquiry, interrupt: Interrupt) -> AskedQuestion:
     except NotAskedError as error:
         answer = ProofAnswer(None, str(error))
     except SlobError as error:
-        answer = ProofAnswer(None, shortened(error.what, _LONGEST))
+        answer = ProofAnswer(None, shorten(error.what, _LONGEST))
     except Exception as error:  # the server said what nobody had thought of: that is an answer, too
         answer = ProofAnswer(None, f"slob did not understand the server: {error!r}")
     return AskedQuestion(question, answer, time.monotonic() - began)

@@ -186,15 +186,17 @@ class CalibrationRequest:
 
 
 @dataclass
-class _Repeats:
+class RepeatedSteps:
     """The repeated measurements by name, in the order of measurement."""
 
     steps: dict[str, list[StorageStep]] = field(default_factory=dict)
 
     def add(self, name: str, step: StorageStep) -> None:
+        """Add the next measurement under ``name``."""
         self.steps.setdefault(name, []).append(step)
 
     def median(self, name: str, figure: str) -> float | None:
+        """Return the median of a figure over the measurements; None if no one has it."""
         values = [value for step in self.steps.get(name, ()) if (value := step.value(figure)) is not None]
         return median(values) if values else None
 
@@ -237,7 +239,7 @@ def calibrate(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) ->
     small = _search(step_runner, plan, job_maker(file, plan, plan.block_size), _small_limits(plan), IOPS)
     large = _search(step_runner, plan, job_maker(file, plan, LARGE_BLOCK), _large_limits(plan), THROUGHPUT)
     jobs = _result_jobs(file, plan, small, large)
-    repeats = _Repeats()
+    repeats = RepeatedSteps()
     for number in range(plan.runs):
         names = list(jobs) if number % 2 == 0 else list(reversed(jobs))
         for name in names:
@@ -349,7 +351,7 @@ def _measure_coverage(step_runner: StepRunner, file: TestFile, job: Job) -> Cove
     return coverage(offsets, job.block_size, file.size, job.copies)
 
 
-def summary(repeats: _Repeats, small: DepthProbe | None, large: DepthProbe | None) -> Mapping[str, Figure]:
+def summary(repeats: RepeatedSteps, small: DepthProbe | None, large: DepthProbe | None) -> Mapping[str, Figure]:
     """Return the medians of the repeats. The rate is unknown if every number in flight exceeded the limit."""
     over = "even one request at a time exceeds the latency limit"
     none = "not measured"
@@ -374,7 +376,7 @@ def summary(repeats: _Repeats, small: DepthProbe | None, large: DepthProbe | Non
 _REPEATED = {IOPS: "iops", THROUGHPUT: "mb_per_s", LATENCY: "mean_us"}
 
 
-def repeatable(repeats: _Repeats) -> Verdict:
+def repeatable(repeats: RepeatedSteps) -> Verdict:
     """Return whether the repeats agree; if not, the storage is noisy and a single run is not reliable."""
     spreads = {
         name: spread for name, figure in _REPEATED.items() if (spread := repeats.spread_pct(name, figure)) is not None
@@ -391,7 +393,7 @@ def repeatable(repeats: _Repeats) -> Verdict:
     )
 
 
-def limit_kept(repeats: _Repeats, plan: CalibrationPlan) -> Verdict:
+def limit_kept(repeats: RepeatedSteps, plan: CalibrationPlan) -> Verdict:
     """Return whether the latency at the reported rate, measured again after the search, is within the limit."""
     name = "limit_kept"
     if plan.limit_us is None:
@@ -404,7 +406,7 @@ def limit_kept(repeats: _Repeats, plan: CalibrationPlan) -> Verdict:
     return holds_or_fails(name, latency <= plan.limit_us, why, latency_us=latency, limit_us=plan.limit_us)
 
 
-def reached_device(repeats: _Repeats, direct: bool) -> Verdict:
+def reached_device(repeats: RepeatedSteps, direct: bool) -> Verdict:
     """Return whether the device counted as many bytes read as fio did."""
     name = "reached_device"
     which = IOPS if IOPS in repeats.steps else LATENCY

@@ -352,7 +352,7 @@ class Fio:
             texts = [path.read_text(encoding="utf-8") for path in folder.glob(f"{_IOLOG}-*")]
         offsets: dict[str, list[int]] = defaultdict(list)
         for line in "".join(texts).splitlines():
-            name, offset = _request(line)
+            name, offset = parse_request(line)
             if name:
                 offsets[name].append(offset)
         return offsets
@@ -387,7 +387,7 @@ def _log_only(job: Job, ios: int, number: int) -> Job:
     return replace(job, copies=1, name=f"{job.name}-{number}", options={**job.options, **limits})
 
 
-def _request(line: str) -> tuple[str, int]:
+def parse_request(line: str) -> tuple[str, int]:
     """Return file and offset of a line of an iolog, or an empty file name if it is not a request.
 
     Logs of version 3 (from fio 3.31) begin each line with a time; version 2 does not.

@@ -19,16 +19,16 @@ from openslob.kinds.storage.comparison.realism import rows as contender_rows
 from openslob.kinds.storage.record import StorageRecord, StorageStep
 from openslob.kinds.storage.report import comparison_headline, range_text, storage_headline
 from openslob.report.charts.colours import INK, QUIET, WARNING
-from openslob.report.charts.picture import Panel, Picture, layered
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
     HEAT,
-    coloured,
-    dashed,
+    colour_by,
+    dash_by,
     from_zero,
     inline,
     legend_selection,
     selection_opacity,
-    shaped,
+    shape_by,
 )
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
@@ -47,12 +47,12 @@ def bars(cells: list[Row], title: str, kinds: Sequence[str]) -> Panel:
     x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, most * 1.15], nice=False))
     tips = (Tip("name", " "), Tip("what", "data"), Tip("value", title, "low", "high"))
     base = alt.Chart(inline(cells)).encode(y=names)
-    drawn = with_tips(base.mark_bar(height={"band": 0.62}).encode(x=x, color=coloured("what", kinds)), *tips)
+    drawn = with_tips(base.mark_bar(height={"band": 0.62}).encode(x=x, color=colour_by("what", kinds)), *tips)
     ranges = base.mark_rule(strokeWidth=1.6, color=INK).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
     text = base.mark_text(align="left", dx=6, fontSize=12, color=INK).encode(
         x=alt.X("high:Q"), text=alt.Text("shown:N")
     )
-    return layered(drawn, ranges, text)
+    return layer_charts(drawn, ranges, text)
 
 
 def bars_height(count: int) -> int:
@@ -226,15 +226,15 @@ def _curve(rows: list[Row], title: str, limit: float | None) -> Panel:
         y=y,
         **selection_opacity(pick),
     )
-    colour, shape = coloured("line", lines), shaped("line", lines)
+    colour, shape = colour_by("line", lines), shape_by("line", lines)
     tips = (Tip("line", "latency"), Tip("in_flight", "in flight"), Tip("rate", title), Tip("us", "latency (µs)"),
             Tip("times", "measured, times"))  # fmt: skip
     dots = base.mark_point(filled=True, size=60).encode(color=colour, shape=shape)
     labels = base.transform_filter("datum.labelled").mark_text(align="left", dx=7, dy=9, fontSize=11)
     ring = base.transform_filter("datum.result").mark_point(filled=False, size=260, color=QUIET, strokeWidth=1.6)
-    return layered(
+    return layer_charts(
         base.mark_line(strokeWidth=1.8).encode(
-            color=colour, strokeDash=dashed("line", lines), order=alt.Order("in_flight:Q")
+            color=colour, strokeDash=dash_by("line", lines), order=alt.Order("in_flight:Q")
         ),
         with_tips(dots, *tips),
         ring,
@@ -415,13 +415,13 @@ def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
     base = alt.Chart(inline(rows)).encode(
         x=alt.X("load:Q", title=x_title, scale=scale, axis=alt.Axis(values=loads, format="d")),
         y=alt.Y("value:Q", title=y_title, scale=from_zero([row["value"] for row in rows])),
-        color=coloured("line", lines),
+        color=colour_by("line", lines),
         **selection_opacity(pick),
     )
-    drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines))
-    dots = base.mark_point(filled=True, size=55).encode(shape=shaped("line", lines))
+    drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dash_by("line", lines))
+    dots = base.mark_point(filled=True, size=55).encode(shape=shape_by("line", lines))
     tips = (Tip("line", "line"), Tip("load", x_title), Tip("value", y_title))
-    return layered(drawn, with_tips(dots, *tips), params=[pick])
+    return layer_charts(drawn, with_tips(dots, *tips), params=[pick])
 
 
 def _heat(rows: Sequence[Row], title: str) -> Panel:
@@ -438,7 +438,7 @@ def _heat(rows: Sequence[Row], title: str) -> Panel:
     text = base.mark_text(fontSize=11).encode(
         text=alt.Text("shown:N"), color=alt.condition(alt.datum.value > middle, alt.value("white"), alt.value("black"))
     )
-    return layered(with_tips(squares, *tips), text)
+    return layer_charts(with_tips(squares, *tips), text)
 
 
 def _other(kind: str) -> str:

@@ -23,7 +23,7 @@ from openslob.core.guard import guard_group
 # Interval at which a request to stop is checked.
 _POLL_S = 0.05
 # Programs that read end within a second of SIGTERM; longer means that the storage hangs.
-_TERMINATION_TIMEOUT_S = 5.0
+TERMINATION_TIMEOUT_S = 5.0
 
 
 class MeasurementStoppedError(SlobError):
@@ -115,7 +115,7 @@ def _end_group(process: subprocess.Popen[str]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     try:
-        process.wait(_TERMINATION_TIMEOUT_S)
+        process.wait(TERMINATION_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         forked += _find_forked(process)
     with suppress(ProcessLookupError):

@@ -70,7 +70,9 @@ class HostUsage:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class UsageReading:
+    """The host's CPU and the device at one moment of the monotonic clock."""
+
     time_ns: int
     cpu: Sample
     device: Sample
@@ -82,7 +84,7 @@ class HostUsageMonitor:
     def __init__(self, path: Path, now: Callable[[], int] = time.monotonic_ns) -> None:
         self._host = open_host()
         self._now = now
-        self._samples: list[_Reading] = []
+        self._samples: list[UsageReading] = []
         self.why_no_device = ""
         self._device: BlockDevice | None = None
         try:
@@ -100,7 +102,7 @@ class HostUsageMonitor:
         if self._samples and now - self._samples[-1].time_ns < _EVERY_S * NANOS:
             return
         device = self._device.read() if self._device else Sample.missing(("dev_read_bytes",), self.why_no_device)
-        self._samples.append(_Reading(now, self._host.cpu(), device))
+        self._samples.append(UsageReading(now, self._host.cpu(), device))
 
     def usage(self, seconds: float) -> HostUsage:
         """Return the usage over the last ``seconds``, the time that fio measured."""
@@ -116,7 +118,7 @@ class HostUsageMonitor:
             self._device.close()
 
 
-def usage_of(samples: Sequence[_Reading], why_no_device: str = "") -> HostUsage:
+def usage_of(samples: Sequence[UsageReading], why_no_device: str = "") -> HostUsage:
     """Return rates between the first and the last sample, and the interval from the rates between neighbours."""
     if len(samples) < 2:
         return HostUsage(None, None, None, why_no_device or _TOO_SHORT)

@@ -28,7 +28,7 @@ from openslob.report.document import (
     title_of,
 )
 from openslob.report.format import MISSING, NO_BREAK, micros, number, percent, size
-from openslob.report.set_summary import cost_at, figure_with_interval, limited_by, mismatch_text
+from openslob.report.set_summary import cost_at, figure_with_interval, mismatch_text, name_limit
 from openslob.report.slowest import of_single_blocks, slowest_section
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
@@ -163,7 +163,7 @@ def _shape(series: Series, axes: Axes) -> str:
     if cost := cost_at(knee, axes):
         text += f", {cost}"
     if series.exhausted:
-        text += f"; {limited_by(series.exhausted)}"
+        text += f"; {name_limit(series.exhausted)}"
     return (
         f"{text}; at the end, throughput {series.knee_result.tail_trend.value}."
         if series.knee_result.tail_trend

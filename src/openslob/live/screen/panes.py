@@ -16,7 +16,7 @@ from openslob.live.screen.playhead import Playhead
 from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_lines, draw_map, draw_stack, framed
 from openslob.metrics import METRICS
 from openslob.record.model import Figure, Holds
-from openslob.report.format import MISSING, hanging, micros, number, percent, quantity, shortened
+from openslob.report.format import MISSING, hanging, micros, number, percent, quantity, shorten
 from openslob.report.record_view import SIGNS
 from openslob.report.text_plot import TextLine, text_plot
 
@@ -520,7 +520,7 @@ def _head(canvas: Canvas, screenful: Screenful) -> int:
     right = _playing(screenful.playhead)
     room = canvas.width - len(right) - 2
     name = f"{record.kind} {record.id}"
-    x = canvas.write(0, 0, [(shortened(name, room), Role.STRONG), ("  ", Role.PLAIN)], signs)
+    x = canvas.write(0, 0, [(shorten(name, room), Role.STRONG), ("  ", Role.PLAIN)], signs)
     # The row below says of a run how it ended.
     ended = record.kind == "sweep" and record.progress is not RecordState.RUNNING
     state = record.progress.value if ended else _without(record, screenful.said)
@@ -530,9 +530,9 @@ def _head(canvas: Canvas, screenful: Screenful) -> int:
     about = " · ".join(
         part for part in (run.product or record.product, run.load or record.load, run.target or record.target) if part
     )
-    canvas.text(0, 2, shortened(about, canvas.width), Role.SOFT, signs)
+    canvas.text(0, 2, shorten(about, canvas.width), Role.SOFT, signs)
     for at, text in enumerate(_warnings(shown), _HEAD_ROWS):
-        canvas.text(0, at, shortened(f"! {text}", canvas.width), Role.UNSURE, signs)
+        canvas.text(0, at, shorten(f"! {text}", canvas.width), Role.UNSURE, signs)
     return _HEAD_ROWS + len(_warnings(shown))
 
 

@@ -1,6 +1,6 @@
 """Colours of the pictures, on a light and on a dark ground.
 
-Charts are defined in the light colours. `painted` replaces each by its counterpart: the dark one in a file, a variable
+Charts are defined in the light colours. `paint` replaces each by its counterpart: the dark one in a file, a variable
 of the style sheet in a page, which follows the colours of the reader's system and is light in print.
 """
 
@@ -68,12 +68,12 @@ MAP_GROUND = ROLES["map-ground"][0]
 SERIES, BANDS, MAP_STEPS = _light("series-"), _light("band-"), _light("map-")[1:]
 
 
-def painted(spec: Any, colours: Mapping[str, str]) -> Any:  # noqa: ANN401
+def paint(spec: Any, colours: Mapping[str, str]) -> Any:  # noqa: ANN401
     """Return a specification in which each light colour is replaced; data are left as they are."""
     if isinstance(spec, dict):
-        return {name: each if name == "datasets" else painted(each, colours) for name, each in spec.items()}
+        return {name: each if name == "datasets" else paint(each, colours) for name, each in spec.items()}
     if isinstance(spec, list):
-        return [painted(each, colours) for each in spec]
+        return [paint(each, colours) for each in spec]
     return colours.get(spec, spec) if isinstance(spec, str) else spec
 
 

@@ -10,16 +10,16 @@ import altair as alt
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
 from openslob.report.charts.petals import SOUND, stretches, verdict_sign
-from openslob.report.charts.picture import Panel, Picture, layered
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
-    coloured,
+    colour_by,
     count_axis,
-    dashed,
+    dash_by,
     from_zero,
     inline,
     legend_selection,
     selection_opacity,
-    shaped,
+    shape_by,
 )
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
@@ -91,13 +91,13 @@ def _percentile_panel(rows: list[Row], along: str) -> Panel:
     lines, names = (list(dict.fromkeys(row[field] for row in rows)) for field in ("line", "percentile"))
     picks = [legend_selection("line", "picked_line"), legend_selection("percentile", "picked_percentile")]
     y = alt.Y("value:Q", title="latency of an operation (µs)", scale=_axis_scale(rows))
-    base = _base(rows, along).encode(y=y, color=coloured("line", lines), **selection_opacity(*picks))
+    base = _base(rows, along).encode(y=y, color=colour_by("line", lines), **selection_opacity(*picks))
     drawn = base.mark_line(strokeWidth=1.8).encode(
-        strokeDash=dashed("percentile", names, outlined=True),
+        strokeDash=dash_by("percentile", names, outlined=True),
         detail=[alt.Detail("line:N"), alt.Detail("percentile:N"), alt.Detail("stretch:N")],
     )
     tips = [*_tips("latency (µs)", along), Tip("percentile", "percentile")]
-    return layered(_bars(base), drawn, *_dots(base, shaped("line", lines), tips), params=picks)
+    return layer_charts(_bars(base), drawn, *_dots(base, shape_by("line", lines), tips), params=picks)
 
 
 def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Panel:
@@ -105,10 +105,10 @@ def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Pane
     pick = legend_selection("line", f"picked_{figure}")
     scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _axis_scale(rows)
     y = alt.Y("value:Q", title=names.axis(figure), scale=scale)
-    base = _base(rows, along).encode(y=y, color=coloured("line", lines), **selection_opacity(pick))
-    drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("line", lines), detail=alt.Detail("stretch:N"))
-    dots = _dots(base, shaped("line", lines), _tips(names.axis(figure), along))
-    return layered(_bars(base), drawn, *dots, params=[pick])
+    base = _base(rows, along).encode(y=y, color=colour_by("line", lines), **selection_opacity(pick))
+    drawn = base.mark_line(strokeWidth=1.8).encode(strokeDash=dash_by("line", lines), detail=alt.Detail("stretch:N"))
+    dots = _dots(base, shape_by("line", lines), _tips(names.axis(figure), along))
+    return layer_charts(_bars(base), drawn, *dots, params=[pick])
 
 
 def _base(rows: list[Row], along: str) -> alt.Chart:

@@ -58,7 +58,7 @@ def engine_rates(intervals: Sequence[EngineInterval], panel: TimelinePanel) -> l
 
     Of a step of several intervals also the lowest and the highest rate of one.
     """
-    metrics = _drawn(panel, EngineCounter)
+    metrics = _draw(panel, EngineCounter)
     group = math.ceil(len(intervals) / MOST_STEPS) or 1
     rows: list[Row] = []
     for first in range(0, len(intervals), group):
@@ -73,7 +73,7 @@ def device_rates(readings: Sequence[HostReading], panel: TimelinePanel) -> list[
 
     Of a step of several readings also the lowest and the highest rate between two of them.
     """
-    metrics = _drawn(panel, DeviceCounter)
+    metrics = _draw(panel, DeviceCounter)
     rows: list[Row] = []
     for first, last in pairwise(_step_edges(readings)):
         step = readings[first : last + 1]
@@ -108,7 +108,7 @@ def _step_rows(
         yield _at(span, figure=metric.name, value=value, **ends)
 
 
-def _drawn(panel: TimelinePanel, kind: type[Input]) -> list[RunMetric]:
+def _draw(panel: TimelinePanel, kind: type[Input]) -> list[RunMetric]:
     return [each for each in METRICS.values() if each.panel is panel and each.computation.only_from(kind)]
 
 
@@ -128,10 +128,10 @@ def cpu_shares(readings: Sequence[HostReading]) -> list[Row]:
         total = sum(kinds.values()) + _sum(before, after, _IDLE)
         if total <= 0 or min(kinds.values()) < 0:
             continue
-        rows += _stacked(span, "kind", {kind: 100 * spent / total for kind, spent in kinds.items()})
+        rows += _stack(span, "kind", {kind: 100 * spent / total for kind, spent in kinds.items()})
         server = _grown(before, after, "server.server_cpu_s")
         if server is not None and server >= 0:
-            rows += _stacked(span, "kind", {SERVER: 100 * server / total})
+            rows += _stack(span, "kind", {SERVER: 100 * server / total})
     return rows
 
 
@@ -145,34 +145,36 @@ def wait_rows(samples: Sequence[WaitSamples], length_s: float) -> list[Row]:
         total.update(sample.sessions)
     order = [event for event, _ in sorted(total.items(), key=lambda each: (-each[1], each[0]))][:MOST_EVENTS]
     rows = []
-    for span, part in _grouped_by_step(((sample.at_s, sample) for sample in samples), length_s):
+    for span, part in _group_by_step(((sample.at_s, sample) for sample in samples), length_s):
         counts: defaultdict[str, float] = defaultdict(float)
         taken = sum(sample.samples for sample in part)
         for sample in part:
             for event, sessions in sample.sessions.items():
                 counts[event if event in order else OTHERS] += sessions
-        rows += _stacked(span, "event", {_event_label(each): counts[each] / taken for each in (*order, OTHERS)})
+        rows += _stack(span, "event", {_event_label(each): counts[each] / taken for each in (*order, OTHERS)})
     return rows
 
 
 def latency_bands(seconds: Mapping[int, Histogram], length_s: float) -> list[Row]:
     """Return percentiles of each step in µs; None if too few operations lie beyond the percentile."""
     return [
-        _at(span, count=merged.count, **{name: _supported(merged, share) for name, share in _BANDS.items()})
-        for span, merged in _merged(seconds, length_s)
+        _at(span, count=merged.count, **{name: _compute_quantile(merged, share) for name, share in _BANDS.items()})
+        for span, merged in _merge_steps(seconds, length_s)
     ]
 
 
 def heat_cells(seconds: Mapping[int, Histogram], length_s: float) -> list[Row]:
     """Return the cells of maps of time and latency, with shares of the step's operations and of their time in %."""
-    return [row for span, merged in _merged(seconds, length_s) for row in cell_rows(span, heat.cells(merged.counts))]
+    return [
+        row for span, merged in _merge_steps(seconds, length_s) for row in cell_rows(span, heat.cells(merged.counts))
+    ]
 
 
 def engine_heat_cells(intervals: Sequence[EngineWaits], length_s: float) -> list[Row]:
     """Return the same of the waits for one event, which the engine counts by duration."""
     timed = (((interval.begin_s + interval.end_s) / 2, interval.durations) for interval in intervals)
     rows = []
-    for span, group in _grouped_by_step(timed, length_s):
+    for span, group in _group_by_step(timed, length_s):
         merged: Counter[tuple[int, int]] = Counter()
         for durations in group:
             merged.update(durations)
@@ -206,7 +208,7 @@ def _digits(value: float) -> float:
 def histogram_bars(counts: Mapping[int, int]) -> list[Row]:
     """Return the bars of a histogram: share of the operations in %, edges in µs. ``counts`` is by bucket."""
     total = sum(counts.values())
-    grouped = _grouped(counts, BAR_BUCKETS)
+    grouped = _group(counts, BAR_BUCKETS)
     return [
         _edges(bar, BAR_BUCKETS) | {"count": count, "share_pct": 100 * count / total}
         for bar, count in sorted(grouped.items())
@@ -229,7 +231,7 @@ def _at(span: tuple[float, float], **values: Any) -> Row:  # noqa: ANN401
     return {"from_s": round(span[0], 3), "to_s": round(span[1], 3), **values}
 
 
-def _stacked(span: tuple[float, float], field: str, values: Mapping[str, float]) -> list[Row]:
+def _stack(span: tuple[float, float], field: str, values: Mapping[str, float]) -> list[Row]:
     """Return rows stacked in the order of ``values``; a value of 0 has no row."""
     tops = list(accumulate(values.values()))
     return [
@@ -272,9 +274,7 @@ def _sum(before: HostReading, after: HostReading, counters: Sequence[str]) -> fl
     return sum(_grown(before, after, counter) or 0.0 for counter in counters)
 
 
-def _grouped_by_step(
-    timed: Iterable[tuple[float, T]], length_s: float
-) -> Iterator[tuple[tuple[float, float], list[T]]]:
+def _group_by_step(timed: Iterable[tuple[float, T]], length_s: float) -> Iterator[tuple[tuple[float, float], list[T]]]:
     """Yield the items of each step of the load. A short remainder at the end belongs to the last step."""
     step = step_s(length_s)
     last = max(math.ceil(length_s / step - SLIVER) - 1, 0)
@@ -286,20 +286,20 @@ def _grouped_by_step(
         yield (number * step, length_s if number == last else (number + 1) * step), group
 
 
-def _merged(seconds: Mapping[int, Histogram], length_s: float) -> Iterator[tuple[tuple[float, float], Histogram]]:
-    for span, group in _grouped_by_step(seconds.items(), length_s):
+def _merge_steps(seconds: Mapping[int, Histogram], length_s: float) -> Iterator[tuple[tuple[float, float], Histogram]]:
+    for span, group in _group_by_step(seconds.items(), length_s):
         merged = Histogram()
         for histogram in group:
             merged.merge(histogram)
         yield span, merged
 
 
-def _supported(histogram: Histogram, share: float) -> float | None:
+def _compute_quantile(histogram: Histogram, share: float) -> float | None:
     enough = histogram.count >= least_for(share)
     return histogram.quantile_us(share) if enough else None
 
 
-def _grouped(counts: Mapping[int, int], size: int) -> dict[int, int]:
+def _group(counts: Mapping[int, int], size: int) -> dict[int, int]:
     grouped: Counter[int] = Counter()
     for bucket, count in counts.items():
         grouped[bucket // size] += count

@@ -21,17 +21,17 @@ from openslob.core.measurement import Ceiling
 from openslob.core.units import format_bytes
 from openslob.metrics import METRICS
 from openslob.report.charts.colours import QUIET, WARNING
-from openslob.report.charts.picture import Panel, Picture, layered
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
     Sign,
-    coloured,
-    dashed,
+    colour_by,
+    dash_by,
     from_zero,
     inline,
     is_log,
     legend_selection,
     selection_opacity,
-    shaped,
+    shape_by,
 )
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
@@ -230,13 +230,13 @@ def petal_panel(
         *([legend_selection("dash", f"picked_dash_{throughput}")] if two else []),
     ]
     signs = _signs_among(seen)
-    colour = coloured("colour", colours, () if two else signs)
-    shape, dash = shaped("dash", dashes, signs, two), dashed("dash", dashes, signs, two)
+    colour = colour_by("colour", colours, () if two else signs)
+    shape, dash = shape_by("dash", dashes, signs, two), dash_by("dash", dashes, signs, two)
     base = alt.Chart(inline(rows)).encode(x=x, y=y, **selection_opacity(*picks))
     between = alt.Chart(inline(arrow_rows(rows, {"x": is_log(x_scale), "y": is_log(y_scale)})))
     tips = _tips(axes, along, names)
-    sign = shaped("sign", dashes, signs, two)
-    return layered(
+    sign = shape_by("sign", dashes, signs, two)
+    return layer_charts(
         *([_ceiling(ceiling_points, x, y)] if ceiling_points else []),
         *_bars(base, colour),
         base.mark_line(strokeWidth=1.8).encode(
@@ -248,7 +248,7 @@ def petal_panel(
         _arrows(between, x_scale, y_scale, colour, view).encode(**selection_opacity(*picks)),
         *_dots(base, colour, shape, tips),
         _labels(base, rows),
-        *(_signed(base, sign, each) for each in signs if each is not RUNNING),
+        *(_draw_signs(base, sign, each) for each in signs if each is not RUNNING),
         *(_running(alt.Chart(alt.NamedData("now")).encode(x=x, y=y, color=colour), sign, tips) if now else ()),
         params=picks,
         name=view,
@@ -330,7 +330,7 @@ def _signs_among(rows: Sequence[Row]) -> list[Sign]:
     return [sign for sign in SIGNS if any(row["knee"] if sign is KNEE else row["doubt"] == sign.name for row in rows)]
 
 
-def _signed(base: alt.Chart, shape: alt.Shape, sign: Sign) -> alt.Chart:
+def _draw_signs(base: alt.Chart, shape: alt.Shape, sign: Sign) -> alt.Chart:
     """Return the marks of a sign over its points. Hollow points need no mark: their sign is only in the legend."""
     test = "datum.knee" if sign is KNEE else f"datum.doubt == '{sign.name}'"
     marks = base.transform_filter(test).transform_calculate(sign=f"'{sign.name}'")

@@ -13,7 +13,7 @@ import vl_convert
 
 from openslob.core.disk import write_atomically
 from openslob.core.errors import SlobError
-from openslob.report.charts.colours import Theme, colours_of, ending_of, page_variables, painted
+from openslob.report.charts.colours import Theme, colours_of, ending_of, page_variables, paint
 from openslob.report.charts.theme import CONFIG, HEIGHT, LEGEND_ROOM, WIDTH
 from openslob.report.document import TextTable
 
@@ -50,7 +50,7 @@ class Picture:
     heights: Mapping[int, int] | None = None
 
 
-def layered(*charts: alt.Chart, params: Sequence[alt.Parameter] = (), **properties: Any) -> Spec:  # noqa: ANN401
+def layer_charts(*charts: alt.Chart, params: Sequence[alt.Parameter] = (), **properties: Any) -> Spec:  # noqa: ANN401
     """Return a panel of charts one over the other, with ``params`` and with properties as Vega-Lite names them.
 
     Altair would copy all layers several times over, and again for the specification: most of the time that a page
@@ -83,7 +83,7 @@ def page_specs(picture: Picture) -> list[Spec]:
     """Return a Vega-Lite specification for each panel, as wide as its element in the page."""
     colours = page_variables()
     return [
-        painted(_completed(_document(panel) | _size(picture, at, "container"), picture, _IN_PAGE), colours)
+        paint(_complete(_document(panel) | _size(picture, at, "container"), picture, _IN_PAGE), colours)
         | {"autosize": {"type": "fit-x", "contains": "padding"}}
         for at, panel in enumerate(picture.panels)
     ]
@@ -91,7 +91,7 @@ def page_specs(picture: Picture) -> list[Spec]:
 
 def whole_spec(picture: Picture, theme: Theme = Theme.LIGHT) -> Spec:
     """Return the Vega-Lite specification of the whole picture, with its title, a fixed size and its own background."""
-    spec: Spec = painted(_whole(picture), colours_of(theme))
+    spec: Spec = paint(_whole(picture), colours_of(theme))
     return spec
 
 
@@ -113,7 +113,7 @@ def _whole(picture: Picture) -> Spec:
     title = {"text": wrap(picture.title, TITLE_WIDTH), "anchor": "start", "subtitle": notes, "offset": 12}
     panels = [_document(panel) | _size(picture, at) for at, panel in enumerate(picture.panels)]
     whole = panels[0] if len(panels) == 1 else _document(combine(panels, "vconcat")) | _STACK
-    return _completed(whole, picture, CONFIG) | {"title": title}
+    return _complete(whole, picture, CONFIG) | {"title": title}
 
 
 def _view(panel: Spec) -> Spec:
@@ -182,6 +182,6 @@ def _document(panel: Panel) -> Spec:
     return {"$schema": alt.SCHEMA_URL} | spec | ({"datasets": datasets} if datasets else {})
 
 
-def _completed(drawn: Spec, picture: Picture, config: Spec) -> Spec:
+def _complete(drawn: Spec, picture: Picture, config: Spec) -> Spec:
     room = {"name": LEGEND_ROOM, "value": WIDTH}
     return drawn | {"description": picture.description, "config": config, "params": [*drawn.get("params", ()), room]}

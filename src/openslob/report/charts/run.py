@@ -16,7 +16,7 @@ from openslob.record.model import Holds, RecordKind, RunRecord
 from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import GROUND, WARNING
 from openslob.report.charts.heat import slice_notes
-from openslob.report.charts.picture import Panel, Picture, layered
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import BAND_COLOURS, BAND_ENDS, PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
@@ -36,7 +36,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
     names, length = names or FigureNames(), record.window.load_seconds if record.window else 0.0
     engine = over_time.evenly_counted(raw.engine, raw.even_s)
     requests, sizes = (
-        [*_published(record, over_time.engine_rates(engine, panel)), *over_time.device_rates(raw.host, panel)]
+        [*_keep_own_rates(record, over_time.engine_rates(engine, panel)), *over_time.device_rates(raw.host, panel)]
         for panel in (TimelinePanel.REQUESTS, TimelinePanel.SIZES)
     )
     panels = {
@@ -50,7 +50,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
         "CPU": _cpu(record, over_time.cpu_shares(raw.host), length) if raw.host else None,
     }
     slow = [row.model_dump(include={"begin_s", "end_s", "cause", "evidence"}) for row in record.episodes or ()]
-    shown = {name: time_panels.shaded(panel, slow, (0, length)) for name, panel in panels.items() if panel is not None}
+    shown = {name: time_panels.shade(panel, slow, (0, length)) for name, panel in panels.items() if panel is not None}
     # A panel can be empty although the engine's counters were recorded: they are not drawn at both ends of the load.
     missing = [
         name for name, panel in panels.items() if panel is None and not (raw.engine and name in tuple(TimelinePanel))
@@ -121,7 +121,7 @@ def _histograms(name: str, title: str, latency: Mapping[str, Mapping[str, Any]])
     )
 
 
-def _published(record: RunRecord, rows: list[Row]) -> list[Row]:
+def _keep_own_rates(record: RunRecord, rows: list[Row]) -> list[Row]:
     """Return the rates of figures that are the run's own: beside other sessions' load some are the whole server's."""
     if record.outcome(ALONE) is not Holds.FAILS:
         return rows
@@ -159,7 +159,7 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
         .encode(y=alt.YValue(0), text=alt.Text("name:N"))  # type: ignore[no-untyped-call]
         for mark in marks
     )
-    return layered(drawn, rules, *labels)
+    return layer_charts(drawn, rules, *labels)
 
 
 def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, length: float) -> Panel:

@@ -11,8 +11,8 @@ from openslob.core.units import NANOS
 from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET
 from openslob.report.charts.heat import LATENCY_AXIS
-from openslob.report.charts.picture import Panel, Picture, layered
-from openslob.report.charts.theme import coloured, from_zero, inline, is_log, shaped
+from openslob.report.charts.picture import Panel, Picture, layer_charts
+from openslob.report.charts.theme import colour_by, from_zero, inline, is_log, shape_by
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import micros
@@ -49,7 +49,7 @@ def read_rows(records: Sequence[RunRecord]) -> list[Row]:
     """Return a row for each of the slowest reads of each run; times in seconds since the first run's load began."""
     return [
         {
-            **_placed(records, record, slow.from_s, slow.to_s),
+            **_place(records, record, slow.from_s, slow.to_s),
             "us": slow.us, "session": slow.session, "since": f"{slow.since:%Y-%m-%d %H:%M:%S}",
         }
         for record in records
@@ -60,14 +60,14 @@ def read_rows(records: Sequence[RunRecord]) -> list[Row]:
 def median_rows(records: Sequence[RunRecord]) -> list[Row]:
     """Return the median of the operations of each run, from the begin to the end of its load."""
     return [
-        {**_placed(records, record, 0.0, record.window.load_seconds), "us": figures["p50_us"]}
+        {**_place(records, record, 0.0, record.window.load_seconds), "us": figures["p50_us"]}
         for record in records
         for figures in record.latency.values()
         if record.window and figures.get("p50_us")
     ]
 
 
-def _placed(records: Sequence[RunRecord], record: RunRecord, from_s: float, to_s: float) -> Row:
+def _place(records: Sequence[RunRecord], record: RunRecord, from_s: float, to_s: float) -> Row:
     begins = [each.window.load_start_ns for each in records if each.window]
     offset_s = (record.window.load_start_ns - min(begins)) / NANOS if record.window else 0.0
     sessions = record.spec.get("sessions")
@@ -83,9 +83,9 @@ def _panel(rows: list[Row], medians: list[Row]) -> Panel:
     first = " of the first run" if len({row["run"] for row in rows}) > 1 else ""
     x = alt.X("from_s:Q", title=f"time since the load{first} began (s)", axis=alt.Axis(format="d", tickMinStep=1))
     names = list(dict.fromkeys(row["sessions"] for row in rows))
-    base = alt.Chart(inline(rows)).encode(x=x, y=y, color=coloured("sessions", names))
+    base = alt.Chart(inline(rows)).encode(x=x, y=y, color=colour_by("sessions", names))
     spans = base.mark_rule(strokeWidth=2).encode(x2=alt.X2("to_s:Q"))
     dots = base.transform_calculate(middle_s="(datum.from_s + datum.to_s) / 2").mark_point(filled=True, size=60)
-    dots = with_tips(dots.encode(x=alt.X("middle_s:Q"), shape=shaped("sessions", names)), *_TIPS)
+    dots = with_tips(dots.encode(x=alt.X("middle_s:Q"), shape=shape_by("sessions", names)), *_TIPS)
     middle = alt.Chart(inline(medians)).mark_rule(color=QUIET, strokeWidth=2)
-    return layered(middle.encode(x=x, x2=alt.X2("to_s:Q"), y=y), spans, dots)
+    return layer_charts(middle.encode(x=x, x2=alt.X2("to_s:Q"), y=y), spans, dots)

@@ -59,7 +59,7 @@ class Sign:
     colour: str = QUIET
 
 
-def coloured(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.Color:
+def colour_by(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.Color:
     """Return the encoding of names as colours, with a legend that also contains ``signs``.
 
     ``outlined`` draws the legend's symbols as strokes, for lines without points.
@@ -68,13 +68,13 @@ def coloured(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outli
     return alt.Color(f"{field}:N", scale=scale, legend=_legend(names, signs, outlined))
 
 
-def shaped(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.Shape:
+def shape_by(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.Shape:
     """Return the encoding of names as shapes of points."""
     scale = _scale(names, SHAPES, signs, [sign.shape for sign in signs])
     return alt.Shape(f"{field}:N", scale=scale, legend=_legend(names, signs, outlined))
 
 
-def dashed(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.StrokeDash:
+def dash_by(field: str, names: Sequence[str], signs: Sequence[Sign] = (), outlined: bool = False) -> alt.StrokeDash:
     """Return the encoding of names as dashes of lines.
 
     With ``outlined`` each name has its own dash. Otherwise the dash changes when the colours repeat.

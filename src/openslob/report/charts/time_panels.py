@@ -14,8 +14,8 @@ import altair as alt
 from openslob.core.units import format_duration
 from openslob.report.charts import over_time
 from openslob.report.charts.colours import BANDS, WARNING
-from openslob.report.charts.picture import Panel, combine, layered
-from openslob.report.charts.theme import coloured, dashed, inline, legend_selection, selection_opacity, shaped
+from openslob.report.charts.picture import Panel, combine, layer_charts
+from openslob.report.charts.theme import colour_by, dash_by, inline, legend_selection, selection_opacity, shape_by
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import seconds
 from openslob.report.record_view import FigureNames
@@ -67,7 +67,7 @@ def _ticks(length: float, unit_s: int) -> list[float]:
     return [at * step * unit_s for at in range(int(length / step) + 1)]
 
 
-def shaded(panel: Panel, rows: Sequence[Row], ends: Ends) -> Panel:
+def shade(panel: Panel, rows: Sequence[Row], ends: Ends) -> Panel:
     """Return a panel with the stretches in which the load was slow behind it; as it is without any."""
     if not rows:
         return panel
@@ -92,12 +92,12 @@ def rates(pick_name: str, data: Data, series: Sequence[str], title: str, ends: E
     base = alt.Chart(data).encode(
         x=time_axis("middle_s", ends),
         y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=True), axis=Y_AXIS),
-        color=coloured("series", series),
+        color=colour_by("series", series),
         **selection_opacity(pick),
     )
-    lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("series", series))
+    lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dash_by("series", series))
     tips = (Tip("series", "figure"), Tip("middle_s", "at (s)"), Tip("value", title))
-    dots = base.mark_point(size=28, filled=True).encode(shape=shaped("series", series))
+    dots = base.mark_point(size=28, filled=True).encode(shape=shape_by("series", series))
     drawn = [lines, with_tips(dots, *tips)]
     if spread:
         band = (
@@ -109,14 +109,14 @@ def rates(pick_name: str, data: Data, series: Sequence[str], title: str, ends: E
                 x2=alt.X2("to_s:Q"),
                 y=alt.Y("low:Q"),
                 y2=alt.Y2("high:Q"),
-                color=coloured("series", series),
+                color=colour_by("series", series),
                 opacity=alt.OpacityValue(_SPREAD_OPACITY),
             )
             .transform_filter(pick)
         )
         # The legend has the symbols of the lines: the first layer would make them as pale as the bands.
         drawn.append(with_tips(band, *tips, Tip("low", "lowest"), Tip("high", "highest")))
-    return layered(*drawn, params=[pick])
+    return layer_charts(*drawn, params=[pick])
 
 
 def bands_known(rows: Sequence[Row]) -> list[str]:
@@ -142,7 +142,7 @@ def bands(kind: str, data: Data, drawn: Sequence[str], scale_y: alt.Scale, ends:
         base.transform_filter("isValid(datum.p50_us)").mark_rule(strokeWidth=3).encode(y=y, color=alt.ColorDatum("p50"))
     )
     colour = {"scale": scale, "legend": {"title": None}}
-    return layered(*layers, middle, encoding={"color": colour})
+    return layer_charts(*layers, middle, encoding={"color": colour})
 
 
 def log_scale(low: End, high: End) -> alt.Scale:
@@ -161,7 +161,7 @@ def waits(data: Data, events: Sequence[str], ends: Ends) -> Panel:
             x2=alt.X2("to_s:Q"),
             y=alt.Y("low:Q", title="DB time (s/s)", scale=alt.Scale(zero=True), axis=Y_AXIS),
             y2=alt.Y2("high:Q"),
-            color=coloured("event", events),
+            color=colour_by("event", events),
             **selection_opacity(pick),
         )
         .add_params(pick)
@@ -174,9 +174,9 @@ def cpu(data: Data, whose: str, kinds: Sequence[str], ends: Ends) -> Panel:
     pick = legend_selection("kind", "picked_kind")
     y = alt.Y("low:Q", title=f"{whose} CPU (%)", scale=alt.Scale(domain=[0, 100]), axis=Y_AXIS)
     bare = alt.Chart(data).encode(
-        x=time_axis("from_s", ends), x2=alt.X2("to_s:Q"), color=coloured("kind", kinds), **selection_opacity(pick)
+        x=time_axis("from_s", ends), x2=alt.X2("to_s:Q"), color=colour_by("kind", kinds), **selection_opacity(pick)
     )
     base = with_tips(bare, Tip("kind", "kind"), Tip("value", "% of the host's CPU"), Tip("from_s", "from (s)"))
     host, server = (base.transform_filter(f'datum.kind {sign} "{over_time.SERVER}"') for sign in ("!=", "=="))
     line = server.mark_rule(strokeWidth=3).encode(y=alt.Y("high:Q"))
-    return layered(host.mark_rect().encode(y=y, y2=alt.Y2("high:Q")), line, params=[pick])
+    return layer_charts(host.mark_rect().encode(y=y, y2=alt.Y2("high:Q")), line, params=[pick])

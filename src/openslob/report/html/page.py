@@ -138,7 +138,7 @@ def render_page(page: Page) -> str:
         page=page,
         pictures=pictures,
         specs=_json(specs),
-        library=_embedded() if specs else "",
+        library=embed_library() if specs else "",
         style=Markup(style()),
         script=Markup(_file("draw.js")),
         tables=Markup(_file("tables.js")),
@@ -152,7 +152,8 @@ def _json(data: object) -> Markup:
 
 
 @cache
-def _embedded() -> Markup:
+def embed_library() -> Markup:
+    """Return the library as the content of a script element."""
     # A "</script" in a string of the library would end the element; "<\/script" means the same.
     return Markup(re.sub("</(script)", r"<\\/\1", library(), flags=re.IGNORECASE))
 
@@ -187,14 +188,15 @@ def library() -> str:
     kept = _own_folder()
     script = _read(kept / _NAME) if kept else None
     if script is None:
-        script = _put_together()
+        script = bundle_library()
         if kept:
             with suppress(OSError, SlobError):  # a full or read-only disk: it is put together again next time
                 write_atomically(kept / _NAME, f"{_digest(script)}\n{script}", mode=0o600)
     return script
 
 
-def _put_together() -> str:
+def bundle_library() -> str:
+    """Make the script of the library from its parts, which takes a second."""
     script: str = vl_convert.javascript_bundle(_GLOBALS, VEGA_LITE)
     return script
 

@@ -26,8 +26,8 @@ def freezing(tmp_path: Path) -> Iterator[ServerProcesses]:
 
 
 def test_a_process_that_freezes_while_it_is_waited_for(freezing: ServerProcesses, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(processes, "_FROZEN_S", 0.1)
+    monkeypatch.setattr(processes, "FROZEN_S", 0.1)
     # Without a look at the process while it waits, it would wait this long.
-    monkeypatch.setattr(processes, "_CLEAN_STOP_S", 3600.0)
+    monkeypatch.setattr(processes, "CLEAN_STOP_S", 3600.0)
     assert "was killed" in freezing.stop(at_once=False)
     assert freezing.main_pid() is None

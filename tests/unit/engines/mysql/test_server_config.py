@@ -176,7 +176,7 @@ def program(path: Path) -> Path:
 
 def test_no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(binaries, "_PLACES", ())
+    monkeypatch.setattr(binaries, "PLACES", ())
     with pytest.raises(SlobError, match="MariaDB is not installed on this host; apt-get install mariadb-server, or"):
         find_installation(None)
     with pytest.raises(UsageError, match=f"there is no mariadbd in {tmp_path}"):
@@ -188,7 +188,7 @@ def test_no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 def test_programs_are_found_where_packages_and_archives_put_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", os.pathsep.join(["", str(tmp_path / "empty")]))
-    monkeypatch.setattr(binaries, "_PLACES", (str(tmp_path / "usr/sbin"),))
+    monkeypatch.setattr(binaries, "PLACES", (str(tmp_path / "usr/sbin"),))
     server = program(tmp_path / "usr/sbin/mariadbd")
     installer = program(tmp_path / "usr/bin/mariadb-install-db")
     (tmp_path / "usr/sbin/mysqld").symlink_to("mariadbd")

@@ -14,6 +14,7 @@ from openslob.core.interrupt import Interrupt
 from openslob.engines.mysql import adapter, connection, connection_registry
 from openslob.engines.mysql.connection import PatientPyMySQL, open_connection, open_limited, parse
 from openslob.engines.mysql.errors import report_as
+from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.waits import describe
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError, Watch, Work
 
@@ -116,13 +117,13 @@ def test_who_is_named(rows, waits, said):
 
 def test_sessions_of_other_drivers_are_ours(monkeypatch):
     rows = [{"connection": 1, "purpose": "run/5f0c1d2e.12"}, {"connection": 2, "purpose": "stop"}]
-    monkeypatch.setattr(connection_registry, "_query", lambda *_, **__: rows)
-    assert connection_registry.purposes(None, None) == {1: "session 12", 2: "stop"}
+    monkeypatch.setattr(connection_registry, "query", lambda *_: rows)
+    assert connection_registry.purposes(None, MysqlNames()) == {1: "session 12", 2: "stop"}
 
 
 def test_a_table_of_connections_that_somebody_has_locked_is_done_without(monkeypatch):
-    monkeypatch.setattr(connection_registry, "_query", Mock(side_effect=pymysql.OperationalError(1205, "timeout")))
-    assert connection_registry.purposes(None, None) == {}
+    monkeypatch.setattr(connection_registry, "query", Mock(side_effect=pymysql.OperationalError(1205, "timeout")))
+    assert connection_registry.purposes(None, MysqlNames()) == {}
 
 
 def asked(monkeypatch, *said):

@@ -319,7 +319,7 @@ def test_too_little_room_is_found_before_anything_is_removed():
 
 
 def test_a_large_table_is_looked_at_in_stretches(monkeypatch):
-    monkeypatch.setattr(tables, "_BATCH_BYTES", 256 * MIB)
+    monkeypatch.setattr(tables, "BATCH_BYTES", 256 * MIB)
     database = Database()
     loaded(database, DataSpec(1, 5000, 20, obfuscate=False))
     looks = [code for code in database.log if code.startswith("SELECT t.custid") and "FROM CF1_1 t WHERE" in code]

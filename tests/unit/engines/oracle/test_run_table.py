@@ -15,7 +15,7 @@ from openslob.engines.oracle.run_table import OracleStop, hold_lock
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     monkeypatch.setattr(run_table, "LOCK_PATIENCE_S", 0.05)
-    monkeypatch.setattr(run_table, "_AGAIN_S", 0.01)
+    monkeypatch.setattr(run_table, "AGAIN_S", 0.01)
 
 
 def test_the_first_to_come_makes_the_table_and_holds_the_lock():

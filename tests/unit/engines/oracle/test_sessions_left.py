@@ -14,8 +14,8 @@ UNSEEN = OracleError(942, "table or view does not exist")
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr(run_table, "_SLICE_END_S", 0.03)
-    monkeypatch.setattr(common_checks, "_END_PATIENCE_S", 0.03)
+    monkeypatch.setattr(run_table, "SLICE_END_S", 0.03)
+    monkeypatch.setattr(common_checks, "END_PATIENCE_S", 0.03)
     monkeypatch.setattr(common_checks, "LOCK_PATIENCE_S", 0.03)
 
 

@@ -199,7 +199,7 @@ def test_a_control_that_is_caught_goes_on_with_a_new_server_where_the_old_one_is
 
 def test_a_control_gets_a_new_server_before_its_log_is_full(tmp_path):
     server = Simulated(lose_last(1))
-    with patch.object(crash, "_CYCLES_OF_CONTROL", 2):
+    with patch.object(crash, "CYCLES_OF_CONTROL", 2):
         record, _, verdicts = proved(tmp_path, server, cycles=4, kinds=CUT, control="fsync-off")
     assert (len(record.cycles), server.made, record.notes) == (4, 2, ())
     assert verdicts["control_caught"].verdict is Holds.HOLDS

@@ -20,7 +20,7 @@ from openslob.core.units import MIB
 from openslob.core.workload import BlockPath
 from openslob.engines import clients
 from openslob.engines.postgresql import clients as postgresql_clients
-from openslob.kinds.storage.comparison.execute import REACHED, _doubts, raw_jobs, require_workloads
+from openslob.kinds.storage.comparison.execute import REACHED, find_doubts, raw_jobs, require_workloads
 from openslob.kinds.storage.comparison.plan import (
     SELECTS,
     ComparisonPlan,
@@ -184,7 +184,7 @@ PGBENCH_SAID = "number of transactions actually processed: 3\ntps = 12.5 (withou
 
 
 def test_pgbench_is_told_every_table_and_its_log_is_read_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(postgresql_clients, "_find_pgbench", lambda _: ("pgbench", []))
+    monkeypatch.setattr(postgresql_clients, "find_pgbench", lambda _: ("pgbench", []))
     monkeypatch.setattr(postgresql_clients, "version_of", lambda _: "pgbench 18")
     request = replace(PLAN.client(SELECTS, "18", None, lambda: False), seconds=0.4)
     with postgresql_clients.selects("postgresql://me:secret@here/db", request, 3, 1000) as selects:
@@ -229,8 +229,10 @@ def test_tables_of_workloads_are_larger_than_the_cache_and_have_room():
 
 def test_reads_that_came_from_the_page_cache_are_noted():
     made = SimpleNamespace(verdicts=[Verdict(name=REACHED, verdict=Holds.FAILS, why="3.5 % came from elsewhere.")])
-    assert _doubts(CONTENDERS[-1], "round 1 of 1", made) == ["some, client, round 1 of 1: 3.5 % came from elsewhere."]
-    assert _doubts(CONTENDERS[-1], "round 1 of 1", SimpleNamespace(verdicts=[])) == []
+    assert find_doubts(CONTENDERS[-1], "round 1 of 1", made) == [
+        "some, client, round 1 of 1: 3.5 % came from elsewhere."
+    ]
+    assert find_doubts(CONTENDERS[-1], "round 1 of 1", SimpleNamespace(verdicts=[])) == []
 
 
 def test_a_workload_that_no_server_has_is_refused_before_anything_starts(monkeypatch):

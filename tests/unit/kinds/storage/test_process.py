@@ -68,7 +68,7 @@ def test_jobs_in_sessions_of_their_own_are_gone(monkeypatch, tmp_path, ends):
 
     A parent that does not end either is killed, so that it can't end its jobs.
     """
-    monkeypatch.setattr(process, "_TERMINATION_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(process, "TERMINATION_TIMEOUT_S", 0.2)
     pid = tmp_path / "pid"
     deaf = "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     job = f"{deaf}; import os; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(600)"

@@ -24,9 +24,9 @@ from openslob.kinds.storage.calibrate import (
     CalibrationPlan,
     DepthProbe,
     NextDepth,
+    RepeatedSteps,
     SearchLimits,
     SearchResult,
-    _Repeats,
     decide,
     limit_kept,
     reached_device,
@@ -36,7 +36,7 @@ from openslob.kinds.storage.dd import LOOKED, NOWHERE, PLAIN, VERIFIED, dd_step,
 from openslob.kinds.storage.fio import Fio, IoEngine, Job, Pattern, coverage, job_file, parse, reason_in
 from openslob.kinds.storage.process import CompletedProgram
 from openslob.kinds.storage.record import StorageStep
-from openslob.kinds.storage.session import HostUsageMonitor, _Reading, usage_of
+from openslob.kinds.storage.session import HostUsageMonitor, UsageReading, usage_of
 from openslob.kinds.storage.target import check_direct, check_engine, existing_file, has_holes, why_no_io_uring
 from openslob.record.model import Figure, Holds
 
@@ -148,10 +148,10 @@ def test_fio_that_fails_gives_its_reason_in_one_line(tmp_path):
 
 
 def test_requests_are_read_from_logs_of_both_versions():
-    assert fio_module._request("300 /proc/1/fd/3 read 65978368 8192") == ("/proc/1/fd/3", 65978368)
-    assert fio_module._request("/data/a write 8192 8192") == ("/data/a", 8192)
-    assert fio_module._request("294 /proc/1/fd/3 open") == ("", 0)
-    assert fio_module._request("fio version 3 iolog") == ("", 0)
+    assert fio_module.parse_request("300 /proc/1/fd/3 read 65978368 8192") == ("/proc/1/fd/3", 65978368)
+    assert fio_module.parse_request("/data/a write 8192 8192") == ("/data/a", 8192)
+    assert fio_module.parse_request("294 /proc/1/fd/3 open") == ("", 0)
+    assert fio_module.parse_request("fio version 3 iolog") == ("", 0)
 
 
 # --- the place
@@ -311,7 +311,7 @@ def step(**values):
 
 
 def rounds(**by_name):
-    made = _Repeats()
+    made = RepeatedSteps()
     for name, steps in by_name.items():
         for each in steps:
             made.add({"iops": IOPS, "mb": THROUGHPUT, "latency": LATENCY}[name], each)
@@ -365,7 +365,7 @@ def test_what_looking_at_the_data_costs():
 def sample(second, busy, read):
     cpu = Sample({"cpu_user_s": busy, "cpu_idle_s": 100.0 - busy})
     device = Sample({"dev_read_bytes": read}) if read is not None else Sample.missing(("dev_read_bytes",), "none")
-    return _Reading(int(second * NANOS), cpu, device)
+    return UsageReading(int(second * NANOS), cpu, device)
 
 
 def test_rates_of_host_and_device_are_over_the_time_looked_at():

@@ -15,7 +15,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was put together; the cache is an empty one."""
     calls: list[str] = []
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(page, "_put_together", lambda: calls.append(FRESH) or FRESH)
+    monkeypatch.setattr(page, "bundle_library", lambda: calls.append(FRESH) or FRESH)
     return calls
 
 

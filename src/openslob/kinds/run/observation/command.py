@@ -27,7 +27,7 @@ from openslob.record.model import RunRecord
 KEPT_BYTES = 4 * 1024 * 1024
 _READ_BYTES = 64 * 1024
 # How long the rest of the output is waited for. What the command left running may hold its streams open for ever.
-_REST_S = 1.0
+REST_S = 1.0
 # What a shell reports for a program that is not there, for one that can't be run, and for one that a signal ended.
 NOT_FOUND, NOT_RUNNABLE, BY_SIGNAL = 127, 126, 128
 
@@ -140,7 +140,7 @@ class ObservedCommand:
     def collect(self) -> None:
         """Wait for the rest of the output, once it has ended."""
         for thread in self._readers:
-            thread.join(_REST_S)
+            thread.join(REST_S)
 
     @property
     def exit_code(self) -> int:
@@ -168,9 +168,9 @@ class ObservedCommand:
         """End it if it still runs: whoever fails leaves nothing behind."""
         if self.started_ns and not self.ended.is_set():
             self.signal(signal.SIGTERM)
-            if not self.ended.wait(_REST_S * 2):
+            if not self.ended.wait(REST_S * 2):
                 self.signal(signal.SIGKILL)
-                self.ended.wait(_REST_S * 2)
+                self.ended.wait(REST_S * 2)
             self.collect()
         self._opened.close()
 

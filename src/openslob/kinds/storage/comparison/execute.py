@@ -489,7 +489,7 @@ class _Comparison:
             self._progress.notify(f"{contender.name}: {why}; measuring again")
         step = step_of(self._next, contender, purpose, measured)
         entries = (*self._folder.record.tables[RUNS], {"step": step.number, "run": measured.folder.name})
-        notes = (*self._folder.record.notes, *_doubts(contender, purpose, measured.record))
+        notes = (*self._folder.record.notes, *find_doubts(contender, purpose, measured.record))
         self._add(step, tables={**self._folder.record.tables, RUNS: entries}, notes=notes)
 
     def _of_server(self, contender: Contender, number: int) -> Measured:
@@ -518,7 +518,7 @@ class _Comparison:
             raise MeasurementStoppedError
 
 
-def _doubts(contender: Contender, purpose: str, record: RunRecord) -> list[str]:
+def find_doubts(contender: Contender, purpose: str, record: RunRecord) -> list[str]:
     """Return that reads came from the page cache, rather than from the storage that they are compared with."""
     broken = [each.why for each in record.verdicts if each.name == REACHED and each.verdict is Holds.FAILS]
     return [f"{contender.name}, {purpose}: {why}" for why in broken]

@@ -18,7 +18,7 @@ LONG_S = 120
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    monkeypatch.setattr(command_module, "_REST_S", LONG_S)
+    monkeypatch.setattr(command_module, "REST_S", LONG_S)
 
 
 def ran(script, number=None, environment=None):
@@ -55,7 +55,7 @@ def test_a_signal_reaches_all_of_its_group():
 
 
 def test_what_it_leaves_running_does_not_keep_it(monkeypatch):
-    monkeypatch.setattr(command_module, "_REST_S", 0.01)
+    monkeypatch.setattr(command_module, "REST_S", 0.01)
     command, _, _ = ran("sleep 600 & echo $!")
     # A busy host may pass on later what it printed.
     assert eventually(lambda: command.output.text().endswith("\n"))
