@@ -14,3 +14,4 @@ def test_checkpoints_are_counted_on_where_their_byte_begins_again():
 
 def test_a_count_that_has_more_than_a_byte_is_taken_as_it_is_and_a_reset_shows():
     assert counted_on(250, 300, 1000, 3) == [250, 300, 1000, 3]
+    assert counted_on(255, 1, 300) == [255, 257, 300]
