@@ -100,7 +100,9 @@ def read_at_end(samplers: Samplers, ended_ns: int | None) -> SystemReading:
         if time.monotonic() > deadline:
             break
         last = later
-    return after if done != 0 else SystemReading(replace(later.counters, server_ns=ended_ns), first.os)
+    if done != 0:
+        return after
+    return SystemReading(replace(later.counters, server_ns=ended_ns), first.os)
 
 
 def _read_later(samplers: Samplers) -> SystemReading:
