@@ -186,7 +186,7 @@ FAULTS = (
     Fault("watch/interval.py", "if event not in timed and count", "if count",
           "an event that the engine times is listed twice: once timed, once sampled", _unit("watch/test_interval")),
     Fault("kinds/run/observation/observer.py",
-          "        if done != 0:\n            return after", "        return after",
+          "    if done != 0:\n        return after", "    return after",
           "the window of an observed command includes the wait for what sessions publish late",
           _unit("kinds/run/observation/test_closing")),
     # --- what is seen live

@@ -171,11 +171,14 @@ class Rig:
     # Whether a driver may be late: a busy host lets processes wait.
     lenient: bool = True
     lines: dict = field(default_factory=dict)
+    # While it is not set, the lines of all drivers are sought in vain.
+    reachable: threading.Event = field(default_factory=threading.Event)
     ops: Counter = field(default_factory=Counter)
 
     def __post_init__(self):
         self.workload = Workload(schemas=1, sessions=self.sessions, run_time=self.run_time, warmup=0)
         self.plans = session_plans(self.workload, 8192, "t")
+        self.reachable.set()
         self.lines = {number: Line(DriverAgent()) for number in range(1, self.drivers + 1)}
         self.server.agents += [line.agent for line in self.lines.values()]
         self.interrupt = Interrupt()
@@ -186,9 +189,13 @@ class Rig:
 
     def hire(self, engine, plans, report, _stopping, folder):
         named = [Driver(number, f"tcp://h:{number}", HERE, True, 0.001) for number in self.lines]
-        connect = lambda driver, _run: self.lines[driver.number]  # noqa: E731
-        self.crew = FleetCrew(named, connect, engine.address, plans, report, folder, self.shared)
+        self.crew = FleetCrew(named, self.reach, engine.address, plans, report, folder, self.shared)
         return self.crew
+
+    def reach(self, driver, _run):
+        """The line to a driver, once it is reachable."""
+        self.reachable.wait(120)
+        return self.lines[driver.number]
 
     def window(self, lead_s=0.05):
         """Run all of it; returns the drivers' accounts and the accumulator."""

@@ -10,7 +10,7 @@ from pathlib import Path
 # The function before which a run stands still in each phase.
 PHASES = {
     "check": ("openslob.kinds.run.runner", "findings"),
-    "settle": ("openslob.kinds.run.runner", "_Run._quiesce"),
+    "settle": ("openslob.kinds.run.runner", "settle"),
     "connect": ("openslob.kinds.run.session_pool", "SessionPool.connect_all"),
     "window": ("openslob.kinds.run.window", "WindowReadings.pulse"),
     "read-out": ("openslob.kinds.run.window", "WindowReadings.read_end"),

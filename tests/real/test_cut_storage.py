@@ -138,7 +138,7 @@ import sys, time
 from pathlib import Path
 from openslob.durability.cut import CutStorage
 with CutStorage(Path({str(backing)!r}), Path({str(mount)!r})) as storage:
-    print(storage._process.pid, flush=True)
+    print(storage.pid, flush=True)
     time.sleep(1000)
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
@@ -152,7 +152,7 @@ def test_a_mount_whose_process_was_killed_is_told_and_removed(places):
     _, mount = places
     storage = CutStorage(*places)
     with storage:
-        os.kill(storage._process.pid, signal.SIGKILL)
+        os.kill(storage.pid, signal.SIGKILL)
         with pytest.raises(SlobError, match="the storage that can be cut off failed"):
             storage.cut()
     assert not mounted(mount)

@@ -28,14 +28,14 @@ from openslob.cli.console import notify, stoppable
 from openslob.cli.progress import LiveLine
 from openslob.cli.screen import viewing
 from openslob.record.store import RunFolder
-from openslob.kinds.run.progress import Progress
+from openslob.kinds.run.progress import RunProgress
 from factories.record_files import record
 results = Path(sys.argv[1])
 line = LiveLine()
 with stoppable() as interrupt, viewing(True, results), RunFolder.begin(results, record()) as folder:
     begun, told = time.monotonic(), False
     while not (results / "end").exists() and time.monotonic() < begun + 60:
-        line(Progress("window", time.monotonic() - begun, 60))
+        line(RunProgress("window", time.monotonic() - begun, 60))
         if interrupt.requested and not told:
             told = True
             notify("asked to stop")

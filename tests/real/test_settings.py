@@ -189,7 +189,7 @@ def test_what_is_set_for_applications_changes_nothing_all_at_once(engine, target
         session: Any = made.open_session(session_plans(Workload(**LOAD), made.facts().block_size, "test")[0])
         stack.callback(session.close)
         session.prepare()
-        left = {row.setting: (row.value, target.in_session(session._connection, row.setting)) for row in target.rows
+        left = {row.setting: (row.value, target.in_session(session.connection, row.setting)) for row in target.rows
                 if row.is_set}  # fmt: skip
     ours = {setting: value.strip("'") == str(present) for setting, (value, present) in left.items()}
     assert not any(ours.values()), ours

@@ -22,6 +22,7 @@ from factories.running import (
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
 from openslob.engines.base import SliceRequest
+from openslob.engines.postgresql.connection import PatientPsycopg
 from openslob.kinds.run.plan import session_plans
 from openslob.record.model import Holds
 from openslob.report.charts.over_time import heat_cells
@@ -103,10 +104,10 @@ def test_a_slice_in_a_server_that_no_longer_answers_is_cut_off(target, monkeypat
     session = target.engine.open_session(session_plans(workload, 8192, "cut")[0])
     session.prepare()
 
-    def unanswered(**_):
+    def unanswered(*_, **__):
         raise psycopg.OperationalError("no answer")
 
-    monkeypatch.setattr(session._connection, "cancel_safe", unanswered)
+    monkeypatch.setattr(PatientPsycopg, "cancel_safe", unanswered)
     with ThreadPoolExecutor() as pool:
         slice_done = pool.submit(session.run_slice, SliceRequest(0, 0, 2**61, 0))
         time.sleep(0.3)

@@ -30,6 +30,12 @@ class GrowingRows:
     def __len__(self) -> int:
         return self._last - self._first
 
+    @property
+    def room(self) -> tuple[int, int]:
+        """For how many names, and for how many columns, there is room now."""
+        rows, columns = self._cells.shape
+        return rows, columns
+
     def row(self, name: str) -> NDArray[Any] | None:
         """Return the values of a name over time; None if there is none of this name."""
         number = self.names.get(name)

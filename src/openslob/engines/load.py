@@ -169,7 +169,7 @@ def load(
         if loaded and loaded.is_whole and loaded.spec == spec:
             return loaded.report_reuse(time.monotonic() - began_s, loader.block_size)
         checks = loader.survey(connection)
-    return _Load(loader, spec, progress, cancelled).run(degree, checks)
+    return DataLoad(loader, spec, progress, cancelled).run(degree, checks)
 
 
 def require_a_block(spec: DataSpec) -> None:
@@ -194,7 +194,9 @@ def check_space(needed: int, held: int, directory: Path | None, why_unchecked: s
     return f"{format_bytes(needed)} needed, and free"
 
 
-class _Load:
+class DataLoad:
+    """The load of all tables by one loader; ``cancelled`` is asked while they are filled."""
+
     def __init__(
         self, loader: Loader[Any], spec: DataSpec, progress: ProgressSink, cancelled: Callable[[], bool]
     ) -> None:
@@ -206,12 +208,13 @@ class _Load:
         self._pool: Pool[Any, Any, list[Check]] = Pool(loader.connect, loader.cancel, self._one_table)
 
     def run(self, degree: int, checks: Mapping[str, str]) -> LoadResult:
+        """Fill the tables, ``degree`` at a time, and verify them. SlobError when that fails: nothing is left then."""
         began_s = time.monotonic()
         with self._clean_up_on_failure():
             self._loader.begin()
             self._begun = True
             self._report()
-            by_table = self._pool.run(self._loader.tables, degree, self._watch)
+            by_table = self._pool.run(self._loader.tables, degree, self.watch)
             blocks = sum(self._loader.finish().values())
             self._report()
         seconds, size = time.monotonic() - began_s, blocks * self._loader.block_size
@@ -230,7 +233,8 @@ class _Load:
         require(checks)
         return checks
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
+        """Report how far it is. SlobError when it was cancelled."""
         if self._cancelled():
             raise SlobError("the load was cancelled", "nothing of it is left")
         self._report()

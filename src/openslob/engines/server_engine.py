@@ -40,6 +40,11 @@ class ConnectionOwner(Generic[C]):
     def __init__(self, connection: C) -> None:
         self._connection = connection
 
+    @property
+    def connection(self) -> C:
+        """The connection that it works over."""
+        return self._connection
+
     def close(self) -> None:
         """Close the connection; never raises."""
         self._connection.close()

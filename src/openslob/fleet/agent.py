@@ -62,7 +62,8 @@ class DriverAgent:
     """A driver as the leading process talks to it. Its calls return at once; one at a time is made."""
 
     def __init__(self) -> None:
-        self._job: _Job | None = None
+        # Its part of the run, once it has begun it.
+        self.job: DriverJob | None = None
 
     def who(self) -> Who:
         """Return which process this is."""
@@ -78,8 +79,8 @@ class DriverAgent:
             if (order.run, order.number) in BEGUN_HERE:
                 raise SlobError("it has run these sessions before, and nothing is run twice")
             BEGUN_HERE.add((order.run, order.number))
-        self._job = _Job(order)
-        self._job.begin()
+        self.job = DriverJob(order)
+        self.job.begin()
 
     def exchange(self, said: Said) -> Heard:
         """Do what is said, and return what was reported since."""
@@ -101,13 +102,13 @@ class DriverAgent:
 
     def end(self) -> None:
         """End all sessions that are left."""
-        if self._job is not None:
-            self._job.end()
+        if self.job is not None:
+            self.job.end()
 
-    def _require(self) -> _Job:
-        if self._job is None:
+    def _require(self) -> DriverJob:
+        if self.job is None:
             raise SlobError("it has no order of this run: its process was restarted")
-        return self._job
+        return self.job
 
 
 class _Session(Worker):
@@ -130,7 +131,7 @@ class _Session(Worker):
         super()._run_phase(session, phase)
 
 
-class _Job:
+class DriverJob:
     """One driver's part of one run. Calls come from one thread; sessions and the keeper of the files have their own."""
 
     def __init__(self, order: Order) -> None:
@@ -141,17 +142,17 @@ class _Job:
         self._out: list[Report] = []
         self._taken = 0
         self._last_alive = frozenset(plan.number for plan in order.plans)
-        self._lock, self._files, self._ending = Lock(), Lock(), Lock()
+        self._lock, self.files_lock, self._ending = Lock(), Lock(), Lock()
         self._asked_after_s = sys.getswitchinterval()
-        self._stop, self._over = Event(), Event()
-        self._ended = self._measured = self._has_begun = self._has_failed = False
-        self._said_at = time.monotonic()
-        self._phase: Phase | None = None
+        self._stop, self.over = Event(), Event()
+        self._ended = self._measured = self.has_begun = self._has_failed = False
+        self.said_at = time.monotonic()
+        self.phase: Phase | None = None
         self._begun: set[int] = set()
-        self._error = ""
+        self.error = ""
         self._recorder: Recorder | None = None
         self._os = OsReader([], [], list)
-        self._use = Use(folder=str(self.folder), why_unknown="the window was not begun")
+        self.use = Use(folder=str(self.folder), why_unknown="the window was not begun")
         self._sessions: list[_Session] = []
         try:
             self.folder.mkdir(parents=True)
@@ -171,7 +172,7 @@ class _Job:
             engine = resolve_as_is(self._order.target.reveal())
             engine.follow(Patience(Interrupt()))
             offset_s = _offset_s(engine)
-            self._use = Use(clock_offset_s=offset_s, folder=str(self.folder), why_unknown="the window was not begun")
+            self.use = Use(clock_offset_s=offset_s, folder=str(self.folder), why_unknown="the window was not begun")
             make, gate = partial(_Session, engine), Semaphore(CONNECT_AT_ONCE)
             # All are there before the first one reports: the next phase is given to those that are there.
             self._sessions = [
@@ -201,7 +202,7 @@ class _Job:
 
     def exchange(self, said: Said) -> Heard:
         """Do what is said, and return the reports that were not heard yet."""
-        self._said_at = time.monotonic()
+        self.said_at = time.monotonic()
         if said.stop or said.ended:
             self._stop.set()
         if said.phase is not None:
@@ -214,23 +215,24 @@ class _Job:
                 session.cut()
             if session.number in said.cut:
                 session.cut()
-        alive = self._alive()
+        alive = self.alive()
         # Of a session that has ended, all reports must be heard: with slow storage it has not ended yet.
         with self._messages.all_tasks_done:
             if self._messages.all_tasks_done.wait_for(lambda: not self._messages.unfinished_tasks, MOST_WAIT_S):
                 self._last_alive = alive
-        begin_ns = self._phase.begin_ns if self._phase else 0
+        begin_ns = self.phase.begin_ns if self.phase else 0
         with self._lock:
             # What was heard is not kept.
             del self._out[: max(0, said.heard - self._taken)]
             self._taken = max(self._taken, said.heard)
-            return Heard(self._taken, list(self._out), self._last_alive, begin_ns, len(self._begun), self._error)
+            return Heard(self._taken, list(self._out), self._last_alive, begin_ns, len(self._begun), self.error)
 
     def _end_all(self) -> None:
         for session in self._sessions:
             session.give(None)
 
-    def _alive(self) -> frozenset[int]:
+    def alive(self) -> frozenset[int]:
+        """Return the sessions that have not ended, or may still begin."""
         if not self._sessions:
             return frozenset() if self._has_failed else frozenset(plan.number for plan in self._order.plans)
         # Those that were not begun yet are to come, unless they never will.
@@ -238,26 +240,26 @@ class _Job:
         return frozenset([*to_come, *(each.number for each in self._sessions if each.is_alive())])
 
     def _give(self, phase: Phase) -> None:
-        if self._phase is not None and (self._phase.name, self._phase.begin_ns) == (phase.name, phase.begin_ns):
-            self._phase.end_ns = phase.end_ns
+        if self.phase is not None and (self.phase.name, self.phase.begin_ns) == (phase.name, phase.begin_ns):
+            self.phase.end_ns = phase.end_ns
             return
-        self._phase = phase
+        self.phase = phase
         self._begun.clear()
         if phase.name == WINDOW:
             self._measured = True
             run_time = self._order.plans[0].workload.run_time
             recorder = Recorder(self._order.plans, phase.begin_ns, run_time, self._raw, _count_nothing, _unseen)
-            with self._files:
+            with self.files_lock:
                 self._recorder, self._before = recorder, self._os.read()
         for session in self._sessions:
             session.give(phase)
 
     def _keep(self) -> None:
         """Write what sessions report, then let it be heard; end all if nothing is said for too long."""
-        while not self._over.is_set():
-            self._pass_on(self._next(self._pause_s()))
-            if time.monotonic() > self._said_at + ALONE_S:
-                self._error = self._error or f"nobody said anything to it for {ALONE_S:.0f} s, so it ended its sessions"
+        while not self.over.is_set():
+            self._pass_on(self.take_reports(self._pause_s()))
+            if time.monotonic() > self.said_at + ALONE_S:
+                self.error = self.error or f"nobody said anything to it for {ALONE_S:.0f} s, so it ended its sessions"
                 self.end()
 
     def _mark_begin(self, batch: Sequence[Report]) -> None:
@@ -265,40 +267,41 @@ class _Job:
 
         If the clock was set meanwhile, the first slice says that it has begun.
         """
-        if self._recorder is None or self._has_begun or self._over.is_set():
+        if self._recorder is None or self.has_begun or self.over.is_set():
             return
-        self._has_begun = self._begins_in_s() <= 0 or any(isinstance(message, SliceDone) for message in batch)
-        if not self._has_begun:
+        self.has_begun = self._begins_in_s() <= 0 or any(isinstance(message, SliceDone) for message in batch)
+        if not self.has_begun:
             self._before = self._os.read()
 
     def _begins_in_s(self) -> float:
-        begin_ns = self._phase.begin_ns if self._phase else 0
-        return (begin_ns - time.time_ns()) / NANOS - (self._use.clock_offset_s or 0.0)
+        begin_ns = self.phase.begin_ns if self.phase else 0
+        return (begin_ns - time.time_ns()) / NANOS - (self.use.clock_offset_s or 0.0)
 
     def _pass_on(self, batch: Sequence[Report]) -> None:
         try:
-            with self._files:
+            with self.files_lock:
                 self._mark_begin(batch)
-                self._write(batch)
+                self.write_rows(batch)
             with self._lock:
                 self._out += batch
         except BaseException as error:
             # A defect: the run must not wait for reports that do not come, and the traceback must be shown.
-            self._error = self._error or repr(error)
+            self.error = self.error or repr(error)
             raise
         finally:
             for _ in batch:
                 self._messages.task_done()
 
-    def _write(self, batch: Sequence[Report]) -> None:
+    def write_rows(self, batch: Sequence[Report]) -> None:
+        """Write what sessions reported of the window; `error` says why that can't be done."""
         if self._recorder is None:
             return
         for message in batch:
             self._recorder.handle(message)
         if any(isinstance(message, SliceDone) for message in batch):
             self._raw.flush()
-        if self._raw.error and not self._error:
-            self._error = str(self._raw.error)
+        if self._raw.error and not self.error:
+            self.error = str(self._raw.error)
         if any(isinstance(message, PhaseDone) for message in batch):
             self._note_use()
 
@@ -307,7 +310,8 @@ class _Job:
         to_last_reading_s = self._begins_in_s() - READ_AHEAD_S
         return min(KEEP_S, to_last_reading_s) if to_last_reading_s > 0 else KEEP_S
 
-    def _next(self, timeout_s: float) -> list[Report]:
+    def take_reports(self, timeout_s: float) -> list[Report]:
+        """Return all reports that there are, or after waiting the first one; none within ``timeout_s``."""
         batch: list[Report] = []
         with suppress(Empty):
             batch.append(self._messages.get(timeout=timeout_s))
@@ -320,8 +324,8 @@ class _Job:
         used = difference(self._before, self._os.read())
         cpu = used.cpu or {}
         idle = sum(cpu.get(kind, 0.0) for kind in ("idle", "iowait"))
-        self._use = Use(
-            clock_offset_s=self._use.clock_offset_s,
+        self.use = Use(
+            clock_offset_s=self.use.clock_offset_s,
             seconds=used.seconds,
             cpu_s=used.driver_cpu_s,
             peak_rss_bytes=used.driver_peak_rss_bytes,
@@ -335,18 +339,18 @@ class _Job:
         """Write all rows and close the files; return what was used."""
         self._close_files()
         sizes = {name: (self.folder / name).stat().st_size for name in FILES if (self.folder / name).exists()}
-        return Use(**{**vars(self._use), "sizes": sizes})
+        return Use(**{**vars(self.use), "sizes": sizes})
 
     def end(self) -> None:
         """End the sessions that are left, by force in the end, and close everything."""
         # It may be told to just as it does so by itself.
         with self._ending:
-            if not self._over.is_set():
+            if not self.over.is_set():
                 self._end_sessions()
                 sys.setswitchinterval(self._asked_after_s)
-                self._over.set()
+                self.over.set()
                 # What they reported last.
-                self._pass_on(self._next(0.0))
+                self._pass_on(self.take_reports(0.0))
                 self._close_files()
                 # Only now: whoever writes the files reads the host, too.
                 self._os.close()
@@ -371,7 +375,7 @@ class _Job:
             self.folder.parent.rmdir()
 
     def _close_files(self) -> None:
-        with self._files:
+        with self.files_lock:
             if self._recorder is not None:
                 self._recorder.finish()
                 self._recorder = None

@@ -62,7 +62,8 @@ class FleetCrew:
     ) -> None:
         self._folder, self._shared = folder, shared
         run = f"{folder.name}-{uuid.uuid4().hex[:12]}"
-        self._channels = [
+        # In the order of the drivers.
+        self.channels = [
             Channel(
                 driver,
                 lambda driver=driver: connect(driver, run),  # type: ignore[misc]
@@ -76,26 +77,26 @@ class FleetCrew:
     @property
     def lead_s(self) -> float:
         """What it takes to hand out a phase, by what exchanges with the drivers have taken."""
-        return min(MOST_LEAD_S, LEAD_S + LEAD_ROUND_TRIPS * max(channel.slowest_s for channel in self._channels))
+        return min(MOST_LEAD_S, LEAD_S + LEAD_ROUND_TRIPS * max(channel.slowest_s for channel in self.channels))
 
     @property
     def members(self) -> Sequence[Member]:
         """The sessions of all drivers."""
-        return [member for channel in self._channels for member in channel.members]
+        return [member for channel in self.channels for member in channel.members]
 
     def start(self) -> None:
         """Give each driver its order."""
-        for channel in self._channels:
+        for channel in self.channels:
             start_thread(channel)
 
     def give(self, phase: Phase | None, in_s: float = 0.0) -> None:
         """Say the phase to every driver."""
-        for channel in self._channels:
+        for channel in self.channels:
             channel.give(phase, in_s)
 
     def late(self) -> str:
         """Return the drivers whose sessions are not known to wait in the server for the begin, which is now."""
-        late = [each for each in self._channels if each.begun < len(each.members) and not each.lost]
+        late = [each for each in self.channels if each.begun < len(each.members) and not each.lost]
         if not late:
             return ""
         names = ", ".join(
@@ -108,13 +109,13 @@ class FleetCrew:
 
     def stop(self) -> None:
         """Tell every driver that its sessions are to end."""
-        for channel in self._channels:
+        for channel in self.channels:
             channel.ask(stop=True)
 
     def collect(self) -> Sequence[DriverUse]:
         """Fetch the files of all drivers, compare them with what was reported, and return what the drivers used."""
-        with ThreadPoolExecutor(len(self._channels)) as pool:
-            return list(pool.map(self._collect, self._channels))
+        with ThreadPoolExecutor(len(self.channels)) as pool:
+            return list(pool.map(self._collect, self.channels))
 
     def _collect(self, channel: Channel) -> DriverUse:
         used, own = channel.use()
@@ -155,10 +156,10 @@ class FleetCrew:
 
     def close(self) -> None:
         """Let the drivers go."""
-        with ThreadPoolExecutor(len(self._channels)) as pool:
-            list(pool.map(Channel.close, self._channels))
+        with ThreadPoolExecutor(len(self.channels)) as pool:
+            list(pool.map(Channel.close, self.channels))
         if self._shared:
-            for channel in self._channels:
+            for channel in self.channels:
                 _tidy(self._folder / DRIVERS / str(channel.driver.number))
             with suppress(OSError):
                 (self._folder / DRIVERS).rmdir()

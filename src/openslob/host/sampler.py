@@ -291,20 +291,26 @@ class Ticker:
     the action ends the ticker; it is in ``error`` at once, and `stop` returns it.
     """
 
-    def __init__(self, interval_s: float, action: Callable[[], None], name: str = "ticker") -> None:
+    def __init__(
+        self,
+        interval_s: float,
+        action: Callable[[], None],
+        name: str = "ticker",
+        stopping: threading.Event | None = None,
+    ) -> None:
         self.done = 0
         self.missed = 0
         self.error: Exception | None = None
         self._interval_ns = round(interval_s * NANOS)
         self._action = action
         self._name = name
-        self._stop = threading.Event()
+        self._stop = stopping or threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self, t0_ns: int | None = None) -> None:
         """Start the thread, once. The first action is at ``t0_ns`` (``time.monotonic_ns``), or now."""
         t0 = time.monotonic_ns() if t0_ns is None else t0_ns
-        self._thread = threading.Thread(target=self._run, args=(t0,), name=self._name, daemon=True)
+        self._thread = threading.Thread(target=self.run, args=(t0,), name=self._name, daemon=True)
         self._thread.start()
 
     def stop(self) -> Exception | None:
@@ -314,7 +320,8 @@ class Ticker:
             self._thread.join()
         return self.error
 
-    def _run(self, t0_ns: int) -> None:
+    def run(self, t0_ns: int) -> None:
+        """Act from ``t0_ns`` on in the calling thread, until ``stopping`` is set or an action fails."""
         tick = 0
         while not self._stop.wait(max(0, t0_ns + tick * self._interval_ns - time.monotonic_ns()) / NANOS):
             try:

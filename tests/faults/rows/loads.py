@@ -21,7 +21,7 @@ CANCELLED = "the load was cancelled; nothing of it is left"
 def loading(scene: Scene, then: str = "", url: str | None = None) -> Iterator[Command]:
     """A load that is filling tables; it has executed the code ``then``."""
     with scene.begun(
-        *scene.words("load", url, **LARGE), at=("openslob.engines.load", "_Load._watch"), then=then
+        *scene.words("load", url, **LARGE), at=("openslob.engines.load", "DataLoad.watch"), then=then
     ) as load:
         load.wait_until_paused()
         load.go_on()

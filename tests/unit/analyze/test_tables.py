@@ -50,10 +50,10 @@ def test_a_table_has_room_only_once_it_grows():
     table = GrowingRows(0.0)
     table.codes([str(row) for row in range(1000)])
     table.grow(0, 3)
-    assert (table._cells.shape, len(table)) == ((1000, 3), 3)
+    assert (table.room, len(table)) == ((1000, 3), 3)
     table.grow(1, 0)
     table.grow(0, 1)
-    assert table._cells.shape[1] > len(table) == 5
+    assert table.room[1] > len(table) == 5
 
 
 def test_longer_units_hold_what_the_shorter_ones_held():

@@ -14,6 +14,7 @@ from openslob.core.workload import Workload
 from openslob.fleet import agent as agent_module
 from openslob.fleet.agent import DriverAgent
 from openslob.fleet.messages import Order, Said
+from openslob.host.sampler import OsReader
 from openslob.kinds.run import worker
 from openslob.kinds.run.plan import Phase, session_plans
 from openslob.kinds.run.worker import PhaseDone, Ready
@@ -84,7 +85,7 @@ def test_a_phase_that_is_said_twice_is_run_once_and_its_end_can_be_moved(agent):
     agent.exchange(Said(Phase("window", begin_ns, begin_ns + 3600 * NANOS), heard=2))
     assert eventually(lambda: agent.exchange(Said(heard=2)).begun == 2)
     assert agent.exchange(Said(Phase("window", begin_ns, begin_ns), heard=2)).alive == {0, 1}
-    assert agent._job._phase.end_ns == begin_ns
+    assert agent.job.phase.end_ns == begin_ns
 
 
 class Clock:
@@ -101,21 +102,21 @@ class Clock:
 
 def test_what_a_driver_uses_before_the_window_begins_is_not_of_the_window(agent, monkeypatch):
     ready(agent)
-    job, clock, read_at_ns = agent._job, Clock(), []
-    read = job._os.read
+    job, clock, read_at_ns = agent.job, Clock(), []
+    read = OsReader.read
     monkeypatch.setattr(agent_module, "time", clock)
     monkeypatch.setattr(agent_module, "KEEP_S", 0.01)
-    monkeypatch.setattr(job._os, "read", lambda: (read_at_ns.append(clock.now_ns), read())[1])
+    monkeypatch.setattr(OsReader, "read", lambda reader: (read_at_ns.append(clock.now_ns), read(reader))[1])
     driver_begin_ns = clock.now_ns + 2 * NANOS
-    begin_ns = driver_begin_ns + round(job._use.clock_offset_s * NANOS)
+    begin_ns = driver_begin_ns + round(job.use.clock_offset_s * NANOS)
     agent.exchange(Said(Phase("window", begin_ns, begin_ns + 3600 * NANOS), heard=2))
     for now_ns in (driver_begin_ns - NANOS, driver_begin_ns - NANOS // 100):
-        with job._files:  # not in the middle of a look at the clock
+        with job.files_lock:  # not in the middle of a look at the clock
             clock.now_ns = now_ns
         assert eventually(lambda: read_at_ns[-1] == clock.now_ns)
-    with job._files:
+    with job.files_lock:
         clock.now_ns = driver_begin_ns + NANOS
-    assert eventually(lambda: job._has_begun)
+    assert eventually(lambda: job.has_begun)
     assert read_at_ns[-1] == driver_begin_ns - NANOS // 100, "the last reading is from before the begin"
 
 
@@ -131,28 +132,28 @@ def test_sessions_end_when_nobody_says_anything_and_what_they_did_is_kept(agent,
     at_work(agent, server)
     monkeypatch.setattr(agent_module, "LEAVE_S", 2.0 * PATIENCE_S)
     monkeypatch.setattr(agent_module, "ALONE_S", 0.0)
-    assert agent._job._over.wait(PATIENCE_S)
+    assert agent.job.over.wait(PATIENCE_S)
     # Returns when all is written that the sessions reported last.
     agent.end()
-    assert agent._job._alive() == frozenset()
-    rows = (agent._job.folder / "slices.csv").read_text().splitlines()[1:]
+    assert agent.job.alive() == frozenset()
+    rows = (agent.job.folder / "slices.csv").read_text().splitlines()[1:]
     assert {row.split(",")[0] for row in rows} == {"0", "1"}
     assert agent.exchange(Said(heard=2)).error.startswith("nobody said anything to it for 0 s")
 
 
 def test_sessions_stay_until_nothing_was_said_for_long(agent, server):
-    job, rounds, ended = agent._job, threading.Semaphore(0), threading.Event()
+    job, rounds, ended = agent.job, threading.Semaphore(0), threading.Event()
     at_work(agent, server)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(agent_module, "ALONE_S", 3600.0)
         patch.setattr(job, "end", ended.set)
-        take = job._next
-        patch.setattr(job, "_next", lambda timeout_s: (rounds.release(), take(timeout_s))[1])
-        job._said_at -= 3000
+        take = job.take_reports
+        patch.setattr(job, "take_reports", lambda timeout_s: (rounds.release(), take(timeout_s))[1])
+        job.said_at -= 3000
         # A round ends when the next one begins.
         assert all(rounds.acquire(timeout=PATIENCE_S) for _ in range(3))
         assert not ended.is_set()
-        job._said_at -= 1000
+        job.said_at -= 1000
         assert ended.wait(PATIENCE_S)
 
 
@@ -165,14 +166,14 @@ def test_a_session_has_not_ended_before_all_that_it_reported_is_heard_however_sl
     agent, server, monkeypatch
 ):
     slow = threading.Event()
-    write = agent._job._write
-    monkeypatch.setattr(agent._job, "_write", lambda batch: (slow.wait(PATIENCE_S), write(batch)))
+    write = agent.job.write_rows
+    monkeypatch.setattr(agent.job, "write_rows", lambda batch: (slow.wait(PATIENCE_S), write(batch)))
     monkeypatch.setattr(agent_module, "MOST_WAIT_S", 0.01)
     slow.set()
     at_work(agent, server)
     slow.clear()
     agent.exchange(Said(stop=True, ended=True, cancel=(0, 1), heard=2))
-    assert eventually(lambda: not agent._job._alive())
+    assert eventually(lambda: not agent.job.alive())
     heard = agent.exchange(Said(heard=2))
     assert (done(heard), heard.alive) == ([], {0, 1})
     slow.set()
@@ -192,7 +193,7 @@ def test_a_defect_in_writing_the_files_is_said_and_not_waited_for(order, monkeyp
         for each in defects:
             raise each
 
-    monkeypatch.setattr(agent._job, "_write", fail)
+    monkeypatch.setattr(agent.job, "write_rows", fail)
     assert eventually(lambda: agent.exchange(Said(heard=2)).error == "ZeroDivisionError('a defect')")
     # The traceback is this test's, and not the next one's.
     ours = [thread for thread in set(threading.enumerate()) - others if thread.name == "files"]

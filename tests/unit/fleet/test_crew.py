@@ -3,6 +3,8 @@
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +14,8 @@ from factories import effort
 from factories.fleets import MadeUpServer, Rig, use_made_up
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.histogram import lower_edge_us
-from openslob.fleet import channel
 from openslob.fleet.crew import dealt
+from openslob.kinds.run.worker import SliceDone
 from openslob.record.raw_csv import raw_table
 
 
@@ -95,7 +97,7 @@ def test_a_driver_that_is_gone_loses_its_own_sessions_only_and_is_named_once(ser
     def kill():
         server.wait_until_at_work(6)
         rig.lines[2].broken = True
-        rig.crew._channels[1].ask()
+        rig.crew.channels[1].ask()
 
     threading.Thread(target=kill, daemon=True).start()
     used, _ = rig.window()
@@ -114,7 +116,7 @@ def test_a_driver_that_can_not_go_on_ends_its_sessions_and_its_files_are_fetched
 
     def fail():
         server.wait_until_at_work(6)
-        agent._job._error = "slices.csv can't be written: No space left on device"
+        agent.job.error = "slices.csv can't be written: No space left on device"
 
     threading.Thread(target=fail, daemon=True).start()
     used, _ = rig.window()
@@ -122,22 +124,21 @@ def test_a_driver_that_can_not_go_on_ends_its_sessions_and_its_files_are_fetched
         "driver 2 (host, pid 1) can't go on: slices.csv can't be written: No space left on device"
     ] * len(rig.pool.lost)
     assert rig.pool.lost == {3, 4, 5}
-    assert agent._job._over.is_set()
-    assert agent._job._alive() == frozenset()
+    assert agent.job.over.is_set()
+    assert agent.job.alive() == frozenset()
     assert (used[1].files, used[1].left) == ("drivers/2", False)
     assert used[1].lost.startswith("can't go on: slices.csv")
 
 
 def test_an_order_that_comes_after_the_end_of_the_run_is_not_given(server, folder):
     rig = Rig(server, folder, drivers=1)
-    channel_ = rig.crew._channels[0]
-    found, open_remote = threading.Event(), channel_._open
-    channel_._open = lambda: (found.wait(120), open_remote())[1]
+    (channel_,) = rig.crew.channels
+    rig.reachable.clear()
     rig.crew.start()
     rig.crew.give(None)
-    found.set()
+    rig.reachable.set()
     channel_.join(120)
-    assert rig.lines[1].agent._job is None, "no session was begun"
+    assert rig.lines[1].agent.job is None, "no session was begun"
     assert not any(member.is_alive() for member in rig.crew.members)
     assert not channel_.lost
 
@@ -147,8 +148,8 @@ def test_files_of_which_a_part_does_not_come_are_left_on_the_driver(server, fold
     rig.lines[1].read = lambda name, offset: b"" if name == "latency.csv" else rig.lines[1].agent.read(name, offset)
     used, _ = rig.window()
     assert used[0].left
-    assert used[0].files == str(rig.lines[1].agent._job.folder)
-    assert (rig.lines[1].agent._job.folder / "slices.csv").exists()
+    assert used[0].files == str(rig.lines[1].agent.job.folder)
+    assert (rig.lines[1].agent.job.folder / "slices.csv").exists()
     assert not (folder / "drivers/1").exists()
 
 
@@ -204,15 +205,21 @@ def test_a_stop_ends_all_sessions_and_keeps_what_they_did(server, folder):
     assert all(each.ops for each in used)
 
 
-def test_a_driver_that_reports_other_operations_than_it_wrote_is_an_error(server, folder, monkeypatch):
-    take = channel.Channel._take
+def test_a_driver_that_reports_other_operations_than_it_wrote_is_an_error(server, folder):
+    def one_more(report):
+        if not isinstance(report, SliceDone):
+            return report
+        counts = replace(report.result.counts, ops=report.result.counts.ops + 1)
+        return replace(report, result=replace(report.result, counts=counts))
 
-    def twice(self, message):
-        take(self, message)
-        self.ops[0] += 1
+    def exchange(agent, said):
+        heard = agent.exchange(said)
+        return replace(heard, reports=[one_more(report) for report in heard.reports])
 
-    monkeypatch.setattr(channel.Channel, "_take", twice)
-    used, _ = Rig(server, folder).window()
+    rig = Rig(server, folder)
+    for line in rig.lines.values():
+        line.exchange = partial(exchange, line.agent)
+    used, _ = rig.window()
     assert {each.lost for each in used} == {"reported other operations than it wrote to its files"}
 
 

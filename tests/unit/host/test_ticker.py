@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from factories.running import eventually
 from factories.tables import table
 from openslob.host import sampler as ticker_module
 from openslob.host.sampler import Ticker, next_tick
@@ -54,9 +55,8 @@ def test_ticks_stay_on_the_grid_though_each_action_takes_time(monkeypatch):
         seen.append(clock.now_ns)
         clock.sleep(0.01)
 
-    ticker = Ticker(0.03, action)
-    vars(ticker)["_stop"] = clock
-    ticker._run(0)
+    ticker = Ticker(0.03, action, stopping=clock)
+    ticker.run(0)
     # If each began when the one before ended, the distances from the grid would be 0, 10, 20, 0, 10, 20, … ms.
     assert seen == [number * 30_000_000 for number in range(10)]
     assert (ticker.done, ticker.missed) == (10, 0)
@@ -70,9 +70,8 @@ def test_slow_action_skips_and_counts(monkeypatch):
         seen.append(clock.now_ns)
         clock.sleep(0.05)
 
-    ticker = Ticker(0.02, action)
-    vars(ticker)["_stop"] = clock
-    ticker._run(0)
+    ticker = Ticker(0.02, action, stopping=clock)
+    ticker.run(0)
     # Those at 20 and 40, 80 and 100, 140 and 160 ms were missed.
     assert seen == [0, 60_000_000, 120_000_000]
     assert (ticker.done, ticker.missed) == (3, 6)
@@ -105,7 +104,7 @@ def test_an_error_ends_the_ticker_and_is_reported():
     ticker = Ticker(0.001, action)
     ticker.start()
     assert failed.wait(PATIENCE_S)
-    ticker._thread.join(PATIENCE_S)
+    assert eventually(lambda: ticker.error is not None)
     error = ticker.stop()
     assert isinstance(error, ValueError)
     assert ticker.error is error

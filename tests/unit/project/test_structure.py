@@ -23,6 +23,20 @@ MOST_LINES = 800
 MOST_LINES_A_FUNCTION = 60
 MOST_LINES_OF_HALF_THE_FUNCTIONS = 10
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+# Public in all but name: the interface of named tuples, and a process's end without its clean-up.
+PUBLIC_IN_ALL_BUT_NAME = {"_asdict", "_exit", "_fields", "_make", "_replace"}
+# What takes the name of an attribute as a text.
+BY_NAME = {"delattr", "getattr", "hasattr", "object", "patch", "setattr"}
+# Private things that tests use, by file, with the reason.
+PRIVATE_IN_TESTS = {
+    # Textual waits for at least 20 ms at each key of a headless screen, and has no public name for that.
+    ("unit/live/test_screen.py", "_wait"),
+    # Typer makes the command anew for each call of a test, and has no public name for what does it.
+    ("conftest.py", "typer.testing._get_command"),
+    # Python says by a public name what is a protocol from 3.13 on.
+    ("unit/project/test_docs.py", "_is_protocol"),
+}
 
 
 # Most files have no such word: to look at all expressions of all files takes seconds.
@@ -156,6 +170,83 @@ def test_functions_are_short():
 def test_half_of_all_functions_have_at_most_10_lines():
     lengths = sorted(length for path in FILES for _, _, length in facts_of(path).functions)
     assert lengths[len(lengths) // 2] <= MOST_LINES_OF_HALF_THE_FUNCTIONS
+
+
+def is_private(name):
+    """Whether a name, or the last part of a dotted one, is private; those of notebooks (`_repr_html_`) are not."""
+    last = name.rpartition(".")[2]
+    is_one = last.startswith("_") and not last.startswith("__") and not last.endswith("_")
+    return is_one and last.isidentifier() and last not in PUBLIC_IN_ALL_BUT_NAME
+
+
+def private_names(tree):
+    """The private names that a test reaches for: of others, by import, or as a text."""
+    for node in ast.walk(tree):
+        if find := NAMES_REACHED.get(type(node)):
+            yield from filter(is_private, find(node))
+
+
+def attribute(node):
+    return [] if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") else [node.attr]
+
+
+def modules(names):
+    return [part for name in names for part in name.split(".")]
+
+
+def last_name(function):
+    return getattr(function, "attr", getattr(function, "id", ""))
+
+
+def texts(nodes):
+    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def place(found):
+    """A place in the source, as `faults.pausing` takes it."""
+    return found if any(text.startswith("openslob.") for text in found) else []
+
+
+NAMES_REACHED = {
+    ast.Attribute: attribute,
+    ast.Import: lambda node: modules(alias.name for alias in node.names),
+    ast.ImportFrom: lambda node: modules([node.module or "", *(alias.name for alias in node.names)]),
+    ast.Call: lambda node: texts(node.args) if last_name(node.func) in BY_NAME else [],
+    ast.Tuple: lambda node: place(texts(node.elts)),
+    ast.Subscript: lambda node: texts([node.slice]) if last_name(getattr(node.value, "func", None)) == "vars" else [],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a.b._c", ["_c"]),
+        ("self._a + cls._b + a.__dict__ + a._replace() + a._repr_html_()", []),
+        ("self.a._b", ["_b"]),
+        ("from openslob.a import _b, c", ["_b"]),
+        ("from openslob._a import b", ["_a"]),
+        ("import openslob._a", ["_a"]),
+        ("monkeypatch.setattr('openslob.a._B', 1)", ["openslob.a._B"]),
+        ("self.patched.setattr(a, '_b', 1)", ["_b"]),
+        ("patch.object(a, '_b')", ["_b"]),
+        ("vars(a)['_b'] = 1", ["_b"]),
+        ("at = ('openslob.a', 'A._b')", ["A._b"]),
+        ("name.endswith('_pct')", []),
+    ],
+)
+def test_a_private_name_is_found_however_it_is_reached(text, found):
+    assert list(private_names(ast.parse(text))) == found
+
+
+def test_tests_use_public_names():
+    """A test that reaches for private parts holds the shape of the source, not what it does."""
+    assert any(path.name == "conftest.py" for path in TESTS)
+    found = {
+        (str(path.relative_to(ROOT / "tests")), name)
+        for path in TESTS
+        for name in private_names(ast.parse(path.read_text()))
+    }
+    assert found == PRIVATE_IN_TESTS
 
 
 def test_workers_keep_the_tests_of_one_server_together(request):

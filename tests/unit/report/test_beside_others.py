@@ -9,6 +9,7 @@ import pytest
 from factories import record_files
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
 from openslob.report import run_series
+from openslob.report.charts.picture import page_specs
 from openslob.report.charts.run import timeline
 from openslob.report.headline import headline
 
@@ -29,7 +30,7 @@ def beside_others(outcome: Holds) -> RunRecord:
 
 
 def drawn(record: RunRecord, folder: Path) -> str:
-    return str([panel.to_dict(validate=False) for panel in timeline(record, run_series.read(folder, record)).panels])
+    return str(page_specs(timeline(record, run_series.read(folder, record))))
 
 
 def test_the_time_line_leaves_out_what_counts_the_whole_server(folder):
@@ -53,11 +54,6 @@ def test_cpu_over_time_says_whose_it_is(folder):
 
 def test_the_seconds_of_a_run_are_whole_numbers(folder):
     """With as many digits as the label before it has, the last of ten seconds was 1e+1."""
-    panels = timeline(record_files.record(), run_series.read(folder, record_files.record())).panels
-    axes = [
-        found
-        for found in str([panel.to_dict(validate=False) for panel in panels]).split("'axis': ")
-        if "tickMinStep" in found
-    ]
+    axes = [found for found in drawn(record_files.record(), folder).split("'axis': ") if "tickMinStep" in found]
     assert axes
     assert all("'format': 'd'" in axis.partition("}")[0] for axis in axes)

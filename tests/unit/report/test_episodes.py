@@ -10,6 +10,7 @@ from openslob.analyze.build_record import episode_rows
 from openslob.analyze.run_folder import read_trace
 from openslob.record import store
 from openslob.record.model import EpisodeRow
+from openslob.report.charts.picture import page_specs
 from openslob.report.html.page import page_of
 from openslob.report.pictures import pictures_of_run
 from openslob.report.slowest import SHOWN, slow_stretches
@@ -62,6 +63,6 @@ def test_pictures_shade_the_stretches_and_the_page_lists_them():
     pictures, problem = pictures_of_run(LOCKED, FOLDER)
     assert problem == ""
     assert "Shaded" in " ".join(pictures[0].notes)
-    drawn = [json.dumps(panel.to_dict(validate=False)) for panel in pictures[0].panels]
+    drawn = [json.dumps(spec) for spec in page_specs(pictures[0])]
     assert all("100 % of the sessions waited for locks" in panel for panel in drawn)
     assert any("SLOW STRETCHES" in str(section).upper() for section in page_of(run_document(LOCKED, FOLDER)).sections)

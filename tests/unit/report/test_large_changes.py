@@ -13,6 +13,7 @@ from openslob.analyze.statistics import Basis, Estimate
 from openslob.metrics import Better
 from openslob.record.model import RunRecord
 from openslob.report.charts.comparing import changes
+from openslob.report.charts.picture import page_specs
 from openslob.report.ci_formats import markdown
 from openslob.report.comparison import change_cells, comparison_document
 from openslob.report.html.page import page_of
@@ -73,7 +74,7 @@ def test_the_picture_names_a_large_change_instead_of_drawing_it() -> None:
     assert any(
         note.startswith("Not drawn, because B is many times A: ") and "× 203,280" in note for note in picture.notes
     )
-    domain = picture.panels[0].to_dict(validate=False)["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    domain = page_specs(picture)[0]["layer"][0]["encoding"]["x"]["scale"]["domain"]
     assert max(map(abs, domain)) <= 200
 
 

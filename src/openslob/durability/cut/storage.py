@@ -98,6 +98,11 @@ class CutStorage:
         self._before = statistics
         self._mount()
 
+    @property
+    def pid(self) -> int | None:
+        """The process that serves the files; None while it is not mounted."""
+        return self._process.pid if self._process else None
+
     def set_lying(self, lying: bool) -> None:
         """Make it acknowledge syncs without making them from now on, or make them again."""
         self._order("lie" if lying else "be honest")

@@ -281,7 +281,7 @@ def open_connection(params: MysqlParams, purpose: str, watch: Watch | None = Non
         if watch:
             return PatientPyMySQL(watch, params, **arguments)
         connection: Connection = DirectConnection(**arguments, read_timeout=CONNECT_TIMEOUT_S)
-        connection._read_timeout = None  # type: ignore[attr-defined]
+        connection._read_timeout = None  # type: ignore[attr-defined]  # noqa: SLF001 - PyMySQL lacks it
         return connection
 
 
@@ -367,7 +367,7 @@ def open_limited(params: MysqlParams, seconds: float) -> Connection:
 
 def own_socket(connection: Connection) -> socket.socket:
     """Return the socket of the connection, which PyMySQL does not expose. AttributeError once it is closed."""
-    own = connection._sock  # type: ignore[attr-defined]
+    own = connection._sock  # type: ignore[attr-defined]  # noqa: SLF001 - PyMySQL lacks it
     if own is None:
         raise AttributeError("the connection is closed")
     assert isinstance(own, socket.socket)

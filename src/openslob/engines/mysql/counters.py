@@ -208,6 +208,26 @@ _STATUS_PARTS = {
 }
 
 
+class ByteCount:
+    """Lets a count that the server keeps in a byte go on where the byte begins again.
+
+    Readings lie closer than a round of it. A count that has more than a byte is taken as it is.
+    """
+
+    def __init__(self) -> None:
+        self._rounds = 0
+        self._last = 0.0
+
+    def count_on(self, count: float) -> float:
+        """Return the count since the byte was first read, for what was read now."""
+        rounds, last = divmod(self._last, _BYTE)
+        if count < _BYTE and rounds <= self._rounds:
+            self._rounds += count < last
+            count += self._rounds * _BYTE
+        self._last = count
+        return count
+
+
 class MysqlCounters(ConnectionOwner[Connection]):
     """Reads all sources that this server has and this user may see in one statement, so that all are of one moment."""
 
@@ -222,7 +242,7 @@ class MysqlCounters(ConnectionOwner[Connection]):
             self._statement = self._compose()
         self._lasting = LastingSums()
         self._resets = 0
-        self._rounds = 0
+        self._checkpoints = ByteCount()
         self._last: Values = {}
 
     def _folder(self, database: str) -> str:
@@ -275,7 +295,8 @@ class MysqlCounters(ConnectionOwner[Connection]):
             if _COMMITS not in values:
                 values[_COMMITS] = self._commits()
         server_ns = int(values.pop("clock.us")) * 1000
-        self._count_on(values)
+        if _CHECKPOINTS in values:
+            values[_CHECKPOINTS] = self._checkpoints.count_on(values[_CHECKPOINTS])
         # The server does not report a reset, but no counter ever decreases otherwise.
         before = {name: value for name, value in self._last.items() if not name.startswith(OF_OTHERS)}
         if any(values.get(name, 0.0) < value for name, value in before.items()):
@@ -283,15 +304,6 @@ class MysqlCounters(ConnectionOwner[Connection]):
             self._lasting = LastingSums()
         self._last = values
         return CounterReading(server_ns, self._lasting.keep(values), f"reset {self._resets} times while watched")
-
-    def _count_on(self, values: dict[str, float]) -> None:
-        """Let the count of checkpoints go on where its byte begins again; readings lie closer than a round of it."""
-        if (count := values.get(_CHECKPOINTS)) is None:
-            return
-        rounds, last = divmod(self._last.get(_CHECKPOINTS, 0.0), _BYTE)
-        if count < _BYTE and rounds <= self._rounds:
-            self._rounds += count < last
-            values[_CHECKPOINTS] = count + self._rounds * _BYTE
 
     def _commits(self) -> float:
         return float(query(self._connection, read_statements(PACKAGE, "counters")["commits"])[0]["Value"])

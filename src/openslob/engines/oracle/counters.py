@@ -57,12 +57,13 @@ class OracleCounters(OracleSampler):
     """Reads all views that this version has and this user may see in one statement, so that all are of one moment."""
 
     # The parts of counters.sql to read, as far as they can be.
-    _parts: Collection[str] = VIEWS
+    parts: Collection[str] = VIEWS
 
     def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(connection)
         self._clock = clock
-        self._missing: dict[str, str] = {}
+        # Why parts of counters.sql can not be read.
+        self.missing: dict[str, str] = {}
         self._searches = 0
         self._search_failed = ""
         self._statements: Sequence[str] = ()
@@ -72,9 +73,9 @@ class OracleCounters(OracleSampler):
             self._statements = self._search()
             # What a query of nothing takes is the way to the server and back.
             self._way_s = self._measure_s("clock")
-            for name in self._parts:
+            for name in self.parts:
                 if why := self._explain_missing(name):
-                    self._missing[name] = why
+                    self.missing[name] = why
         self._resets = 0
         self._last: Values = {}
 
@@ -93,7 +94,7 @@ class OracleCounters(OracleSampler):
         return sorted(str(row["sql_id"]) for row in rows)
 
     def _compose(self) -> str:
-        readable = [name for name in self._parts if name not in self._missing]
+        readable = [name for name in self.parts if name not in self.missing]
         return "\nUNION ALL\n".join(map(self._compose_part, ["clock", *readable]))
 
     def _compose_part(self, name: str) -> str:
@@ -130,7 +131,7 @@ class OracleCounters(OracleSampler):
     def read(self) -> CounterReading:
         """Return all counters now; SlobError when the server is gone."""
         with report_as("the counters can't be read"):
-            if not self._statements and self._searches < _MOST_SEARCHES and "sql" not in self._missing:
+            if not self._statements and self._searches < _MOST_SEARCHES and "sql" not in self.missing:
                 self._statements = self._search()
             rows = query(self._connection, self._compose())
         epochs = [str(row["name"]) for row in rows if row["source"] == "epoch"]
@@ -149,14 +150,14 @@ class OracleCounters(OracleSampler):
             return make_unknown("the server's statistics were reset during the run: it was started again")
         # What was missing before was 0: an event begins with its first wait.
         change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
-        if not self._statements and "sql" not in self._missing and after.values.get("sessions.count") == 0:
+        if not self._statements and "sql" not in self.missing and after.values.get("sessions.count") == 0:
             # Nobody has run the work loop yet; whoever does will find its statements.
             change["sql.update.rows"] = 0.0
         return self._to_delta(change)
 
     def _to_delta(self, change: Values) -> EngineDelta:
         unsearched = {"sql": self._search_failed} if self._search_failed and not self._statements else {}
-        return to_delta(change, {**unsearched, **self._missing}, self._pluggable)
+        return to_delta(change, {**unsearched, **self.missing}, self._pluggable)
 
     def task_kinds(self) -> dict[int, str]:
         """Return processes as the server names them; none when this user may not read them."""
@@ -170,14 +171,14 @@ class OracleCounters(OracleSampler):
 class DatabaseCounters(OracleCounters):
     """Reads what is counted of all sessions of the database, or of the pluggable one that the connection is to."""
 
-    _parts = tuple(name for name in VIEWS if name not in ("sql", "sessions", "objects"))
+    parts = tuple(name for name in VIEWS if name not in ("sql", "sessions", "objects"))
 
     def _search(self) -> Sequence[str]:
         """Return no statements: the work loop's are of no interest."""
         return ()
 
     def _to_delta(self, change: Values) -> EngineDelta:
-        return to_server_delta(change, self._missing, self._pluggable)
+        return to_server_delta(change, self.missing, self._pluggable)
 
 
 def _name_views(part: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from openslob.kinds.crash.record import CrashCycle, CrashRecord
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import colour_by, from_zero, inline, shape_by
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
@@ -51,7 +51,7 @@ def _dots(every: Sequence[CrashCycle], cycles: Sequence[CrashCycle], field: str,
         shape=shape_by(_KIND, kinds),
     )
     tips = (Tip(_CYCLE, _CYCLE), Tip(_KIND, _KIND), Tip("value", title), Tip("acked", "acknowledged commits"))
-    return alt.layer(with_tips(base.mark_point(filled=True, size=55), *tips))
+    return layer_charts(with_tips(base.mark_point(filled=True, size=55), *tips))
 
 
 def _row(cycle: CrashCycle) -> tuple[str, ...]:

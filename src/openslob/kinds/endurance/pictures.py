@@ -15,7 +15,7 @@ from openslob.kinds.endurance.segments import EnduranceCourse, course_steps, per
 from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import BANDS, QUIET, SERIES, WARNING
 from openslob.report.charts.heat import FREQUENCY, HEIGHT, INTENSITY, heat_panel, latency_ends
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS, log_scale, time_axis
 from openslob.report.charts.tips import Tip, with_tips
@@ -93,7 +93,7 @@ def _rates(rows: Sequence[Row], lines: Sequence[Mapping[str, Any]], ends: tuple[
         .mark_rule(color=WARNING, strokeWidth=2, strokeDash=[4, 3])
         .encode(x=time_axis("at_s", ends))
     )
-    return alt.layer(spread, mean, *([rules] if marked else []))
+    return layer_charts(spread, mean, *([rules] if marked else []))
 
 
 def _latency(rows: Sequence[Row], ends: tuple[float, float]) -> Panel:

@@ -11,7 +11,7 @@ from openslob.kinds.lab.figures import P99, PER_CPU, RATE
 from openslob.kinds.lab.record import ArmResult, LabArm, LabRecord
 from openslob.kinds.lab.report import ratio_text
 from openslob.report.charts.colours import INK, QUIET, SERIES, WARNING
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import inline, legend_columns
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
@@ -99,7 +99,7 @@ def _panel(rows: Sequence[Row], title: str) -> Panel:
         color=alt.Color("outcome:N", scale=colours, legend=legend),
     )
     tips = (Tip("arm", "setting"), Tip("load", "load"), Tip("here", "here"), Tip("shown", title), Tip("pairs", "pairs"))
-    return alt.layer(
+    return layer_charts(
         alt.Chart(inline([{"value": 1.0}])).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(x=x),
         base.mark_rule(clip=True, strokeWidth=1.6).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         with_tips(

@@ -10,7 +10,7 @@ import altair as alt
 from openslob.core.units import format_duration
 from openslob.kinds.repeated.record import RepeatedRecord, TimeState
 from openslob.report.charts.colours import BANDS, SERIES, WARNING
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
@@ -73,7 +73,7 @@ def _panel(record: RepeatedRecord, name: str, unit_s: float, unit: str) -> Panel
     ]
     crosses = alt.Chart(inline(missed)).mark_point(shape="cross", size=50, color=WARNING, filled=True)
     layers = [dots, lines, *([with_tips(crosses.encode(x=x, y=y), Tip("why", "no run"))] if missed else [])]
-    return alt.layer(*layers)
+    return layer_charts(*layers)
 
 
 def _levels(record: RepeatedRecord, name: str, unit_s: float, end: float) -> list[Row]:

@@ -174,7 +174,7 @@ class _Run:
             folder.finish(failed, self._render(failed))
 
     def _measure(self, folder: RunFolder, held: Hold, state: DataState | None) -> Measurement:
-        self._quiesce(state)
+        self._settle(state)
         self._require_not_stopped("before the start")
         held.require()
         plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8], self._request.settings)
@@ -220,12 +220,10 @@ class _Run:
             self._builder.notes.append(f"{finding.why}; {finding.advice}")
         return self._engine.data.state()
 
-    def _quiesce(self, state: DataState | None) -> None:
+    def _settle(self, state: DataState | None) -> None:
         self._show(RunProgress("settle"))
-        self._engine.install(self._workload)
         fits = state is not None and is_cacheable(self._data_bytes, self._facts.cache_bytes)
-        warm = self._workload.mode is Mode.LIO or (self._workload.mode is not Mode.PIO and fits)
-        self._builder.engine["settled"] = list(self._engine.quiesce(self._workload, warm))
+        self._builder.engine["settled"] = settle(self._engine, self._workload, fits)
         # `quiesce` may have changed settings: record the values that hold in the window.
         self._builder.engine["settings"] = dict(self._engine.facts().settings)
 
@@ -380,6 +378,13 @@ class _Run:
             drivers=self._drivers,
             server_report=self._reports.read(len(self._facts.instances), self._builder.notes),
         )
+
+
+def settle(engine: Engine, workload: Workload, fits: bool) -> list[str]:
+    """Get the server ready for the workload, and return what was done; ``fits``: its data fit into the cache."""
+    engine.install(workload)
+    warm = workload.mode is Mode.LIO or (workload.mode is not Mode.PIO and fits)
+    return list(engine.quiesce(workload, warm))
 
 
 def times_by_kind(accumulator: WindowAccumulator) -> dict[str, float]:

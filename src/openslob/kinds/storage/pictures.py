@@ -19,14 +19,13 @@ from openslob.kinds.storage.comparison.realism import rows as contender_rows
 from openslob.kinds.storage.record import StorageRecord, StorageStep
 from openslob.kinds.storage.report import comparison_headline, range_text, storage_headline
 from openslob.report.charts.colours import INK, QUIET, WARNING
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
     HEAT,
     colour_by,
     dash_by,
     from_zero,
     inline,
-    layer_charts,
     legend_selection,
     selection_opacity,
     shape_by,
@@ -53,7 +52,7 @@ def bars(cells: list[Row], title: str, kinds: Sequence[str]) -> Panel:
     text = base.mark_text(align="left", dx=6, fontSize=12, color=INK).encode(
         x=alt.X("high:Q"), text=alt.Text("shown:N")
     )
-    return alt.layer(drawn, ranges, text)
+    return layer_charts(drawn, ranges, text)
 
 
 def bars_height(count: int) -> int:
@@ -439,7 +438,7 @@ def _heat(rows: Sequence[Row], title: str) -> Panel:
     text = base.mark_text(fontSize=11).encode(
         text=alt.Text("shown:N"), color=alt.condition(alt.datum.value > middle, alt.value("white"), alt.value("black"))
     )
-    return alt.layer(with_tips(squares, *tips), text)
+    return layer_charts(with_tips(squares, *tips), text)
 
 
 def _other(kind: str) -> str:

@@ -67,12 +67,13 @@ class SweepServers:
         self._server_pid = server_pid
         self._sweep_id = record.id
         self._effects = record.effects
-        self._before = None if record.server is None else _spec(record.server)
+        # The target's specification before the sweep; None: it is no managed server.
+        self.before = None if record.server is None else _spec(record.server)
         self._notify = notify
         self._own_names = {
             self._own_name(fixed) for point in record.points if (fixed := keep_made_with(point.server, record.effects))
         }
-        self._target_exists = registry.find(target) is not None if self._before else False
+        self._target_exists = registry.find(target) is not None if self.before else False
         self._changed = False
         self._claims, self._lock = ExitStack(), ExitStack()
 
@@ -89,19 +90,19 @@ class SweepServers:
 
         ``again``: restart it even if it runs with them.
         """
-        if self._before is None:
+        if self.before is None:
             engine, server = registry.resolve(self._target)
             engine.server_pid = self._server_pid
             return engine, server
-        spec = self._spec_with(self._before, values)
+        spec = self.find_spec(self.before, values)
         self._remove_own(keep=spec.name)
         self._notify(f"server {spec.name}: {', '.join(starmap(in_words, values.items()))}")
-        is_target = spec.name == self._before.name
+        is_target = spec.name == self.before.name
         if is_target:
             self._changed = True
             if registry.find(spec.name) is None:
                 # What is made here stays: it is made as it is to be afterwards.
-                registry.managed(self._before).start()
+                registry.managed(self.before).start()
         else:
             self._stop_target()
         server = registry.managed(spec)
@@ -131,7 +132,7 @@ class SweepServers:
         if target:
             target.start()
 
-    def _spec_with(self, before: ServerSpec, values: Values) -> ServerSpec:
+    def find_spec(self, before: ServerSpec, values: Values) -> ServerSpec:
         """Return the specification of the server for these settings: the target's, or one of the sweep's own."""
         given: dict[str, Any] = {name: value for name, value in values.items() if name not in self._effects}
         changes = changes_of(values, self._effects)

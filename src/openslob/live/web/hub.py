@@ -62,6 +62,11 @@ class Hub:
         self._ticking: asyncio.Task[None] | None = None
         self._trouble = ""
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether the record is read for those who look."""
+        return self._ticking is not None and not self._ticking.done()
+
     def stop(self) -> None:
         """End every stream."""
         self._end.set()
@@ -74,7 +79,7 @@ class Hub:
         try:
             if channel.viewers == 1:
                 await self._read([channel])
-            if self._ticking is None or self._ticking.done():
+            if self._ticking is None or not self.is_reading:
                 self._ticking = asyncio.create_task(self._tick())
             known: int | None = None
             trouble = ""
@@ -93,7 +98,7 @@ class Hub:
                 for each in messages:
                     sent_s = now()
                     yield each
-                await _is_set_within(news, SIGN_OF_LIFE_S)
+                await is_set_within(news, SIGN_OF_LIFE_S)
                 if self._ticking.done() and not self._end.is_set():
                     # Without what reads on, the page would show old figures as those of this moment.
                     self._ticking.result()
@@ -118,7 +123,7 @@ class Hub:
                 return
             # A step may take longer than its time: the next ones are then left out.
             step = max(step + 1, round((now() - started) / INTERVAL_S))
-            await _is_set_within(self._end, started + step * INTERVAL_S - now() if self._is_read else _BETWEEN_S)
+            await is_set_within(self._end, started + step * INTERVAL_S - now() if self._is_read else _BETWEEN_S)
 
     async def now(self, ask: Callable[[View], T]) -> T:
         """Return an answer from what there is to see now. SlobError when the record can't be read."""
@@ -127,7 +132,7 @@ class Hub:
 
     async def _tick(self) -> None:
         try:
-            while not await _is_set_within(self._end, INTERVAL_S if self._is_read else _BETWEEN_S) and self._channels:
+            while not await is_set_within(self._end, INTERVAL_S if self._is_read else _BETWEEN_S) and self._channels:
                 await self._read(list(self._channels.values()), CATCHING_UP_S)
                 self._wake()
         finally:
@@ -179,7 +184,8 @@ def message(patch: Patch) -> bytes:
     return f"data: {text}\n\n".encode(errors="replace")
 
 
-async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:
+async def is_set_within(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for the event, at most so long; return whether it is set."""
     try:
         await asyncio.wait_for(event.wait(), max(seconds, 0.01))
     except TimeoutError:

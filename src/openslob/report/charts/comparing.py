@@ -14,7 +14,7 @@ from openslob.metrics import METRICS, Better
 from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET, SERIES
 from openslob.report.charts.over_time import exceeding
-from openslob.report.charts.picture import Picture
+from openslob.report.charts.picture import Picture, layer_charts
 from openslob.report.charts.theme import colour_by, dash_by, from_zero, inline, legend_selection, selection_opacity
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.comparison import main_differences, multiple, summary
@@ -55,7 +55,7 @@ def changes(comparison: Comparison, names: FigureNames | None = None) -> Picture
         Tip("figure", "figure"), Tip("a", "A"), Tip("b", "B"), Tip("pct", "change (%)", "low", "high", form="+.2f"),
         Tip("outcome", "outcome"),
     )  # fmt: skip
-    panel = alt.layer(
+    panel = layer_charts(
         alt.Chart(inline([{"pct": 0}])).mark_rule(color=QUIET, strokeDash=[4, 3]).encode(x=x),
         base.mark_rule(clip=True, strokeWidth=1.6).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         with_tips(

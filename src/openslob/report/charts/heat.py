@@ -17,7 +17,7 @@ from openslob.core.histogram import Histogram
 from openslob.record.model import RunRecord
 from openslob.report.charts import over_time
 from openslob.report.charts.colours import MAP_GROUND, MAP_STEPS, WARNING
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import inline, legend_columns
 from openslob.report.charts.time_panels import Data, Ends, log_scale, time_axis
 from openslob.report.charts.tips import Tip, with_tips
@@ -135,7 +135,7 @@ def heat_panel(kind: str, what: str, weight: Weight, data: Data, latency: Ends, 
         color=alt.Color("step:N", scale=alt.Scale(domain=steps, range=MAP_STEPS), legend=legend),
     )
     layers = [cells, *([_mean(base, y)] if mean and weight is FREQUENCY else [])]
-    return alt.layer(*layers).properties(view=alt.ViewBackground(fill=MAP_GROUND))
+    return layer_charts(*layers, view={"fill": MAP_GROUND})
 
 
 def _mean(base: alt.Chart, y: alt.Y) -> alt.Chart:

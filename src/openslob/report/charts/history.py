@@ -11,7 +11,7 @@ import altair as alt
 
 from openslob.analyze.history import History
 from openslob.report.charts.colours import BANDS, SERIES, WARNING
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
@@ -69,9 +69,9 @@ def _panel(history: History, name: str, several: bool) -> Panel | None:
         if run.changed or run.gap_s
     ]
     if not marks:
-        return alt.layer(lines, dots)
+        return layer_charts(lines, dots)
     changed = alt.Chart(inline(marks)).mark_rule(color=WARNING, strokeDash=[4, 3]).encode(x=x)
-    return alt.layer(lines, with_tips(changed, Tip("why", "changed")), dots)
+    return layer_charts(lines, with_tips(changed, Tip("why", "changed")), dots)
 
 
 def _label(history: History) -> list[str]:

@@ -10,14 +10,13 @@ import altair as alt
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
 from openslob.report.charts.petals import SOUND, stretches, verdict_sign
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
     colour_by,
     count_axis,
     dash_by,
     from_zero,
     inline,
-    layer_charts,
     legend_selection,
     selection_opacity,
     shape_by,

@@ -21,7 +21,7 @@ from openslob.core.measurement import Ceiling
 from openslob.core.units import format_bytes
 from openslob.metrics import METRICS
 from openslob.report.charts.colours import QUIET, WARNING
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
     Sign,
     colour_by,
@@ -29,7 +29,6 @@ from openslob.report.charts.theme import (
     from_zero,
     inline,
     is_log,
-    layer_charts,
     legend_selection,
     selection_opacity,
     shape_by,

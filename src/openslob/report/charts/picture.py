@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import vl_convert
@@ -18,7 +18,8 @@ from openslob.report.charts.theme import CONFIG, HEIGHT, LEGEND_ROOM, WIDTH
 from openslob.report.document import TextTable
 
 Spec = dict[str, Any]
-Panel = alt.LayerChart | alt.Chart | alt.FacetChart
+# A chart, or layers as a specification.
+Panel = alt.LayerChart | alt.Chart | Spec
 Chart = alt.Chart | alt.LayerChart | alt.VConcatChart
 # Pixels of a PNG per unit of the drawing: enough for print at page width.
 PNG_SCALE = 2.0
@@ -26,6 +27,8 @@ PNG_SCALE = 2.0
 TITLE_WIDTH, NOTE_WIDTH = 70, 110
 # Version of Vega-Lite that the specifications are written for: major and minor number.
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+# Keeps the legends of panels one below the other with their panels; by default Vega-Lite collects them at the bottom.
+_STACK: Spec = {"spacing": 14, "resolve": {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "independent")}}
 # A page has its own background and margins.
 _IN_PAGE: Spec = CONFIG | {"background": "transparent", "padding": 5}
 
@@ -45,6 +48,35 @@ class Picture:
     notes: tuple[str, ...] = ()
     table: TextTable | None = None
     heights: Mapping[int, int] | None = None
+
+
+def layer_charts(*charts: alt.Chart, params: Sequence[alt.Parameter] = (), **properties: Any) -> Spec:  # noqa: ANN401
+    """Return a panel of charts one over the other, with ``params`` and with properties as Vega-Lite names them.
+
+    Altair would copy all layers several times over, and again for the specification: most of the time that a page
+    takes. It only makes the parameters of the first layer those of the panel.
+    """
+    context: Spec = {"top_level": False, "datasets": {}, "data": charts[0].data}
+    named: Spec = {}
+    if params:
+        view: Any = alt.LayerChart() + charts[0].add_params(*params)
+        named["name"] = view.layer[0].name
+        properties["params"] = [param.to_dict(validate=False) for param in view.params]
+    if all(chart.data is charts[0].data for chart in charts):
+        properties |= alt.Chart(charts[0].data).to_dict(validate=False, context=context)
+        charts = tuple(_without_data(chart) for chart in charts)
+    first, *others = (chart.to_dict(validate=False, context=context) for chart in charts)
+    return {"layer": [first | named, *others], "datasets": context["datasets"], **properties}
+
+
+def combine(panels: Sequence[Panel], how: Literal["layer", "vconcat"]) -> Spec:
+    """Return the panels as one. Their data, and the selections in their layers, are the whole's."""
+    specs = [_document(panel) for panel in panels]
+    return {
+        "datasets": {name: rows for spec in specs for name, rows in spec.get("datasets", {}).items()},
+        "params": [param for spec in specs for param in spec.get("params", ()) if _of_layers(param)],
+        how: [_view(spec) for spec in specs],
+    }
 
 
 def page_specs(picture: Picture) -> list[Spec]:
@@ -80,21 +112,8 @@ def _whole(picture: Picture) -> Spec:
     notes = [line for note in picture.notes for line in wrap(note, NOTE_WIDTH)]
     title = {"text": wrap(picture.title, TITLE_WIDTH), "anchor": "start", "subtitle": notes, "offset": 12}
     panels = [_document(panel) | _size(picture, at) for at, panel in enumerate(picture.panels)]
-    whole = panels[0] if len(panels) == 1 else _stack_panels(panels)
+    whole = panels[0] if len(panels) == 1 else _document(combine(panels, "vconcat")) | _STACK
     return _complete(whole, picture, CONFIG) | {"title": title}
-
-
-def _stack_panels(panels: Sequence[Spec]) -> Spec:
-    """Return the panels one below the other. Their data, and the selections in their layers, are the whole's."""
-    return {
-        "$schema": alt.SCHEMA_URL,
-        "datasets": {name: rows for panel in panels for name, rows in panel["datasets"].items()},
-        "params": [param for panel in panels for param in panel.get("params", ()) if _of_layers(param)],
-        "vconcat": [_view(panel) for panel in panels],
-        "spacing": 14,
-        # Keeps the legends with their panels; by default Vega-Lite collects them below the picture.
-        "resolve": {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "independent")},
-    }
 
 
 def _view(panel: Spec) -> Spec:
@@ -149,13 +168,18 @@ def _size(picture: Picture, at: int, width: int | str = WIDTH) -> Spec:
     return {"width": width, "height": (picture.heights or {}).get(at, HEIGHT)}
 
 
+def _without_data(chart: alt.Chart) -> alt.Chart:
+    bare = chart.copy(deep=False)
+    bare.data = alt.Undefined
+    return bare
+
+
 def _document(panel: Panel) -> Spec:
-    # Altair copies all of a chart each time that it is given a property or put into another one, but not what has
-    # become a document. Validation would take longer than drawing; tests validate every picture.
-    document: Spec = panel.to_dict(validate=False)
-    if "datasets" in document:  # else the page has them
-        document["datasets"] = {name: list(rows) for name, rows in document["datasets"].items()}
-    return document
+    # Validation would take longer than drawing; tests validate every picture.
+    spec: Spec = panel if isinstance(panel, dict) else panel.to_dict(validate=False)
+    datasets = {name: list(rows) for name, rows in spec.get("datasets", {}).items()}
+    # Without data, the page has them.
+    return {"$schema": alt.SCHEMA_URL} | spec | ({"datasets": datasets} if datasets else {})
 
 
 def _complete(drawn: Spec, picture: Picture, config: Spec) -> Spec:

@@ -16,7 +16,7 @@ from openslob.record.model import Holds, RecordKind, RunRecord
 from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import GROUND, WARNING
 from openslob.report.charts.heat import slice_notes
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import inline
 from openslob.report.charts.time_panels import BAND_COLOURS, BAND_ENDS, PANEL_HEIGHT, Y_AXIS
 from openslob.report.charts.tips import Tip, with_tips
@@ -159,7 +159,7 @@ def _histogram(kind: str, figures: Mapping[str, Any]) -> Panel:
         .encode(y=alt.YValue(0), text=alt.Text("name:N"))  # type: ignore[no-untyped-call]
         for mark in marks
     )
-    return alt.layer(drawn, rules, *labels)
+    return layer_charts(drawn, rules, *labels)
 
 
 def _rates(pick_name: str, rows: list[Row], title: str, names: FigureNames, length: float) -> Panel:

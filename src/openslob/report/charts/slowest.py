@@ -11,7 +11,7 @@ from openslob.core.units import NANOS
 from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET
 from openslob.report.charts.heat import LATENCY_AXIS
-from openslob.report.charts.picture import Panel, Picture
+from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import colour_by, from_zero, inline, is_log, shape_by
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
@@ -88,4 +88,4 @@ def _panel(rows: list[Row], medians: list[Row]) -> Panel:
     dots = base.transform_calculate(middle_s="(datum.from_s + datum.to_s) / 2").mark_point(filled=True, size=60)
     dots = with_tips(dots.encode(x=alt.X("middle_s:Q"), shape=shape_by("sessions", names)), *_TIPS)
     middle = alt.Chart(inline(medians)).mark_rule(color=QUIET, strokeWidth=2)
-    return alt.layer(middle.encode(x=x, x2=alt.X2("to_s:Q"), y=y), spans, dots)
+    return layer_charts(middle.encode(x=x, x2=alt.X2("to_s:Q"), y=y), spans, dots)

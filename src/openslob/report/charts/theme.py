@@ -50,19 +50,6 @@ def inline(rows: Iterable[Any]) -> alt.InlineData:
         return alt.InlineData(values=tuple(rows))
 
 
-def layer_charts(
-    *layers: alt.Chart, params: Sequence[alt.Parameter] = (), name: str | None = None
-) -> alt.LayerChart | alt.FacetChart:
-    """Return layers as one chart with ``params``.
-
-    Altair takes up the parameters of a layer as those of the chart, and copies a chart that gets some later, with each
-    of its layers, several times over: most of the time that a page takes.
-    """
-    first, *others = layers
-    named = {"name": name} if name else {}
-    return alt.layer(first.add_params(*params), *others, **named)
-
-
 @dataclass(frozen=True)
 class Sign:
     """A mark over a point. ``shape`` is an SVG path, drawn filled."""
@@ -125,7 +112,7 @@ def from_zero(values: Sequence[float], most: float | None = None) -> alt.Scale:
 
 def is_log(scale: alt.Scale) -> bool:
     """Return whether the scale is logarithmic."""
-    return scale.to_dict().get("type") == "log"
+    return scale.to_dict(validate=False).get("type") == "log"
 
 
 def count_axis(counts: Sequence[float], title: str = METRICS["sessions"].label) -> alt.X:

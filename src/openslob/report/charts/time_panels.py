@@ -14,16 +14,8 @@ import altair as alt
 from openslob.core.units import format_duration
 from openslob.report.charts import over_time
 from openslob.report.charts.colours import BANDS, WARNING
-from openslob.report.charts.picture import Panel
-from openslob.report.charts.theme import (
-    colour_by,
-    dash_by,
-    inline,
-    layer_charts,
-    legend_selection,
-    selection_opacity,
-    shape_by,
-)
+from openslob.report.charts.picture import Panel, combine, layer_charts
+from openslob.report.charts.theme import colour_by, dash_by, inline, legend_selection, selection_opacity, shape_by
 from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import seconds
 from openslob.report.record_view import FigureNames
@@ -85,7 +77,8 @@ def shade(panel: Panel, rows: Sequence[Row], ends: Ends) -> Panel:
         .encode(x=time_axis("begin_s", ends), x2=alt.X2("end_s:Q"))
     )
     tips = (Tip("cause", "slow by"), Tip("evidence", "seen"), Tip("begin_s", "from (s)"), Tip("end_s", "to (s)"))
-    return alt.layer(with_tips(bare, *tips), panel)
+    band = with_tips(bare, *tips)
+    return combine((band, panel), "layer") if isinstance(panel, dict) else alt.LayerChart(layer=[band, panel])
 
 
 def rate_rows(rows: Sequence[Row], names: FigureNames) -> list[Row]:
@@ -134,7 +127,7 @@ def bands_known(rows: Sequence[Row]) -> list[str]:
 def bands(kind: str, data: Data, drawn: Sequence[str], scale_y: alt.Scale, ends: Ends) -> Panel:
     """Return the bands ``drawn``, of `over_time.latency_bands`."""
     y = alt.Y("p50_us:Q", title=f"{kind} latency (µs)", scale=scale_y, axis=Y_AXIS)
-    scale = alt.Scale(domain=list(drawn), range=[BAND_COLOURS[name] for name in drawn])
+    scale = {"domain": list(drawn), "range": [BAND_COLOURS[name] for name in drawn]}
     bare = alt.Chart(data).encode(x=time_axis("from_s", ends), x2=alt.X2("to_s:Q"))
     of_ends = (Tip(name, f"{called} (µs)", unknown="too few operations") for name, called in _CALLED.items())
     base = with_tips(bare, Tip("from_s", "from (s)"), Tip("count", "operations"), *of_ends)
@@ -148,7 +141,8 @@ def bands(kind: str, data: Data, drawn: Sequence[str], scale_y: alt.Scale, ends:
     middle = (
         base.transform_filter("isValid(datum.p50_us)").mark_rule(strokeWidth=3).encode(y=y, color=alt.ColorDatum("p50"))
     )
-    return alt.layer(*layers, middle).encode(color=alt.Color(scale=scale, legend=alt.Legend(title=None)))
+    colour = {"scale": scale, "legend": {"title": None}}
+    return layer_charts(*layers, middle, encoding={"color": colour})
 
 
 def log_scale(low: End, high: End) -> alt.Scale:

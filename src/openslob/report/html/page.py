@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import vl_convert
+from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
@@ -105,7 +106,9 @@ class Page:
 
 def page_of(document: Document) -> Page:
     """Return the page of a report, with its pictures."""
-    pictures, problem = document.pictures()
+    # Altair would compare each part of a chart with its schema, which takes longer than all else: tests do that.
+    with debug_mode(False):
+        pictures, problem = document.pictures()
     title, judgement = document.title, document.judgement
     return Page(
         title=title.heading,

@@ -25,6 +25,7 @@ from openslob.kinds.storage.report import storage_document
 from openslob.record import finding
 from openslob.record.model import Figure, Holds, Status, Verdict
 from openslob.report.charts.petals import petals
+from openslob.report.charts.picture import page_specs
 from openslob.report.several_runs import set_document
 from openslob.report.terminal import render_text
 
@@ -152,18 +153,18 @@ def test_the_petals_have_a_line_of_what_storage_gives_alone():
     block = points.points[0].parameters["block_size"]
     ceiling = storage_alone(record(step(1, 1, 5000.0, block), step(2, 4, 20_000.0, block))).ceiling(block)
     drawn = petals(points, "pio_read_per_s", ceilings=[ceiling])
-    chart = json.dumps(drawn.panels[0].to_dict(validate=False))
+    chart = json.dumps(page_specs(drawn))
     assert '"ceiling": "20260301-120000-raw"' in chart
     assert any("storage alone" in note for note in drawn.notes)
     without = petals(points, "pio_read_per_s")
-    assert '"ceiling"' not in json.dumps(without.panels[0].to_dict(validate=False))
+    assert '"ceiling"' not in json.dumps(page_specs(without))
 
 
 def test_ceilings_of_two_block_sizes_are_two_lines():
     points = points_of(sweep())
     both = record(step(1, 1, 5000.0, 8192), step(2, 1, 4000.0, 16384))
     chart = petals(points, "pio_read_per_s", ceilings=[storage_alone(both).ceiling(size) for size in (8192, 16384)])
-    text = json.dumps(chart.panels[0].to_dict(validate=False))
+    text = json.dumps(page_specs(chart))
     assert '"block": "8 KB"' in text
     assert '"block": "16 KB"' in text
 

@@ -2,7 +2,6 @@
 
 import socket
 from threading import Thread
-from typing import Any
 from unittest.mock import Mock, patch
 
 import pymysql
@@ -21,13 +20,25 @@ from openslob.engines.patience import NoAnswerError, Patience, StoppedError, Wat
 PARAMS = parse("mariadb://me@localhost/x?unix_socket=/nowhere")
 
 
+class Reached(PatientPyMySQL):
+    """A connection whose server has let it in; its bytes are read and written as PyMySQL does it."""
+
+    def __init__(self, watch, ours):
+        super().__init__(watch, PARAMS, defer_connect=True)
+        self._sock = ours
+
+    def take(self, number):
+        return self._read_bytes(number)
+
+    def send(self, data):
+        self._write_bytes(data)
+
+
 def silent(watch):
     """A connection to a server that has just said nothing, and the server's end."""
     ours, theirs = socket.socketpair()
-    made: Any = PatientPyMySQL(watch, PARAMS, defer_connect=True)
-    made._sock = ours
     ours.settimeout(0.01)
-    return made, theirs
+    return Reached(watch, ours), theirs
 
 
 def test_a_wait_lasts_until_the_answer_comes():
@@ -35,7 +46,7 @@ def test_a_wait_lasts_until_the_answer_comes():
     with theirs:
         later = Thread(target=lambda: (theirs.send(b"one"), theirs.send(b"two")))
         later.start()
-        assert made._read_bytes(6) == b"onetwo"
+        assert made.take(6) == b"onetwo"
         later.join()
 
 
@@ -44,8 +55,8 @@ def test_a_wait_ends_with_the_time_that_all_have_and_closes_the_connection():
     patience.allow(0.05)
     made, theirs = silent(Watch(patience, Work.SHORT, str))
     with theirs, pytest.raises(NoAnswerError, match="no answer came"):
-        made._read_bytes(1)
-    assert made._sock is None
+        made.take(1)
+    assert not made.open
 
 
 def test_a_wait_ends_at_once_when_that_is_asked_for(monkeypatch):
@@ -55,7 +66,7 @@ def test_a_wait_ends_at_once_when_that_is_asked_for(monkeypatch):
     interrupt.request()
     interrupt.request()
     with theirs, pytest.raises(StoppedError, match="stopped at once"):
-        made._read_bytes(1)
+        made.take(1)
 
 
 def test_what_does_not_fit_into_the_socket_is_waited_for_too():
@@ -63,7 +74,7 @@ def test_what_does_not_fit_into_the_socket_is_waited_for_too():
     patience.allow(0.05)
     made, theirs = silent(Watch(patience, Work.SHORT, str))
     with theirs, pytest.raises(NoAnswerError):
-        made._write_bytes(b"x" * 10_000_000)
+        made.send(b"x" * 10_000_000)
 
 
 def test_a_connection_that_was_ended_is_noticed_without_a_question():
@@ -72,7 +83,7 @@ def test_a_connection_that_was_ended_is_noticed_without_a_question():
     theirs.close()
     with pytest.raises(SlobError, match="the lock was lost: somebody ended its connection"):
         connection.require_alive(made, "the lock")
-    made._force_close()
+    made.close()
     with pytest.raises(SlobError, match="the lock was lost"):
         connection.require_alive(made, "the lock")
 

@@ -63,7 +63,7 @@ def test_a_view_that_this_user_may_not_read_is_left_out(part):
 
 def test_histograms_are_missing_on_an_old_server_too():
     server = MadeUpViews(hidden=("v$event_histogram_micro",))
-    assert "older than 12.1.0.2" in counters(server)._missing["histogram"]
+    assert "older than 12.1.0.2" in counters(server).missing["histogram"]
 
 
 def test_another_refusal_is_told_in_the_server_s_words():
@@ -224,4 +224,4 @@ def test_each_view_that_is_read_can_be_granted():
 
 
 def test_no_part_that_needs_our_tables_is_read():
-    assert not {"sql", "sessions", "objects"} & set(DatabaseCounters._parts)
+    assert not {"sql", "sessions", "objects"} & set(DatabaseCounters.parts)

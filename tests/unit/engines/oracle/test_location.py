@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from factories.oracle.answers import Answers, Server
-from factories.oracle.double import connected
+from factories.oracle.double import connected, raw_of
 from factories.running import eventually
+from openslob.engines.oracle.connection import Connection
 from openslob.engines.oracle.location import list_processes, locate
 from openslob.engines.peer_process import UnprovedError, find_holder
 
@@ -51,10 +52,18 @@ def served(*names):
                 yield ours, [first, second]
 
 
+class Over(Connection):
+    """A connection over a socket of the test's."""
+
+    own_socket = None
+
+    def __init__(self, raw, ours):
+        super().__init__(raw)
+        self.own_socket = ours
+
+
 def connection_over(ours, server):
-    connection = connected(Answers(server))
-    connection._socket = ours
-    return connection
+    return Over(raw_of(connected(Answers(server))), ours)
 
 
 def sees_connections():

@@ -32,10 +32,16 @@ class Loop:
 
 
 def session_of(loop, clustered=0, **parameters):
+    return session_over(connection_to(loop, clustered), **parameters)
+
+
+def connection_to(loop, clustered=0):
+    return connected(Answers().say("IS_CLUSTER", {"clustered": clustered}).say("SLOB_SLICE_1", loop))
+
+
+def session_over(connection, **parameters):
     load = Workload(**{"scale": "512", "scan_table_sz": "10", "warmup": 0, **parameters})
-    plan = session_plans(load, 8192, "t")[0]
-    answers = Answers().say("IS_CLUSTER", {"clustered": clustered}).say("SLOB_SLICE_1", loop)
-    return OracleSession(connected(answers), plan)
+    return OracleSession(connection, session_plans(load, 8192, "t")[0])
 
 
 def order(first_op=0, max_ops=10, due_ns=None):
@@ -80,9 +86,9 @@ def test_in_thick_mode_the_server_is_asked_for_the_session_s_number():
     [("wait", "FORCE_WAIT"), ("nowait", "NOWAIT"), ("engine", None)],
 )
 def test_a_session_sets_how_commits_wait(mode, setting):
-    session = session_of(Loop(), commit_mode=mode)
-    session.prepare()
-    sent = [text for text in statements_of(session._connection) if "COMMIT_WAIT" in text]
+    connection = connection_to(Loop())
+    session_over(connection, commit_mode=mode).prepare()
+    sent = [text for text in statements_of(connection) if "COMMIT_WAIT" in text]
     assert sent == ([f"ALTER SESSION SET COMMIT_WAIT = '{setting}'"] if setting else [])
 
 

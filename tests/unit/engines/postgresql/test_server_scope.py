@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import pytest
 
 from factories.tables import table
 from openslob.core.measurement import WaitClass
 from openslob.engines.base import CounterReading
+from openslob.engines.postgresql import counters as counters_module
 from openslob.engines.postgresql.counters import PostgresServerCounters, are_timed, server_delta
 from openslob.engines.postgresql.waits import OwnWork
 
@@ -115,22 +119,27 @@ def test_without_track_counts_transactions_are_unknown():
     assert (delta.server_wide, delta.others) == (frozenset(), {})
 
 
-def counters():
-    made = object.__new__(PostgresServerCounters)
-    made.__dict__ |= {"_block_size": BLOCK, "_timing": True, "_log_timing": True, "_prompt": True, "_own": OwnWork()}
-    return made
+@pytest.fixture
+def counters(monkeypatch):
+    """What reads a server that counts nothing yet."""
+    nothing = SimpleNamespace(rows=lambda *_: [(b'{"clock": {"us": 0}}',)])
+    monkeypatch.setattr(counters_module, "PlainStatement", lambda *_: nothing)
+    connection = Mock()
+    connection.info.server_version = 180000
+    connection.execute.return_value.fetchone.return_value = (True,)
+    return PostgresServerCounters(connection, OwnWork(), BLOCK)
 
 
-def test_a_database_that_was_dropped_takes_nothing_from_the_others():
+def test_a_database_that_was_dropped_takes_nothing_from_the_others(counters):
     before = {**dict.fromkeys(DATABASES, 0.0), "database.7.xact_commit": 1e6, "database.7.reset_s": 99.0}
-    delta = counters().difference(CounterReading(0, before, ""), CounterReading(10**9, DATABASES, ""))
+    delta = counters.difference(CounterReading(0, before, ""), CounterReading(10**9, DATABASES, ""))
     assert delta.commits == 80
 
 
 @table("before", [0, 3.5])
-def test_a_reset_of_one_database_makes_every_figure_unknown(before):
+def test_a_reset_of_one_database_makes_every_figure_unknown(counters, before):
     first = {**DATABASES, "database.9.reset_s": before}
     after = {**DATABASES, "database.9.reset_s": 4.5}
-    delta = counters().difference(CounterReading(0, first, ""), CounterReading(10**9, after, ""))
+    delta = counters.difference(CounterReading(0, first, ""), CounterReading(10**9, after, ""))
     assert (delta.commits, delta.log_bytes) == (None, None)
     assert "reset" in delta.unknown["*"]

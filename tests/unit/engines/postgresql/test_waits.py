@@ -8,7 +8,7 @@ import pytest
 from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.engines.postgresql.adapter import PostgresEngine
-from openslob.engines.postgresql.errors import report_as
+from openslob.engines.postgresql.connection import PatientPsycopg
 from openslob.engines.postgresql.waits import describe
 
 BOB = (4711, "client backend", "bob", "psql", "idle in transaction", "2026-01-02 03:04:05")
@@ -54,11 +54,10 @@ FAILED = 'connection failed: connection to server at "127.0.0.1", port 5432 fail
 def asked(monkeypatch, said):
     """What an engine finds out over a new connection that fails in this way."""
 
-    def refuse(*_):
-        with report_as("can't connect"):
-            raise psycopg.OperationalError(FAILED + said)
+    def refuse(*_, **__):
+        raise psycopg.OperationalError(FAILED + said)
 
-    monkeypatch.setattr(PostgresEngine, "_connect", refuse)
+    monkeypatch.setattr(PatientPsycopg, "connect", refuse)
     return PostgresEngine("postgresql://127.0.0.1/slob").obstacle()
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import threading
 from dataclasses import dataclass, field, replace
 
 import pytest
 
+from factories.running import eventually
 from factories.tables import table
 from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError
@@ -16,7 +18,7 @@ from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.core.workload import Workload
 from openslob.engines.base import Activity, CounterReading, SliceResult
-from openslob.host.sampler import OsReader, Ticker
+from openslob.host.sampler import OsReader
 from openslob.kinds.run.plan import session_plans
 from openslob.kinds.run.recorder import Recorder
 from openslob.kinds.run.samplers import Samplers as RealSamplers
@@ -160,13 +162,45 @@ def test_a_window_ends_at_once_without_counters_or_raw_files(recorder, raw):
     assert window.pulse(Sampling(9)) == "slices.csv can't be written"
 
 
+class Elsewhere:
+    """An engine whose server is on another host, and counts nothing."""
+
+    data_directory, data_directories, processes, others = None, (), None, ()
+    is_here, why_unknown = False, "no server here"
+
+    def location(self):
+        return self
+
+    def open_counters(self, _scope):
+        return self
+
+    open_waits = open_counters
+
+    def backend_ids(self):
+        return []
+
+    def read(self):
+        return CounterReading(BEGIN, {}, "")
+
+    def close(self):
+        pass
+
+
 @table(("error", "says"), [(None, ""), (SlobError("lost"), "lost"), (KeyError("x"), "no longer read: KeyError('x')")])
 def test_why_counters_are_no_longer_read_is_never_silent(error, says):
-    samplers = object.__new__(RealSamplers)
-    samplers._ticker = Ticker(1, list)
-    samplers._ticker.error = error
-    assert says in samplers.error
+    posted = threading.Event()
+
+    def post(_reading):
+        posted.set()
+        if error:
+            raise error
+
+    samplers = RealSamplers(Elsewhere(), 0, post, interval_s=0.001)
+    samplers.start(0)
+    assert posted.wait(120)
+    assert eventually(lambda: says in samplers.error)
     assert samplers.stop() == ([samplers.error] if error else [])
+    samplers.close()
 
 
 @table(("went_s", "framed"), [(20.0, True), (20.2, True), (19.0, False), (21.0, False), (-5.0, False)])

@@ -65,10 +65,10 @@ def test_a_server_gets_the_settings_that_it_is_started_and_made_with():
     record = swept()
     where = SweepServers("embedded", record, lambda _: None)
     values = {"wal_compression": "pglz", "io_method": "sync", "data_checksums": "off"}
-    spec = where._spec_with(where._before, values)
+    spec = where.find_spec(where.before, values)
     assert (spec.settings, spec.made_settings) == ("io_method=sync", "data_checksums=off")
     assert spec.name.startswith("sweep-")
-    restarted = where._spec_with(where._before, {"io_method": "sync"})
+    restarted = where.find_spec(where.before, {"io_method": "sync"})
     assert (restarted.name, restarted.settings, restarted.made_settings) == ("embedded", "io_method=sync", "")
 
 

@@ -129,8 +129,9 @@ def test_many_viewers_cost_one_computation_and_none_costs_nothing() -> None:
         assert source.polls <= ticks + 2
         for stream in streams:
             await stream.aclose()  # type: ignore[attr-defined]
-        assert hub._ticking is not None
-        await hub._ticking  # what reads ends by itself
+        assert hub.is_reading
+        while hub.is_reading:  # what reads ends by itself
+            await asyncio.sleep(hub_module.INTERVAL_S)
         left = source.polls
         await asyncio.sleep(3 * hub_module.INTERVAL_S)
         assert source.polls == left
@@ -142,15 +143,20 @@ def test_nothing_is_read_after_the_last_viewer_left(monkeypatch: pytest.MonkeyPa
     async def work() -> None:
         source = MadeSource(grows_s=1)
         hub = Hub(source)
-        hub._channels[0.0] = hub_module._Channel(0.0)
+        stream = hub.watch(0)
+        left: list[float] = []
 
-        async def leave(_event: asyncio.Event, _seconds: float) -> bool:
-            hub._channels.clear()
-            return False
+        async def leave(_event: asyncio.Event, seconds: float) -> bool:
+            await stream.aclose()  # type: ignore[attr-defined]
+            left.append(seconds)
+            return len(left) > 1
 
-        monkeypatch.setattr(hub_module, "_is_set_within", leave)
-        await hub._tick()
-        assert source.polls == 0
+        monkeypatch.setattr(hub_module, "is_set_within", leave)
+        await take(stream, 1)
+        first = source.polls
+        while hub.is_reading:
+            await asyncio.sleep(0)
+        assert (len(left), source.polls) == (1, first)
 
     run(work())
 

@@ -65,6 +65,51 @@ class SamplesOfAll(ReadingsRecorder):
             self._saw_sample(activity)
 
 
+@dataclass(frozen=True)
+class ServerClock:
+    """What is known of the server's clock: about how far it is ahead of this host's, and the last reading.
+
+    The reading was at ``last_ns`` by the server's clock, and before ``read_ns`` by the monotonic one.
+    """
+
+    anchor: Anchor
+    offset_ns: int = 0
+    last_ns: int = 0
+    read_ns: int = 0
+
+    def at(self, monotonic_ns: int) -> int:
+        """Return a moment since the last reading, of the monotonic clock, by the server's."""
+        # How far the server's clock is off is known to a part of a round trip only: the moment comes after the reading.
+        least_ns = self.last_ns + max(0, monotonic_ns - self.read_ns)
+        return max(least_ns, self.anchor.wall_of(monotonic_ns) + self.offset_ns)
+
+
+def read_at_end(samplers: Samplers, ended_ns: int | None) -> SystemReading:
+    """Return the closing reading; a command that was observed ended at ``ended_ns`` by the server's clock.
+
+    Sessions publish what they counted when they end. If the server rests once the command has ended, all that was
+    counted was counted before: the counters are then those at its end. A server that works on does so for others.
+    SlobError when the counters can't be read.
+    """
+    first = samplers.closing_reading()
+    if ended_ns is None:
+        return first
+    deadline = time.monotonic() + SETTLE_S
+    last = after = _read_later(samplers)
+    while done := samplers.engine_delta(last, later := _read_later(samplers)).transactions:
+        if time.monotonic() > deadline:
+            break
+        last = later
+    if done != 0:
+        return after
+    return SystemReading(replace(later.counters, server_ns=ended_ns), first.os)
+
+
+def _read_later(samplers: Samplers) -> SystemReading:
+    time.sleep(REST_S / 2)
+    return samplers.opening_reading()
+
+
 def _ignore(_shown: object) -> None:
     """Show nothing."""
 
@@ -107,10 +152,8 @@ class Observer:
         self._builder = RecordBuilder(engine, self._facts, spec, name, kind=RecordKind.OBSERVATION)
         self._builder.notes.extend(rehearsal.notices())
         self._log = ProgressLog(_ignore, self._builder.notes)
-        self._anchor = Anchor.now()
-        self._offset_ns = self._tick = self._tick0_ns = 0
-        # The last reading, by the server's clock, and a moment after it, by the monotonic clock.
-        self._last_ns = self._read_ns = 0
+        self._clock = ServerClock(Anchor.now())
+        self._tick = self._tick0_ns = 0
         self._after: SystemReading | None = None
         self._has_ended = False
 
@@ -143,13 +186,13 @@ class Observer:
         self._folder = self._opened.enter_context(self._builder.begin(self._results))
         self._log.begin(self._folder.raw)
         self._log(RunProgress("connect"))
-        self._offset_ns = self.samplers.server_clock_offset_ns()
-        self._builder.environment["server_clock_offset_s"] = self._offset_ns / NANOS
+        self._clock = replace(self._clock, offset_ns=self.samplers.server_clock_offset_ns())
+        self._builder.environment["server_clock_offset_s"] = self._clock.offset_ns / NANOS
         self._readings = WindowReadings(SamplesOfAll(self._folder.raw, self.samplers.engine_delta, self._saw_sample))
         self.samplers.get_ready()
         self._before = self._readings.before = self.samplers.opening_reading()
         self._tick0_ns = time.monotonic_ns()
-        self._log.window(self._before.counters.server_ns, self._planned_s, self._offset_ns)
+        self._log.window(self._before.counters.server_ns, self._planned_s, self._clock.offset_ns)
         self._read(self._before)
 
     def pulse(self) -> str:
@@ -166,7 +209,7 @@ class Observer:
         return problem or next(iter(self._readings.errors), "")
 
     def _read(self, reading: SystemReading) -> None:
-        self._last_ns, self._read_ns = reading.counters.server_ns, time.monotonic_ns()
+        self._clock = replace(self._clock, last_ns=reading.counters.server_ns, read_ns=time.monotonic_ns())
         self._readings.recorder.add_reading(reading)
         self._saw(reading)
 
@@ -177,7 +220,7 @@ class Observer:
     def end(self, at_ns: int | None = None) -> None:
         """Read the counters for the last time; a command that was observed ended at ``at_ns`` (monotonic clock)."""
         try:
-            self._after = self._closing_reading(at_ns)
+            self._after = read_at_end(self.samplers, None if at_ns is None else self._clock.at(at_ns))
             self._read(self._after)
         except SlobError as error:
             self._readings.lose(error)
@@ -199,35 +242,6 @@ class Observer:
         record = record.model_copy(update={"id": self._folder.id})
         self._folder.finish(record, self._render(record))
         return record
-
-    def _closing_reading(self, ended_ns: int | None) -> SystemReading:
-        """Return the closing reading.
-
-        Sessions publish what they counted when they end. If the server rests once the command has ended, all that was
-        counted was counted before: the counters are then those at its end. A server that works on does so for others.
-        """
-        first = self.samplers.closing_reading()
-        if ended_ns is None:
-            return first
-        deadline = time.monotonic() + SETTLE_S
-        last = after = self._later_reading()
-        while done := self._transactions_between(last, later := self._later_reading()):
-            if time.monotonic() > deadline:
-                break
-            last = later
-        if done != 0:
-            return after
-        # How far the server's clock is off is known to a part of a round trip only: the end comes after what was read.
-        least_ns = self._last_ns + max(0, ended_ns - self._read_ns)
-        end_ns = max(least_ns, self._anchor.wall_of(ended_ns) + self._offset_ns)
-        return SystemReading(replace(later.counters, server_ns=end_ns), first.os)
-
-    def _later_reading(self) -> SystemReading:
-        time.sleep(REST_S / 2)
-        return self.samplers.opening_reading()
-
-    def _transactions_between(self, before: SystemReading, after: SystemReading) -> float | None:
-        return self.samplers.engine_delta(before, after).transactions
 
     def _measure_observed(self, ending: CommandEnding) -> Observed:
         readings, recorder, before, after = self._readings, self._readings.recorder, self._before, self._after

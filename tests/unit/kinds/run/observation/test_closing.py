@@ -2,18 +2,15 @@
 
 import time
 from itertools import chain, repeat
-from types import SimpleNamespace
 
 import pytest
 
 from openslob.core.measurement import EngineDelta
+from openslob.core.units import Anchor
 from openslob.engines.base import CounterReading
-from openslob.engines.facts import ServerFacts
 from openslob.kinds.run.observation import observer
-from openslob.kinds.run.observation.observer import Observer
+from openslob.kinds.run.observation.observer import ServerClock, read_at_end
 from openslob.kinds.run.samplers import SystemReading
-
-FACTS = ServerFacts("Any", "1.2", 8192, 2**20, 100, {}, direct_io=True)
 
 
 class Clock:
@@ -52,16 +49,13 @@ class Server:
 
 
 @pytest.fixture
-def closing(tmp_path, monkeypatch):
+def closing(monkeypatch):
     monkeypatch.setattr(observer, "time", Clock())
-    engine = SimpleNamespace(name="any", target="any://host/data", facts=lambda: FACTS)
 
     def read(*counted, command=True, last=(0, 0)):
-        made = Observer(engine, tmp_path, "any", {})
-        made._last_ns, made._read_ns = last
-        made.samplers = Server(*counted)
-        ended_ns = time.monotonic_ns()
-        return made._closing_reading(ended_ns if command else None), made._anchor.wall_of(ended_ns)
+        anchor, ended_ns = Anchor.now(), time.monotonic_ns()
+        clock = ServerClock(anchor, 0, *last)
+        return read_at_end(Server(*counted), clock.at(ended_ns) if command else None), anchor.wall_of(ended_ns)
 
     return read
 
