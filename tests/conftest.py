@@ -133,7 +133,7 @@ def slob_home(pytestconfig: pytest.Config) -> Iterator[Path]:
 
 
 def _destroy_all() -> None:
-    servers = [server for name in registry.known() if (server := registry.find(name))]
+    servers = [server for name in registry.list_known() if (server := registry.find(name))]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda server: server.destroy(), servers))
 

@@ -36,7 +36,7 @@ def test_a_lab_removes_what_a_killed_one_left_but_nothing_that_is_in_use(slob_ho
     with registry.claim("lab-8-0", "another lab"):
         in_use = subprocess.run([sys.executable, "-c", MAKE_NO_SERVER], capture_output=True, text=True, check=False)
         assert in_use.returncode == 0, in_use.stderr
-        assert [name for name in registry.known() if name.startswith("lab")] == ["lab-8-0"]
+        assert [name for name in registry.list_known() if name.startswith("lab")] == ["lab-8-0"]
     with lab_servers(template(registry.EMBEDDED, 16 * MIB), [], pytest.fail):
         assert registry.find("lab-8-0") is None
 

@@ -37,7 +37,7 @@ def command(tmp_path, slob_home):
 
 def nothing_is_left(slob_home):
     """No server of a comparison, no file of one in the servers' home, no program of one."""
-    assert not [name for name in registry.known() if name.startswith("raw-compare")]
+    assert not [name for name in registry.list_known() if name.startswith("raw-compare")]
     assert not [path for path in slob_home.iterdir() if path.is_file()]
     left = [each.info["name"] for each in psutil.process_iter(["name", "cmdline"]) if _ours(each.info, slob_home)]
     assert left == []

@@ -66,7 +66,7 @@ def test_life_cycle(make_server: MakeServer, slob_home: Path, subject: Subject):
     found.destroy()
     assert found.status().state == "gone"
     assert not (slob_home / "servers" / server.name).exists()
-    assert server.name not in registry.known()
+    assert server.name not in registry.list_known()
 
 
 def test_starting_a_running_server_leaves_it_alone(shared: ManagedServer):

@@ -183,7 +183,7 @@ def test_programs_named(make_server: MakeServer, slob_home: Path):
 
 
 def test_an_embedded_server_of_its_own(slob_home: Path):
-    name = registry.embedded("mariadb")
+    name = registry.name_embedded("mariadb")
     assert name == "embedded-mariadb"
     server = registry.find_or_new(name)
     assert (server.status().state, server.status().spec.engine) == ("gone", "mariadb")

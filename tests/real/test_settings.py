@@ -200,7 +200,7 @@ def test_what_no_session_may_set_is_named_with_its_place_and_its_remedy(engine, 
     target = targets(engine)
     slob("drop", "--target", target.url)
     with target.having(row):
-        # So many blocks are sorted in a file.
+        # To load 4000 blocks, the server sorts in a file.
         line = complaint(*_outcome(slob("load", "--target", target.url, *flags({**SMALL, "scale": 4000}))))
     assert row.setting in line
     assert re.search("RESET|SET GLOBAL|set it to", line), line

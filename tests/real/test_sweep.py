@@ -176,7 +176,7 @@ def test_block_sizes_each_on_a_server_of_its_own(make_server, tmp_path):
     path, record = only_sweep(tmp_path)
     runs = {point.server["block_size"]: load(path / point.run) for point in record.points}
     assert {size: run.engine["block_size"] for size, run in runs.items()} == {4096: 4096, 16384: 16384}
-    assert [name for name in registry.known() if name.startswith("sweep-")] == []
+    assert [name for name in registry.list_known() if name.startswith("sweep-")] == []
     target = registry.find("swept-blocks").status()
     assert (target.state, target.spec.block_size) == ("running", 16384)
     assert registry.resolve("swept-blocks")[0].data.state().spec.scale_blocks == (8 << 20) // 16384

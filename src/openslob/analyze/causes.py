@@ -162,7 +162,7 @@ class TraceStretch:
         """Return whether a series is below a part of what is usual."""
         return bool(self.low(name) < times * self.usual(name))
 
-    def waited_for(self, kind: str) -> bool:
+    def has_waited_for(self, kind: str) -> bool:
         """Return whether many sessions waited for this kind of resource, or nobody knows."""
         high = self.high(f"share.{kind}")
         return not high < _MANY
@@ -219,7 +219,7 @@ def find_io_cap(look: TraceStretch) -> str | None:
             limit, usual = look.low(f"cgroup.{name}"), look.usual(f"device.{amount}")
             # A rate far below a limit is low for other reasons.
             reached = not look.high(f"device.{amount}") < _REACHED * limit
-            if limit < _BELOW * usual and reached and (look.waited_for("data_io") or look.waited_for("log")):
+            if limit < _BELOW * usual and reached and (look.has_waited_for("data_io") or look.has_waited_for("log")):
                 said = f"{limit:,.0f} {unit}" if unit else f"{_mb(limit)} of {way}s"
                 before = f"{usual:,.0f}" if unit else _mb(usual)
                 own = look.low(f"device.{way}_each_ms")
@@ -289,7 +289,7 @@ def find_stall(look: TraceStretch) -> str | None:
         return None
     fewer = look.falls("device.requests", 0.5)
     done = f"it completed {look.low('device.requests'):,.0f} a second instead of {look.usual('device.requests'):,.0f}"
-    waited = look.waited_for("data_io") or look.waited_for("log")
+    waited = look.has_waited_for("data_io") or look.has_waited_for("log")
     for way in ("read", "write"):
         name = f"device.{way}_each_ms"
         if fewer and waited and look.rises(name, _LEAST_STALL_MS, 4):
@@ -311,7 +311,7 @@ def find_lack_of_memory(look: TraceStretch) -> str | None:
 
 def find_io_of_others(look: TraceStretch) -> str | None:
     """Return the evidence that others than the server kept its device busy, so that its requests took longer."""
-    if not (look.waited_for("data_io") or look.waited_for("log")):
+    if not (look.has_waited_for("data_io") or look.has_waited_for("log")):
         return None
     slower = [way for way in ("read", "write") if look.rises(f"device.{way}_each_ms", 0.1, 1.5)]
     for way, verb in (("read", "read from"), ("write", "wrote to")):
@@ -328,13 +328,13 @@ def find_io_of_others(look: TraceStretch) -> str | None:
 
 def find_slow_log_sync(look: TraceStretch) -> str | None:
     """Return the evidence that forcing the log to storage took longer."""
-    if not (look.rises("log.sync_each_ms", 1.0, 2) and look.waited_for("log")):
+    if not (look.rises("log.sync_each_ms", 1.0, 2) and look.has_waited_for("log")):
         return None
     took = f"{_ms(look.high('log.sync_each_ms'))} instead of {_ms(look.usual('log.sync_each_ms'))}"
     return f"a sync of the log took {took}"
 
 
-def _rounded(value: float) -> str:
+def _round(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -355,7 +355,7 @@ def find_others_on_cpu(look: TraceStretch) -> str | None:
 
 
 def find_busy_driver(look: TraceStretch) -> str | None:
-    """Return the evidence that sessions had nothing to do, because this program did not go on."""
+    """Return the evidence that sessions were idle because this program did not begin their next operations."""
     if not look.falls("sessions.busy", 0.6):
         return None
     busy = _instead(look.low("sessions.busy"), look.usual("sessions.busy"), "sessions")
@@ -384,7 +384,7 @@ def describe_change(look: TraceStretch) -> str:
         "device.read_each_ms": "ms a device read", "device.write_each_ms": "ms a device write",
     }  # fmt: skip
     said = [
-        f"{label} {_rounded(look.high(name))} (usually {_rounded(look.usual(name))})"
+        f"{label} {_round(look.high(name))} (usually {_round(look.usual(name))})"
         for name, label in shown.items()
         if np.isfinite(look.high(name)) and np.isfinite(look.usual(name))
     ]
@@ -427,10 +427,10 @@ def episodes(trace: Trace, cap: Cap | None = None) -> list[Episode]:
         return []
     whole = Trace(trace.begin_ns, trace.step_s, _with_means(trace), trace.marks)
 
-    def found(begin: int, end: int) -> Episode:
+    def find(begin: int, end: int) -> Episode:
         return _episode(whole, slow, usual, begin, end, cap)
 
-    return [each for begin, end in stretches(slow, BRIDGED) for each in _by_cause(parts_of(trace, begin, end), found)]
+    return [each for begin, end in stretches(slow, BRIDGED) for each in _by_cause(parts_of(trace, begin, end), find)]
 
 
 def _by_cause(parts: Sequence[tuple[int, int]], found: Callable[[int, int], Episode]) -> Iterator[Episode]:

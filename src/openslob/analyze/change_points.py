@@ -68,7 +68,7 @@ def change_points(
     series = np.asarray(values, dtype=np.float64)
     group = _group(len(series))
     merged = series[: len(series) // group * group].reshape(-1, group).mean(axis=1)
-    found = sorted(_divided(merged, 0, significance, max(least, 2), np.random.default_rng(1)))
+    found = sorted(_divide(merged, 0, significance, max(least, 2), np.random.default_rng(1)))
     return _with_levels(series, [(at * group, p) for at, p in found])
 
 
@@ -100,7 +100,7 @@ def _with_levels(series: _Array, found: Sequence[tuple[int, float]]) -> list[Cha
     ]
 
 
-def _divided(
+def _divide(
     part: _Array, offset: int, significance: float, least: int, random: np.random.Generator
 ) -> Iterator[tuple[int, float]]:
     """Yield number and probability of the changes within a part of the series: that of the part, then of its parts."""
@@ -116,8 +116,8 @@ def _divided(
     # What a value keeps of the one before it blurs a change: its place is that in the series itself.
     at = largest_difference(_distances(part), least)[1]
     yield offset + at, p
-    yield from _divided(part[:at], offset, significance, least, random)
-    yield from _divided(part[at:], offset + at, significance, least, random)
+    yield from _divide(part[:at], offset, significance, least, random)
+    yield from _divide(part[at:], offset + at, significance, least, random)
 
 
 def correlation(part: _Array, least: int = LEAST_PART) -> float:

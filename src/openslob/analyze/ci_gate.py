@@ -68,7 +68,7 @@ class Condition:
     bound: float
     percent: bool
 
-    def met_by(self, change: float) -> bool:
+    def is_met_by(self, change: float) -> bool:
         """Return whether a difference of ``change`` meets the condition."""
         if self.operator.startswith("<"):
             return change < self.bound or (change == self.bound and "=" in self.operator)
@@ -163,7 +163,7 @@ def check(condition: Condition, comparison: Comparison) -> GateCheck:
     if difference is None or change is None:
         why = _why_missing(difference, comparison.name_a)
         return GateCheck(condition, GateResult.UNDECIDED, f"Can't tell whether {condition.text}: {why}.")
-    if not condition.met_by(change):
+    if not condition.is_met_by(change):
         return GateCheck(condition, GateResult.OK, _remark(condition, difference), difference)
     if _is_shown(condition, difference):
         return GateCheck(condition, GateResult.VIOLATED, "", difference)
@@ -194,7 +194,9 @@ def _is_shown(condition: Condition, difference: Difference) -> bool:
     """
     if difference.outcome is Outcome.NOT_ENOUGH or _leaves_starts_open(difference):
         return False
-    return difference.outcome is not Outcome.NOT_SHOWN or all(map(condition.met_by, _interval(condition, difference)))
+    return difference.outcome is not Outcome.NOT_SHOWN or all(
+        map(condition.is_met_by, _interval(condition, difference))
+    )
 
 
 def _leaves_starts_open(difference: Difference) -> bool:
@@ -217,7 +219,7 @@ def _remark(condition: Condition, difference: Difference) -> str:
         return "each side has one run, which does not show how much runs differ"
     if difference.shows is Shows.ONE_START:
         return "each side has one start of the server, which does not show how much starts differ"
-    if any(map(condition.met_by, _interval(condition, difference))):
+    if any(map(condition.is_met_by, _interval(condition, difference))):
         return f"the 95 % interval reaches the limit; {_runs_needed(condition, difference)}"
     return ""
 

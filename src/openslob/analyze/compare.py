@@ -228,7 +228,7 @@ def compare(
         replace(
             _pair(by_a[key], by_b[key], names, by_like.get(key), see_pct), time=_time(by_a[key], by_b[key], records)
         )
-        for key in _sorted_keys(by_a, names)
+        for key in _sort_keys(by_a, names)
         if key in by_b
     )
     if not pairs:
@@ -238,8 +238,8 @@ def compare(
         name_b,
         (*_parameter_mismatches(a, b, differing), *_fact_mismatches(records, pairs)),
         pairs,
-        tuple(_label(by_a[key], names) for key in _sorted_keys(by_a, names) if key not in by_b),
-        tuple(_label(by_b[key], names) for key in _sorted_keys(by_b, names) if key not in by_a),
+        tuple(_label(by_a[key], names) for key in _sort_keys(by_a, names) if key not in by_b),
+        tuple(_label(by_b[key], names) for key in _sort_keys(by_b, names) if key not in by_a),
         _overall(pairs),
         loads,
         see_pct,
@@ -306,7 +306,7 @@ def _by_key(runs: Sequence[Run], without: frozenset[str], side: str) -> dict[Key
     return by_key
 
 
-def _sorted_keys(by_key: Mapping[Key, Point], names: Sequence[str]) -> list[Key]:
+def _sort_keys(by_key: Mapping[Key, Point], names: Sequence[str]) -> list[Key]:
     """Return the keys sorted by the parameters ``names``, then by sessions."""
 
     def sort_key(key: Key) -> list[tuple[bool, bool, float, str]]:

@@ -89,7 +89,7 @@ class Difference:
         return None if starts is None else min(MOST_RUNS, starts * self.runs_per_start)
 
 
-def shown_by(a: Estimate, b: Estimate, known: Spread | None = None) -> Shows:
+def judge_runs(a: Estimate, b: Estimate, known: Spread | None = None) -> Shows:
     """Return what the runs of both sides show; ``known`` is the spread that others of the same test have shown."""
     if a.n == b.n == 1:
         return Shows.ONE_RUN if known is None else Shows.STARTS
@@ -118,7 +118,7 @@ def difference(
     """
     if a.mean is None or b.mean is None:
         return Difference(figure, unit, a, b, Outcome.UNKNOWN, why=a.why or b.why)
-    shows, change = shown_by(a, b, known), b.mean - a.mean
+    shows, change = judge_runs(a, b, known), b.mean - a.mean
     low, high = _ends(a, b, shows, known, step)
     per = 100 / abs(a.mean) if a.mean else None
     pct, pct_low, pct_high = (None if per is None or x is None else x * per for x in (change, low, high))

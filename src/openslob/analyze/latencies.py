@@ -41,7 +41,7 @@ class Latencies:
             return
         if counts.min() < 0 or buckets.min() < 0 or np.abs(units).max() * self._unit_s > Seconds.MOST:
             raise ValueError("a count, a latency or a second is not possible")
-        new = _packed(units, buckets, counts)
+        new = _pack(units, buckets, counts)
         if self._minutes is not None:
             self._minutes.add_at(buckets, units // _MINUTE_S, counts.astype(np.float64))
         known = self._entries.cells[0]
@@ -51,7 +51,7 @@ class Latencies:
         else:
             split = int(np.searchsorted(known, int(units.min()) << _UNIT_AT))
             meeting = known[split:]
-        together = _merged(np.sort(np.concatenate([meeting, new])))
+        together = _merge(np.sort(np.concatenate([meeting, new])))
         more = len(together) - len(meeting)
         self._entries.grow(more if older else 0, 0 if older else more)
         if older:
@@ -69,12 +69,12 @@ class Latencies:
     @property
     def entries(self) -> tuple[Moments, Moments, Moments]:
         """The unit, the bucket and the count of each entry, in the order of time and latency."""
-        return _unpacked(self._entries.cells[0])
+        return _unpack(self._entries.cells[0])
 
     def parts(self) -> Iterator[tuple[Moments, Moments, Moments]]:
         """Yield the same in parts: all at once would take several times the memory of the entries."""
         for low in range(0, len(self._entries), _PART):
-            yield _unpacked(self._entries.cells[0, low : low + _PART])
+            yield _unpack(self._entries.cells[0, low : low + _PART])
 
     def totals(self, until_s: float = math.inf) -> Array:
         """Return how many operations fell into each bucket, in the units that begin before ``until_s``."""
@@ -104,7 +104,7 @@ class Latencies:
         """Return the same of the units from ``low`` to before ``high``."""
         entries = self._entries.cells[0]
         first, last = (int(np.searchsorted(entries, unit << _UNIT_AT)) for unit in (low, high))
-        return _unpacked(entries[first:last])
+        return _unpack(entries[first:last])
 
     def counts(self, steps: Steps, until_s: float) -> Array:
         """Return how many operations fell into each step and bucket, in the units that begin before ``until_s``."""
@@ -116,7 +116,7 @@ class Latencies:
             self._add_minutes(found, steps, self._minutes, begin // _MINUTE_S)
         entries = self._entries.cells[0]
         low, high = (int(np.searchsorted(entries, -(-at // self._unit_s) << _UNIT_AT)) for at in (begin, until))
-        units, buckets, counts = _unpacked(entries[low:high])
+        units, buckets, counts = _unpack(entries[low:high])
         flat = (units * self._unit_s // steps.length_s - steps.first) * BUCKETS + buckets
         found += np.bincount(flat, weights=counts, minlength=found.size).reshape(found.shape)
         return found
@@ -141,7 +141,7 @@ def histograms(of_kind: Latencies, step_of: Callable[[Moments], Moments]) -> dic
     """
     found: dict[int, Histogram] = {}
     for units, buckets, counts in of_kind.parts():
-        merged = _unpacked(_merged(np.sort(_packed(step_of(units), buckets, counts))))
+        merged = _unpack(_merge(np.sort(_pack(step_of(units), buckets, counts))))
         for step, bucket, count in zip(*(each.tolist() for each in merged), strict=True):
             of_step = found.setdefault(step, Histogram(max_us=math.inf)).counts
             of_step[bucket] = of_step.get(bucket, 0) + count
@@ -169,8 +169,8 @@ def percentiles_of(
         ends = (first, min(first + _STEPS_AT_ONCE, count))
         low, high = (-(-step * step_s // unit_s) for step in ends)
         parts = [kind.between(low, high) for kind in kinds]
-        packed = [_packed(units * unit_s // step_s, buckets, counts) for units, buckets, counts in parts]
-        at, known = _percentiles(_merged(np.sort(np.concatenate(packed))))
+        packed = [_pack(units * unit_s // step_s, buckets, counts) for units, buckets, counts in parts]
+        at, known = _percentiles(_merge(np.sort(np.concatenate(packed))))
         for values, name in zip(found, names, strict=True):
             values[at] = known[name]
     return found
@@ -190,7 +190,7 @@ def percentiles(counts: Array, name: str) -> Array:
 
 def _percentiles(entries: Moments) -> tuple[Moments, dict[str, Array]]:
     """Return the units of sorted entries, and the percentiles and the maximum of each, by name."""
-    units, buckets, counts = _unpacked(entries)
+    units, buckets, counts = _unpack(entries)
     starts = np.flatnonzero(np.append(True, units[1:] != units[:-1])[: len(units)])
     ends = np.append(starts[1:], len(units))[: len(starts)] - 1
     done = np.cumsum(counts)
@@ -198,30 +198,30 @@ def _percentiles(entries: Moments) -> tuple[Moments, dict[str, Array]]:
     totals = done[ends] - before
     found = {}
     for name, (share, least) in _SHARES.items():
-        at = _ranked(done, before, totals, share, least)
+        at = _rank(done, before, totals, share, least)
         found[name] = np.where(at < 0, np.nan, MIDDLES_US[buckets[at]]) if len(at) else np.empty(0)
     return units[starts], {**found, MAX: MIDDLES_US[buckets[ends]]}
 
 
-def _packed(units: Moments, buckets: Moments, counts: Moments) -> Moments:
+def _pack(units: Moments, buckets: Moments, counts: Moments) -> Moments:
     return (units << _UNIT_AT) | (buckets << _COUNT_BITS) | np.minimum(counts, _MOST_COUNT)
 
 
-def _merged(entries: Moments) -> Moments:
+def _merge(entries: Moments) -> Moments:
     """Return sorted entries with one for each unit and bucket."""
     first = np.append(True, entries[1:] >> _COUNT_BITS != entries[:-1] >> _COUNT_BITS)
     if first.all():
         return entries
     starts = np.flatnonzero(first)
-    units, buckets, counts = _unpacked(entries)
-    return _packed(units[starts], buckets[starts], np.add.reduceat(counts, starts))
+    units, buckets, counts = _unpack(entries)
+    return _pack(units[starts], buckets[starts], np.add.reduceat(counts, starts))
 
 
-def _unpacked(entries: Moments) -> tuple[Moments, Moments, Moments]:
+def _unpack(entries: Moments) -> tuple[Moments, Moments, Moments]:
     return entries >> _UNIT_AT, (entries >> _COUNT_BITS) & ((1 << _BUCKET_BITS) - 1), entries & _MOST_COUNT
 
 
-def _ranked(done: Moments, before: Moments, totals: Moments, share: float, least: int) -> Moments:
+def _rank(done: Moments, before: Moments, totals: Moments, share: float, least: int) -> Moments:
     """Return the entry with the operation of this rank in each unit; -1 where too few lie beyond it."""
     ranks = np.maximum(np.ceil(share * totals).astype(np.int64), 1)
     return np.where(totals >= least, np.searchsorted(done, before + ranks), -1)

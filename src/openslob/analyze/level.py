@@ -100,12 +100,12 @@ def find_cap(trace: Trace) -> Cap | None:
 
 def _rank(found: _Found, trace: Trace) -> float:
     """Return how much speaks for this flow among others: also, that those requests took longer which it has."""
-    slowed = _slowed(found.plateau, trace)
+    slowed = _find_slowed(found.plateau, trace)
     ways = {"read", "write"} if found.flow.direction == "both" else {found.flow.direction}
     return found.score - (OTHERS_SLOWED if slowed and slowed != ways else 0.0)
 
 
-def _slowed(plateau: Plateau, trace: Trace) -> set[str]:
+def _find_slowed(plateau: Plateau, trace: Trace) -> set[str]:
     """Return which of the device's requests took longer under the cap; none where its cap is before the device.
 
     A volume's limit is behind what its host sees. What it does not limit hardly takes longer then.
@@ -219,7 +219,7 @@ def _by_course(flow: _Flow, trace: Trace) -> _Found | None:
     score, plateau = max(likely, key=lambda each: each[0], default=(-math.inf, None))
     if plateau is None or score < LEAST_SCORE:
         return None
-    held = _held_back(flow, plateau, trace)
+    held = _find_held_back(flow, plateau, trace)
     even = f"the rate varied by {100 * plateau.uneven:.1f} % under it and by {100 * plateau.free_uneven:.1f} % without"
     return _Found(flow, plateau, plateau.level, (*held, even), score)
 
@@ -228,12 +228,12 @@ def _speaks_for(flow: _Flow, plateau: Plateau, trace: Trace) -> float:
     """Return how much speaks for a cap at a plateau: enough, if it is lower and a volume reported a cap."""
     if not is_even(plateau, trace.step_s) or not is_lower(plateau, flow.rate, trace.get("ops")):
         return -math.inf
-    if _held_back(flow, plateau, trace):
+    if _find_held_back(flow, plateau, trace):
         return LEAST_SCORE + max(0.0, score_of(plateau, flow.rate))
     return score_of(plateau, flow.rate) - _against(plateau, trace)
 
 
-def _held_back(flow: _Flow, plateau: Plateau, trace: Trace) -> Sequence[str]:
+def _find_held_back(flow: _Flow, plateau: Plateau, trace: Trace) -> Sequence[str]:
     """Return what a volume, or a cloud's instance, reported of the time for which it held requests back."""
     said = []
     for name in flow.held:

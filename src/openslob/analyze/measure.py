@@ -116,7 +116,7 @@ def measure(
     engine, host = _Part.of(tables.engine, at_s), _Part.of(tables.host, at_s)
     # A run whose counters do not belong to its window has intervals of them all the same.
     is_counted = record.window is None or record.window.counter_seconds > 0
-    waits = _waited(tables.waits, totals)
+    waits = _count_waited(tables.waits, totals)
     # A record without waits that were sampled says that samples had to end, or did not see all sessions.
     dropped = record.window is not None and any(waits.values()) and not record.waits
     facts: dict[str, Any] = {
@@ -319,7 +319,7 @@ def _total(table: Seconds, name: str) -> float:
     return 0.0 if values is None else float(values.sum())
 
 
-def _waited(waits: Seconds, totals: Mapping[str, float]) -> dict[str, int]:
+def _count_waited(waits: Seconds, totals: Mapping[str, float]) -> dict[str, int]:
     """Return in how many samples each event was; of a thinned record, means of several samples count as one."""
     events = [event for event in waits.names if event != SAMPLES]
     return {event: round(totals.get(_OF_WAITS + event, _total(waits, event))) for event in events}

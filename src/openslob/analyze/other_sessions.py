@@ -63,7 +63,7 @@ def _seen_at_load(others: OtherSessions) -> bool:
     return times >= MIN_SEEN and times > MAX_AT_WORK * others.samples
 
 
-def worked(others: OtherSessions) -> bool | None:
+def has_worked(others: OtherSessions) -> bool | None:
     """Return whether other sessions did noticeable work; None when neither samples nor counters show it."""
     if any(share > MAX_SHARE_PCT for share in others.shares_pct.values()):
         return True
@@ -75,7 +75,7 @@ def ours_alone(measurement: Measurement) -> Measurement:
 
     Everything that is published is computed from this, so that no figure has to know of other sessions.
     """
-    if not worked(measurement.others):
+    if not has_worked(measurement.others):
         return measurement
     return replace(
         measurement,

@@ -39,6 +39,6 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def counted(number: float, noun: str) -> str:
+def count_noun(number: float, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is 1."""
     return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"

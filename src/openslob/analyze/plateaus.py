@@ -98,18 +98,18 @@ class Plateau:
 
     def outside(self, values: Array) -> Array:
         """Return the known values of the other steps."""
-        return _known(values[self.free])
+        return _drop_unknown(values[self.free])
 
 
 def find_plateaus(rate: Array) -> list[Plateau]:
     """Return the plateaus of a rate, each with every stretch at its level."""
     if np.isfinite(rate).sum() < 2 * LEAST_STEPS:
         return []
-    means = smoothed(rate)
+    means = smooth(rate)
     return [plateau for level in _levels(means) if (plateau := _at_level(rate, means, level)) is not None]
 
 
-def smoothed(rate: Array) -> Array:
+def smooth(rate: Array) -> Array:
     """Return the mean of each value and its neighbours; of the neighbours on one side where the other does not go on.
 
     At a switch the mean of both sides would be at neither level, so a step takes the mean that it is closest to.
@@ -146,7 +146,7 @@ def _of_triples(values: Array) -> Array:
 
 def _levels(means: Array) -> list[float]:
     """Return the levels at which a rate stayed for some steps, the most frequent first."""
-    known = _known(means)
+    known = _drop_unknown(means)
     windows = np.sort(np.lib.stride_tricks.sliding_window_view(known, LEAST_STEPS), axis=1)
     middle = windows[:, LEAST_STEPS // 2]
     # The lowest of them may be a dip.
@@ -164,7 +164,7 @@ def _at_level(rate: Array, means: Array, level: float) -> Plateau | None:
         if not parts:
             return None
         level = float(np.median(_inner(rate, parts)))
-    plateau = plateau_of(rate, _extended(parts, rate, means, level), level)
+    plateau = plateau_of(rate, _extend(parts, rate, means, level), level)
     return plateau if plateau is not None and plateau.free.sum() >= LEAST_STEPS else None
 
 
@@ -197,7 +197,7 @@ def runs(so: np.typing.NDArray[np.bool_], bridged: int = SMOOTHED) -> list[tuple
 
 def _inner(rate: Array, parts: Sequence[tuple[int, int]]) -> Array:
     """Return the known values of stretches without the steps at their ends, a part of which may be different."""
-    return _known(np.concatenate([rate[begin + 1 : end - 1] for begin, end in parts])) if parts else np.array([])
+    return _drop_unknown(np.concatenate([rate[begin + 1 : end - 1] for begin, end in parts])) if parts else np.array([])
 
 
 def _stretches(means: Array, level: float) -> list[tuple[int, int]]:
@@ -207,7 +207,7 @@ def _stretches(means: Array, level: float) -> list[tuple[int, int]]:
     return list(_best_sums(score))
 
 
-def _extended(parts: Sequence[tuple[int, int]], rate: Array, means: Array, level: float) -> list[tuple[int, int]]:
+def _extend(parts: Sequence[tuple[int, int]], rate: Array, means: Array, level: float) -> list[tuple[int, int]]:
     """Return stretches with all that is beside them and not above the level: what is slow for other reasons.
 
     After such a time a token bucket lets through what it kept: the rate may be higher until that is spent, and for
@@ -261,7 +261,7 @@ def _best_sums(score: Array) -> Iterator[tuple[int, int]]:
             total = 0.0
 
 
-def _known(values: Array) -> Array:
+def _drop_unknown(values: Array) -> Array:
     return values[np.isfinite(values)]
 
 
@@ -276,7 +276,7 @@ def is_even(plateau: Plateau, step_s: float) -> bool:
 def is_lower(plateau: Plateau, rate: Array, done: Array) -> bool:
     """Return whether without the plateau rate and throughput were higher, most of the time and right beside it."""
     higher = plateau.level * (1 + HIGHER)
-    free = _undipped(plateau, plateau.outside(rate))
+    free = _drop_dips(plateau, plateau.outside(rate))
     if len(free) < LEAST_HIGHER * plateau.free.sum() or np.mean(free > higher) < MOST:
         return False
     if _near(plateau, rate) < higher:
@@ -299,7 +299,7 @@ def score_of(plateau: Plateau, rate: Array) -> float:
     return plateau.z + straighter + DEPTH * depth + LARGE * large + WHOLE * whole
 
 
-def _undipped(plateau: Plateau, values: Array) -> Array:
+def _drop_dips(plateau: Plateau, values: Array) -> Array:
     """Return the values that are higher than the level; what is lower is slow for other reasons."""
     return values[values > plateau.level * (1 + BAND)]
 
@@ -308,13 +308,13 @@ def _near(plateau: Plateau, rate: Array) -> float:
     """Return the rate right beside the plateau, on the side where it is lower; 0 if it is known on neither."""
     steps, sides = np.arange(len(rate)), []
     for side in (steps < plateau.parts[0][0], steps >= plateau.parts[-1][1]):
-        sides.append(_undipped(plateau, rate[plateau.free & side]))
+        sides.append(_drop_dips(plateau, rate[plateau.free & side]))
     return min((float(np.median(side)) for side in (sides[0][-SHARP:], sides[1][:SHARP]) if len(side)), default=0.0)
 
 
 def _straightness(plateau: Plateau, rate: Array) -> tuple[float, float]:
     """Return the logarithm of how many times straighter the count is at the plateau, and which share is on lines."""
-    at_level = np.abs(smoothed(rate) / plateau.level - 1) <= BAND
+    at_level = np.abs(smooth(rate) / plateau.level - 1) <= BAND
     at_level &= np.abs(rate / plateau.level - 1) <= ODD
     inside = np.zeros(len(rate), bool)
     for begin, end in plateau.parts:

@@ -150,7 +150,7 @@ class SessionSums:
         if "first_op_ns" not in columns:
             return
         column = columns.index("first_op_ns")
-        there = np.flatnonzero(cells.filled(column))
+        there = np.flatnonzero(cells.find_filled(column))
         rows, first = np.unique(row_of_line[there], return_index=True)
         self._put(_FIRST_OP, rows, cells.integers(column, there[first]), older)
 

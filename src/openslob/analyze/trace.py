@@ -128,7 +128,7 @@ def trace_of(
     edges = np.arange(int(seconds / step + 1 - _WHOLE) + 1, dtype=np.float64) * step
     if len(edges) < 2:
         return Trace(tables.zero_ns, step, {})
-    engine = {f"engine.{name}": each for name, each in _counted(tables, edges, publishes_late)}
+    engine = {f"engine.{name}": each for name, each in _count(tables, edges, publishes_late)}
     work = dict(_work(tables.work, edges))
     if "ops" not in work and "engine.transactions" in engine:
         work["ops"] = engine["engine.transactions"]
@@ -175,7 +175,7 @@ def _rate(begins: Array, ends: Array, amounts: Array, edges: Array) -> Array:
     return rate if np.any(amounts < 0) else np.maximum(rate, 0.0)
 
 
-def _counted(tables: RunTables, edges: Array, publishes_late: bool) -> Iterator[tuple[str, Array]]:
+def _count(tables: RunTables, edges: Array, publishes_late: bool) -> Iterator[tuple[str, Array]]:
     """Yield the engine's counters, known where they keep pace with the work."""
     table = tables.engine
     begins, ends = table.begin_s, table.end_s

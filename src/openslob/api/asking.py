@@ -33,7 +33,7 @@ def find_target(config: Folder = None) -> str:
     if target := _setting("target", config):
         return target
     engine = _setting("engine", config)
-    return registry.embedded(engine) if engine else registry.EMBEDDED
+    return registry.name_embedded(engine) if engine else registry.EMBEDDED
 
 
 def find_consent(given: Sequence[str], config: Folder = None) -> frozenset[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from openslob.core.errors import SlobError
-from openslob.core.interrupt import Interrupt, stopped_by
+from openslob.core.interrupt import Interrupt, stop_on
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def interruptible(interrupt: Interrupt | None = None) -> Iterator[Interrupt]:
     known = [number for number in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(number))]
     default = [signal.SIGTERM] if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL else []
     numbers = [*known, *default]
-    with stopped_by(numbers, lambda number, _repeated: received.append(number), interrupt=interrupt) as requested:
+    with stop_on(numbers, lambda number, _repeated: received.append(number), interrupt=interrupt) as requested:
         try:
             yield requested
         except SlobError as ended:

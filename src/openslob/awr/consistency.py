@@ -128,7 +128,7 @@ def _waits(report: Report) -> Iterator[str]:
                 f"{event.scope}: {event.name}: average {_show(event.avg_us)} us does not fit "
                 f"{_show(event.time_s)} s / {_show(event.waits)} waits"
             )
-    for top in report.listed(Scope.TOP):
+    for top in report.list_events(Scope.TOP):
         full = report.event(top.name, Scope.FOREGROUND)
         if full and not (_agree(top.waits, full.waits) and _agree(top.time_s, full.time_s)):
             yield f"{top.scope}: {top.name}: figures differ from those in {full.scope}"

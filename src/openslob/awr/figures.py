@@ -276,7 +276,7 @@ def read_os_stats(table: ReportTable, builder: ReportBuilder) -> None:
 
 def read_limits(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the number of CPUs from the resource limits of a pluggable database."""
-    for label, values in table.labelled():
+    for label, values in table.read_labels():
         if label == "cpus" and values:
             builder.set("cpus", builder.whole(values[0]))
 
@@ -366,7 +366,7 @@ def read_efficiency(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the efficiency of the instance, such as ``Buffer Hit %``. The shared pool's table below has columns."""
     if table.columns:
         return
-    for label, values in table.labelled():
+    for label, values in table.read_labels():
         share = builder.numbers.read(values[0]) if values else None
         if share is not None and "%" in (label[0], label[-1]):
             builder.efficiency_pct.setdefault(label, share)
@@ -432,7 +432,7 @@ def _time(table: ReportTable, builder: ReportBuilder, row: tuple[str, ...], at: 
 
 def read_global_cache(table: ReportTable, builder: ReportBuilder) -> None:
     """Read labelled times and shares of the global cache, such as ``Avg global cache cr block receive time (ms)``."""
-    for label, values in table.labelled():
+    for label, values in table.read_labels():
         number = builder.numbers.read(values[0]) if values else None
         if number is None:
             continue

@@ -85,7 +85,7 @@ def read_host(table: ReportTable, builder: ReportBuilder) -> None:
 
 def _labelled_host(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the labelled values of Statspack 10g: ``Host  Name: x  Num CPUs: 2  Phys Memory (MB): 4,096``."""
-    for label, values in table.labelled():
+    for label, values in table.read_labels():
         if label == "name" and values:
             builder.set("host", values[0])
         elif label == "num cpus" and values:
@@ -105,7 +105,7 @@ def read_snapshots(table: ReportTable, builder: ReportBuilder) -> None:
             builder.set(f"{boundary[1]}_time", cell(row, time))
             builder.set(f"sessions_{boundary[1]}", builder.number(table, row, sessions))
             builder.set("cdb", _YES_NO.get(cell(row, table.index("cdb"))))  # 12.1 prints it here
-    for label, values in table.labelled():
+    for label, values in table.read_labels():
         name = {"elapsed": "elapsed_min", "db time": "db_time_min", "db cpu": "db_cpu_min"}.get(label)
         if name and values:
             builder.set(name, read_minutes(values[0], builder))
@@ -119,7 +119,7 @@ def read_minutes(text: str, builder: ReportBuilder) -> Number | None:
 
 def read_caches(table: ReportTable, builder: ReportBuilder) -> None:
     """Read the standard block size from the cache sizes."""
-    for label, values in table.labelled():
+    for label, values in table.read_labels():
         if label == "std block size" and values:
             size = builder.numbers.read(values[0], thousand=1024.0)
             builder.set("block_size", int(size.value) if size else None)

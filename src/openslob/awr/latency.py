@@ -66,7 +66,7 @@ def latency(
 def _rows(report: Report, event: WaitEvent) -> list[WaitEvent]:
     """Return the rows of ``event`` that count the same waits, of the full table first."""
     scopes = next(scopes for scopes in _SAME_WAITS if event.scope in scopes)
-    if event.scope in _SAME_WAITS[-1]:  # foreground and background together: whose waits they are, if only one waits
+    if event.scope in _SAME_WAITS[-1]:  # both together: if only one of them waits, the rows are its
         scopes = next((some for some in _SAME_WAITS if any(_row(report, event, scope) for scope in some)), scopes)
     found = [row for scope in scopes if (row := _row(report, event, scope)) is not None]
     return found or [event]
@@ -74,10 +74,10 @@ def _rows(report: Report, event: WaitEvent) -> list[WaitEvent]:
 
 def _row(report: Report, event: WaitEvent, scope: Scope) -> WaitEvent | None:
     """Return the row of ``event`` in another table, which may cut its name elsewhere; None if two could be it."""
-    same = [row for row in report.listed(scope) if row.name == event.name]
+    same = [row for row in report.list_events(scope) if row.name == event.name]
     same = same or [
         row
-        for row in report.listed(scope)
+        for row in report.list_events(scope)
         if (row.cut and event.name.startswith(row.name)) or (event.cut and row.name.startswith(event.name))
     ]
     return same[0] if len(same) == 1 else None

@@ -308,7 +308,7 @@ class Report:
         is_finer = clock.step < printed.step and abs(clock.value - printed.value) <= clock.step + printed.step
         return clock if is_finer else printed
 
-    def listed(self, scope: Scope) -> tuple[WaitEvent, ...]:
+    def list_events(self, scope: Scope) -> tuple[WaitEvent, ...]:
         """Return the events of one table, in its order."""
         return tuple(event for event in self.events if event.scope is scope)
 
@@ -318,19 +318,19 @@ class Report:
         A name that is cut by its column matches if it is the only cut name of the table that ``name`` starts with.
         """
         for scope in scopes or (Scope.FOREGROUND,):
-            if found := _by_name(name, self.listed(scope)):
+            if found := _by_name(name, self.list_events(scope)):
                 return found
         return None
 
     def foreground(self, name: str) -> WaitEvent | None:
         """Return the event ``name`` as waited for by foreground processes, from the most complete table."""
-        if self.listed(Scope.FOREGROUND):
+        if self.list_events(Scope.FOREGROUND):
             return self.event(name, Scope.FOREGROUND, Scope.TOP)
         return self.event(name, Scope.TOP, Scope.ALL, Scope.TOP_ALL)
 
     def background(self, name: str) -> WaitEvent | None:
         """Return the event ``name`` as waited for by background processes."""
-        if self.listed(Scope.BACKGROUND):
+        if self.list_events(Scope.BACKGROUND):
             return self.event(name, Scope.BACKGROUND, Scope.TOP_BACKGROUND)
         return self.event(name, Scope.TOP_BACKGROUND, Scope.ALL, Scope.TOP_ALL)
 

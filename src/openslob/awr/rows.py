@@ -69,7 +69,7 @@ def _find_events(report: Report, events: Sequence[str]) -> Iterator[WaitEvent | 
     for name in events:
         if name == _ALL:
             for scope in (Scope.FOREGROUND, Scope.ALL, Scope.BACKGROUND):
-                yield from report.listed(scope)
+                yield from report.list_events(scope)
         else:
             yield report.foreground(name) or report.background(name) or name
 

@@ -69,7 +69,7 @@ class ReportTable:
             number = cell(row, at) or number
             yield number, row
 
-    def labelled(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def read_labels(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield each ``label:`` of the table with the non-empty cells that follow it."""
         for row in self.rows:
             label, values = "", list[str]()

@@ -129,10 +129,10 @@ def find_top_events(report: Report, most: int | None = None) -> list[WaitEvent]:
     A top list in thousands of seconds is coarser than the table of all foreground events, which also continues it.
     """
     scopes = (Scope.TOP, Scope.TOP_ALL, Scope.FOREGROUND, Scope.ALL)
-    first = next((listed for scope in scopes if (listed := [*filter(_is_wait, report.listed(scope))])), [])
+    first = next((listed for scope in scopes if (listed := [*filter(_is_wait, report.list_events(scope))])), [])
     if not first or first[0].scope is not Scope.TOP:
         return first[:most]
-    names = dict.fromkeys(event.name for event in (*first, *filter(_is_wait, report.listed(Scope.FOREGROUND))))
+    names = dict.fromkeys(event.name for event in (*first, *filter(_is_wait, report.list_events(Scope.FOREGROUND))))
     return [event for name in [*names][:most] if (event := _find_most_exact(report, name)) is not None]
 
 

@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import typer
 
 from openslob._version import __version__
-from openslob.cli.configured import configured, from_file
-from openslob.cli.console import BROKEN_PIPE, complain, guarded_streams, report_bug
+from openslob.cli.configured import add_configuration, from_file
+from openslob.cli.console import BROKEN_PIPE, complain, guard_streams, report_bug
 from openslob.cli.outline import add_outline
 from openslob.cli.tree import OUTPUT_PANEL, Group, finish
 from openslob.core.errors import SlobError, of_the_system
@@ -97,7 +97,7 @@ def application(commands: Sequence[str] = _ALL, listed_only: bool = False) -> ty
             continue
         import_module(f"{__name__}.{name}" if name in _ALL else find_other_commands()[name]).register(app)
     for command in list_commands(app):
-        command.callback = configured(command.callback)
+        command.callback = add_configuration(command.callback)
     others = tuple(name for name in commands if name not in _ALL)
     finish(app, {heading: names + (others if heading == _MEASURE else ()) for heading, names in COMMANDS.items()})
     return app
@@ -158,7 +158,7 @@ def main() -> None:
     """Run the command line. An error is one line on stderr and an exit code, never a traceback."""
     codecs.register_error(plain_signs.__name__, plain_signs)
     sys.excepthook = report_bug
-    with guarded_streams() as results:
+    with guard_streams() as results:
         code = _run()
         sys.exit(code or (BROKEN_PIPE if results and results.broken_pipe else 0))
 

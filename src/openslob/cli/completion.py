@@ -46,7 +46,7 @@ def servers(incomplete: str) -> list[str]:
 
     before, comma, last = incomplete.rpartition(",")
     with suppress(SlobError, OSError):
-        names = dict.fromkeys([registry.EMBEDDED, *registry.known()])
+        names = dict.fromkeys([registry.EMBEDDED, *registry.list_known()])
         return [f"{before}{comma}{name}" for name in _offer(names, last)]
     return []
 

@@ -16,7 +16,7 @@ from openslob.cli.console import write
 from openslob.cli.options import Resolved, with_workload
 from openslob.config.configuration import DEFAULT_FILE, user_file
 from openslob.config.loaded import LOADED, loaded_layer
-from openslob.config.parameters import parameters, shown
+from openslob.config.parameters import format_value, parameters
 from openslob.config.resolve import DEFAULT
 from openslob.core.workload import DataSpec, Workload
 
@@ -76,7 +76,7 @@ def _of_the_workload(workload: Workload, sources: Mapping[str, str]) -> Iterator
     for key, parameter in parameters().items():
         of_data = key in _OF_THE_DATA and sources[key] == DEFAULT
         source = f"{LOADED}, else {DEFAULT}" if of_data else sources[key]
-        yield _Setting(parameter.group, key, shown(getattr(workload, key)) or "none", source)
+        yield _Setting(parameter.group, key, format_value(getattr(workload, key)) or "none", source)
 
 
 def _text(files: Sequence[str], settings: Sequence[_Setting]) -> str:

@@ -1,4 +1,4 @@
-"""Settings from configuration files: `configured` gives a command --config and --profile, and its options their values.
+"""Settings from configuration files: `add_configuration` adds --config and --profile, and gives options their values.
 
 An option takes the setting of a file that has the option's environment variable (`slob_toml.variable_of`). Flags and
 environment take precedence.
@@ -34,7 +34,7 @@ CONTEXT = "ctx"
 FLAG, FILE = 3, 1
 
 
-def _asked(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> Any:  # noqa: ANN401 - of either option
+def _read_files(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> Any:  # noqa: ANN401 - of either option
     """Read the files as soon as both options are known; both are eager, so this happens before the others."""
     asked = ctx.meta.setdefault(_ASKED, {})
     asked[param.name] = value
@@ -51,14 +51,14 @@ CONFIG = Annotated[
     Path | None,
     typer.Option(
         "--config", "-c", envvar=CONFIG_VARIABLE, metavar="FILE", rich_help_panel=_PANEL, is_eager=True,
-        callback=_asked, help="slob.toml, slob.conf or pgio.conf, instead of ./slob.toml.",
+        callback=_read_files, help="slob.toml, slob.conf or pgio.conf, instead of ./slob.toml.",
     ),
 ]  # fmt: skip
 PROFILE = Annotated[
     str | None,
     typer.Option(
         "--profile", envvar=PROFILE_VARIABLE, metavar="NAME", rich_help_panel=_PANEL, is_eager=True,
-        callback=_asked, help="Also apply the profile NAME of slob.toml.",
+        callback=_read_files, help="Also apply the profile NAME of slob.toml.",
     ),
 ]  # fmt: skip
 _OPTIONS = {"config": CONFIG, "profile": PROFILE}
@@ -82,7 +82,7 @@ def context_for(command: Command, ctx: typer.Context) -> dict[str, typer.Context
 
 
 def with_signature(called: Command, command: Command, parameters: list[inspect.Parameter]) -> Command:
-    """Give ``called`` the name and help of ``command``, and these parameters beside its context."""
+    """Give ``called`` the name and help of ``command``, and a signature of its context and ``parameters``."""
     context = inspect.Parameter(CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     signature = inspect.Signature([context, *parameters, *options()])
     called.__name__, called.__doc__, called.__module__ = command.__name__, command.__doc__, command.__module__
@@ -91,7 +91,7 @@ def with_signature(called: Command, command: Command, parameters: list[inspect.P
     return called
 
 
-def configured(command: Command) -> Command:
+def add_configuration(command: Command) -> Command:
     """Add --config and --profile to a command whose options the files may set; return others as they are."""
     own = own_parameters(command)
     if any(each.name in _OPTIONS for each in own) or not any(_variable_in(each) for each in own):

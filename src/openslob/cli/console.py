@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from openslob.cli.output import OUTPUT, add_colour
 from openslob.core.disk import write_atomically
 from openslob.core.errors import SlobError
-from openslob.core.interrupt import Interrupt, stopped_by
+from openslob.core.interrupt import Interrupt, stop_on
 from openslob.core.secrets import conceal
 from openslob.report.format import plain_signs, printable, without_controls
 
@@ -80,7 +80,7 @@ class ResultStream(FileIO):
 
 
 @contextmanager
-def guarded_streams() -> Iterator[ResultStream | None]:
+def guard_streams() -> Iterator[ResultStream | None]:
     """Put `MessageStream` and `ResultStream` below the standard streams; the latter is the context's value.
 
     Streams that a test or a program put in their place are left as they are, without a value.
@@ -285,5 +285,5 @@ def stoppable(announced: bool = True, interrupt: Interrupt | None = None) -> Ite
 
     hangup = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
     numbers = [signal.SIGINT, signal.SIGTERM, *hangup]
-    with stopped_by(numbers, tell, [signal.SIGINT, *hangup], interrupt) as requested:
+    with stop_on(numbers, tell, [signal.SIGINT, *hangup], interrupt) as requested:
         yield requested

@@ -13,7 +13,7 @@ from openslob.fleet import local_count
 _PANEL = "Drivers"
 
 
-def _named(text: str) -> str:
+def _check_drivers(text: str) -> str:
     """Return the text that names drivers. BadParameter for any other, before a server is asked anything."""
     try:
         local_count(text)
@@ -25,7 +25,7 @@ def _named(text: str) -> str:
 DRIVERS = Annotated[
     str | None,
     typer.Option(
-        envvar="SLOB_DRIVERS", show_envvar=False, parser=_named, metavar="local:N|URL", rich_help_panel=_PANEL,
+        envvar="SLOB_DRIVERS", show_envvar=False, parser=_check_drivers, metavar="local:N|URL", rich_help_panel=_PANEL,
         help="Deal the sessions over N processes here, or over the drivers of a Dask scheduler (tcp:// or tls://).",
     ),
 ]  # fmt: skip

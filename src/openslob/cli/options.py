@@ -41,7 +41,7 @@ from openslob.cli.configured import (
 )
 from openslob.cli.console import explain, notify
 from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, TARGET_VARIABLE, environment_with, names
-from openslob.config.parameters import Parameter, Setting, parameters, shown
+from openslob.config.parameters import Parameter, Setting, format_value, parameters
 from openslob.config.resolve import DEFAULT, Resolution, resolve
 from openslob.core.errors import UsageError
 from openslob.core.secrets import Address
@@ -130,7 +130,7 @@ def with_workload(command: Command, hidden: Collection[str] = ()) -> Command:
         explain(f"the target is {on['target']}")
         for name, source in found.sources.items():
             if source != DEFAULT:
-                explain(f"{name} is {shown(getattr(found.workload, name))}: {source}")
+                explain(f"{name} is {format_value(getattr(found.workload, name))}: {source}")
         resolved = Resolved(parameters=found, server=server_settings(ctx), **on)
         command(resolved=resolved, **own, **context_for(command, ctx))
 
@@ -179,7 +179,7 @@ def with_target(command: Command) -> Command:
 
 def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
     """Split options into the texts of the given parameters and the command's own options."""
-    texts = {name: shown(given[name]) for name in parameters() if given[name] is not None}
+    texts = {name: format_value(given[name]) for name in parameters() if given[name] is not None}
     return texts, {name: value for name, value in given.items() if name not in parameters()}
 
 
@@ -214,15 +214,15 @@ def _target(ctx: typer.Context, given: dict[str, Any]) -> Address:
         engine = None
     elif by_engine > by_target:
         text = registry.EMBEDDED
-    target = Address.parse(_embedded(text, engine) if engine else text)
+    target = Address.parse(_find_embedded(text, engine) if engine else text)
     if target.has_password and by_target == FLAG:
         notify("the password in --target is visible in the list of processes; see --ask-password")
     return target.with_password(typer.prompt("Password", hide_input=True, err=True)) if ask_password else target
 
 
-def _embedded(target: str, engine: str) -> str:
+def _find_embedded(target: str, engine: str) -> str:
     """Return the name of the engine's embedded server. UsageError if another target is given too."""
-    name = registry.embedded(engine)
+    name = registry.name_embedded(engine)
     if target not in (registry.EMBEDDED, name):
         raise UsageError(f"--engine {engine} means the server {name}, but the target is {target}", "give one of them")
     return name

@@ -183,32 +183,32 @@ class LoadView:
         if self._bar:
             done, total = progress.blocks_done, progress.blocks_total
             size = f"{format_bytes(done * self._block_size)} of {format_bytes(total * self._block_size)}"
-            state = "  ".join(filter(None, (size, rate, self._left(progress))))
+            state = "  ".join(filter(None, (size, rate, self._format_left(progress))))
             self._bar.draw(progress.phase, done, total, state)
         elif progress.phase != self._phase or time.monotonic() - self._shown_at >= LOAD_INTERVAL_S:
             self._shown_at = time.monotonic()
             _say(self._line(progress, rate))
         self._phase = progress.phase
 
-    def _elapsed(self) -> float:
+    def _compute_elapsed(self) -> float:
         """Return the seconds since the first event, which comes when the first table begins."""
         self._begun = self._begun or time.monotonic()
         return time.monotonic() - self._begun
 
     def _rate(self, progress: LoadProgress) -> str:
-        elapsed = self._elapsed()
+        elapsed = self._compute_elapsed()
         if not progress.blocks_done or not elapsed:
             return ""
         return f"{format_bytes(progress.blocks_done * self._block_size / elapsed)}/s"
 
     def _line(self, progress: LoadProgress, rate: str) -> str:
         done, total = progress.blocks_done, progress.blocks_total
-        parts = [f"{progress.phase}: {done:,} of {total:,} blocks", rate, self._left(progress) if rate else ""]
+        parts = [f"{progress.phase}: {done:,} of {total:,} blocks", rate, self._format_left(progress) if rate else ""]
         return ", ".join(filter(None, parts))
 
-    def _left(self, progress: LoadProgress) -> str:
+    def _format_left(self, progress: LoadProgress) -> str:
         done, total = progress.blocks_done, progress.blocks_total
-        return f"{format_duration(self._elapsed() * (total - done) / done)} left" if 0 < done < total else ""
+        return f"{format_duration(self._compute_elapsed() * (total - done) / done)} left" if 0 < done < total else ""
 
 
 @contextmanager

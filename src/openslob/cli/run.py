@@ -77,7 +77,7 @@ def run(
             "the report on standard output is the result; free space or choose another folder with --results",
         ) from error
     _print(finished.record, finished.folder, json)
-    judge(finished.record, required_of(resolved.parameters.workload, require))
+    judge(finished.record, list_required(resolved.parameters.workload, require))
 
 
 def _print(record: RunRecord, folder: Path | None, json: bool) -> None:
@@ -90,7 +90,7 @@ def _print(record: RunRecord, folder: Path | None, json: bool) -> None:
         write_document(run_document(record, folder), folder)
 
 
-def required_of(workload: Workload, require: list[str] | None) -> list[str]:
+def list_required(workload: Workload, require: list[str] | None) -> list[str]:
     """Return the verdicts that must hold: those of --require, and the proof of a stated mode or local block path."""
     local = workload.block_path is BlockPath.LOCAL
     return [*(require or ()), *(["mode"] if workload.mode else ()), *(["block_path"] if local else ())]

@@ -116,7 +116,7 @@ class Viewer:
 
     def begin(self) -> None:
         """Give the terminal to the screen, and wait until it is there: nothing is measured while it starts."""
-        if self._gone():
+        if self._has_ended():
             return
         self._mode = termios.tcgetattr(sys.__stdin__.fileno()) if sys.__stdin__ else None
         self._has_terminal = True
@@ -128,14 +128,14 @@ class Viewer:
 
     def say(self, text: str) -> bool:
         """Let the screen show what the command does; return False if the screen does not have the terminal."""
-        if self._has_terminal and not self._gone():
+        if self._has_terminal and not self._has_ended():
             self._send(text)
         return self._has_terminal
 
     @property
     def has_terminal(self) -> bool:
         """Whether the screen has the terminal."""
-        return self._has_terminal and not self._gone()
+        return self._has_terminal and not self._has_ended()
 
     def end(self) -> None:
         """End the screen, however it is, and have the terminal as it was."""
@@ -151,7 +151,7 @@ class Viewer:
             self._process.kill()
         self._take_back(self._process.wait())
 
-    def _gone(self) -> bool:
+    def _has_ended(self) -> bool:
         """Return whether the screen has ended; the terminal is the command's again then."""
         code = self._process.poll() if self._process else 0
         if code is None:

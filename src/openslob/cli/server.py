@@ -125,9 +125,9 @@ def start(
         "huge_pages": huge_pages,
     }  # fmt: skip
     if name is None:
-        name = registry.embedded(engine) if engine else registry.EMBEDDED
+        name = registry.name_embedded(engine) if engine else registry.EMBEDDED
     if registry.find(name) or registry.engine_on_demand(name):
-        given |= dict.fromkeys(_left_out(ctx, name))
+        given |= dict.fromkeys(_find_left_out(ctx, name))
     fields = {SPEC_FIELDS[key][0] if key in SPEC_FIELDS else key: value for key, value in given.items()}
     engine = engine if given["engine"] else _engine_of(standby_of)
     spec = _change(_spec(name, engine), {**fields, "standby_of": standby_of})
@@ -136,7 +136,7 @@ def start(
     _print_status(started, as_json)
 
 
-def _left_out(ctx: typer.Context, name: str) -> list[str]:
+def _find_left_out(ctx: typer.Context, name: str) -> list[str]:
     """Return the settings of a file that only new servers take, and print those that differ from this server."""
     server = registry.find(name)
     made = vars(server.status().spec) if server else {"engine": registry.engine_on_demand(name)}
@@ -229,7 +229,7 @@ def register(app: typer.Typer) -> None:
 def _existing(name: str) -> ManagedServer:
     server = registry.find(name)
     if server is None:
-        raise UsageError(f"there is no server {name!r}", f"there are: {', '.join(registry.known()) or 'none'}")
+        raise UsageError(f"there is no server {name!r}", f"there are: {', '.join(registry.list_known()) or 'none'}")
     return server
 
 

@@ -78,7 +78,7 @@ def translate(settings: Sequence[Setting]) -> tuple[list[Setting], list[str]]:
     notices: list[str] = []
     for setting in settings:
         key = setting.key.upper()
-        if reason := _ignored_because(key, setting):
+        if reason := _explain_ignored(key, setting):
             if setting.value:
                 notices.append(f"{setting.where}: {setting.key} is not used: {reason}")
         elif key not in SERVICES:
@@ -116,7 +116,7 @@ def _number_of_services(setting: Setting) -> int:
     return int(setting.value)
 
 
-def _ignored_because(key: str, setting: Setting) -> str:
+def _explain_ignored(key: str, setting: Setting) -> str:
     if _PASSWORD.search(key):
         return "passwords are not read from configuration files"
     if key in UNSUPPORTED:

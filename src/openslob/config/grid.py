@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from openslob.config.layers import Layer
-from openslob.config.parameters import by_slob_name, parameters, shown
+from openslob.config.parameters import by_slob_name, format_value, parameters
 from openslob.config.resolve import resolve
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
@@ -142,5 +142,5 @@ def _texts(table: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(each, (str, int, float)) for each in values):
             raise UsageError(f"{path}: {key} is neither a value nor a list of values", "such as [1, 2, 4]")
-        texts[key] = [shown(each) for each in values]
+        texts[key] = [format_value(each) for each in values]
     return texts

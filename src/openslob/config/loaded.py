@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from openslob.config.layers import Layer
-from openslob.config.parameters import Setting, parameters, shown
+from openslob.config.parameters import Setting, format_value, parameters
 from openslob.core.units import MIB, Extent, format_bytes
 from openslob.core.workload import LARGEST_BYTES, DataSpec, Workload
 
@@ -22,7 +22,7 @@ def loaded_layer(spec: DataSpec, block_size: int) -> Layer:
         "schemas": str(spec.schemas),
         "scale": str(_extent(spec.scale_blocks, block_size)),
         "scan_table_sz": str(_extent(spec.scan_blocks, block_size)),
-        "obfuscate_columns": shown(spec.obfuscate),
+        "obfuscate_columns": format_value(spec.obfuscate),
     }
     try:
         Workload.model_validate(values)
@@ -38,7 +38,7 @@ def data_text(spec: DataSpec, block_size: int) -> str:
     return f"{spec.schemas} schema{several} x {format_bytes(spec.scale_blocks * block_size)}{fill}"
 
 
-def taken_text(names: Sequence[str], spec: DataSpec, block_size: int) -> str:
+def describe_taken(names: Sequence[str], spec: DataSpec, block_size: int) -> str:
     """Return the parameters, of `DATA_SIZE`, that are taken from what is loaded."""
     if len(names) == len(DATA_SIZE):
         return data_text(spec, block_size)

@@ -80,16 +80,16 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
         unit=str(facts["unit"]),
         group=str(facts["group"]),
         meaning=str(field.description),
-        allowed=_allowed(field),
+        allowed=_describe_allowed(field),
         placeholder=_placeholder(field),
-        default=shown(field.default),
+        default=format_value(field.default),
         is_switch=field.annotation is bool,
         is_number=_kind(field) in (int, float),
         is_duration=_is_duration(field),
     )
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a parameter's value as configuration files write it; empty for None."""
     if isinstance(value, bool):
         return str(value).upper()
@@ -118,7 +118,7 @@ def _range(field: FieldInfo) -> tuple[object, object]:
     return low, high
 
 
-def _allowed(field: FieldInfo) -> str:
+def _describe_allowed(field: FieldInfo) -> str:
     kind = _kind(field)
     if kind is bool:
         return "TRUE or FALSE"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.config.layers import Layer, known_layer, nearest
-from openslob.config.parameters import ENVIRONMENT_PREFIX, Setting, shown
+from openslob.config.parameters import ENVIRONMENT_PREFIX, Setting, format_value
 from openslob.core.errors import UsageError
 from openslob.core.toml import parse_toml
 
@@ -96,7 +96,7 @@ class _Reader:
         raise UsageError(f"{self.origin}: {header} must be a table", f"write [{header}] on a line of its own")
 
     def _commands(self, table: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Setting]:
-        return {variable_of(one.key): self._located(one) for one in self._settings(table, path)}
+        return {variable_of(one.key): self._locate(one) for one in self._settings(table, path)}
 
     def _server(self, table: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Setting]:
         settings = {}
@@ -106,10 +106,10 @@ class _Reader:
                 near = nearest(key, SERVER_KEYS)
                 known = f"did you mean {near}?" if near else f"there are {', '.join(SERVER_KEYS)}"
                 raise UsageError(f"{one.where}: {one.key} is not a setting of servers", known)
-            settings[variable_of(key, SERVER)] = self._located(Setting(key, one.value, one.where))
+            settings[variable_of(key, SERVER)] = self._locate(Setting(key, one.value, one.where))
         return settings
 
-    def _located(self, setting: Setting) -> Setting:
+    def _locate(self, setting: Setting) -> Setting:
         """Return a setting with its path relative to the working directory; others as they are."""
         if setting.key.lower() not in _PATHS or not setting.value:
             return setting
@@ -120,7 +120,7 @@ class _Reader:
             where = f"{self.origin}:{self._line_of(key, path)}"
             if not isinstance(value, (str, int, float)):
                 raise UsageError(f"{where}: {key} is not a number, a string, true or false")
-            yield Setting(key, shown(value) if isinstance(value, bool) else str(value), where)
+            yield Setting(key, format_value(value) if isinstance(value, bool) else str(value), where)
 
     def _line_of(self, key: str, path: tuple[str, ...]) -> int:
         """Return the line on which a key or table begins, at or below its table's header; tomllib does not keep it."""

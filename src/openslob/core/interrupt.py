@@ -37,7 +37,7 @@ class Interrupt:
 
 
 @contextmanager
-def stopped_by(
+def stop_on(
     numbers: Sequence[signal.Signals],
     tell: Callable[[int, bool], None],
     once_stopped: Sequence[signal.Signals] = (),

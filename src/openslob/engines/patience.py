@@ -216,7 +216,7 @@ class _Wait:
 
 @contextmanager
 def cut_when_late(cut: Callable[[], None], seconds: float = OPENING_S) -> Iterator[None]:
-    """Break a connection off when the block takes longer, as if it hangs: what waits for the server fails then."""
+    """Break a connection off if the block takes longer than ``seconds``, so that a server that hangs is an error."""
     timer = Timer(seconds, cut)
     timer.daemon = True
     start_thread(timer)

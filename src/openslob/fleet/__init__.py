@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openslob.analyze.outcome import counted
+from openslob.analyze.outcome import count_noun
 from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.run.crew import Hire, local_crew
 
@@ -65,7 +65,7 @@ def hire_crews(
     with hire_drivers(drivers, ca_file, cert, key) as fleet:
         if fleet is not None:
             hosts = len({each.who.machine for each in fleet.drivers})
-            tell(f"{counted(len(fleet.drivers), 'driver')} on {counted(hosts, 'host')}")
+            tell(f"{count_noun(len(fleet.drivers), 'driver')} on {count_noun(hosts, 'host')}")
         yield fleet.hire if fleet else local_crew
 
 

@@ -147,9 +147,9 @@ class DaskRemote:
             DriverAgent, actor=True, workers=[address], allow_other_workers=False, retries=0, pure=False, key=key
         )
         self._client = client
-        self._actor = self._ask(lambda: self._made_at(address))
+        self._actor = self._ask(lambda: self._await_agent(address))
 
-    def _made_at(self, address: str) -> Any:  # noqa: ANN401 - Dask's stand-in for a `DriverAgent`
+    def _await_agent(self, address: str) -> Any:  # noqa: ANN401 - Dask's stand-in for a `DriverAgent`
         """Return the agent once its worker has made it. OSError when there is no such worker any more.
 
         The task of a worker that was gone before it could begin is given to no other one, and waits.

@@ -304,7 +304,7 @@ class ProcessTreeSampler(_ProcReader):
         raise FigureUnknownError("the server's processes ended faster than they could be read")
 
     def _read_tree(self, full_scan: bool) -> tuple[ProcessStat, ServerReading]:
-        """Return the main process, which is read before those below it, and the reading."""
+        """Return the main process and the reading. The main process is read before its descendants."""
         names = self._all_pids() if full_scan or not self._pids else self._candidate_pids()
         main = self._main()
         main_io = self.read_io(main.pid)

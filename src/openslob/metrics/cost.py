@@ -23,7 +23,7 @@ _MILLION = 1e6
 
 
 def cost_per_million(price: Price | None, rate: Quantity) -> Quantity:
-    """Return what a million costs that come at ``rate`` per second."""
+    """Return the cost of a million operations at a rate of ``rate`` per second."""
     if price is None:
         return Quantity.missing(NO_PRICE)
     return Quantity(_MILLION * price.per_s).per(rate, NONE_DONE)
@@ -63,7 +63,7 @@ def price_of(record: RunRecord) -> Price | None:
 
 
 def cost_in(record: RunRecord, price: Price, rate_name: str) -> Figure:
-    """Return what a million costs at this price of what a record's figure ``rate_name`` counts per second."""
+    """Return the cost at this price of a million of what the figure ``rate_name`` of a record counts per second."""
     rate = record.summary.get(rate_name)
     known = Quantity.missing("not recorded") if rate is None else Quantity(rate.value, rate.why or "")
     cost = cost_per_million(price, known)

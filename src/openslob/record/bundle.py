@@ -253,10 +253,10 @@ def unpack(path: Path, into: Path) -> Opened:
         digest = _digest(file)
         try:
             with zipfile.ZipFile(file) as archive:
-                members = _checked(path, archive, size)
+                members = _check_members(path, archive, size)
                 manifest = _manifest(path, archive, members)
                 # The manifest is not in itself.
-                changed = list(_unpacked(archive, members, manifest, into))
+                changed = list(_unpack(archive, members, manifest, into))
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OverflowError) as error:
             raise SlobError(f"{path} is damaged or no bundle: {error}", _NOT_OURS) from error
         except OSError as error:
@@ -277,22 +277,22 @@ def _open(path: Path) -> Iterator[BinaryIO]:
         raise SlobError(f"{path} can't be read: {error.strerror}", _NOT_OURS) from error
 
 
-def _checked(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+def _check_members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
     """Return the members by name. SlobError if a name leads elsewhere, a member is no file, or all are too large."""
     members: dict[str, zipfile.ZipInfo] = {}
     for each in archive.infolist():
         kind = stat.S_IFMT(each.external_attr >> 16)
         if not _is_harmless(each.filename) or kind not in (0, stat.S_IFREG) or each.filename in members:
-            raise _refused(path, f"its member {each.filename!r} is no plain file below the archive")
+            raise _refuse(path, f"its member {each.filename!r} is no plain file below the archive")
         if each.flag_bits & 1 or each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _refused(path, f"its member {each.filename!r} is encrypted, or compressed in another way")
+            raise _refuse(path, f"its member {each.filename!r} is encrypted, or compressed in another way")
         members[each.filename] = each
     folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
     for name in members.keys() & folders:
-        raise _refused(path, f"its member {name!r} is a file and a folder")
+        raise _refuse(path, f"its member {name!r} is a file and a folder")
     if not _is_fit(archive, size):
         total = sum(each.file_size for each in members.values())
-        raise _refused(path, f"its {len(members):,} members would be {total:,} bytes, from {size:,}")
+        raise _refuse(path, f"its {len(members):,} members would be {total:,} bytes, from {size:,}")
     return members
 
 
@@ -309,7 +309,7 @@ def _is_harmless(name: str) -> bool:
     return plain and str(PurePosixPath(name)) == name and short
 
 
-def _refused(path: Path, why: str) -> SlobError:
+def _refuse(path: Path, why: str) -> SlobError:
     return SlobError(f"{path} is not unpacked: {why}", _NOT_OURS)
 
 
@@ -323,11 +323,11 @@ def _manifest(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfil
         raise SlobError(f"{path} is damaged: its manifest.json is no JSON", _NOT_OURS) from error
     manifest = FORMAT.parse(document, f"manifest.json of {path}")
     if not _is_harmless(manifest.id) or "/" in manifest.id:
-        raise _refused(path, f"its record {manifest.id!r} is no name of a folder")
+        raise _refuse(path, f"its record {manifest.id!r} is no name of a folder")
     return manifest
 
 
-def _unpacked(
+def _unpack(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], manifest: Manifest, into: Path
 ) -> Iterator[str]:
     """Unpack all files, and yield what each is whose bytes are not those that the manifest says."""

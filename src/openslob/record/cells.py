@@ -55,7 +55,7 @@ class Cells:
         values, good = self._whole(starts, ends)
         return values if good.all() else self._slowly(starts, ends, int, values, good)
 
-    def filled(self, column: int) -> NDArray[np.bool]:
+    def find_filled(self, column: int) -> NDArray[np.bool]:
         """Return in which lines the cell is not empty."""
         starts, ends = self._place(column, None)
         return ends > starts
@@ -105,7 +105,7 @@ class Cells:
             word = np.where(left > 0, (word >> np.minimum(shift, np.uint64(63))) << np.minimum(shift, np.uint64(63)), 0)
             word = word.astype(np.uint64)
             good &= ((word | (word + _SIXES)) & _HIGH) == 0
-            values += _joined(word).astype(np.int64) * 10**part
+            values += _join_digits(word).astype(np.int64) * 10**part
         return values, good & (values >= 0)
 
     def _few_whole(self, starts: Places, ends: Places) -> tuple[Places, NDArray[np.bool]]:
@@ -185,7 +185,7 @@ def _number(cell: bytes) -> float:
     return value
 
 
-def _joined(word: Words) -> Words:
+def _join_digits(word: Words) -> Words:
     """Return the number of the eight digits in a word, the first of which is in the lowest byte."""
     for bits, factor, mask in ((8, 10, 0x00FF00FF00FF00FF), (16, 100, 0x0000FFFF0000FFFF), (32, 10_000, 0xFFFFFFFF)):
         word = (word * np.uint64(factor) + (word >> np.uint64(bits))) & np.uint64(mask)

@@ -202,20 +202,20 @@ def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Col
         return [latest(among, tell, kinds)]
     if likely := _likely(wanted, results):
         fitting = [each for each in every(results, likely, parts=False) if each.kind in kinds]
-        if matches := _named(wanted, fitting, tell):
+        if matches := _find_named(wanted, fitting, tell):
             return matches
     listed = every(results)
     fitting = [each for each in listed if each.kind in kinds]
-    if not fitting and wanted not in LATEST and (others := _named(wanted, whole(listed), say_nothing)):
+    if not fitting and wanted not in LATEST and (others := _find_named(wanted, whole(listed), say_nothing)):
         raise _other_kind(others[-1].entry.id, others[-1].kind, kinds)
     if not fitting:
         nothing = SlobError if wanted in LATEST else UsageError
         raise nothing(f"there are no records in {results}", _how_to_make(kinds))
     if wanted in LATEST:
         return [latest(whole(listed), tell, kinds)]
-    if matches := _named(wanted, whole(fitting), tell) or _points(wanted, fitting):
+    if matches := _find_named(wanted, whole(fitting), tell) or _points(wanted, fitting):
         return matches
-    if others := _named(wanted, whole(listed), say_nothing):
+    if others := _find_named(wanted, whole(listed), say_nothing):
         raise _other_kind(others[-1].entry.id, others[-1].kind, kinds)
     what = "record of runs" if set(kinds) == of_runs() else " or ".join(map(str, _in_order(kinds)))
     what = "record" if len(kinds) == len(every_kind()) else what
@@ -255,7 +255,7 @@ def _likely(wanted: str, results: Path) -> list[str]:
     ]
 
 
-def _named(wanted: str, listed: Sequence[Listed], tell: Callable[[str], None]) -> list[Listed]:
+def _find_named(wanted: str, listed: Sequence[Listed], tell: Callable[[str], None]) -> list[Listed]:
     """Return the records whose id is ``wanted``, or else whose name is, or else whose id or name begin so."""
     if exact := [each for each in listed if wanted in each.ids]:
         return exact

@@ -155,7 +155,7 @@ class _Asked(BaseModel):
     size_large: Number | None = None
 
 
-def _measured_by_name(value: object, is_number: bool = False, where: str = "") -> None:
+def _check_measured(value: object, is_number: bool = False, where: str = "") -> None:
     """Raise ValueError for something else than a number, or nothing, under a name that ends in a unit."""
     if isinstance(value, dict):
         for name, each in value.items():
@@ -163,11 +163,11 @@ def _measured_by_name(value: object, is_number: bool = False, where: str = "") -
             # Most facts are leaves, and a folder has millions.
             wrong = number and each is not None and type(each) not in _NUMBERS
             if (wrong or isinstance(each, _NESTED)) and name not in _OF_FACTS and name != _UNNAMED:
-                _measured_by_name(each, number, f"{where}.{name}" if where else name)
+                _check_measured(each, number, f"{where}.{name}" if where else name)
     elif isinstance(value, list | tuple):
         for each in value:
             if isinstance(each, _NESTED) or is_number:
-                _measured_by_name(each, is_number, where)
+                _check_measured(each, is_number, where)
     elif is_number and not (value is None or type(value) in _NUMBERS):
         raise ValueError(f"{where} is no number")
 
@@ -188,7 +188,7 @@ def _of(shape: Any) -> AfterValidator:  # noqa: ANN401 - as above
         except ValidationError as error:
             first = error.errors()[0]
             raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-        _measured_by_name(value)
+        _check_measured(value)
         return value
 
     return AfterValidator(check)

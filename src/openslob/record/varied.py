@@ -15,7 +15,7 @@ Value = bool | int | float | str | None
 Values = Mapping[str, Value]
 
 
-def shown_parameter(name: str, value: Value) -> tuple[str, str]:
+def format_parameter(name: str, value: Value) -> tuple[str, str]:
     """Return name and value as on the command line: ``cache`` and ``16M`` for 16,777,216 ``cache_bytes``."""
     if name in _SIZES and isinstance(value, int):
         return name.removesuffix("_bytes"), str(Extent(value, in_bytes=True))
@@ -29,5 +29,5 @@ def is_setting(name: str) -> bool:
 
 def in_words(name: str, value: Value) -> str:
     """Return name and value in words; a setting as the server has it, ``io_method=sync``."""
-    shown, text = shown_parameter(name, value)
+    shown, text = format_parameter(name, value)
     return f"{shown}={text}" if is_setting(name) else f"{shown.replace('_', ' ')} {text}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from openslob.analyze.history import LEAST_RUNS, History, HistoryChange, HistoryRun
-from openslob.analyze.outcome import counted
+from openslob.analyze.outcome import count_noun
 from openslob.core.units import format_duration
 from openslob.report.document import (
     Answer,
@@ -38,7 +38,7 @@ def history_document(found: Sequence[History], whole: bool = False) -> Document:
     runs = sum(len(each.runs) for each in found)
     changes = tuple(change_sentence(change) for each in found for change in each.changes)
     return Document(
-        TitleOfSeveral(describe(found), f"All runs: {runs}, of {counted(len(found), 'load')}."),
+        TitleOfSeveral(describe(found), f"All runs: {runs}, of {count_noun(len(found), 'load')}."),
         (
             Answer(changes or ("No figure has a change point.",), page_only=True),
             *(block for each in shown for block in _sections(each)),

@@ -51,7 +51,7 @@ class AttentivePatience(Patience):
             self._silent_since = began
             self.tell("the server does not answer; waiting for it")
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """Say that the server answers, if it was said that it does not."""
         if self._silent_since is not None:
             self.tell(f"the server answers again, after {format_duration(time.monotonic() - self._silent_since)}")
@@ -228,7 +228,7 @@ class Watcher:
             if self._interrupt.requested:
                 return
             after = samplers.read()
-            self._patience.answered()
+            self._patience.note_answer()
             sampling.adapt(measure_own_pct(before.os, after.os))
             yield WatchStep(samplers, before, after, activities)
             before = after
@@ -264,7 +264,7 @@ class Watcher:
             if problem := observer.pulse():
                 observer.samplers.read()  # fails, too, when it is the server that is gone
                 raise RecordingError(problem)
-            self._patience.answered()
+            self._patience.note_answer()
             while len(readings) > 1:
                 yield WatchStep(observer.samplers, readings.pop(0), readings[0], activities[:])
                 activities.clear()

@@ -13,7 +13,7 @@ ONE = (POSTGRESQL,)
 
 
 def servers_left() -> list[str]:
-    return [name for name in registry.known() if name == "lab" or name.startswith("lab-")]
+    return [name for name in registry.list_known() if name == "lab" or name.startswith("lab-")]
 
 
 def lab_signalled(number: Signals) -> Callable[[Scene], Outcome]:

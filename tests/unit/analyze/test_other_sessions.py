@@ -7,7 +7,7 @@ from dataclasses import replace
 from factories import measurements as made
 from factories.tables import table
 from openslob.analyze.build_record import io_by_object
-from openslob.analyze.other_sessions import ours_alone, shares_pct, worked
+from openslob.analyze.other_sessions import has_worked, ours_alone, shares_pct
 from openslob.analyze.verdicts import judge
 from openslob.core.measurement import EngineDelta, Instance, ObjectIo, OtherSessions
 from openslob.metrics import summary
@@ -35,7 +35,7 @@ LOADED = OtherSessions({"app in erp (reports)": 100}, 200)
     ],
 )
 def test_what_is_a_load(seen, samples, shares, expected):
-    assert worked(OtherSessions(seen, samples, shares)) is expected
+    assert has_worked(OtherSessions(seen, samples, shares)) is expected
 
 
 @table(
@@ -50,11 +50,11 @@ def test_what_is_a_load(seen, samples, shares, expected):
     ],
 )
 def test_sessions_that_could_not_be_seen_may_have_worked(seen, hidden, expected):
-    assert worked(OtherSessions(seen, 200, hidden=hidden)) is expected
+    assert has_worked(OtherSessions(seen, 200, hidden=hidden)) is expected
 
 
 def test_of_few_samples_two_prove_nothing_where_others_are_hidden():
-    assert worked(OtherSessions({"a": 2}, 20, hidden=18)) is None
+    assert has_worked(OtherSessions({"a": 2}, 20, hidden=18)) is None
 
 
 def test_shares_of_what_the_engine_counts():

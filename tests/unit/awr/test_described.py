@@ -209,7 +209,7 @@ def test_events_whose_names_are_cut_alike_are_not_confused():
 def test_rows_of_an_instance_are_no_rows_of_the_cluster(version, is_html):
     """A text prints the number of the instance in the first of its rows only."""
     report = report_of(Layout(version, is_html), True)
-    listed = report.listed(Scope.TOP_ALL)
+    listed = report.list_events(Scope.TOP_ALL)
     assert len({event.name for event in listed}) >= len(listed) - 1
     assert {number: len(rows) for number, rows in report.instance_events.items()}.keys() == {1, 2}
     number = report.parameters["instance_number"]

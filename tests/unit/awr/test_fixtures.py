@@ -113,7 +113,7 @@ def test_blank_cells_shift_nothing():
 
 def test_a_page_break_repeats_headings_inside_a_section():
     report = read_fixture("awr_11.2.txt")
-    assert len(report.listed(Scope.FOREGROUND)) == 5
+    assert len(report.list_events(Scope.FOREGROUND)) == 5
     assert len(report.activity) == 16
 
 

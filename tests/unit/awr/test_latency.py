@@ -141,7 +141,7 @@ def test_an_event_has_one_latency_in_every_table():
     """The top list prints tenths of seconds, the full table whole ones."""
     for name in ("awr_12.1.txt", "awr_23ai.html", "sp_19c.txt", "awr_19c.txt", "awrg_19c.html"):
         report = read_fixture(name)
-        for top in (*report.listed(Scope.TOP), *report.listed(Scope.TOP_ALL)):
+        for top in (*report.list_events(Scope.TOP), *report.list_events(Scope.TOP_ALL)):
             full = report.event(top.name, Scope.FOREGROUND)
             if full is not None:
                 assert latency_of(report, top) == latency_of(report, full)

@@ -92,7 +92,7 @@ def test_labelled_values_need_no_ruler():
         " Buffer Nowait %:   99.97       Redo NoWait %:  100.00\n\n"
     )
     (table,) = lexed(source)
-    assert list(table.labelled()) == [("buffer nowait %", ("99.97",)), ("redo nowait %", ("100.00",))]
+    assert list(table.read_labels()) == [("buffer nowait %", ("99.97",)), ("redo nowait %", ("100.00",))]
 
 
 CELLS = st.lists(

@@ -15,7 +15,7 @@ from factories.tables import table
 from openslob import cli
 from openslob.api import asking
 from openslob.cli import load, options, server
-from openslob.cli.configured import configured
+from openslob.cli.configured import add_configuration
 from openslob.cli.console import notify
 from openslob.config.parameters import Setting
 from openslob.config.resolve import Resolution
@@ -217,7 +217,7 @@ def test_known_data_are_not_guessed_when_the_server_can_t_say():
 
 def test_all_commands_with_records_or_targets_have_a_profile():
     commands = list(cli.list_commands(cli.app))
-    assert all(configured(each.callback) is each.callback for each in commands)
+    assert all(add_configuration(each.callback) is each.callback for each in commands)
 
 
 def test_a_call_from_python_takes_what_is_loaded(monkeypatch):

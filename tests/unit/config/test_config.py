@@ -17,7 +17,7 @@ from factories.paths import ROOT
 from factories.tables import table
 from openslob.config.configuration import read_configuration
 from openslob.config.files import read_shell
-from openslob.config.parameters import by_slob_name, parameters, shown
+from openslob.config.parameters import by_slob_name, format_value, parameters
 from openslob.config.resolve import Resolution, resolve
 from openslob.config.slob_toml import read_toml
 from openslob.core.errors import UsageError
@@ -352,7 +352,7 @@ def test_every_parameter_is_told_of(name):
     assert parameter.meaning.endswith(".")
     assert parameter.allowed
     assert parameter.group
-    assert parameter.default == shown(getattr(Workload(), name))
+    assert parameter.default == format_value(getattr(Workload(), name))
 
 
 @table("name", NAMES)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.config.grid import resolve_grid
-from openslob.config.loaded import data_text, loaded_layer, taken_text
+from openslob.config.loaded import data_text, describe_taken, loaded_layer
 from openslob.config.resolve import resolve
 from openslob.core.units import MIB
 from openslob.core.workload import DataSpec, Workload
@@ -66,4 +66,4 @@ def test_odd_sizes_stay_blocks():
 def test_words():
     assert data_text(BIG, BLOCK) == "8 schemas x 2 GB, incompressible"
     assert data_text(DataSpec(1, MIB // BLOCK, 1, False), BLOCK) == "1 schema x 1 MB"
-    assert taken_text(["scale"], BIG, BLOCK) == "SCALE=2G"
+    assert describe_taken(["scale"], BIG, BLOCK) == "SCALE=2G"

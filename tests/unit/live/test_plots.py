@@ -7,7 +7,7 @@ import pytest
 from factories.views import EDGES_US, MadeView
 from openslob.kinds.view import Curve, Stack
 from openslob.live.screen.canvas import Canvas, Role, Signs
-from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_lines, draw_map, draw_stack, framed
+from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_frame, draw_lines, draw_map, draw_stack
 from openslob.report.format import micros
 
 ASCII = Signs(ascii=True)
@@ -20,7 +20,7 @@ def series(at_s, mean, low=None, high=None):
 
 def field(signs=ASCII, width=20, height=10, span=None):
     canvas = Canvas.blank(width, height)
-    return framed(canvas, span or Span(0, 10), Axis(0, 100), signs)
+    return draw_frame(canvas, span or Span(0, 10), Axis(0, 100), signs)
 
 
 @pytest.mark.parametrize("signs", WAYS)
@@ -87,7 +87,7 @@ def test_a_map_shows_a_second_mode_of_some_seconds(intensity):
     heat = MadeView().heat("select", most=23)
     extent = MapRange.of(heat)
     axis = Axis(extent.low_us, extent.high_us, log=True, text=micros)
-    frame = framed(Canvas.blank(69 + 8, 21), Span(0, 23), axis, ASCII)
+    frame = draw_frame(Canvas.blank(69 + 8, 21), Span(0, 23), axis, ASCII)
     draw_map(frame, axis, heat, intensity)
     second_mode = math.log(EDGES_US[24] / extent.low_us) / math.log(extent.high_us / extent.low_us)
     top = frame.field.lines()[: round((1 - second_mode) * frame.field.height) + 1]

@@ -291,9 +291,9 @@ def _point(runs: Sequence[Run]) -> Point:
         left_out={run.record.id: _reason(run.record) for run in runs if run not in good},
         metrics=_Figures(METRICS, lambda name: _SEVERAL_PRICES if name in several else _metric(good, name)),
         latency={kind: _Figures(LATENCIES, partial(_latency, good, kind)) for kind in kinds},
-        failed=_failed(runs),
+        failed=_find_failed(runs),
         limit=_limit([run.record for run in good]),
-        held=_held([run.record for run in good]),
+        held=_find_held([run.record for run in good]),
         reservations=all_reservations(run.record for run in runs),
         price=next(iter(prices)) if len(prices) == 1 else None,
     )
@@ -341,7 +341,7 @@ def _within(estimate: Estimate, series: Sequence[float]) -> Estimate:
     return replace(estimate, half_width=share * abs(estimate.mean), basis=Basis.WITHIN_RUN, why="")
 
 
-def _failed(runs: Sequence[Run]) -> dict[str, str]:
+def _find_failed(runs: Sequence[Run]) -> dict[str, str]:
     failed: dict[str, str] = {}
     for run in runs:
         for verdict in run.record.verdicts:
@@ -350,7 +350,7 @@ def _failed(runs: Sequence[Run]) -> dict[str, str]:
     return failed
 
 
-def _held(records: Sequence[RunRecord]) -> frozenset[str]:
+def _find_held(records: Sequence[RunRecord]) -> frozenset[str]:
     held = [{verdict.name for verdict in record.verdicts if verdict.verdict is Holds.HOLDS} for record in records]
     return frozenset(set.intersection(*held)) if held else frozenset()
 

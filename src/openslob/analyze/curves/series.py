@@ -282,10 +282,10 @@ def series_of(key: Parameters, group: Sequence[Point], axes: Axes, called: str =
     rates = [(point.sessions, x) for point in ordered if (x := point.mean(axes.throughput)) is not None]
     by_sessions = all(point.along == SESSIONS for point in ordered)
     scaling = fit([sessions for sessions, _ in rates], [x for _, x in rates]) if by_sessions else NoFit(ONE_COUNT)
-    return Series(key, called or label(key), ordered, axes, knee, scaling, _exhausted(ordered, knee))
+    return Series(key, called or label(key), ordered, axes, knee, scaling, _find_exhausted(ordered, knee))
 
 
-def _exhausted(ordered: Sequence[Point], result: KneeResult) -> Exhausted | None:
+def _find_exhausted(ordered: Sequence[Point], result: KneeResult) -> Exhausted | None:
     """Return the limiting resource at the peak, and the first point from the knee on where it is the limit."""
     from_knee = [point for point in ordered if result.knee is not None and point.step >= result.knee]
     peak = next((point for point in from_knee if point.step == result.peak), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openslob.analyze.other_sessions import BESIDE, worked
+from openslob.analyze.other_sessions import BESIDE, has_worked
 from openslob.analyze.outcome import Shown, fails, holds, unknown, unknown_because
 from openslob.analyze.verdicts.course import are_idle, idle_shares_pct
 from openslob.analyze.verdicts.environment import quota_figures, quota_says
@@ -47,7 +47,7 @@ def limit_found(measurement: Measurement) -> Verdict:
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
     limit = GIVEN_RATE if is_reached(measurement) else _limit(measurement, cpu, server, shares)
-    disturbed = limit != GIVEN_RATE and bool(worked(measurement.others))
+    disturbed = limit != GIVEN_RATE and bool(has_worked(measurement.others))
     doubt = _doubt(measurement, limit, shares, queue)
     figures: dict[str, Shown] = {
         "limit": None if doubt or disturbed else limit,
@@ -69,13 +69,13 @@ def limit_found(measurement: Measurement) -> Verdict:
     if doubt:
         return fails(name, f"{doubt}: {used}; {_state(busy, queue)}.", **figures)
     if limit:
-        return holds(name, _found(measurement, limit, used, busy, queue), **figures)
+        return holds(name, _describe_limit(measurement, limit, used, busy, queue), **figures)
     if any(quantity.value is None for quantity in (cpu, *shares.values())):
         return unknown_because(name, cpu, *shares.values(), **figures)
     return fails(name, f"Nothing was at its limit, so more sessions may do more: {used}.", **figures)
 
 
-def _found(measurement: Measurement, limit: str, used: str, busy: Quantity, queue: Quantity) -> str:
+def _describe_limit(measurement: Measurement, limit: str, used: str, busy: Quantity, queue: Quantity) -> str:
     if limit == GIVEN_RATE:
         return f"Not limited: the run reached the given rate with {used}."
     if limit == IO_CAP:
@@ -89,7 +89,7 @@ def _doubt(measurement: Measurement, limit: str | None, shares: dict[WaitClass, 
     """Return why the shares of DB time do not show what limited the run; empty if they do, or are not needed."""
     if limit not in (GIVEN_RATE, CPU_QUOTA, IO_CAP, CPU, OTHERS_CPU) and are_idle(measurement):
         return f"The sessions were idle {sum(idle_shares_pct(measurement)):.0f} % of the time, which limited the run"
-    if limit == STORAGE and _waited_elsewhere(measurement, shares, queue):
+    if limit == STORAGE and _has_waited_elsewhere(measurement, shares, queue):
         return "The sessions waited for data, but the device had hardly any requests"
     return ""
 
@@ -127,7 +127,7 @@ def _mostly_thinks(measurement: Measurement) -> bool:
     return working_s < len(measurement.sessions) * measurement.window.load_seconds * (1 - MAIN_SHARE_PCT / 100)
 
 
-def _waited_elsewhere(measurement: Measurement, shares: dict[WaitClass, Quantity], queue: Quantity) -> bool:
+def _has_waited_elsewhere(measurement: Measurement, shares: dict[WaitClass, Quantity], queue: Quantity) -> bool:
     """Return whether far fewer requests were in the device than sessions that waited for data.
 
     A wait for the log says nothing: many sessions wait for one request, and devices do not count flushes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openslob.analyze.outcome import Shown, counted, fails, holds, holds_or_fails, unknown
+from openslob.analyze.outcome import Shown, count_noun, fails, holds, holds_or_fails, unknown
 from openslob.core.measurement import Measurement
 from openslob.metrics.quantity import NO_LOAD, total
 from openslob.record.model import Verdict
@@ -48,7 +48,7 @@ def _too_long(measurement: Measurement, allowed_s: float) -> str:
     """Return by what operations the load went on for too long; empty if it did not."""
     usual_us, planned = _usual_us(measurement), measurement.window.planned_s
     if measurement.unfinished_s and not measurement.interrupted:
-        number = counted(len(measurement.unfinished_s), "operation")
+        number = count_noun(len(measurement.unfinished_s), "operation")
         return f"{number} had not ended {max(measurement.unfinished_s):.1f} s later and were cancelled"
     if measurement.window.load_seconds <= planned + max(allowed_s, USUAL_OPERATIONS * usual_us / 1e6):
         return ""
@@ -123,7 +123,7 @@ def no_stalls(measurement: Measurement) -> Verdict:
             name, f"No operation took {_time(min(limits_us))} or more; the longest took {_time(longest_us)}.", **figures
         )
     cancelled = f" ({len(cut)} cancelled)" if cut else ""
-    stalled = f"{counted(number + len(cut), 'operation')} of {_time(min(limits_us))} or more{cancelled}"
+    stalled = f"{count_noun(number + len(cut), 'operation')} of {_time(min(limits_us))} or more{cancelled}"
     time = "DB time" if measurement.schedule is None else "response time"
     return holds_or_fails(
         name,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from openslob.analyze.other_sessions import BESIDE, MAX_AT_WORK, MAX_SHARE_PCT, at_work, worked
-from openslob.analyze.outcome import Shown, count, counted, fails, holds, holds_or_fails, unknown, unknown_because
+from openslob.analyze.other_sessions import BESIDE, MAX_AT_WORK, MAX_SHARE_PCT, at_work, has_worked
+from openslob.analyze.outcome import Shown, count, count_noun, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.analyze.steady_state import (
     MAX_DRIFT_PCT,
     MAX_SPREAD_PCT,
@@ -134,7 +134,7 @@ def quiet_machine(measurement: Observed) -> Verdict:
     """
     steal, others = host_cpu_pct(measurement, "steal"), _others_cpu_pct(measurement)
     if not isinstance(measurement, Measurement):
-        return _undisturbed(measurement, steal, others)
+        return _judge_undisturbed(measurement, steal, others)
     between = spread(rate_points(measurement.timeline))
     shares = {"steal_pct": steal.value, "others_cpu_pct": others.value, "spread_pct": between}
     figures = {**shares, **quota_figures(measurement)}
@@ -156,7 +156,7 @@ def quiet_machine(measurement: Observed) -> Verdict:
     return holds("quiet_machine", f"The machine was quiet: {facts} {limits}.", **figures)
 
 
-def _undisturbed(measurement: Observed, steal: Quantity, others: Quantity) -> Verdict:
+def _judge_undisturbed(measurement: Observed, steal: Quantity, others: Quantity) -> Verdict:
     figures = {"steal_pct": steal.value, "others_cpu_pct": others.value, **quota_figures(measurement)}
     uses = "; ".join(_uses_of_cpu(measurement, steal, others))
     facts = f"{uses} ({MAX_STEAL_PCT:g} % and {MAX_OTHERS_PCT:g} % are allowed)"
@@ -297,7 +297,7 @@ def percentiles_supported(measurement: Measurement) -> Verdict:
     if not ran:
         return unknown("percentiles_supported", "Can't be determined: no operation was timed.")
     limits = [
-        f"{kind.value} {_trusted(histogram) or 'none'} ({counted(histogram.count, 'op')})"
+        f"{kind.value} {_find_trusted(histogram) or 'none'} ({count_noun(histogram.count, 'op')})"
         for kind, histogram in ran.items()
     ]
     return holds_or_fails(
@@ -305,7 +305,7 @@ def percentiles_supported(measurement: Measurement) -> Verdict:
         all(_supports(histogram, REQUIRED_PERCENTILE) for histogram in ran.values()),
         f"Percentiles with at least {MIN_BEYOND} operations beyond them go up to: {', '.join(limits)}.",
         **_counts(ran),
-        **{f"{kind.value}_up_to": _trusted(histogram) for kind, histogram in ran.items()},
+        **{f"{kind.value}_up_to": _find_trusted(histogram) for kind, histogram in ran.items()},
     )
 
 
@@ -318,7 +318,7 @@ def _supports(histogram: Histogram, share: float) -> bool:
     return histogram.count >= least_for(share)
 
 
-def _trusted(histogram: Histogram) -> str | None:
+def _find_trusted(histogram: Histogram) -> str | None:
     supported = [share for share in PERCENTILES.values() if _supports(histogram, share)]
     return f"p{100 * max(supported):g}" if supported else None
 
@@ -345,7 +345,7 @@ def alone_on_server(measurement: Measurement) -> Verdict:
     holds only if nearly all samples could see all sessions: a long statement is counted when it ends.
     """
     name, others = "alone_on_server", measurement.others
-    mean, so = at_work(others), worked(others)
+    mean, so = at_work(others), has_worked(others)
     figures: dict[str, Shown] = {
         "sessions_at_work": mean,
         "who": _most_seen(others),
@@ -358,7 +358,7 @@ def alone_on_server(measurement: Measurement) -> Verdict:
         return unknown(name, f"Can't be determined: {why}.", **figures)
     if not mean:
         return holds(
-            name, f"No other session was at work in {counted(others.samples - others.hidden, 'sample')}.", **figures
+            name, f"No other session was at work in {count_noun(others.samples - others.hidden, 'sample')}.", **figures
         )
     return holds(
         name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from openslob.analyze.outcome import Shown, count, counted, holds_or_fails, unknown, unknown_because
+from openslob.analyze.outcome import Shown, count, count_noun, holds_or_fails, unknown, unknown_because
 from openslob.analyze.verdicts.validity import reads_reached_device
 from openslob.core.measurement import Measurement
 from openslob.core.workload import Mode
@@ -48,7 +48,7 @@ def rate_reached(measurement: Measurement) -> Verdict | None:
     achieved = ops / seconds if seconds > 0 else None
     done = "" if achieved is None else f", {achieved:,.1f} of {schedule.wanted_per_s:,.1f} a second"
     left = (
-        f"{counted(round(schedule.not_begun), 'operation')} due in the window had not begun at its end, "
+        f"{count_noun(round(schedule.not_begun), 'operation')} due in the window had not begun at its end, "
         f"the oldest {schedule.oldest_s:.3f} s late"
         if schedule.not_begun
         else "no due operation was left at the end"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openslob.analyze.other_sessions import worked
+from openslob.analyze.other_sessions import has_worked
 from openslob.analyze.outcome import Shown, fails, holds, unknown
 from openslob.core.measurement import Measurement, ServerReport
 from openslob.record.model import Verdict
@@ -56,10 +56,10 @@ def awr_agrees(measurement: Measurement) -> Verdict | None:
     if not shares:
         return unknown(_NAME, f"Can't be determined: {spans}, and it has no counter that moved enough.", **figures)
     figures |= {f"{name}_pct": share for name, share in shares.items()}
-    return _judged(shares, _most_pct(measurement, report), spans, figures)
+    return _judge(shares, _most_pct(measurement, report), spans, figures)
 
 
-def _judged(shares: Mapping[str, float], most_pct: float | None, spans: str, figures: dict[str, Shown]) -> Verdict:
+def _judge(shares: Mapping[str, float], most_pct: float | None, spans: str, figures: dict[str, Shown]) -> Verdict:
     wrong = {name: pct for name, pct in shares.items() if pct < _LEAST_PCT or (most_pct and pct > most_pct)}
     allowed = f"{_LEAST_PCT:g} to {most_pct:.0f} % is allowed" if most_pct else f"{_LEAST_PCT:g} % at least is allowed"
     if wrong:
@@ -78,6 +78,6 @@ def _shares_pct(measurement: Measurement, report: ServerReport) -> dict[str, flo
 
 def _most_pct(measurement: Measurement, report: ServerReport) -> float | None:
     """Return how much of ours the report may have; None where others' work is in it."""
-    if worked(measurement.others):
+    if has_worked(measurement.others):
         return None
     return 100 * _MORE * max(1.0, (report.seconds + report.step_s) / measurement.window.counter_seconds)

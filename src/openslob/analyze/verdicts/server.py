@@ -5,7 +5,7 @@ Only some engines count these. Without such a counter, and without a reason why 
 
 from __future__ import annotations
 
-from openslob.analyze.outcome import count, counted, fails, holds, holds_or_fails, unknown, unknown_because
+from openslob.analyze.outcome import count, count_noun, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.core.measurement import Measurement, Observed
 from openslob.metrics.quantity import Quantity, engine, total
 from openslob.record.model import Verdict
@@ -44,7 +44,7 @@ def single_block(measurement: Measurement) -> Verdict | None:
     if total(measurement, "scans"):
         return unknown(name, "Can't be determined: short scans read several blocks in one request.", **figures)
     if read.value < MIN_BLOCKS:
-        few = f"The run read {counted(read.value, 'block')} into the cache"
+        few = f"The run read {count_noun(read.value, 'block')} into the cache"
         return unknown(name, f"{few}, too few below {count(MIN_BLOCKS)} to judge by.", **figures)
     share = 100 * (1 - min(1.0, ahead.value / read.value))
     so = share >= LEAST_SINGLE_PCT
@@ -52,7 +52,7 @@ def single_block(measurement: Measurement) -> Verdict | None:
     why = (
         f"{share:.1f} % of {count(read.value)} blocks were read one by one, {LEAST_SINGLE_PCT:g} % are required{doubt}."
     )
-    return holds_or_fails(name, so, _advised(why, measurement, "" if so else name), single_pct=share, **figures)
+    return holds_or_fails(name, so, _advise(why, measurement, "" if so else name), single_pct=share, **figures)
 
 
 def cache_size_kept(measurement: Observed) -> Verdict | None:
@@ -64,8 +64,9 @@ def cache_size_kept(measurement: Observed) -> Verdict | None:
         return unknown_because(name, resizes)
     if not resizes.value:
         return holds(name, "The server did not resize its cache.", resizes=0.0)
-    why = f"The server resized its cache {counted(resizes.value, 'time')}, so the share of hits changed during the run."
-    return fails(name, _advised(why, measurement, name), resizes=resizes.value)
+    times = count_noun(resizes.value, "time")
+    why = f"The server resized its cache {times}, so the share of hits changed during the run."
+    return fails(name, _advise(why, measurement, name), resizes=resizes.value)
 
 
 def not_throttled(measurement: Measurement) -> Verdict | None:
@@ -81,7 +82,7 @@ def not_throttled(measurement: Measurement) -> Verdict | None:
         f"The server's resource manager held sessions back for {share.value:.1f} % of DB time; "
         f"{MAX_THROTTLED_PCT:g} % is allowed."
     )
-    return holds_or_fails(name, so, _advised(why, measurement, "" if so else name), throttled_pct=share.value)
+    return holds_or_fails(name, so, _advise(why, measurement, "" if so else name), throttled_pct=share.value)
 
 
 def log_switches(measurement: Measurement) -> Verdict | None:
@@ -98,11 +99,13 @@ def log_switches(measurement: Measurement) -> Verdict | None:
     every = Quantity(measurement.window.counter_seconds).per(switches, "the log was not switched").value
     figures = {"log_switches": switches.value, "seconds": every, "log_switch_waits": waits.value}
     often = every is not None and switches.value >= MIN_SWITCHES and every < LEAST_SWITCH_S
-    seen = f"The log was switched {counted(switches.value, 'time')}"
+    seen = f"The log was switched {count_noun(switches.value, 'time')}"
     seen += f", every {every:.0f} s; {LEAST_SWITCH_S:g} s or more are required" if often else ""
-    seen += f"; sessions waited {counted(waits.value, 'time')} for a file that was still needed" if waits.value else ""
+    seen += (
+        f"; sessions waited {count_noun(waits.value, 'time')} for a file that was still needed" if waits.value else ""
+    )
     if often or waits.value:
-        return fails(name, _advised(f"{seen}.", measurement, name), **figures)
+        return fails(name, _advise(f"{seen}.", measurement, name), **figures)
     return unknown_because(name, waits, **figures) if waits.value is None else holds(name, f"{seen}.", **figures)
 
 
@@ -118,7 +121,7 @@ def _is_not_counted(measurement: Observed, field: str) -> bool:
     return getattr(measurement.engine, field) is None and field not in measurement.engine.unknown
 
 
-def _advised(why: str, measurement: Observed, name: str) -> str:
+def _advise(why: str, measurement: Observed, name: str) -> str:
     """Return a text with what to do on this server, by the verdict's name, where the engine knows it."""
     remedy = measurement.engine.remedies.get(name)
     return f"{why} Remedy: {remedy}." if remedy else why

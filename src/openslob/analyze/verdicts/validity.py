@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from openslob.analyze.curves.ceiling import rate_at
-from openslob.analyze.other_sessions import worked
+from openslob.analyze.other_sessions import has_worked
 from openslob.analyze.outcome import (
     Shown,
     count,
-    counted,
+    count_noun,
     fails,
     holds,
     holds_or_fails,
@@ -62,11 +62,11 @@ def errors(measurement: Measurement) -> Verdict:
     asked, ran, lost = measurement.workload.total_sessions, len(measurement.sessions), len(measurement.errors)
     figures: dict[str, Shown] = {"sessions_asked": asked, "sessions": ran, "errors": lost}
     if lost:
-        return fails("errors", f"{counted(lost, 'error')}, the first: {measurement.errors[0]}.", **figures)
+        return fails("errors", f"{count_noun(lost, 'error')}, the first: {measurement.errors[0]}.", **figures)
     if ran < asked:
-        return fails("errors", f"Only {ran} of {counted(asked, 'session')} ran.", **figures)
+        return fails("errors", f"Only {ran} of {count_noun(asked, 'session')} ran.", **figures)
     cut = ", until the run was interrupted" if measurement.interrupted else ""
-    return holds("errors", f"{counted(ran, 'session')} ran without an error{cut}.", **figures)
+    return holds("errors", f"{count_noun(ran, 'session')} ran without an error{cut}.", **figures)
 
 
 def window(measurement: Observed) -> Verdict:
@@ -121,7 +121,7 @@ def counts_agree(measurement: Measurement) -> Verdict:
         return unknown_because("counts_agree", read, updated, **figures)
     by_engine = " and ".join(f"{count(found)} {what}" for what, found, _ in known).replace(" ", " rows ", 1)
     by_loop = " and ".join(count(loop) for _, _, loop in known)
-    rolled_back = f"; {counted(refused, 'refused attempt')} may have touched {count(undone)} more" if refused else ""
+    rolled_back = f"; {count_noun(refused, 'refused attempt')} may have touched {count(undone)} more" if refused else ""
     why = f"The engine counted {by_engine}, the work loop {by_loop}{rolled_back}."
     return holds_or_fails("counts_agree", so, why, **figures)
 
@@ -167,7 +167,7 @@ def reads_reached_device(measurement: Observed) -> Verdict:
     if requests.value < MIN_READ_REQUESTS or asked.value < requests.value:
         return unknown(
             name,
-            f"The run read almost nothing physically: {counted(requests.value, 'request')}, "
+            f"The run read almost nothing physically: {count_noun(requests.value, 'request')}, "
             f"too few below {count(MIN_READ_REQUESTS)} to judge by.",
             engine_read_requests=requests.value,
         )
@@ -192,7 +192,7 @@ def _came_from_storage(name: str, asked_bytes: float, measurement: Observed) -> 
         cached = 100 * (1 - ratio)
         return fails(name, f"{cached:.1f} % of what the engine read came from the OS page cache.", **figures)
     more = ratio > 1 + DEVICE_TOLERANCE
-    if (more or worked(measurement.others)) and not measurement.direct_io:
+    if (more or has_worked(measurement.others)) and not measurement.direct_io:
         return unknown(
             name,
             f"{whose} read {100 * ratio:.1f} % of what the test's sessions did: read-ahead or others' reads "
@@ -232,7 +232,7 @@ def _shared_syncs(measurement: Measurement, commits: float, syncs: float) -> Ver
     if syncs > _most_syncs(measurement, commits):
         return unknown(
             name,
-            f"Can't be determined: {counted(syncs, 'log sync')} are more than {count(commits)} commits need, so "
+            f"Can't be determined: {count_noun(syncs, 'log sync')} are more than {count(commits)} commits need, so "
             f"syncs that no commit waited for are among them: {_whose_syncs(measurement)}.",
             updates=commits,
             log_syncs=syncs,
@@ -241,8 +241,8 @@ def _shared_syncs(measurement: Measurement, commits: float, syncs: float) -> Ver
     return holds_or_fails(
         name,
         commits <= (syncs + 1) * sessions,
-        f"{count(commits)} updates were committed with {counted(syncs, 'log sync')}, "
-        f"{commits / syncs:.1f} per sync; {counted(sessions, 'session')} that wait can share one.",
+        f"{count(commits)} updates were committed with {count_noun(syncs, 'log sync')}, "
+        f"{commits / syncs:.1f} per sync; {count_noun(sessions, 'session')} that wait can share one.",
         updates=commits,
         log_syncs=syncs,
         sessions=sessions,
@@ -252,12 +252,12 @@ def _shared_syncs(measurement: Measurement, commits: float, syncs: float) -> Ver
 def _whose_syncs(measurement: Measurement) -> str:
     """Return whose they are: a server syncs its log for its own purposes, too."""
     own = "the server's own, such as those before it writes changed blocks"
-    return own if worked(measurement.others) is False else f"others', or {own}"
+    return own if has_worked(measurement.others) is False else f"others', or {own}"
 
 
 def _each_commit_waited(measurement: Measurement, commits: float, waits: float) -> Verdict:
     name, figures = "commits_waited", {"updates": commits, "commit_waits": waits}
-    waited = f"{count(commits)} updates were committed, and {counted(waits, 'commit')} waited for the log"
+    waited = f"{count(commits)} updates were committed, and {count_noun(waits, 'commit')} waited for the log"
     if waits > _most_syncs(measurement, commits) and "commit_waits" in measurement.engine.server_wide:
         return unknown(name, f"Can't be determined: {waited}, others' among them.", **figures)
     return holds_or_fails(name, waits >= LEAST_WAITED * commits, f"{waited}.", **figures)

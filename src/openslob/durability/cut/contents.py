@@ -34,8 +34,8 @@ class Content:
         self._kept = -1
         self._written = -1
 
-    def kept(self, path: Path | None) -> int:
-        """Return the descriptor of what is kept, by its ``path``; of a new file without a name if it has none."""
+    def open_kept(self, path: Path | None) -> int:
+        """Return a descriptor of the file that keeps the content: the one at ``path``, or a new unnamed file."""
         if self._kept < 0:
             self._kept = _nameless(self._folder) if path is None else os.open(path, os.O_RDWR | os.O_CLOEXEC)
         return self._kept
@@ -78,7 +78,7 @@ class Content:
 
     def _from_base(self, path: Path | None, start: int, stop: int) -> bytes:
         there = min(stop, self.base) - start
-        data = os.pread(self.kept(path), there, start) if there > 0 else b""
+        data = os.pread(self.open_kept(path), there, start) if there > 0 else b""
         return data.ljust(stop - start, b"\0")
 
     def write(self, path: Path | None, data: bytes, offset: int) -> None:
@@ -118,7 +118,7 @@ class Content:
         if not self.dirty:
             self.base = self.size
             return 0
-        kept = self.kept(path)
+        kept = self.open_kept(path)
         flushed = sum(self._copy(kept, start, stop) for start, stop in self._dirty_spans())
         self.base = self.size
         self.dirty.clear()
@@ -141,7 +141,7 @@ class Content:
 
         The file grows by a random part of what it grew. What was cut off and is still kept stays.
         """
-        kept = self.kept(path)
+        kept = self.open_kept(path)
         before = os.fstat(kept).st_size
         # What was written behind a cut that is not kept went to new blocks, which the file as it is kept has not.
         limit = self.size if self.base == before else self.base

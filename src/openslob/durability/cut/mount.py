@@ -70,7 +70,7 @@ class Requests(mfusepy.Operations):  # type: ignore[misc]
     def _node(self, path: str | None, fh: int | None) -> Node:
         return self._open[fh][0] if fh else self.layer.find(path or "/")
 
-    def _opened(self, node: Node, flags: int) -> int:
+    def _open_handle(self, node: Node, flags: int) -> int:
         self._handles += 1
         # O_SYNC contains O_DSYNC
         self._open[self._handles] = (self.layer.open(node), bool(flags & os.O_DSYNC))
@@ -106,7 +106,7 @@ class Requests(mfusepy.Operations):  # type: ignore[misc]
     def create(self, path: str, mode: int, fi: int) -> int:
         """Make and open a file."""
         uid, gid, _ = mfusepy.fuse_get_context()
-        return self._opened(self.layer.make(path, mode, uid, gid), fi)
+        return self._open_handle(self.layer.make(path, mode, uid, gid), fi)
 
     @_alone
     def mknod(self, path: str, mode: int, _dev: int) -> int:
@@ -158,12 +158,12 @@ class Requests(mfusepy.Operations):  # type: ignore[misc]
         node = self.layer.find(path)
         if flags & os.O_TRUNC:
             self.layer.resize(node, 0)
-        return self._opened(node, flags)
+        return self._open_handle(node, flags)
 
     @_alone
     def opendir(self, path: str) -> int:
         """Open a folder."""
-        return self._opened(self.layer.find(path), 0)
+        return self._open_handle(self.layer.find(path), 0)
 
     @_alone
     def release(self, _path: str | None, fh: int) -> int:

@@ -172,9 +172,9 @@ class Resized(DiskChange):
     size: int
 
     def keep(self, root: Path) -> None:
-        """Do it."""
+        """Cut the kept content to the size."""
         if self.node.content:
-            os.truncate(self.node.kept_path(root) or self.node.content.kept(None), self.size)
+            os.truncate(self.node.kept_path(root) or self.node.content.open_kept(None), self.size)
 
 
 def keep_attributes(node: Node, path: Path) -> None:
@@ -199,7 +199,7 @@ def _make(node: Node, path: Path) -> None:
 def _hold(node: Node, path: Path) -> None:
     """Open a file that is in use before its name goes: what is kept of it must stay readable."""
     if node.content and (node.handles or node.names):
-        node.content.kept(path)
+        node.content.open_kept(path)
 
 
 def _in(root: Path, folder: Node, name: str) -> Path:

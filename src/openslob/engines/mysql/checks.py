@@ -437,7 +437,7 @@ def _list_statements(
         "routine": names.procedure(plan.schema),
         "manifest": names.manifest(),
         "roster": names.roster(),
-        "borrowed": names.borrowed(),
+        "borrowed": names.name_borrowed(),
         "status": "performance_schema.global_status",
         "setting": SETTING,
         "scope": "SESSION",

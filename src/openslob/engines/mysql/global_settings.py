@@ -128,8 +128,8 @@ def _restore(connection: Connection, names: MysqlNames, leftover: LeftoverSettin
 def _record_and_change(connection: Connection, names: MysqlNames, setting: str, own: float, ours: float) -> None:
     """Record a change, then make it: a driver killed in between leaves the record of a change that was not made."""
     values = {"setting": setting, "own": own, "ours": ours}
-    query(connection, statement("global_settings", "create", borrowed=names.borrowed()))
-    query(connection, statement("global_settings", "record", borrowed=names.borrowed()), values)
+    query(connection, statement("global_settings", "create", borrowed=names.name_borrowed()))
+    query(connection, statement("global_settings", "record", borrowed=names.name_borrowed()), values)
     try:
         _set(connection, setting, ours)
     except pymysql.Error:
@@ -152,7 +152,7 @@ def _holders(connection: Connection) -> Row:
 
 def _read_recorded(connection: Connection, names: MysqlNames) -> list[LeftoverSetting]:
     try:
-        rows = query(connection, statement("global_settings", "recorded", borrowed=names.borrowed()))
+        rows = query(connection, statement("global_settings", "recorded", borrowed=names.name_borrowed()))
     except pymysql.Error as error:
         if code_of(error) in _MISSING:
             return []
@@ -161,7 +161,7 @@ def _read_recorded(connection: Connection, names: MysqlNames) -> list[LeftoverSe
 
 
 def _forget(connection: Connection, names: MysqlNames, setting: str) -> None:
-    query(connection, statement("global_settings", "forget", borrowed=names.borrowed()), {"setting": setting})
+    query(connection, statement("global_settings", "forget", borrowed=names.name_borrowed()), {"setting": setting})
 
 
 def _value(connection: Connection, setting: str) -> float:

@@ -39,7 +39,7 @@ class MysqlNames(ObjectNames[str]):
         """Return the name of the table of our connections."""
         return self.place("roster")
 
-    def borrowed(self) -> str:
+    def name_borrowed(self) -> str:
         """Return the name of the table of settings of the whole server that a run has changed."""
         return self.place("borrowed")
 

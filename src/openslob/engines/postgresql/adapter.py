@@ -132,7 +132,7 @@ class PostgresEngine(ServerEngine[Connection]):
         return self._lift_limits(lambda: super(PostgresEngine, self).open(purpose))
 
     def _lift_limits(self, connect: Callable[[], _Made]) -> _Made:
-        """Connect, again without each time limit of the role that ended the connection before it could be set."""
+        """Connect; when a time limit of the role ends the connection, lift that limit and connect again."""
         while True:
             # Another thread may learn of the same limit meanwhile.
             tried = self._options

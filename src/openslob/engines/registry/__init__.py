@@ -219,7 +219,7 @@ def default_engine() -> str:
     return next(iter(managed_engines()), "")
 
 
-def embedded(engine: str) -> str:
+def name_embedded(engine: str) -> str:
     """Return the name of the engine's server that is created on demand. UsageError when it has none."""
     _servers_of(engine)
     name = _engines()[engine].embedded
@@ -238,14 +238,14 @@ def servers_place() -> Path:
     return home()
 
 
-def known() -> list[str]:
+def list_known() -> list[str]:
     """Return the names of all managed servers, sorted."""
     return names()
 
 
 def every_server() -> Iterator[ManagedServer | SlobError]:
     """Yield all managed servers by name; the error for one whose state is damaged."""
-    for name in known():
+    for name in list_known():
         try:
             server = find(name)
         except SlobError as error:
@@ -323,7 +323,7 @@ def instances(target: str) -> list[str]:
     """
     parts: list[str] = []
     for part in target.split(","):
-        if parts and "://" in parts[-1] and "://" not in part and part not in known():
+        if parts and "://" in parts[-1] and "://" not in part and part not in list_known():
             parts[-1] += f",{part}"
         else:
             parts.append(part)
@@ -362,7 +362,7 @@ def _spec_on_demand(name: str) -> ServerSpec:
     """Return the default specification of the server of this name that is created on demand. UsageError without one."""
     engine = engine_on_demand(name)
     if engine is None:
-        there = ", ".join(sorted({*known(), *(entry.embedded for entry in _engines().values() if entry.embedded)}))
+        there = ", ".join(sorted({*list_known(), *(entry.embedded for entry in _engines().values() if entry.embedded)}))
         raise UsageError(f"there is no server {name!r}", f"give a URL or the name of a managed server ({there})")
     return default_spec(name, engine)
 

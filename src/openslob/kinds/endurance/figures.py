@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openslob.analyze.change_points import change_points
-from openslob.analyze.outcome import Shown, counted, fails, holds, holds_or_fails, unknown
+from openslob.analyze.outcome import Shown, count_noun, fails, holds, holds_or_fails, unknown
 from openslob.analyze.steady_state import (
     MAX_DRIFT_PCT,
     MAX_SPREAD_PCT,
@@ -313,7 +313,9 @@ def time_covered(measured_s: float, planned_s: float, gaps_s: Sequence[float]) -
     figures = {"measured_s": round(measured_s, 1), "planned_s": planned_s, "gaps_s": round(sum(gaps_s), 1)}
     of = f"{format_duration(measured_s)} of {format_duration(planned_s)} were measured"
     if gaps_s:
-        left_out = f"{counted(len(gaps_s), 'gap')} of {format_duration(sum(gaps_s))} in all, which no figure includes"
+        left_out = (
+            f"{count_noun(len(gaps_s), 'gap')} of {format_duration(sum(gaps_s))} in all, which no figure includes"
+        )
         return fails("time_covered", f"{of[0].upper()}{of[1:]}, with {left_out}.", **figures)
     return holds_or_fails("time_covered", measured_s >= LEAST_SHARE * planned_s, f"{of}, without a gap.", **figures)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openslob.analyze.outcome import counted
+from openslob.analyze.outcome import count_noun
 from openslob.core.workload import Workload
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
 from openslob.kinds.lab.record import LabFolder, LabRecord
@@ -40,7 +40,7 @@ class LabKind(DocumentKind[LabRecord]):
         wanted = sum(1 for _ in record.compared)
         settled = sum(result.settled for result in record.results)
         values = "1 value of a setting" if len(record.arms) == 1 else f"{len(record.arms)} values of settings"
-        return f"{values}: {settled} of {wanted} comparisons settled in {counted(record.rounds, 'round')}"
+        return f"{values}: {settled} of {wanted} comparisons settled in {count_noun(record.rounds, 'round')}"
 
     def document(self, record: LabRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         from openslob.kinds.lab.report import lab_document

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from openslob.analyze.outcome import counted
+from openslob.analyze.outcome import count_noun
 from openslob.analyze.verdict_registry import INVALIDATING
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_duration
@@ -109,7 +109,7 @@ def _give_time(folder: LabFolder, more_s: float | None) -> None:
 def _announce(record: LabRecord, tell: Callable[[str], None]) -> None:
     wanted = sum(1 for _ in record.compared)
     tell(
-        f"{counted(wanted, 'comparison')}, until each is known to ± {record.precision_pct:g} %, for at most "
+        f"{count_noun(wanted, 'comparison')}, until each is known to ± {record.precision_pct:g} %, for at most "
         f"{format_duration(record.limit_s - record.spent_s)}; a round takes about {format_duration(round_s(record))}"
     )
     for each in record.left_out:

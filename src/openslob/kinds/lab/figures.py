@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from openslob.analyze.intervals import CONFIDENCE, LEAST_STARTS, Interval, blocked_ratio, narrow_enough
-from openslob.analyze.outcome import counted, fails, holds, holds_or_fails, unknown
+from openslob.analyze.outcome import count_noun, fails, holds, holds_or_fails, unknown
 from openslob.kinds.lab.record import ArmResult, LabArm, LabRatio, LabRecord, LabRun
 from openslob.metrics.run_metrics import figure_of
 from openslob.record.model import RunRecord, Verdict
@@ -123,8 +123,8 @@ def _control(record: LabRecord) -> Verdict:
     by_chance = f", {len(near)} at 95 % alone, as chance does in one of twenty" if near else ""
     return holds(
         CONTROL,
-        f"{counted(len(known), 'comparison')} that must show nothing: no difference is seen{by_chance}; any would be "
-        f"smaller than {most:.1f} %.",
+        f"{count_noun(len(known), 'comparison')} that must show nothing: no difference is seen{by_chance}; any would "
+        f"be smaller than {most:.1f} %.",
         smaller_than_pct=most,
     )
 
@@ -163,8 +163,8 @@ def _valid(record: LabRecord, validity: set[str]) -> Verdict:
     if not last:
         return unknown(VALID, "No run was made yet.")
     if not bad and not failed:
-        return holds(VALID, f"Each of {counted(len(made), 'run')} measured what it says.")
-    parts = [f"{len(failed)} of {counted(len(last), 'run')} failed, the first: {failed[0].why}"] if failed else []
+        return holds(VALID, f"Each of {count_noun(len(made), 'run')} measured what it says.")
+    parts = [f"{len(failed)} of {count_noun(len(last), 'run')} failed, the first: {failed[0].why}"] if failed else []
     counts = {name: sum(other == name for _, other in bad) for _, name in bad}
     parts += [f"{name.replace('_', ' ')} fails in {number}" for name, number in list(counts.items())[:_MOST_NAMED]]
     return holds_or_fails(VALID, False, f"{'; '.join(parts)} of {len(last)} runs.", failed=len(failed))

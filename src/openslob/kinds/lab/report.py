@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from openslob.analyze.outcome import counted
+from openslob.analyze.outcome import count_noun
 from openslob.core.units import format_bytes, format_duration
 from openslob.core.workload import Workload
 from openslob.kinds.lab.figures import P99, PER_CPU, RATE, differing
@@ -72,7 +72,7 @@ def lab_plan(record: LabRecord, round_s: float) -> tuple[Section, ...]:
     ]
     rounds = max(1, int(record.limit_s // round_s))
     how_long = (
-        f"A round of all takes about {format_duration(round_s)}: about {counted(rounds, 'round')} in "
+        f"A round of all takes about {format_duration(round_s)}: about {count_noun(rounds, 'round')} in "
         f"{format_duration(record.limit_s)}. A rate is settled when six pairs or more know it to "
         f"± {record.precision_pct:g} %; the time then goes to the others."
     )
@@ -98,7 +98,7 @@ def lab_headline(record: LabRecord) -> str:
     changing = {arm.label: changes for arm in record.arms if (changes := list(_beyond_doubt(record, arm)))}
     values = sum(1 for arm in record.arms if arm.loads)
     if not changing:
-        return f"None of {counted(values, 'value')} changes a rate beyond doubt."
+        return f"None of {count_noun(values, 'value')} changes a rate beyond doubt."
     listed = "; ".join(f"{label} ({', '.join(changes)})" for label, changes in changing.items())
     return f"What changes a rate beyond doubt: {listed}."
 
@@ -132,7 +132,7 @@ def _what_it_is(record: LabRecord) -> str:
     cache = format_bytes(int(record.server["cache_bytes"]))
     return (
         f"What settings cost on {record.product or record.target}, with a cache of {cache}: each value against the "
-        f"value that the server has, {counted(made, 'run')} in {counted(record.rounds, 'round')}, "
+        f"value that the server has, {count_noun(made, 'run')} in {count_noun(record.rounds, 'round')}, "
         f"{format_duration(record.spent_s)}."
     )
 
@@ -164,7 +164,7 @@ def _under(record: LabRecord, arm: LabArm, load: LabLoad) -> str:
     )
     parts += [_change(result.figures[P99], "p99")] * _beyond(result.figures.get(P99))
     if not result.settled and rate.half_pct is not None:
-        parts.append(f"known only to ± {rate.half_pct:.1f} %, from {counted(rate.pairs, 'pair')}")
+        parts.append(f"known only to ± {rate.half_pct:.1f} %, from {count_noun(rate.pairs, 'pair')}")
     return f"{load.name}{control}: {', '.join(parts)}"
 
 
@@ -176,7 +176,7 @@ def _change(ratio: LabRatio, of_what: str) -> str:
     if ratio.ratio is None:
         return f"{of_what} not known: {ratio.why}"
     if ratio.low is None or ratio.high is None:
-        return f"{_by(ratio.ratio)} {of_what} in {counted(ratio.pairs, 'pair')}, and {ratio.why}"
+        return f"{_by(ratio.ratio)} {of_what} in {count_noun(ratio.pairs, 'pair')}, and {ratio.why}"
     if not ratio.differs:
         return f"no difference seen in {of_what} (any is smaller than {ratio.smaller_than_pct or 0.0:.1f} %)"
     chance = "" if ratio.together else ", may be chance"
@@ -210,7 +210,7 @@ def _together(record: LabRecord) -> Section:
     """Return what chance does to so many comparisons."""
     compared, apart, together = differing(record)
     text = (
-        f"These are {counted(compared, 'comparison')} of rates, without those that must show nothing. At 95 % each, "
+        f"These are {count_noun(compared, 'comparison')} of rates, without those that must show nothing. At 95 % each, "
         f"about {number(round(0.05 * compared, 1))} would differ by chance alone if no setting did anything; {apart} "
         f"do, and {together} also with all comparisons taken together (Bonferroni), marked by a star."
     )
@@ -228,7 +228,7 @@ def _loads(record: LabRecord) -> Section:
 def _about(load: LabLoad) -> str:
     workload = Workload.model_validate(load.workload)
     return (
-        f"{load.about}, {counted(workload.total_sessions, 'session')}, {workload.run_time:g} s after a warm-up of "
+        f"{load.about}, {count_noun(workload.total_sessions, 'session')}, {workload.run_time:g} s after a warm-up of "
         f"{workload.warmup:g} s"
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from openslob.analyze.change_points import LEAST_PART, change_points
-from openslob.analyze.outcome import counted, fails, holds, holds_or_fails, unknown
+from openslob.analyze.outcome import count_noun, fails, holds, holds_or_fails, unknown
 from openslob.kinds.repeated.record import RepeatedRecord, RepeatedTime, TimeState
 from openslob.metrics.run_metrics import figure_of
 from openslob.record.model import Figure, RunRecord, Verdict
@@ -77,7 +77,7 @@ def _every_time(times: Sequence[RepeatedTime]) -> Verdict:
     if not times:
         return unknown("every_time", "No run was due yet.")
     bad = [each for each in times if each.state is not TimeState.DONE]
-    made = f"{counted(len(times) - len(bad), 'run')} of {len(times)} were made"
+    made = f"{count_noun(len(times) - len(bad), 'run')} of {len(times)} were made"
     if not bad:
         return holds("every_time", f"{made}.")
     first = bad[0]

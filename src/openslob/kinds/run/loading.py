@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from openslob.config.loaded import DATA_SIZE, LOADED, data_text, loaded_layer, taken_text
+from openslob.config.loaded import DATA_SIZE, LOADED, data_text, describe_taken, loaded_layer
 from openslob.config.resolve import Resolution
 from openslob.core.errors import DeniedError, SlobError
 from openslob.core.workload import DataSpec, Workload
@@ -44,7 +44,7 @@ def take_loaded(found: Resolution, engine: Engine, tell: Callable[[str], None]) 
     on_data = found.with_loaded(loaded_layer(*present) if present else {})
     taken = [name for name in DATA_SIZE if on_data.sources[name] == LOADED]
     if present and taken:
-        tell(f"data: {taken_text(taken, *present)}, {origin(engine)}")
+        tell(f"data: {describe_taken(taken, *present)}, {origin(engine)}")
     return on_data
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from openslob.analyze.outcome import counted
+from openslob.analyze.outcome import count_noun
 from openslob.core.errors import SlobError
 from openslob.core.measurement import StorageAlone
 from openslob.core.units import format_duration
@@ -51,7 +51,7 @@ def execute(planned: SweepPlan, context: Context) -> SweepFolder:
 def _announce(record: SweepRecord, tell: Callable[[str], None]) -> None:
     """Tell how long a new sweep will take, and what the user should know of it."""
     if record.points:
-        tell(f"{counted(len(record.points), 'point')}, about {format_duration(record.estimated_s or 0)} in all")
+        tell(f"{count_noun(len(record.points), 'point')}, about {format_duration(record.estimated_s or 0)} in all")
     for note in record.notes:
         tell(note)
 

@@ -26,7 +26,7 @@ from openslob.record import store
 from openslob.record.model import DocumentModel, RecordModel, Status
 from openslob.record.parts import Load
 from openslob.record.store import DocumentFolder
-from openslob.record.varied import Value, Values, in_words, shown_parameter
+from openslob.record.varied import Value, Values, format_parameter, in_words
 from openslob.record.versions import Format, NewerVersionError
 
 SWEEP_VERSION = 2
@@ -72,7 +72,7 @@ class SweepPoint(RecordModel):
         return "-".join([*(words or ["point"]), f"r{self.repeat}"])
 
     def _format_values(self) -> list[tuple[str, str]]:
-        return [shown_parameter(name, value) for name, value in {**self.server, **self.values}.items()]
+        return [format_parameter(name, value) for name, value in {**self.server, **self.values}.items()]
 
 
 class SearchRecord(RecordModel):

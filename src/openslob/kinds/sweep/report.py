@@ -15,7 +15,7 @@ from openslob.core.units import format_duration
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
-from openslob.record.varied import Value, is_setting, shown_parameter
+from openslob.record.varied import Value, format_parameter, is_setting
 from openslob.report.comparison import show_side_by_side
 from openslob.report.document import (
     Document,
@@ -216,7 +216,7 @@ def _point_states(record: SweepRecord) -> tuple[Paragraph, ...]:
 
 
 def _describe_varied(name: str, values: Sequence[Value], effect: str) -> tuple[str, str]:
-    shown = [shown_parameter(name, value) for value in values]
+    shown = [format_parameter(name, value) for value in values]
     called = name if is_setting(name) else shown[0][0].replace("_", " ")
     return called, ", ".join(text for _, text in shown) + (f" ({effect})" if effect else "")
 

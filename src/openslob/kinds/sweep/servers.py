@@ -48,7 +48,7 @@ def require_target(record: SweepRecord) -> None:
     """
     if not keep_made_with(record.server_grid, record.effects):
         registry.require_there(record.target)
-    if record.target in registry.known() and (server := registry.find(record.target)):
+    if record.target in registry.list_known() and (server := registry.find(record.target)):
         require_primary(server)
 
 

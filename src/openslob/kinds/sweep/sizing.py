@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from openslob.analyze.outcome import counted
+from openslob.analyze.outcome import count_noun
 from openslob.analyze.steady_state import MIN_STEADY_POINTS
 from openslob.config.grid import Grid
 from openslob.config.loaded import LOADED
@@ -136,4 +136,4 @@ def _without_repeats(record: SweepRecord) -> list[str]:
 
 
 def _share(count: int, every: int) -> str:
-    return f"in all {counted(every, 'point')}" if count == every else f"in {count} of {every} points"
+    return f"in all {count_noun(every, 'point')}" if count == every else f"in {count} of {every} points"

@@ -218,7 +218,7 @@ class LiveScreen(App[None], inherit_bindings=False):
                 self._source.poll()
                 if self._playhead.playing:
                     now = time.monotonic()
-                    self._playhead = self._playhead.moved(now - self._moved_at, self._end_s())
+                    self._playhead = self._playhead.move(now - self._moved_at, self._end_s())
                     self._moved_at = now
                 if self._source.read_share < 1 and not self._reading:
                     self._reading = self.set_interval(READ_EVERY_S, self._read_on)
@@ -248,7 +248,7 @@ class LiveScreen(App[None], inherit_bindings=False):
             self._source, self._playhead = source, Playhead()
 
     def _draw(self, canvas: Canvas, whole: bool) -> None:
-        said = self._said()
+        said = self._describe()
         whole = whole or self._help or self._drawn_of is not self._source
         self._drawn_of = self._source
         if whole:
@@ -258,16 +258,16 @@ class LiveScreen(App[None], inherit_bindings=False):
         elif self._source is None:
             canvas.text(0, 0, said or "no record yet", Role.PLAIN, self._signs)
         else:
-            screenful = Screenful(self._shown(self._source), self._tab, self._playhead, said)
+            screenful = Screenful(self._compose_pane(self._source), self._tab, self._playhead, said)
             (draw if whole else draw_top)(canvas, screenful)
 
-    def _said(self) -> str:
+    def _describe(self) -> str:
         """Return what the command does, or how much of the record there is to be seen yet."""
         if self._source and self._source.read_share < 1:
             return f"{self._source.read_share * 100:.0f} % of the record is read"
         return self._command.said if self._command else ""
 
-    def _shown(self, source: Follower) -> PaneContent:
+    def _compose_pane(self, source: Follower) -> PaneContent:
         record = source.view(self._playhead.at_s)
         view = record.current or record
         head = view.head
@@ -306,11 +306,11 @@ class LiveScreen(App[None], inherit_bindings=False):
     def action_hold(self) -> None:
         """Hold what is shown, or play on."""
         live = self._source is not None and self._source.view().head.progress is RecordState.RUNNING
-        self._play(self._playhead.toggled(self._end_s(), live))
+        self._play(self._playhead.toggle(self._end_s(), live))
 
     def action_step(self, direction: int) -> None:
         """Show an earlier or a later moment."""
-        self._play(self._playhead.stepped(direction, self._end_s()))
+        self._play(self._playhead.step(direction, self._end_s()))
 
     def action_seek(self, end: int) -> None:
         """Show the begin or the end."""
@@ -322,7 +322,7 @@ class LiveScreen(App[None], inherit_bindings=False):
 
     def action_zoom(self) -> None:
         """Show the last while only, a shorter one each time, or all again."""
-        self._play(self._playhead.zoomed(self._end_s()))
+        self._play(self._playhead.zoom_in(self._end_s()))
 
     def action_map(self) -> None:
         """Let maps show shares of the time in place of shares of the operations, or back."""

@@ -13,7 +13,7 @@ from openslob.core.units import format_duration
 from openslob.kinds.view import Curve, Head, RecordState, Stack, View
 from openslob.live.screen.canvas import Canvas, Role, Signs, series_role
 from openslob.live.screen.playhead import Playhead
-from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_lines, draw_map, draw_stack, framed
+from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_frame, draw_lines, draw_map, draw_stack
 from openslob.metrics import METRICS
 from openslob.record.model import Figure, Holds
 from openslob.report.format import MISSING, hanging, micros, number, percent, quantity, shorten
@@ -185,7 +185,7 @@ def heat_of(canvas: Canvas, shown: PaneContent, of: str) -> None:
         _nothing(canvas, shown)
         return
     axis = Axis(extent.low_us, extent.high_us, log=True, text=micros)
-    draw_map(framed(_below(canvas), shown.span, axis, shown.signs), axis, found, shown.intensity)
+    draw_map(draw_frame(_below(canvas), shown.span, axis, shown.signs), axis, found, shown.intensity)
 
 
 def figures(canvas: Canvas, shown: PaneContent) -> None:
@@ -328,7 +328,7 @@ def _lines(
     ]
     field = _legend(canvas, shown.signs, f"{title}{', log' if axis.log else ''}", legend)
     if values:
-        draw_lines(framed(field, shown.span, axis, shown.signs), axis, found)
+        draw_lines(draw_frame(field, shown.span, axis, shown.signs), axis, found)
     else:
         _nothing(canvas, shown)
 
@@ -348,7 +348,7 @@ def _stack(
         _nothing(canvas, shown)
         return
     axis = axis or Axis.of([sum(value or 0.0 for value in column) for column in zip(*stack.values, strict=True)], text)
-    draw_stack(framed(field, shown.span, axis, shown.signs), axis, stack)
+    draw_stack(draw_frame(field, shown.span, axis, shown.signs), axis, stack)
 
 
 def _legend(canvas: Canvas, signs: Signs, title: str, texts: Sequence[str]) -> Canvas:

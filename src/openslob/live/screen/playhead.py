@@ -22,20 +22,20 @@ class Playhead:
     speed: int = 1
     zoom: int = 0
 
-    def moved(self, passed_s: float, end_s: float) -> Playhead:
+    def move(self, passed_s: float, end_s: float) -> Playhead:
         """Return the state after so many seconds of the user's time; at the end, playing ends."""
         if self.at_s is None or not self.playing:
             return self
         at_s = self.at_s + passed_s * self.speed
         return replace(self, at_s=None, playing=False) if at_s >= end_s else replace(self, at_s=at_s)
 
-    def toggled(self, end_s: float, live: bool) -> Playhead:
+    def toggle(self, end_s: float, live: bool) -> Playhead:
         """Hold the moment, or go on from it; a finished record whose end is shown plays from its begin."""
         if self.at_s is None:
             return replace(self, at_s=end_s, playing=False) if live else replace(self, at_s=0.0, playing=True)
         return replace(self, playing=not self.playing)
 
-    def stepped(self, direction: int, end_s: float) -> Playhead:
+    def step(self, direction: int, end_s: float) -> Playhead:
         """Go a step back or forth; beyond the end, the end is shown as it grows."""
         at_s = (end_s if self.at_s is None else self.at_s) + direction * max(1.0, self.length_s(end_s) * _STEP)
         if at_s >= end_s:
@@ -46,7 +46,7 @@ class Playhead:
         """Take the next speed."""
         return replace(self, speed=SPEEDS[min(max(SPEEDS.index(self.speed) + direction, 0), len(SPEEDS) - 1)])
 
-    def zoomed(self, end_s: float) -> Playhead:
+    def zoom_in(self, end_s: float) -> Playhead:
         """Take the next shorter time to be shown, or all again after the shortest."""
         shorter = [at for at in range(self.zoom + 1, len(ZOOMS)) if (ZOOMS[at] or end_s) < end_s]
         return replace(self, zoom=shorter[0] if shorter else 0)

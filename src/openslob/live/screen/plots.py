@@ -68,8 +68,8 @@ class Axis:
         if not positive:
             return cls(0.0, 1.0, text=text)
         if log and max(positive) / min(positive) > LOG_RATIO:
-            return cls(1 / _rounded_up(1 / min(positive)), _rounded_up(max(positive)), True, text)
-        return cls(0.0, _rounded_up(max(positive)), text=text)
+            return cls(1 / _round_up(1 / min(positive)), _round_up(max(positive)), True, text)
+        return cls(0.0, _round_up(max(positive)), text=text)
 
     def share(self, values: Floats) -> Floats:
         """Return where values are between the ends, 0 to 1."""
@@ -93,7 +93,7 @@ class Axis:
         return [10.0**at for at in range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)]
 
 
-def _rounded_up(value: float) -> float:
+def _round_up(value: float) -> float:
     size = float(10 ** math.floor(math.log10(value)))
     return next((step * size for step in _ROUND if value <= step * size * 1.0000001), 10 * size)
 
@@ -107,7 +107,7 @@ class Frame:
     signs: Signs
 
 
-def framed(canvas: Canvas, span: Span, axis: Axis, signs: Signs) -> Frame:
+def draw_frame(canvas: Canvas, span: Span, axis: Axis, signs: Signs) -> Frame:
     """Draw the axes at the edges of the canvas, and return the field that they leave."""
     rows = canvas.height - 1 if canvas.height > 3 else canvas.height
     labels = axis.labels(rows)

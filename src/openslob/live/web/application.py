@@ -149,19 +149,19 @@ class Guard:
     def _refusal(self, method: str, headers: Headers, in_query: str) -> PlainTextResponse | None:
         if [host.lower() for host in headers.getlist("host")] not in [[host] for host in self._hosts]:
             names = " or ".join(sorted(self._hosts))
-            return _refused(421, f"This server answers to {names} only. With ssh -L, forward the same port.")
+            return _refuse(421, f"This server answers to {names} only. With ssh -L, forward the same port.")
         if method not in METHODS:
-            return _refused(405, "This page is read-only.", {"Allow": ", ".join(METHODS)})
+            return _refuse(405, "This page is read-only.", {"Allow": ", ".join(METHODS)})
         given = (in_query, headers.get("authorization", "").removeprefix("Bearer "), self._in_cookie(headers))
         if not any([self._is_right(each) for each in given]):
-            return _refused(403, "Open the address that slob printed: its token is missing here, or wrong.")
+            return _refuse(403, "Open the address that slob printed: its token is missing here, or wrong.")
         return None
 
     def _full(self, scope: Scope) -> PlainTextResponse | None:
         client = scope.get("client")
         if self._door.let_in((str(client[0]), int(client[1])) if client else None):
             return None
-        return _refused(503, "Too many connections are open: close other windows of this page.")
+        return _refuse(503, "Too many connections are open: close other windows of this page.")
 
     def _is_right(self, token: str) -> bool:
         return compare_digest(token.encode(), self._token.encode())
@@ -179,7 +179,7 @@ def _in_query(scope: Scope) -> str:
     return parse_qs(query.decode("latin-1")).get(_TOKEN, [""])[0]
 
 
-def _refused(status: int, why: str, headers: dict[str, str] | None = None) -> PlainTextResponse:
+def _refuse(status: int, why: str, headers: dict[str, str] | None = None) -> PlainTextResponse:
     return PlainTextResponse(f"{why}\n", status, headers)
 
 

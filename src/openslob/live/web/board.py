@@ -108,7 +108,7 @@ class Board:
             self._verdicts = run.verdicts
         names = names_of(self._verdicts)
         now = sections(view, self._verdicts, read_share, view.head.elapsed_s if end_s is None else end_s)
-        patch = _changed(self._sections, now)
+        patch = _find_changed(self._sections, now)
         self._sections = now
         before = self._shown if run.head.id == self._run else {}
         self._shown = {
@@ -120,7 +120,7 @@ class Board:
             patch["order"] = ["petals", *self._shown]
         pictures = [*filter(None, [self._petals.update(view.points, names)]), *self._update_pictures(run, read_share)]
         axis = self._axis_of(run)
-        patch |= _changed({"axis": self._axis}, {"axis": axis})
+        patch |= _find_changed({"axis": self._axis}, {"axis": axis})
         self._axis = axis
         return patch | ({"pictures": pictures} if pictures else {})
 
@@ -166,10 +166,12 @@ class Board:
             return self._whole(shown)
         if different_s is None:
             return {}
-        return _sent(shown, shown.rows[bisect_left(shown.rows, different_s, key=_begin_of) :]) | {"since": different_s}
+        return _make_patch(shown, shown.rows[bisect_left(shown.rows, different_s, key=_begin_of) :]) | {
+            "since": different_s
+        }
 
     def _whole(self, shown: _Shown) -> Patch:
-        return _sent(shown, shown.rows) | {"spec": specification(shown.picture, shown.summary.names)}
+        return _make_patch(shown, shown.rows) | {"spec": specification(shown.picture, shown.summary.names)}
 
     def _steps_of(self, elapsed_s: float) -> TimeSteps | None:
         """Return the steps of what is shown, on multiples of their length; None before there is anything."""
@@ -197,7 +199,7 @@ def _begin_of(row: Row) -> float:
     return begin_s
 
 
-def _sent(shown: _Shown, read: Sequence[Row]) -> Patch:
+def _make_patch(shown: _Shown, read: Sequence[Row]) -> Patch:
     rows = shown.picture.drawn(read, shown.summary.names)
     columns = list(rows[0]) if rows else []
     return {
@@ -224,7 +226,7 @@ def _first_difference(before: Sequence[Row], after: Sequence[Row]) -> float | No
     return min(times, default=None)
 
 
-def _changed(before: Patch, after: Patch) -> Patch:
+def _find_changed(before: Patch, after: Patch) -> Patch:
     return {name: each for name, each in after.items() if name not in before or before[name] != each}
 
 

@@ -329,7 +329,7 @@ class Waits(_OfOwnRows):
 
     def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:
         """Return the events one on the other."""
-        return _stacked(rows, names, "event")
+        return _stack(rows, names, "event")
 
     def panel(self, names: Names) -> Panel:
         """Return the stack."""
@@ -357,7 +357,7 @@ class Cpu(_OfOwnRows):
 
     def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:
         """Return the kinds one on the other."""
-        return _stacked(rows, names, "kind")
+        return _stack(rows, names, "kind")
 
     def panel(self, names: Names) -> Panel:
         """Return the stack."""
@@ -383,7 +383,7 @@ def _stack_rows(stack: Stack) -> list[Row]:
     ]
 
 
-def _stacked(rows: Sequence[Row], names: Names, field_name: str) -> list[Row]:
+def _stack(rows: Sequence[Row], names: Names, field_name: str) -> list[Row]:
     """Return the rows of each step one on the other in the order of ``names``; a name that is not there is the last."""
     steps: dict[tuple[float, float], Counter[str]] = {}
     for row in rows:
@@ -422,7 +422,7 @@ class Petals:
     def update(self, points: Sequence[PetalPoint], names: FigureNames) -> Patch:
         """Return what is new in it."""
         self._axes = _axes_for(points)
-        rows, now = self._done(points), self._running(points)
+        rows, now = self._list_done(points), self._running(points)
         if rows == self._rows and now == self._now:
             return {}
         again = rows != self._rows or not self._patch or not _within(now, self._patch["limits"])
@@ -440,7 +440,7 @@ class Petals:
         self._patch = sent | {"spec": spec, "limits": _limits([*rows, *now])}
         return self._patch
 
-    def _done(self, points: Sequence[PetalPoint]) -> list[Row]:
+    def _list_done(self, points: Sequence[PetalPoint]) -> list[Row]:
         rows = []
         for petal in dict.fromkeys(point.petal for point in points):
             counts = sorted({point.sessions for point in points if point.petal == petal})

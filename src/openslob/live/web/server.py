@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from openslob.core.errors import SlobError
-from openslob.core.interrupt import Interrupt, stopped_by
+from openslob.core.interrupt import Interrupt, stop_on
 from openslob.live.web.door import Door
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def serve(source: Follower, port: int | None, ready: Callable[[str], None]) -> N
         ready: Gets the address, with its token, once the page can be opened.
 
     """
-    with stopped_by(_STOPPING, lambda _number, _repeated: None) as interrupt:
+    with stop_on(_STOPPING, lambda _number, _repeated: None) as interrupt:
         _serve(source, _loopback(port), ready, interrupt)
 
 

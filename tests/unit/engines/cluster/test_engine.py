@@ -378,7 +378,7 @@ def test_instance_rows_are_made_of_its_own_sessions():
     ],
 )
 def test_a_list_of_targets_is_taken_apart(target, parts, monkeypatch):
-    monkeypatch.setattr(registry, "known", lambda: ["known"])
+    monkeypatch.setattr(registry, "list_known", lambda: ["known"])
     assert registry.instances(target) == parts
 
 

@@ -242,9 +242,9 @@ def test_a_program_that_is_launched_outlives_us_apart_from_our_terminal(tmp_path
 
 def test_engines_that_can_be_managed():
     assert registry.managed_engines() == ["postgresql", "mariadb"]
-    assert [registry.engine_on_demand(registry.embedded(engine)) for engine in registry.managed_engines()] == [
+    assert [registry.engine_on_demand(registry.name_embedded(engine)) for engine in registry.managed_engines()] == [
         *("postgresql", "mariadb"),
     ]
     assert registry.engine_on_demand("big") is None
     with pytest.raises(UsageError, match="known are mariadb, postgresql"):
-        registry.embedded("sybase")
+        registry.name_embedded("sybase")

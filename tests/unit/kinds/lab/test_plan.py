@@ -158,7 +158,7 @@ def test_sides_that_need_a_new_server_have_one_each_and_the_others_share_one():
 
 
 def test_servers_are_made_like_the_target_and_marked_as_the_labs():
-    spec = template(registry.embedded(ENGINE), 64 * MIB)
+    spec = template(registry.name_embedded(ENGINE), 64 * MIB)
     assert (spec.cache_bytes, spec.made_for, spec.name) == (64 * MIB, "lab", "lab")
     assert ServerSpec.from_record(spec.to_record()) == spec
     with pytest.raises(UsageError, match="makes its own"):

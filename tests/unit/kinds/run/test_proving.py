@@ -117,7 +117,7 @@ def test_the_file_names_nobody():
     text = re.sub("name-[0-9a-f]{8}", "", json.dumps(found))  # by chance these digits are a name
     for name in ("db1", "example.org", "SALES", "BEN", "/u9"):
         assert name.lower() not in text.lower()
-    # An object of ours that begins with the user's name keeps its own.
+    # The name of an object that slob makes is kept, though it begins with the user's name.
     assert ".SLOB_SLICE_9001 is valid" in text
     assert found["settings"]["db_cache_size"] == "8G"
     assert found["settings"]["edition"] == "19c Enterprise Edition"
