@@ -172,12 +172,7 @@ def read_trace(folder: Path, record: RunRecord, tables: RunTables | None = None)
     """
     found = tables or tables_of(folder, record)
     seconds = record.window.load_seconds if record.window else 0.0
-    return course_of(folder, found, seconds, load_kind(record).publishes_late)
-
-
-def course_of(folder: Path, tables: RunTables, seconds: float, publishes_late: bool) -> Trace:
-    """Return the course of the first ``seconds`` of a load in equal steps, from its tables and events."""
     try:
-        return trace_of(tables, seconds, event_rows(folder), publishes_late)
+        return trace_of(found, seconds, event_rows(folder), load_kind(record).publishes_late)
     except ValueError as error:
         raise SlobError(f"{folder / 'events.csv'} is damaged: {error}", RESTORE) from error

@@ -58,7 +58,7 @@ def engine_rates(intervals: Sequence[EngineInterval], panel: TimelinePanel) -> l
 
     Of a step of several intervals also the lowest and the highest rate of one.
     """
-    metrics = _draw(panel, EngineCounter)
+    metrics = _select_metrics(panel, EngineCounter)
     group = math.ceil(len(intervals) / MOST_STEPS) or 1
     rows: list[Row] = []
     for first in range(0, len(intervals), group):
@@ -73,7 +73,7 @@ def device_rates(readings: Sequence[HostReading], panel: TimelinePanel) -> list[
 
     Of a step of several readings also the lowest and the highest rate between two of them.
     """
-    metrics = _draw(panel, DeviceCounter)
+    metrics = _select_metrics(panel, DeviceCounter)
     rows: list[Row] = []
     for first, last in pairwise(_step_edges(readings)):
         step = readings[first : last + 1]
@@ -108,7 +108,7 @@ def _step_rows(
         yield _at(span, figure=metric.name, value=value, **ends)
 
 
-def _draw(panel: TimelinePanel, kind: type[Input]) -> list[RunMetric]:
+def _select_metrics(panel: TimelinePanel, kind: type[Input]) -> list[RunMetric]:
     return [each for each in METRICS.values() if each.panel is panel and each.computation.only_from(kind)]
 
 
