@@ -77,7 +77,7 @@ METRICS: dict[str, RunMetric] = {
                   PerSecond(EngineCounter("log_syncs"))),
         RunMetric("db_time_per_s", "DB time", "s/s", _N, "Session seconds inside operations per second: the average number of active sessions; of a load that is not slob's, by samples.",
                   PerSecond(DbTime("busy_us"), 1e-6)),
-        RunMetric("db_cpu_per_s", "DB CPU", "s/s", _L, "CPU seconds used by all processes of the server per second; on a remote host, by the engine's own count if it has one.",
+        RunMetric("db_cpu_per_s", "DB CPU", "s/s", _N, "CPU seconds used by all processes of the server per second; on a remote host, by the engine's own count if it has one. More work needs more of it: the figures per DB CPU say what the work costs.",
                   PerSecond(ServerCpu("server_cpu_s"))),
         RunMetric("iops_per_db_cpu", "IOPS per DB CPU", "1/s", _M, "Physical read requests per CPU second of the server.",
                   Ratio(PerSecond(EngineCounter("read_requests")), PerSecond(ServerCpu("server_cpu_s")), NO_CPU)),

@@ -21,7 +21,7 @@ from factories.paths import GOLDEN
 from factories.records import Made, buffered, physical
 from factories.tables import table
 from openslob.analyze.ci_gate import GateCheck, GateResult, check, parse_condition
-from openslob.analyze.compare import FIGURES, Comparison, compare
+from openslob.analyze.compare import FIGURES, Comparison, better_of, compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.differences import Outcome, difference, mean_difference
 from openslob.analyze.intervals import Spread, starts_needed
@@ -158,6 +158,17 @@ def records(
 
 def compared(a: list[RunRecord], b: list[RunRecord]) -> Comparison:
     return compare([Run.of(each) for each in a], [Run.of(each) for each in b], "before", "after")
+
+
+def test_more_cpu_for_more_work_is_neither_better_nor_worse() -> None:
+    def made(factor: float, day: int) -> list[RunRecord]:
+        whats = [Made(visits=50_000 * factor * more, cpu=1.0 * factor * more) for more in (0.999, 1.0, 1.001)]
+        return [physical(what, record_id=f"202603{day:02}-1200{at:02}-pio") for at, what in enumerate(whats)]
+
+    found = compared(made(1.0, 1), made(1.2, 2))
+    outcomes = {name: answer.outcome for name in ("ops_per_s", "db_cpu_per_s") if (answer := found.answer(name))}
+    assert outcomes == {"ops_per_s": Outcome.BETTER, "db_cpu_per_s": Outcome.DIFFERENT}
+    assert better_of("iops_per_db_cpu") is Better.MORE
 
 
 def changed(record: RunRecord, **engine: object) -> RunRecord:
