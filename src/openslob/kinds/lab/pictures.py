@@ -66,9 +66,10 @@ def lab_pictures(record: LabRecord) -> tuple[Picture, ...]:
 
 def _row(arm: LabArm, result: ArmResult, name: str) -> Row | None:
     ratio = result.figures.get(name)
-    if ratio is None or ratio.ratio is None or ratio.low is None or ratio.high is None:
+    if ratio is None or ratio.ratio is None or ratio.joint is None:
         return None
-    low, value, high = (min(max(each, 1 / _WIDEST), _WIDEST) for each in (ratio.low, ratio.ratio, ratio.high))
+    ends = ratio.joint
+    low, value, high = (min(max(each, 1 / _WIDEST), _WIDEST) for each in (ends[0], ratio.ratio, ends[1]))
     what = "control: " * result.control
     differs = "differs" if ratio.together else "no difference" if result.control else "no difference seen"
     label = f"{arm.setting}|{arm.value}, {result.load}" if arm.value else f"{arm.setting}|{result.load}"
@@ -81,7 +82,7 @@ def _row(arm: LabArm, result: ArmResult, name: str) -> Row | None:
 
 
 def _is_cut(found: Sequence[tuple[LabArm, ArmResult]]) -> bool:
-    ends = [end for _, result in found for each in result.figures.values() for end in (each.low, each.high) if end]
+    ends = [end for _, result in found for each in result.figures.values() for end in each.joint or () if end]
     return any(not 1 / _WIDEST <= end <= _WIDEST for end in ends)
 
 

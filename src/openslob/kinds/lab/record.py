@@ -99,7 +99,9 @@ class LabRatio(RecordModel):
     """How a figure with a setting compares with that without it: their ratio over all pairs, and its 95 % interval.
 
     Unknown values are None, and ``why`` says why. ``together``: whether the interval excludes 1 also at the confidence
-    that holds for all comparisons of the lab together; None if that is not known.
+    that holds for all comparisons of the lab together; None if that is not known. ``joint_low`` and ``joint_high`` end
+    the interval that holds for all values of the setting under the load together, at 95 %, as they share the runs
+    without it; records of earlier releases have none.
     """
 
     pairs: int = 0
@@ -108,6 +110,14 @@ class LabRatio(RecordModel):
     high: float | None = None
     together: bool | None = None
     why: str = ""
+    joint_low: float | None = None
+    joint_high: float | None = None
+
+    @property
+    def joint(self) -> tuple[float, float] | None:
+        """The ends of the interval that holds for all values of the setting together; its own if that is not known."""
+        low, high = (self.low, self.high) if self.joint_low is None else (self.joint_low, self.joint_high)
+        return None if low is None or high is None else (low, high)
 
     @property
     def half_pct(self) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from openslob.report.document import (
     Verdicts,
     named_paragraphs,
     notes,
+    plain_paragraphs,
     title_of,
 )
 from openslob.report.format import MISSING, number
@@ -120,7 +122,8 @@ def lab_rows(record: LabRecord) -> list[dict[str, str | int | float | bool | Non
             "lab": record.id, "setting": each.setting, "value": each.value, "here": here[each.setting, each.value],
             "load": each.load, "control": each.control, "figure": name, "pairs": ratio.pairs, "ratio": ratio.ratio,
             "low": ratio.low, "high": ratio.high, "differs": ratio.differs, "differs_together": ratio.together,
-            "settled": each.settled, "why": ratio.why or None,
+            "settled": each.settled, "why": ratio.why or None, "joint_low": ratio.joint_low,
+            "joint_high": ratio.joint_high,
         }
         for each in record.results
         for name, ratio in each.figures.items()
@@ -175,15 +178,16 @@ def _beyond(ratio: LabRatio | None) -> bool:
 def _change(ratio: LabRatio, of_what: str) -> str:
     if ratio.ratio is None:
         return f"{of_what} not known: {ratio.why}"
-    if ratio.low is None or ratio.high is None:
+    if ratio.joint is None:
         return f"{_by(ratio.ratio)} {of_what} in {count_noun(ratio.pairs, 'pair')}, and {ratio.why}"
-    if not ratio.differs:
-        return f"no difference seen in {of_what} (any is smaller than {ratio.smaller_than_pct or 0.0:.1f} %)"
+    low, high = ratio.joint
+    if low <= 1 <= high:
+        return f"no difference seen in {of_what} (any is smaller than {100 * max(high - 1, 1 - low):.1f} %)"
     chance = "" if ratio.together else ", may be chance"
     if not 1 / _TIMES < ratio.ratio < _TIMES:
-        times, low, high = map(ratio_number, (ratio.ratio, ratio.low, ratio.high))
-        return f"{times} times the {of_what} ({low} to {high}{chance})"
-    return f"{_by(ratio.ratio)} {of_what} ({_by(ratio.low)} to {_by(ratio.high)}{chance})"
+        times = f"{ratio_number(ratio.ratio)} times the {of_what}"
+        return f"{times} ({ratio_number(low)} to {ratio_number(high)}{chance})"
+    return f"{_by(ratio.ratio)} {of_what} ({_by(low)} to {_by(high)}{chance})"
 
 
 def _by(ratio: float) -> str:
@@ -207,14 +211,29 @@ def _rows(record: LabRecord, control: bool) -> Iterator[tuple[str, ...]]:
 
 
 def _together(record: LabRecord) -> Section:
-    """Return what chance does to so many comparisons."""
+    """Return what chance does to so many comparisons, and what the values of a setting have in common."""
     compared, apart, together = differing(record)
     text = (
         f"These are {count_noun(compared, 'comparison')} of rates, without those that must show nothing. At 95 % each, "
         f"about {number(round(0.05 * compared, 1))} would differ by chance alone if no setting did anything; {apart} "
         f"do, and {together} also with all comparisons taken together (Bonferroni), marked by a star."
     )
-    return Section("", (Paragraph(text, plain=True),) if compared else ())
+    return Section("", plain_paragraphs([*([text] if compared else []), *_what_is_shared(record)]))
+
+
+def _what_is_shared(record: LabRecord) -> Iterator[str]:
+    """Yield what the values of settings have in common, and how far their intervals take it into account."""
+    known = [each for each in record.results if each.rate.joint is not None]
+    counts = Counter((each.setting, each.load) for each in known)
+    shared = [each for each in known if counts[each.setting, each.load] > 1]
+    if shared:
+        names = ", ".join(dict.fromkeys(each.setting for each in shared))
+        joint = all(each.rate.joint_low is not None for each in shared)
+        hold = "hold at 95 % for all values of a setting together" if joint else "are those of each value alone"
+        yield (
+            f"The values of {names} are compared with the same runs of the value here: what is off in those is off for "
+            f"all of them. Their intervals {hold}."
+        )
 
 
 def _left_out(record: LabRecord) -> Section:
@@ -237,9 +256,9 @@ def ratio_text(ratio: LabRatio | None) -> str:
     """Return a ratio with its interval; a star marks one that differs with all comparisons taken together."""
     if ratio is None or ratio.ratio is None:
         return MISSING
-    if ratio.low is None or ratio.high is None:
+    if ratio.joint is None:
         return ratio_number(ratio.ratio)
-    interval = f"{ratio_number(ratio.low)}–{ratio_number(ratio.high)}"
+    interval = "–".join(map(ratio_number, ratio.joint))
     return f"{ratio_number(ratio.ratio)} ({interval}){'*' if ratio.together else ' '}"
 
 

@@ -8,7 +8,7 @@ import pytest
 from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
 from openslob.kinds.lab.pictures import lab_pictures
 from openslob.kinds.lab.plan import round_s, with_nothing_changed
-from openslob.kinds.lab.report import lab_document, lab_plan, ratio_text
+from openslob.kinds.lab.report import lab_document, lab_plan, ratio_number, ratio_text
 from openslob.record.model import Status
 from openslob.report.charts.picture import chart
 from openslob.report.html.page import page_of, render_page
@@ -105,3 +105,21 @@ def test_the_page_shows_answers_verdicts_picture_and_text():
     html = render_page(page)
     assert "What each setting does" in html
     assert "full_page_writes=off" in html
+
+
+def test_values_that_share_runs_are_said_to_and_have_the_intervals_for_that():
+    two = [(METHOD.model_copy(update={"value": value}), 1.1) for value in ("sync", "io_uring")]
+    shared = lab_record(*two, (PAGES_OFF, 1.12))
+    text = words(render_text(lab_document(shared)))
+    assert "The values of io_method are compared with the same runs of the value here" in text
+    assert "Their intervals hold at 95 % for all values of a setting together." in text
+    rate = shared.results[0].rate
+    assert f"({ratio_number(rate.joint_low)}–{ratio_number(rate.joint_high)})" in ratio_text(rate)
+    assert "compared with the same runs" not in words(render_text(lab_document(lab_record((PAGES_OFF, 1.12)))))
+    rates = {
+        name: ratio.model_copy(update={"joint_low": None, "joint_high": None})
+        for name, ratio in shared.results[0].figures.items()
+    }
+    earlier = [each.model_copy(update={"figures": rates}) for each in shared.results]
+    said = words(render_text(lab_document(shared.model_copy(update={"results": tuple(earlier)}))))
+    assert "Their intervals are those of each value alone." in said
