@@ -139,7 +139,10 @@ class MadeUpServer:
 
 
 class Line:
-    """The line to an agent: what goes over it is pickled. It breaks when ``broken`` is set, and may delay answers."""
+    """The line to an agent: what goes over it is pickled. It breaks when ``broken`` is set, and may delay answers.
+
+    ``broken`` may be the error that it then raises.
+    """
 
     def __init__(self, agent):
         self.agent = agent
@@ -150,7 +153,7 @@ class Line:
     def __getattr__(self, name):
         def call(*arguments):
             if self.broken:
-                raise OSError("connection refused")
+                raise self.broken if isinstance(self.broken, OSError) else OSError("connection refused")
             time.sleep(self.delays.get(name, 0))
             answer = pickle.dumps(getattr(self.agent, name)(*pickle.loads(pickle.dumps(arguments))))
             return pickle.loads(answer)

@@ -17,6 +17,8 @@ from openslob.core.workload import Workload
 
 # The key in ``unknown`` of the reason for all numbers that have no reason of their own.
 EVERY_FIGURE = "*"
+# How such a reason begins if the server's clock, by which sessions time themselves, jumped.
+CLOCK_WAS_SET = "the server's clock was set"
 
 
 @dataclass(frozen=True)
@@ -411,6 +413,10 @@ class DriverUse:
     ``host_busy_s`` (of all ``host_cpus`` together) were counted. ``clock_offset_s`` is the server's clock minus the
     driver's. ``lost`` says what became of a driver that did not end in order; ``files`` where its own raw files are,
     below the record's folder, or on its host if they could not be fetched (``left``).
+
+    ``still_s`` is the longest time in the window in which the process did not go on although it had to, 0 for less than
+    a second; it began ``still_at_s`` after the window. In it the process used ``still_cpu_s`` of CPU, and waited for a
+    CPU for ``still_waited_s``.
     """
 
     number: int
@@ -434,6 +440,10 @@ class DriverUse:
     left: bool = False
     lost: str = ""
     why_unknown: str = ""
+    still_s: float = 0.0
+    still_at_s: float | None = None
+    still_cpu_s: float | None = None
+    still_waited_s: float | None = None
 
     @property
     def name(self) -> str:

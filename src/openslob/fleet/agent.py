@@ -25,6 +25,7 @@ from openslob.engines.base import Engine, Session, SessionPlan
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve_as_is
 from openslob.fleet.messages import DRIVERS, FILES, Heard, Order, Said, Use, Who
+from openslob.fleet.stillness import Stillness, StillnessWatch
 from openslob.host.sampler import OsReader, difference
 from openslob.kinds.run.plan import Phase
 from openslob.kinds.run.recorder import Recorder
@@ -151,6 +152,7 @@ class DriverJob:
         self._begun: set[int] = set()
         self.error = ""
         self._recorder: Recorder | None = None
+        self._still: Stillness | None = None
         self._os = OsReader([], [], list)
         self.use = Use(folder=str(self.folder), why_unknown="the window was not begun")
         self._sessions: list[_Session] = []
@@ -256,8 +258,17 @@ class DriverJob:
 
     def _keep(self) -> None:
         """Write what sessions report, then let it be heard; end all if nothing is said for too long."""
+        watch = StillnessWatch()
         while not self.over.is_set():
-            self._pass_on(self.take_reports(self._pause_s()))
+            pause_s = self._pause_s()
+            watch.begin()
+            reports = self.take_reports(pause_s)
+            watch.end(pause_s)
+            self._pass_on(reports)
+            if not self.has_begun:
+                # What was before the window is not of it.
+                watch.longest = None
+            self._still = watch.longest
             if time.monotonic() > self.said_at + ALONE_S:
                 self.error = self.error or f"nobody said anything to it for {ALONE_S:.0f} s, so it ended its sessions"
                 self.end()
@@ -339,7 +350,13 @@ class DriverJob:
         """Write all rows and close the files; return what was used."""
         self._close_files()
         sizes = {name: (self.folder / name).stat().st_size for name in FILES if (self.folder / name).exists()}
-        return Use(**{**vars(self.use), "sizes": sizes})
+        still = self._still
+        begin_ns = self.phase.begin_ns - round((self.use.clock_offset_s or 0.0) * NANOS) if self.phase else 0
+        found = {} if still is None else {
+            "still_s": still.seconds, "still_at_s": (still.begin_ns - begin_ns) / NANOS, "still_cpu_s": still.cpu_s,
+            "still_waited_s": still.waited_s,
+        }  # fmt: skip
+        return Use(**{**vars(self.use), "sizes": sizes, **found})
 
     def end(self) -> None:
         """End the sessions that are left, by force in the end, and close everything."""

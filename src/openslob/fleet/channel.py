@@ -30,12 +30,20 @@ ANSWER_S = 60.0
 # What a call raises when the driver does not answer.
 GONE = (OSError, TimeoutError, RuntimeError)
 # What Dask says of it is about Dask.
+NO_SCHEDULER = "can't be reached: the Dask scheduler, through which all is said, is gone or can't be reached"
 IS_GONE = "is gone: its process ended, or its host can't be reached"
 Buckets = dict[tuple[str, str, int], int]
 
 
+class NoSchedulerError(OSError):
+    """What connects the drivers is gone: of the driver itself nothing is known."""
+
+
 class Remote(Protocol):
-    """A `DriverAgent` somewhere else. Each call waits for its answer; OSError when the driver is gone."""
+    """A `DriverAgent` somewhere else. Each call waits for its answer; OSError when the driver is gone.
+
+    `NoSchedulerError` when what connects the drivers is.
+    """
 
     def begin(self, order: Order) -> None:
         """Begin to connect the sessions."""
@@ -177,6 +185,8 @@ class Channel(Thread):
                         self._changed.wait(self._pause_s())
         except SlobError as error:
             self._lose(f"can't go on: {error}")
+        except NoSchedulerError:
+            self._lose(NO_SCHEDULER, is_gone=True)
         except TimeoutError:
             self._lose(f"is gone: it gave no answer for {ANSWER_S:.0f} s", is_gone=True)
         except GONE:
@@ -261,8 +271,9 @@ class Channel(Thread):
                 use = self.remote.finish()
             except SlobError as error:
                 self.lost = self.lost or f"can't go on: {error}"
-            except GONE:
-                self.lost, self._is_gone = self.lost or "is gone", True
+            except GONE as error:
+                why = NO_SCHEDULER if isinstance(error, NoSchedulerError) else "is gone"
+                self.lost, self._is_gone = self.lost or why, True
         used = use or Use(why_unknown="it is gone")
         return DriverUse(
             number=driver.number,
@@ -283,6 +294,10 @@ class Channel(Thread):
             ops=sum(self.ops.values()),
             lost=self.lost,
             why_unknown=used.why_unknown,
+            still_s=used.still_s,
+            still_at_s=used.still_at_s,
+            still_cpu_s=used.still_cpu_s,
+            still_waited_s=used.still_waited_s,
         ), use
 
 

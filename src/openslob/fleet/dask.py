@@ -21,13 +21,15 @@ from distributed import Client, KilledWorker, Security
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.fleet.agent import DriverAgent
-from openslob.fleet.channel import ANSWER_S
+from openslob.fleet.channel import ANSWER_S, GONE, NoSchedulerError
 from openslob.fleet.messages import Heard, Order, Said, Use, Who
 
 CONNECT_S = 10.0
 # How often it is looked whether a driver that gives no answer is still there.
 LOOK_S = 1.0
 ROUND_TRIPS = 3
+# When a driver gives no answer, the scheduler is asked for so long whether it is that one that is gone.
+SCHEDULER_ANSWER_S = 5.0
 # Dask looks at itself fifty times a second, and at each thread's stack a hundred times: that costs a driver more CPU
 # than a run does. Nothing is run again after a failure, and nothing moved. Its web server, which is always there, shows
 # no page.
@@ -168,7 +170,25 @@ class DaskRemote:
         return self._ask(lambda: getattr(self._actor, name)(*arguments).result(timeout=ANSWER_S))
 
     def _ask(self, question: Callable[[], _Answer]) -> _Answer:
-        """Return the answer. OSError when Dask can't bring one."""
+        """Return the answer. OSError when Dask can't bring one, NoSchedulerError when its scheduler is gone."""
+        try:
+            return self._ask_driver(question)
+        except GONE as error:
+            if self._has_scheduler():
+                raise
+            raise NoSchedulerError(str(error) or type(error).__name__) from error
+
+    def _has_scheduler(self) -> bool:
+        """Return whether the scheduler answers; it looks at nothing for that."""
+        if self._client.scheduler is None:
+            return False
+        try:
+            self._client.sync(self._client.scheduler.identity, n_workers=0, callback_timeout=SCHEDULER_ANSWER_S)
+        except GONE:
+            return False
+        return True
+
+    def _ask_driver(self, question: Callable[[], _Answer]) -> _Answer:
         try:
             # An actor looks for its client as a global one, which a notebook may have of its own.
             with self._client.as_current():

@@ -98,7 +98,10 @@ class Heard:
 
 @dataclass(frozen=True)
 class Use:
-    """What a driver used in the window, by its own clock, and what it wrote. None: unknown."""
+    """What a driver used in the window, by its own clock, and what it wrote. None: unknown.
+
+    ``still_s`` and what follows are as in `openslob.core.measurement.DriverUse`.
+    """
 
     clock_offset_s: float | None = None
     seconds: float | None = None
@@ -109,3 +112,7 @@ class Use:
     folder: str = ""
     sizes: dict[str, int] = field(default_factory=dict)
     why_unknown: str = ""
+    still_s: float = 0.0
+    still_at_s: float | None = None
+    still_cpu_s: float | None = None
+    still_waited_s: float | None = None

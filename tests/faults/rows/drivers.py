@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,22 @@ def signalled(number: Signals, then: str = "") -> Callable[[Scene], Outcome]:
             return run.end()
 
     return strike
+
+
+def stopped_for_a_while(scene: Scene) -> Outcome:
+    """The second driver is stopped in the window, and goes on."""
+    with scene.running(**TWO) as run:
+        slow = driver(run, 2)
+        slow.send_signal(SIGSTOP)
+        time.sleep(5)
+        slow.send_signal(SIGCONT)
+        time.sleep(2)
+        run.send(SIGINT)
+        outcome = run.end()
+    still = rf"driver 2 \(.*, pid {slow.pid}\) stood still for (\d+\.\d) s, "
+    found = [match for note in scene.record().notes if (match := re.match(still, note))]
+    assert [float(each[1]) >= 4 for each in found] == [True], scene.record().notes
+    return outcome
 
 
 def late(scene: Scene) -> Outcome:
@@ -126,7 +143,10 @@ DRIVERS: tuple[Fault, ...] = (
     Fault("one of many drivers is late for the start", "window", "run", "ends and names it", late,
           r"late for the common start: .*driver 2 \(.*\) had given the order to 0 ", left=Left.FAILED, engines=ONE),
     Fault("the scheduler of the drivers is killed", "window", "run", "ends; what was reported is kept",
-          scheduler_killed, r"driver \d \(.*\) is gone: ", left=Left.KEPT, engines=ONE),
+          scheduler_killed, r"driver \d \(.*\) can't be reached: the Dask scheduler, ", left=Left.KEPT, engines=ONE),
+    Fault("one of many drivers is stopped for five seconds, then Ctrl-C", "window", "run",
+          "goes on, and names it with what it did then", stopped_for_a_while, "the run was stopped before its end",
+          left=Left.STOPPED_KEPT, engines=ONE),
     Fault("one of many drivers has another openslob", "check", "run", "does not begin", another_version,
           r"driver \d \(.*\) has openslob 0\.0\.9 \(\w+\), and this host has ", engines=ONE),
     Fault("Ctrl-C, with many drivers", "window", "run", "ends, shows the report", stopped(SIGINT),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from factories.measurements import measurement
+from openslob.analyze.stillness import say_stillness
 from openslob.analyze.verdicts import driver_quiet
 from openslob.core.measurement import DriverUse
 from openslob.record.model import Holds
@@ -43,3 +44,32 @@ def test_one_driver_that_is_not_quiet_is_named(changed, verdict, said):
 
 def test_a_busy_host_is_no_fault_of_a_driver_beside_the_server():
     assert judged(replace(ONE, host_busy_s=230.0, here=True)).verdict is Holds.HOLDS
+
+
+STOPPED = {"still_s": 5.0, "still_at_s": 7.04, "still_cpu_s": 0.01, "still_waited_s": 0.0}
+
+
+def test_a_driver_that_stood_still_is_named_and_fails_when_that_was_long():
+    found = judged(ONE, replace(ONE, number=2, **STOPPED))
+    said = "driver 2 (a, pid 7) stood still for 5.0 s, 7.0 s after the start: its process or its host was stopped"
+    assert found.verdict is Holds.FAILS
+    assert said in found.why
+    # Of eight drivers for ten minutes it is little.
+    found = judged(*(replace(ONE, number=number, seconds=600.0) for number in range(2, 9)), replace(ONE, **STOPPED))
+    assert found.verdict is Holds.HOLDS
+    assert "Too briefly to fail this: driver 1 (a, pid 7) stood still for 5.0 s" in found.why
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({}, "its process or its host was stopped"),
+        ({"still_waited_s": 4.0}, "it waited for a CPU for 4.0 s"),
+        ({"still_cpu_s": 4.5}, "its own work took 4.5 s of CPU"),
+        ({"still_waited_s": 1.0}, "it was stopped, or short of CPU (it waited for a CPU for 1.0 s, and used 0.0 s)"),
+        ({"still_waited_s": None}, "it was stopped, or short of CPU (it waited for a CPU for an unknown time"),
+    ],
+)
+def test_why_a_driver_stood_still_is_told_as_far_as_it_is_known(found, said):
+    assert f": {said}" in say_stillness(replace(ONE, **{**STOPPED, **found}))
+    assert say_stillness(ONE) == ""

@@ -14,6 +14,7 @@ from factories import effort
 from factories.fleets import MadeUpServer, Rig, use_made_up
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.histogram import lower_edge_us
+from openslob.fleet.channel import NO_SCHEDULER, NoSchedulerError
 from openslob.fleet.crew import dealt
 from openslob.kinds.run.worker import SliceDone
 from openslob.record.raw_csv import raw_table
@@ -108,6 +109,22 @@ def test_a_driver_that_is_gone_loses_its_own_sessions_only_and_is_named_once(ser
     for number in (0, 1, 4, 5):
         assert rig.ops[number] > 0
     assert [each.ops for each in used if not each.lost] == [each.ops_written for each in used if not each.lost]
+
+
+def test_a_scheduler_that_is_gone_is_not_called_a_driver_that_is(server, folder):
+    rig = Rig(server, folder, run_time=3600)
+
+    def kill():
+        server.wait_until_at_work(6)
+        for line, channel in zip(rig.lines.values(), rig.crew.channels, strict=True):
+            line.broken = NoSchedulerError("Timed out trying to connect")
+            channel.ask()
+
+    threading.Thread(target=kill, daemon=True).start()
+    used, _ = rig.window()
+    assert {error.partition(") ")[2] for error in rig.pool.errors} == {NO_SCHEDULER}
+    assert "driver" not in NO_SCHEDULER
+    assert [each.lost for each in used] == [NO_SCHEDULER] * 2
 
 
 def test_a_driver_that_can_not_go_on_ends_its_sessions_and_its_files_are_fetched(server, folder):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from openslob.analyze.outcome import Shown, count_noun, fails, holds, holds_or_fails, unknown
-from openslob.core.measurement import Measurement
+from openslob.analyze.stillness import say_stillness
+from openslob.core.measurement import CLOCK_WAS_SET, EVERY_FIGURE, Measurement
 from openslob.metrics.quantity import NO_LOAD, total
 from openslob.record.model import Verdict
 
@@ -84,7 +85,7 @@ def sessions_busy(measurement: Measurement) -> Verdict:
     figures: dict[str, Shown] = {"idle_pct": between + apart, "between_slices_pct": between, "other_idle_pct": apart}
     if not are_idle(measurement):
         return holds(name, f"The sessions were in the work loop {100 - between - apart:.1f} % of the time.", **figures)
-    late = "the driver, stopped or short of CPU, began their slices late"
+    late = _who_was_late(measurement)
     alone = "they did not begin or end together, so RUN_TIME is too short for these operations, or WORK_LOOP was set"
     return fails(
         name,
@@ -93,6 +94,14 @@ def sessions_busy(measurement: Measurement) -> Verdict:
         f"{late if between > apart else alone}.",
         **figures,
     )
+
+
+def _who_was_late(measurement: Measurement) -> str:
+    """Return why slices began late; that a driver was stopped or short of CPU is told only where no clock was set."""
+    if (clock := measurement.engine.unknown.get(EVERY_FIGURE, "")).startswith(CLOCK_WAS_SET):
+        return f"{clock}, so how long they waited is not known"
+    still = [f"{each.name} {said}" for each in measurement.drivers if (said := say_stillness(each))]
+    return "; ".join(still) or "the driver, stopped or short of CPU, began their slices late"
 
 
 def no_stalls(measurement: Measurement) -> Verdict:

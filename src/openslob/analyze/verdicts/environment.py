@@ -15,6 +15,8 @@ from openslob.analyze.steady_state import (
     spread,
     steady_since,
 )
+from openslob.analyze.stillness import say_stillness
+from openslob.analyze.verdicts.course import MAX_IDLE_PCT
 from openslob.core.histogram import PERCENTILES, Histogram
 from openslob.core.measurement import DriverUse, Measurement, Observed, OtherSessions
 from openslob.core.method import BLOCK_TOLERANCE, OpKind
@@ -49,12 +51,14 @@ def driver_quiet(measurement: Observed) -> Verdict:
     """Judge whether the load driver's CPU was small compared with the server's, and of several also each by itself.
 
     Drivers on the server's host take CPU from it together. Each driver's process must have CPU left, and so must its
-    host, unless that is the server's, which is judged by other verdicts.
+    host, unless that is the server's, which is judged by other verdicts. None may stand still for so long that its
+    sessions were idle for too long.
     """
     together = _driver_quiet(measurement)
     if not isinstance(measurement, Measurement) or not measurement.drivers:
         return together
-    judged = [(each, _own(each, measurement.local)) for each in measurement.drivers]
+    sessions = sum(len(each.sessions) for each in measurement.drivers)
+    judged = [(each, _own(each, measurement.local, sessions)) for each in measurement.drivers]
     figures = {f"driver_{each.number}_cpu_pct": each.cpu_pct for each, _ in judged}
     busy = [f"{each.name} {what}" for each, (so, what) in judged if so is Holds.FAILS]
     unseen = [f"{each.name} {what}" for each, (so, what) in judged if so is Holds.UNKNOWN]
@@ -66,15 +70,20 @@ def driver_quiet(measurement: Observed) -> Verdict:
         why = f"{together.why} {'; '.join(unseen)}{'.' if unseen else ''}".strip()
         return unknown("driver_quiet", why, **together.figures, **figures)
     own = f"Of {len(judged)} drivers the busiest used {most:.1f} % of one CPU ({MAX_OWN_CPU_PCT:g} % is allowed)."
+    briefly = [f"{each.name} {said}" for each, _ in judged if (said := say_stillness(each))]
+    own += f" Too briefly to fail this: {'; '.join(briefly)}." if briefly else ""
     return holds_or_fails(
         "driver_quiet", together.verdict is Holds.HOLDS, f"{together.why} {own}", **together.figures, **figures
     )
 
 
-def _own(driver: DriverUse, server_is_here: bool) -> tuple[Holds, str]:
-    """Return whether a driver had CPU left, and what it used."""
+def _own(driver: DriverUse, server_is_here: bool, sessions: int) -> tuple[Holds, str]:
+    """Return whether a driver, which has its part of ``sessions``, had CPU left and went on, and what it used."""
     if driver.lost:
         return Holds.UNKNOWN, driver.lost
+    idle_s = driver.still_s * len(driver.sessions)
+    if idle_s and 100 * idle_s > MAX_IDLE_PCT * sessions * (driver.seconds or driver.still_s):
+        return Holds.FAILS, say_stillness(driver)
     if driver.cpu_pct is None:
         return Holds.UNKNOWN, f"did not say what it used: {driver.why_unknown or 'nothing came'}"
     if driver.cpu_pct > MAX_OWN_CPU_PCT:

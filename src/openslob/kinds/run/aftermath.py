@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
+from openslob.analyze.stillness import say_stillness
 from openslob.core.errors import SlobError
 from openslob.core.measurement import EVERY_FIGURE, DriverUse, EngineDelta, HostDelta, Instance
 from openslob.engines.base import Engine
@@ -63,6 +64,8 @@ def note_drivers(builder: RecordBuilder, drivers: Sequence[DriverUse], errors: l
         known = any(error.startswith(each.name) or f": {each.name}" in error for error in errors)
         if each.lost and not known:
             errors.append(f"{each.name} {each.lost}")
+        if said := say_stillness(each):
+            builder.notes.append(f"{each.name} {said}")
         if each.left:
             builder.notes.append(f"{each.name} has files that could not be fetched, on its host: {each.files}")
         beyond = (each.ops_written or 0) - (each.ops or 0)

@@ -244,6 +244,9 @@ class _Run:
         blocks_before = self._engine.data.table_blocks()
         if self._workload.warmup or self._request.steady_limit_s:
             self._warm_up(held, session_pool, plans, self._begin_ns(offset_ns, session_pool.crew.lead_s))
+            # Clocks drift apart in a long warm-up.
+            offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()
+            self._builder.environment["server_clock_offset_s"] = offset_ns / NANOS
         with self._reports.around(self._attach_to(folder), self._builder.notes, self._show, self._patience):
             more_s = READ_EARLIER_S[0] + samplers.reading_s + session_pool.crew.lead_s
             begin_ns = self._begin_ns(offset_ns, more_s)
@@ -304,7 +307,7 @@ class _Run:
             ahead_s = read_ahead_s(load.run_time, len(plans), max(1, len(self._facts.instances)), samplers.reading_s)
             # The server's clock is known to half of what its reading takes.
             begins_ns = begin_ns - offset_ns - int(samplers.reading_s / 2 * NANOS)
-            readings.before = read_opening(samplers, begins_ns, ahead_s)
+            readings.before, readings.in_time = read_opening(samplers, begins_ns, ahead_s)
             recorder.add_reading(readings.before)
             to_begin_s = (begin_ns - offset_ns - time.time_ns()) / NANOS
             samplers.start(to_begin_s - between_slices_s(len(plans)))
@@ -344,7 +347,7 @@ class _Run:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")
         window = measured.window
         counted, counter_seconds = count_between(
-            samplers, before, after, window.load_start_ns, accumulator.clock_set_back_s
+            samplers, before, after, window.load_start_ns, accumulator.clock_set_back_s, readings.in_time
         )
         if not counter_seconds:
             self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from openslob.core.errors import SlobError
-from openslob.core.measurement import EVERY_FIGURE, EngineDelta, HostDelta
+from openslob.core.measurement import CLOCK_WAS_SET, EVERY_FIGURE, EngineDelta, HostDelta
 from openslob.core.units import NANOS
 from openslob.engines.patience import StoppedError
 from openslob.host.sampler import difference
@@ -31,6 +31,9 @@ READ_AHEAD_PER_INSTANCE_S = 0.004
 READ_AHEAD_TIMES = 2
 # Earlier readings, in seconds before the begin: a host that is busy for a moment delays the last one, not all of them.
 READ_EARLIER_S = (0.25, 0.1)
+# Why the first reading has counts of the load.
+_TOO_BUSY = "this host, the server or the network was too busy for an earlier reading"
+_DRIFTED = "by this host's clock it was read before that, so the server's clock gains on it, or was set"
 AnyRecorder = TypeVar("AnyRecorder", bound=ReadingsRecorder)
 
 
@@ -41,13 +44,15 @@ def read_ahead_s(run_time: float, sessions: int, instances: int = 1, reading_s: 
     return max(least, min(READ_AHEAD_MOST_S, READ_AHEAD_SHARE * run_time))
 
 
-def read_opening(samplers: Samplers, begin_ns: int, ahead_s: float) -> SystemReading:
+def read_opening(samplers: Samplers, begin_ns: int, ahead_s: float) -> tuple[SystemReading, bool]:
     """Return the last reading that was complete before the window begins at ``begin_ns`` of this host's clock.
 
     The last of several is asked for ``ahead_s`` before it; nothing of the load is counted until then, so that an
     earlier one has the same counts. When all come too late the first has counts of the load, so its end dates it.
+    Whether it came in time is returned, too.
     """
     kept: SystemReading | None = None
+    in_time = False
     for each_s in (*(earlier_s for earlier_s in READ_EARLIER_S if earlier_s > ahead_s), ahead_s):
         left_s = (begin_ns - time.time_ns()) / NANOS
         if kept is not None and left_s < each_s:
@@ -57,12 +62,12 @@ def read_opening(samplers: Samplers, begin_ns: int, ahead_s: float) -> SystemRea
         reading = samplers.opening_reading()
         ended_ns = time.time_ns()
         if ended_ns <= begin_ns:
-            kept = reading
+            kept, in_time = reading, True
         elif kept is None:
             counters = reading.counters
             kept = replace(reading, counters=replace(counters, server_ns=counters.server_ns + ended_ns - asked_ns))
     assert kept is not None
-    return kept
+    return kept, in_time
 
 
 def count_between(
@@ -71,8 +76,11 @@ def count_between(
     after: SystemReading | None,
     load_begin_ns: int,
     clock_set_back_s: float = 0.0,
+    in_time: bool = False,
 ) -> tuple[EngineDelta, float]:
     """Return what the engine counted during the load, and in how many seconds.
+
+    ``in_time``: by this host's clock, the first reading was complete before the load began.
 
     Every figure is unknown, in 0 seconds, when its counters were not read on both sides of the load, or were reset
     between, or when the server's clock was set during it: by the clock of this host that can't be set, or by that of
@@ -82,16 +90,16 @@ def count_between(
         return EngineDelta(unknown={"*": "the server's counters could not be read at the end of the window"}), 0.0
     if before.counters.server_ns > load_begin_ns:
         late_ms = (before.counters.server_ns - load_begin_ns) / 1e6
-        why = f"the server's counters were first read {late_ms:.1f} ms after the load had begun: this host, the server "
-        why += "or the network was too busy for an earlier reading"
+        why = f"the server's counters were first read {late_ms:.1f} ms after the load had begun: "
+        why += _DRIFTED if in_time else _TOO_BUSY
         return EngineDelta(unknown={"*": why}), 0.0
     if clock_set_back_s:
-        why = f"the server's clock was set back by {clock_set_back_s:.2f} s during the run"
+        why = f"{CLOCK_WAS_SET} back by {clock_set_back_s:.2f} s during the run"
         return EngineDelta(unknown={"*": why}), 0.0
     seconds = (after.counters.server_ns - before.counters.server_ns) / NANOS
     here = (after.os.time_ns - before.os.time_ns) / NANOS
     if abs(seconds - here) > max(CLOCK_SET_S, CLOCK_SET_SHARE * here):
-        why = f"the server's clock was set during the run: it went {seconds:.2f} s in {here:.2f} s of this host's"
+        why = f"{CLOCK_WAS_SET} during the run: it went {seconds:.2f} s in {here:.2f} s of this host's"
         return EngineDelta(unknown={"*": why}), 0.0
     counted = samplers.engine_delta(before, after)
     return counted, 0.0 if EVERY_FIGURE in counted.unknown else seconds
@@ -103,6 +111,8 @@ class WindowReadings(Generic[AnyRecorder]):
     def __init__(self, recorder: AnyRecorder) -> None:
         self.recorder = recorder
         self.before: SystemReading | None = None
+        # Whether it was complete before the load began, by this host's clock.
+        self.in_time = False
         self.after: SystemReading | None = None
         self.errors: list[str] = []
         self.stopped = False

@@ -10,7 +10,15 @@ import pytest
 from factories import measurements as made
 from factories.tables import table
 from openslob.analyze.verdicts import VERDICTS, judge, level, server
-from openslob.core.measurement import EngineDelta, GroupUse, HostDelta, ObjectIo, OtherSessions
+from openslob.core.measurement import (
+    CLOCK_WAS_SET,
+    DriverUse,
+    EngineDelta,
+    GroupUse,
+    HostDelta,
+    ObjectIo,
+    OtherSessions,
+)
 from openslob.core.method import OpKind
 from openslob.core.units import MIB
 from openslob.core.workload import Mode
@@ -61,6 +69,9 @@ LOG_WAITS = {"IO:WalSync": 400, "LWLock:WALWrite": 300, "CPU": 300}
 THINKS = made.workload(think_tm_frequency=10, think_tm_min=1, think_tm_max=2)
 IDLERS = [made.session(busy_us=0.4e6 * made.SECONDS)] * made.SESSIONS
 UNFRAMED = EngineDelta(unknown={"*": "the clock was set"})
+CLOCK_SET = EngineDelta(unknown={"*": f"{CLOCK_WAS_SET} during the run: it went 65.00 s in 60.00 s of this host's"})
+STOPPED = (DriverUse(2, "", "a", 7, "", False, range(4), still_s=5.0, still_at_s=7.0, still_waited_s=0.0),)
+LATE = sessions(idle_us=30e6)
 STALLED = {OpKind.SELECT: made.slow(4, 5.0)}
 LONG_OPS = {OpKind.SELECT: made.histogram(100, 2e6)}
 COUNTED_OPS = made.workload(work_loop=10)
@@ -116,6 +127,8 @@ CASES = [
     ("sessions_busy", HOLDS, {"sessions": sessions(idle_us=13e6)}, "97.1 %"),
     ("sessions_busy", FAILS, {"sessions": sessions(idle_us=30e6)}, "6.4 % between slices and 0.0 % before"),
     ("sessions_busy", FAILS, {"sessions": sessions(idle_us=30e6)}, "the driver, stopped or short of CPU, began their"),
+    ("sessions_busy", FAILS, {"sessions": LATE, "drivers": STOPPED}, "driver 2 (a, pid 7) stood"),
+    ("sessions_busy", FAILS, {"sessions": LATE, "engine": CLOCK_SET}, "the server's clock was set"),
     ("sessions_busy", FAILS, {"sessions": sessions(apart_us=30e6)}, "0.2 % between slices and 6.2 % before"),
     ("sessions_busy", FAILS, {"sessions": sessions(apart_us=30e6)}, "they did not begin or end together"),
     ("no_stalls", HOLDS, {}, "No operation took 1 s or more; the longest took 9 ms."),

@@ -237,6 +237,12 @@ def test_no_rate_of_counters_that_were_first_read_after_the_load_had_begun(late_
     assert ("after the load had begun" in counted.unknown.get("*", "")) != framed
 
 
+@table(("in_time", "said"), [(True, "the server's clock gains on it, or was set"), (False, "was too busy")])
+def test_a_clock_that_drifts_is_no_busy_host(in_time, said):
+    counted, _ = count_between(Differing(), reading(0, 0), reading(20, 500), BEGIN - NANOS, in_time=in_time)
+    assert said in counted.unknown["*"]
+
+
 @table(("late_s", "ended", "known"), [(0.2, True, True), (0.3, True, False), (19, True, False), (19, False, True)])
 def test_what_a_host_did_is_unknown_when_it_was_first_read_late(recorder, late_s, ended, known):
     window, load_s = WindowReadings(recorder), 25
@@ -353,6 +359,7 @@ class Clock:
 )
 def test_the_last_reading_that_was_there_before_the_begin_is_kept(monkeypatch, took_s, asked_s, kept_s):
     clock = Clock(monkeypatch, *took_s)
-    kept = read_opening(clock, BEGIN, 0.02)
+    kept, in_time = read_opening(clock, BEGIN, 0.02)
     assert clock.asked_s == pytest.approx(asked_s)
     assert (kept.counters.server_ns - BEGIN) / NANOS == pytest.approx(kept_s)
+    assert in_time == (kept_s < 0)
