@@ -1,22 +1,29 @@
 """Change points of a series: where its values began to be others than before.
 
-The method is E-divisive, by D. S. Matteson and N. A. James, "A Nonparametric Approach for Multiple Change Point
-Analysis of Multivariate Data", Journal of the American Statistical Association 109 (2014), 334–345. It compares the
-distances between values of two neighbouring parts of the series with those within each part, and assumes nothing of
-their distribution but that values without a change are exchangeable. Whether a change is one, a permutation test says:
-the share of random orders of the same values that look at least as changed. The random orders come from a fixed seed,
-so the same series has the same change points.
+Runs one after the other are rarely independent: what is slow now mostly still is a quarter of an hour later, and a slow
+drift looks like a change. So the likelihood of a series is compared by three explanations, all with noise whose
+neighbours are correlated (a first-order autoregression): one level; one level and a jump that fades as all noise does
+(an outlier of the second type of A. J. Fox, "Outliers in Time Series", Journal of the Royal Statistical Society B 34,
+1972, 350–363); and two levels. The first and the third make the statistic of R. A. Davis, D. Huang and Y.-C. Yao,
+"Testing for a Change in the Parameter Values and Order of an Autoregressive Model", Annals of Statistics 23 (1995),
+282–304, for a change of the mean alone; M. Robbins, C. Gallagher, R. Lund and A. Aue compare its kin in "Mean Shift
+Testing in Correlated Data", Journal of Time Series Analysis 32 (2011), 498–511. A change may end again. Jumps and ends
+cost what the criterion of G. Schwarz takes for two parameters ("Estimating the Dimension of a Model", Annals of
+Statistics 6, 1978). Values far out are drawn in before, as in A. Dürre and R. Fried, "Robust Change Point Tests by
+Bounded Transformations" (2019).
 
-Runs one after the other are rarely independent: what is slow now mostly still is a quarter of an hour later. The test
-would take that for a change. So it is made on the series without what each value keeps of the one before it, as
-M. Robbins, C. Gallagher, R. Lund and A. Aue advise in "Mean Shift Testing in Correlated Data", Journal of Time Series
-Analysis 32 (2011), 498–511. `bench/change_points.py` counts false alarms, and how often a change is found and placed.
+How probable a series without a change is to look so changed depends on a correlation that nobody knows. It is counted
+on series that are made up with several correlations, and the highest count is the one that holds: the Monte Carlo test
+of J.-M. Dufour, "Monte Carlo Tests with Nuisance Parameters", Journal of Econometrics 133 (2006), 443–477. The seed is
+fixed, so the same series has the same change points. `bench/change_points.py` counts false alarms, and how often a
+change is found and placed.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
@@ -24,23 +31,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Array = NDArray[np.float64]
+_Places = NDArray[np.int64]
 
-# A change is reported when fewer than 1 in 100 random orders look so changed: a series of days has many points.
-SIGNIFICANCE = 0.01
-PERMUTATIONS = 199
+# The highest probability of a series without a change to look so changed. It is that of normal noise; if values are far
+# out, or vary more from some time on, up to 5 of 100 do: `bench/change_points.py`.
+SIGNIFICANCE = 0.025
 # Two values may be alike by chance: a part of the series has at least so many.
 LEAST_PART = 3
-# Of values that keep more of the one before, hardly anything would be left to compare.
-MOST_CORRELATED = 0.9
+# Values are drawn in to so many standard deviations (by the median of the deviations) from the median.
+FARTHEST = 3.5
+# What two parameters cost, as a multiple of the logarithm of the number of values: place and size of a jump, or of the
+# end of a change.
+TWO_COST = 2.0
+# The correlations that are tried for a series, and those of the made-up ones, of each so many. Most series are known
+# not to be changed by the first of these.
+CORRELATIONS = np.arange(20) / 20
+MADE_UP_WITH, MADE_UP = (0.5, 0.7, 0.3, 0.9), 499
+# Neighbours of that correlation or more are alike: what would be a change of independent values may be slow drift.
+ALIKE = 0.3
 # A longer series is compared in groups of neighbours: the work grows with the square of the number of values.
 MOST_VALUES = 200
+# Places that are tried from each end of a longer part, denser near the ends; the place itself is then found among all.
+MOST_PLACES = 24
+# A change as late as this that is not sure yet is told, with how many values more would make it so, up to the most.
+LATE, MOST_MORE, EARLY = 8, 20, 0.1
+# Of what fits perfectly, the logarithm is taken of this share of the squares.
+_LEAST_SHARE = 1e-12
 
 
 @dataclass(frozen=True)
 class ChangePoint:
     """A change before value number ``at``, from 0: the medians of the parts before and after, ``p`` the probability.
 
-    ``p`` is that of a series without a change to look so changed.
+    ``p`` is that of a series without a change to look so changed, at the most, whatever its neighbours have in common.
     """
 
     at: int
@@ -54,6 +77,42 @@ class ChangePoint:
         return 100 * (self.after - self.before) / self.before if self.before else float("nan")
 
 
+@dataclass(frozen=True)
+class Drift:
+    """Values ``begin`` to ``end`` that would have a change point, were not neighbours so alike by ``correlation``."""
+
+    begin: int
+    end: int
+    correlation: float
+
+
+@dataclass(frozen=True)
+class EarlyStep:
+    """What may become a change point before value number ``at``: ``more`` values like those after it would make it one.
+
+    ``more`` is None if it takes more than `MOST_MORE`.
+    """
+
+    at: int
+    before: float
+    after: float
+    more: int | None
+
+    @property
+    def change_pct(self) -> float:
+        """The change in % of the value before."""
+        return 100 * (self.after - self.before) / self.before if self.before else float("nan")
+
+
+@dataclass(frozen=True)
+class Course:
+    """What is known of the level of a series: its changes, parts that may only drift, and a step that is too recent."""
+
+    changes: list[ChangePoint] = field(default_factory=list)
+    drifts: list[Drift] = field(default_factory=list)
+    early: EarlyStep | None = None
+
+
 def change_points(
     values: Sequence[float], significance: float = SIGNIFICANCE, least: int = LEAST_PART
 ) -> list[ChangePoint]:
@@ -65,25 +124,46 @@ def change_points(
         least: the fewest values between two change points.
 
     """
-    series = np.asarray(values, dtype=np.float64)
-    group = _group(len(series))
-    merged = series[: len(series) // group * group].reshape(-1, group).mean(axis=1)
-    found = sorted(_divide(merged, 0, significance, max(least, 2), np.random.default_rng(1)))
-    return _with_levels(series, [(at * group, p) for at, p in found])
+    return _whole_course(np.asarray(values, dtype=np.float64), significance, max(least, 2)).changes
 
 
-def change_points_to_the_last(values: Sequence[float]) -> list[ChangePoint]:
-    """Return the change points of a series that grows, in their order: a late one shows at once, however long it is.
+def course_to_the_last(values: Sequence[float]) -> Course:
+    """Return the course of a series that grows: a late change shows at once, however long it is.
 
     Of a series of more than `MOST_VALUES` values, so many at its end are also compared one by one.
     """
-    found, begin = [(each.at, each.p) for each in change_points(values)], len(values) - MOST_VALUES
-    if begin > 0:
-        late = [(begin + each.at, each.p) for each in change_points(values[begin:])]
-        # What both have found has its place by single values.
-        near = LEAST_PART * _group(len(values))
-        found = sorted([*(each for each in found if all(abs(each[0] - at) > near for at, _ in late)), *late])
-    return _with_levels(np.asarray(values, dtype=np.float64), found)
+    series, begin = np.asarray(values, dtype=np.float64), len(values) - MOST_VALUES
+    whole = _whole_course(series, SIGNIFICANCE, LEAST_PART)
+    if begin <= 0:
+        return Course(whole.changes, whole.drifts, _early_step(series, whole.changes))
+    late = _whole_course(series[begin:], SIGNIFICANCE, LEAST_PART)
+    found, near = [(begin + each.at, each.p) for each in late.changes], LEAST_PART * _group(len(values))
+    # What both have found has its place by single values.
+    found += [(each.at, each.p) for each in whole.changes if all(abs(each.at - at) > near for at, _ in found)]
+    changes = _with_levels(series, sorted(found))
+    drifts = [Drift(begin + each.begin, begin + each.end, each.correlation) for each in late.drifts]
+    return Course(changes, whole.drifts or drifts, _early_step(series, changes))
+
+
+def change_points_to_the_last(values: Sequence[float]) -> list[ChangePoint]:
+    """Return the change points of a series that grows, in their order, as `course_to_the_last` does."""
+    return course_to_the_last(values).changes
+
+
+def _whole_course(series: _Array, significance: float, least: int) -> Course:
+    """Return changes and drifts of a series, of neighbours together if it is long."""
+    group = _group(len(series))
+    merged = series[: len(series) // group * group].reshape(-1, group).mean(axis=1)
+    found = list(_divide(merged, 0, significance, least))
+    changes = sorted((at * group, p) for at, p in (each for each in found if not isinstance(each, Drift)))
+    # What is left of a group at the end belongs to the last part.
+    ends = {len(merged): len(series)}
+    drifts = [
+        Drift(each.begin * group, ends.get(each.end, each.end * group), each.correlation)
+        for each in found
+        if isinstance(each, Drift)
+    ]
+    return Course(_with_levels(series, changes), drifts)
 
 
 def _group(count: int) -> int:
@@ -100,115 +180,236 @@ def _with_levels(series: _Array, found: Sequence[tuple[int, float]]) -> list[Cha
     ]
 
 
-def _divide(
-    part: _Array, offset: int, significance: float, least: int, random: np.random.Generator
-) -> Iterator[tuple[int, float]]:
-    """Yield number and probability of the changes within a part of the series: that of the part, then of its parts."""
-    if len(part) < 2 * least:
-        return
-    kept = correlation(part, least)
-    tested = _distances(part[1:] - kept * part[:-1] if kept > 0 else part)
-    if len(tested) < 2 * least:
-        return
-    p = _probability(tested, largest_difference(tested, least)[0], significance, least, random)
-    if p > significance:
-        return
-    # What a value keeps of the one before it blurs a change: its place is that in the series itself.
-    at = largest_difference(_distances(part), least)[1]
-    yield offset + at, p
-    yield from _divide(part[:at], offset, significance, least, random)
-    yield from _divide(part[at:], offset + at, significance, least, random)
+def _divide(part: _Array, offset: int, significance: float, least: int) -> Iterator[tuple[int, float] | Drift]:
+    """Yield number and probability of the changes within a part of the series: that of the part, then of its parts.
 
-
-def correlation(part: _Array, least: int = LEAST_PART) -> float:
-    """Return the correlation of neighbours, without the change and its end that stand out most; 0 if it is negative.
-
-    Each mean that is taken away lowers the correlation of the rest by about (1 + 2 ρ) / n, which is added again (for
-    one mean, see F. H. C. Marriott and J. A. Pope, "Bias in the Estimation of Autocorrelations", Biometrika 41, 1954).
+    A part that has none, but drifts, is yielded as such.
     """
-    edges = sorted({0, *_outstanding(part, least), len(part)})
-    rest = np.concatenate([part[begin:end] - part[begin:end].mean() for begin, end in pairwise(edges)])
-    squares = float((rest * rest).sum())
-    if not squares > 0:
-        return 0.0
-    found = float((rest[1:] * rest[:-1]).sum()) / squares
-    return min(max(found + (len(edges) - 1) * (1 + 2 * found) / len(part), 0.0), MOST_CORRELATED)
-
-
-def _outstanding(part: _Array, least: int) -> tuple[int, int]:
-    """Return begin and end of the values whose mean differs most from that of all others, by least squares."""
-    count = len(part)
-    sums = np.concatenate([[0.0], np.cumsum(part - part.mean())])
-    begin, end = np.meshgrid(np.arange(count + 1), np.arange(count + 1), indexing="ij")
-    inside = (end - begin).astype(np.float64)
-    fits = (inside >= least) & (count - inside >= least)
-    fits &= ((begin == 0) | (begin >= least)) & ((end == count) | (count - end >= least))
-    gained = np.where(fits, (sums[end] - sums[begin]) ** 2 / np.maximum(inside * (count - inside), 1.0), -1.0)
-    best = int(gained.argmax())
-    return int(begin.flat[best]), int(end.flat[best])
-
-
-def _distances(values: _Array) -> _Array:
-    return np.abs(values[:, None] - values[None, :])
-
-
-def _probability(
-    distances: _Array, statistic: float, significance: float, least: int, random: np.random.Generator
-) -> float:
-    """Return the share of random orders that look at least so changed; of an ordinary series, some orders tell."""
-    enough = significance * (PERMUTATIONS + 1)
-    higher = 1
-    for done in range(1, PERMUTATIONS + 1):
-        order = random.permutation(len(distances))
-        higher += largest_difference(distances[np.ix_(order, order)], least)[0] >= statistic
-        if higher > enough:
-            return higher / (done + 1)
-    return higher / (PERMUTATIONS + 1)
+    if len(part) < 2 * least or not np.ptp(part) > 0:
+        return
+    seen = weigh(part, least, significance)
+    if seen.p > significance:
+        if seen.correlation >= ALIKE and seen.p_independent <= significance:
+            yield Drift(offset, offset + len(part), seen.correlation)
+        return
+    at = _place(part, least)
+    yield offset + at, seen.p
+    yield from _divide(part[:at], offset, significance, least)
+    yield from _divide(part[at:], offset + at, significance, least)
 
 
 @dataclass(frozen=True)
-class _Splits:
-    """All pairs of neighbouring parts of a series, and what the difference of each pair is divided by and scaled with.
+class Weighed:
+    """How changed a series of ``count`` values looks whose parts have ``least`` values.
 
-    The first part begins with the series and ends before ``at``; the second may end before the series, at ``end``, so
-    that a change and its end do not hide each other. ``place`` is where the sum of distances up to both is.
+    ``ratio`` is twice the logarithm of the ratio of the likelihoods with and without a change, less what they cost;
+    ``plain`` is the same for independent values. ``p`` is the probability that a series without a change looks so
+    changed, ``correlation`` that of neighbours around the two levels.
     """
 
-    at: NDArray[np.int64]
-    end: NDArray[np.int64]
-    place: NDArray[np.int64]
-    between: _Array
-    within_first: _Array
-    within_second: _Array
-    scale: _Array
+    count: int
+    least: int
+    ratio: float
+    plain: float
+    p: float
+    correlation: float
+
+    @property
+    def p_independent(self) -> float:
+        """The probability that independent values without a change look so changed."""
+        return _share(_made_up(self.count, self.least, 0.0)[1], self.plain)
 
 
-# All random orders of a series are split in the same ways.
-@lru_cache(maxsize=2)
-def _splits(count: int, least: int) -> _Splits:
-    at, end = np.meshgrid(np.arange(least, count - least + 1), np.arange(2 * least, count + 1), indexing="ij")
-    fits = end - at >= least
-    at, end = at[fits], end[fits]
-    first, second = at.astype(np.float64), (end - at).astype(np.float64)
-    both = first * second
-    return _Splits(
-        at, end, at * (count + 1) + end, both, first * (first - 1), second * (second - 1), both / (first + second)
-    )
+def weigh(part: _Array, least: int = LEAST_PART, significance: float = 1.0) -> Weighed:
+    """Return how changed a series looks whose values are not all the same.
+
+    As soon as ``p`` is known to be higher than ``significance``, no more is asked: it may be higher still.
+    """
+    count = len(part)
+    found = _compare(_draw_in(part[None, :]), least)
+    ratio, plain, correlation = (float(each[0]) for each in (found.ratio, found.plain, found.correlation))
+    p = 0.0
+    for each in MADE_UP_WITH:
+        if p <= significance:
+            p = max(p, _share(_made_up(count, least, each)[0], ratio))
+    return Weighed(count, least, ratio, plain, p, correlation)
 
 
-def largest_difference(distances: _Array, least: int) -> tuple[float, int]:
-    """Return the largest scaled difference of two neighbouring parts, and where the second begins."""
-    count = len(distances)
-    split = _splits(count, least)
-    sums = np.zeros((count + 1, count + 1))
-    np.cumsum(distances.cumsum(axis=0), axis=1, out=sums[1:, 1:])
-    within = np.diagonal(sums)
-    to_both, to_first = sums.ravel()[split.place], within[split.at]
-    # Of the square of all distances up to `end`, what is left without those within each part, halved.
-    inside_second = within[split.end] - 2 * to_both + to_first
-    energy = (
-        2 * (to_both - to_first) / split.between - to_first / split.within_first - inside_second / split.within_second
-    )
-    scaled = split.scale * energy
-    best = int(scaled.argmax())
-    return float(scaled[best]), int(split.at[best])
+def _share(made_up: Sequence[float], value: float) -> float:
+    """Return the share of made-up series, and of this one, whose value is at least so high."""
+    return (len(made_up) - bisect_left(made_up, value) + 1) / (MADE_UP + 1)
+
+
+@lru_cache(maxsize=1024)
+def _made_up(count: int, least: int, correlation: float) -> tuple[list[float], list[float]]:
+    """Return the sorted ratios of made-up series without a change, and those for independent values."""
+    noise = np.random.default_rng(count).standard_normal((MADE_UP, count))
+    found = _compare(_draw_in(autoregression(noise, correlation)), least)
+    return sorted(found.ratio.tolist()), sorted(found.plain.tolist())
+
+
+def autoregression(noise: _Array, correlation: float) -> _Array:
+    """Return series in rows of which each value keeps a share of the one before it, and has the variance of the noise.
+
+    ``noise`` has independent values.
+    """
+    values = noise.copy()
+    for at in range(1, noise.shape[1]):
+        values[:, at] = correlation * values[:, at - 1] + (1 - correlation**2) ** 0.5 * noise[:, at]
+    return values
+
+
+def _draw_in(series: _Array) -> _Array:
+    """Return series in rows around their medians, with what is far out drawn in.
+
+    Where more than half of the values are the same, they have no middle deviation: then it is their mean.
+    """
+    apart = series - np.median(series, axis=1, keepdims=True)
+    sizes = np.abs(apart)
+    usual = 1.4826 * np.median(sizes, axis=1, keepdims=True)
+    usual = np.where(usual > 0, usual, sizes.mean(axis=1, keepdims=True))
+    drawn: _Array = np.clip(apart / usual, -FARTHEST, FARTHEST)
+    return drawn
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What `weigh` looks at, of series in rows; ``plain`` is the ratio for independent values."""
+
+    ratio: _Array
+    plain: _Array
+    correlation: _Array
+
+
+def _compare(series: _Array, least: int) -> _Compared:
+    """Compare the likelihoods of series in rows without a change, with a jump, and with a change that may end."""
+    count = series.shape[1]
+    apart = series - series.mean(axis=1, keepdims=True)
+    squares = (apart * apart).sum(axis=1)
+    begin, end = _parts(count, least, MOST_PLACES)
+    plain, best = _best_part(apart, squares, begin, end)
+    between = _between(count, begin[best], end[best])
+    rest = apart - ((apart * between).sum(axis=1) / (between * between).sum(axis=1))[:, None] * between
+    with_change, jump = _misfits(rest, squares), _misfit_of_jump(apart, squares) + TWO_COST * np.log(count)
+    without = np.minimum(_misfits(apart, squares).min(axis=1), jump)
+    dear = TWO_COST * np.log(count) * (begin[best] > 0)
+    return _Compared(without - with_change.min(axis=1) - dear, plain - dear, CORRELATIONS[with_change.argmin(axis=1)])
+
+
+def _best_part(apart: _Array, squares: _Array, begin: _Places, end: _Places) -> tuple[_Array, _Places]:
+    """Return the ratio for independent values, and the number of the part whose own level fits series in rows best.
+
+    A part that begins the series has no end that would cost anything; these are the first ones.
+    """
+    count, rows = apart.shape[1], np.arange(len(apart))
+    sums = np.concatenate([np.zeros((len(apart), 1)), apart.cumsum(axis=1)], axis=1)
+    inside, first = end - begin, int((begin == 0).sum())
+    gained = sums[:, end]
+    gained -= sums[:, begin]
+    gained *= gained
+    gained *= count / (inside * (count - inside))
+    best = gained[:, :first].argmax(axis=1)
+    ratio = _ratio(gained[rows, best], squares, count)
+    if first < len(begin):
+        ending = first + gained[:, first:].argmax(axis=1)
+        other = _ratio(gained[rows, ending], squares, count)
+        better = other - TWO_COST * np.log(count) > ratio
+        best, ratio = np.where(better, ending, best), np.where(better, other, ratio)
+    return ratio, best
+
+
+def _ratio(gained: _Array, squares: _Array, count: int) -> _Array:
+    """Return twice the logarithm of the ratio of likelihoods, if so much of the squares is explained."""
+    ratio: _Array = -count * np.log(np.maximum(1 - gained / squares, _LEAST_SHARE))
+    return ratio
+
+
+def _between(count: int, begin: _Places, end: _Places) -> _Array:
+    """Return rows that are high from ``begin`` to ``end`` and low elsewhere, around 0."""
+    numbers = np.arange(count)
+    high = ((numbers >= begin[:, None]) & (numbers < end[:, None])).astype(np.float64)
+    between: _Array = high - high.mean(axis=1, keepdims=True)
+    return between
+
+
+def _misfits(series: _Array, squares: _Array) -> _Array:
+    """Return -2 times the logarithm of the likelihood of series in rows around one level, less what all have.
+
+    Each of `CORRELATIONS` has a column. The likelihood is the exact one of a first-order autoregression with normal
+    noise, at the level and the variance that fit best: G. E. P. Box and G. M. Jenkins, "Time Series Analysis" (1976),
+    chapter 7. ``squares`` are those of what no share is taken of.
+    """
+    kept, count = CORRELATIONS, series.shape[1]
+    inner = series[:, 1:-1]
+    own = (series * series).sum(axis=1)[:, None] + np.outer((inner * inner).sum(axis=1), kept**2)
+    own -= 2 * np.outer((series[:, 1:] * series[:, :-1]).sum(axis=1), kept)
+    level = (1 - kept) * (series.sum(axis=1)[:, None] - np.outer(inner.sum(axis=1), kept))
+    own -= level * level / ((1 - kept) * (count - (count - 2) * kept))
+    share = np.maximum(own / squares[:, None], _LEAST_SHARE)
+    misfits: _Array = count * np.log(share) - np.log(1 - kept**2)
+    return misfits
+
+
+def _misfit_of_jump(series: _Array, squares: _Array) -> _Array:
+    """Return the lowest of `_misfits` without what comes new with one value, where that fits best.
+
+    It is little lower at a correlation between those that are tried: they are half as dense.
+    """
+    count, misfits = series.shape[1], []
+    for kept in CORRELATIONS[1::2]:
+        scale = (1 - kept**2) ** 0.5
+        new = np.concatenate([scale * series[:, :1], series[:, 1:] - kept * series[:, :-1]], axis=1)
+        level = np.full(count, 1 - kept)
+        level[0] = scale
+        new -= np.outer(new @ level / (level @ level), level)
+        # Without one of them, the level is another one.
+        new *= new
+        jump = (new[:, 1:] / (1 - level[1:] ** 2 / (level @ level))).max(axis=1)
+        share = np.maximum((new.sum(axis=1) - jump) / squares, _LEAST_SHARE)
+        misfits.append(count * np.log(share) - np.log(1 - kept**2))
+    lowest: _Array = np.min(misfits, axis=0)
+    return lowest
+
+
+# All series of a length are divided in the same ways.
+@lru_cache(maxsize=8)
+def _parts(count: int, least: int, most: int) -> tuple[_Places, _Places]:
+    """Return begins and ends of the parts that may have a level of their own; those that end the series begin it."""
+    places = np.arange(least, count - least + 1)
+    if len(places) > 2 * most:
+        near = np.unique(np.geomspace(least, count / 2, most).round().astype(np.int64))
+        places = np.unique([*near, *(count - near)])
+    begin, end = np.meshgrid([0, *places], places, indexing="ij")
+    fits = (end - begin >= least) & ((begin == 0) | (begin >= least))
+    return begin[fits], end[fits]
+
+
+def _place(part: _Array, least: int) -> int:
+    """Return where the change of a part is that has one; of a change and its end, where both fit best alone."""
+    apart = _draw_in(part[None, :])
+    apart -= apart.mean()
+    begin, end = _parts(len(part), least, len(part))
+    _, best = _best_part(apart, (apart * apart).sum(axis=1), begin, end)
+    count, sums = len(part), apart[0].cumsum()
+    edges = [int(edge[best[0]]) for edge in (begin, end)]
+    return max((each for each in edges if each), key=lambda at: float(sums[at - 1]) ** 2 / (at * (count - at)))
+
+
+def _early_step(series: _Array, changes: Sequence[ChangePoint]) -> EarlyStep | None:
+    """Return a step among the last values that would be a change of independent ones, but is not sure yet."""
+    begin = changes[-1].at if changes else max(0, len(series) - MOST_VALUES)
+    part = series[begin:]
+    if len(part) < 2 * LEAST_PART or not np.ptp(part) > 0:
+        return None
+    seen, at = weigh(part, significance=SIGNIFICANCE), _place(part, LEAST_PART)
+    late = at >= max(len(part) - LATE, len(part) / 2)
+    if not late or seen.correlation >= ALIKE or seen.p <= SIGNIFICANCE or seen.p_independent > EARLY:
+        return None
+
+    def is_sure(more: int) -> bool:
+        grown = np.concatenate([part, np.resize(part[at:], more)])
+        return weigh(grown, significance=SIGNIFICANCE).p <= SIGNIFICANCE
+
+    more = 1 + bisect_left(range(1, MOST_MORE + 1), True, key=is_sure)
+    before, after = float(np.median(part[:at])), float(np.median(part[at:]))
+    return EarlyStep(begin + at, before, after, more if more <= MOST_MORE else None)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
-from openslob.analyze.change_points import LEAST_PART, change_points_to_the_last
+from openslob.analyze.change_points import LEAST_PART, ChangePoint, EarlyStep, course_to_the_last
 from openslob.analyze.compare import better_of, is_figure, unit_of
 from openslob.analyze.curves.points import ParameterValue, facts, parameters_of
 from openslob.analyze.load_kinds import load_kind
@@ -71,6 +72,37 @@ class HistoryChange:
 
 
 @dataclass(frozen=True)
+class EarlyChange:
+    """What may become a change point of a figure, from run number ``at`` on: it takes ``more`` runs like those since.
+
+    ``more`` is None if it takes more than `openslob.analyze.change_points.MOST_MORE`; ``worse`` is as of a change.
+    """
+
+    figure: str
+    at: int
+    id: str
+    started_at: str
+    before: float
+    after: float
+    change_pct: float
+    more: int | None
+    worse: bool | None
+
+
+@dataclass(frozen=True)
+class DriftingFigure:
+    """A figure of the runs from number ``begin`` to before ``end`` whose changes can't be told from slow drift.
+
+    Neighbouring runs are that much alike: ``correlation``, of what is left without the change.
+    """
+
+    figure: str
+    begin: int
+    end: int
+    correlation: float
+
+
+@dataclass(frozen=True)
 class History:
     """The runs of one load on one server in the order of time; ``left_out`` failed or were interrupted.
 
@@ -87,6 +119,8 @@ class History:
     changes: tuple[HistoryChange, ...]
     left_out: int = 0
     currency: str = ""
+    early: tuple[EarlyChange, ...] = ()
+    drifts: tuple[DriftingFigure, ...] = ()
 
     def unit_of(self, figure: str) -> str:
         """Return the unit of a figure."""
@@ -110,8 +144,13 @@ class History:
         return len(self.runs) >= LEAST_RUNS
 
     def can_fail(self, runs: int) -> bool:
-        """Return whether a change within the last ``runs`` runs could show: one has the figure, as have runs enough."""
-        known = [[run.figures[figure] is not None for run in self.runs] for figure in self.figures]
+        """Return whether a change within the last ``runs`` runs could show: one has the figure, as have runs enough.
+
+        Nothing shows in a figure that drifts until now.
+        """
+        drifting = {each.figure for each in self.drifts if each.end == len(self.runs)}
+        certain = [figure for figure in self.figures if figure not in drifting]
+        known = [[run.figures[figure] is not None for run in self.runs] for figure in certain]
         return any(sum(each) >= LEAST_RUNS and any(each[-runs:]) for each in known)
 
     def worse_within(self, runs: int) -> list[HistoryChange]:
@@ -167,6 +206,7 @@ def _history(records: Sequence[RunRecord], parameters: Mapping[str, ParameterVal
     names = tuple(figures) or _usual(last)
     currency = next((price.currency for each in reversed(good) if (price := price_of(each))), "")
     runs = tuple(_runs(good, names, currency))
+    courses = [_course(runs, name) for name in names]
     return History(
         target=str(last.engine.get("target")),
         host=str(last.environment.get("host") or "?"),
@@ -174,9 +214,11 @@ def _history(records: Sequence[RunRecord], parameters: Mapping[str, ParameterVal
         parameters=parameters,
         figures=names,
         runs=runs,
-        changes=tuple(change for name in names for change in _changes(runs, name)),
+        changes=tuple(change for changes, _, _ in courses for change in changes),
         left_out=len(records) - len(good),
         currency=currency,
+        early=tuple(step for _, early, _ in courses for step in early),
+        drifts=tuple(drift for _, _, drifts in courses for drift in drifts),
     )
 
 
@@ -225,22 +267,37 @@ def _differences(before: Mapping[str, object] | None, now: Mapping[str, object])
             yield f"{name} {'unknown' if old is None else old} -> {'unknown' if new is None else new}"
 
 
-def _changes(runs: Sequence[HistoryRun], name: str) -> Iterator[HistoryChange]:
+def _course(
+    runs: Sequence[HistoryRun], name: str
+) -> tuple[list[HistoryChange], list[EarlyChange], list[DriftingFigure]]:
+    """Return the changes of a figure, what may become one, and where it can't be told from drift."""
     known = [(number, value) for number, run in enumerate(runs) if (value := run.figures.get(name)) is not None]
-    better = better_of(name)
-    for change in change_points_to_the_last([value for _, value in known]):
-        at = known[change.at][0]
-        rises = change.after > change.before
+    course = course_to_the_last([value for _, value in known])
+    numbers = [*(number for number, _ in known), len(runs)]
+    changes = []
+    for change in course.changes:
+        at = numbers[change.at]
         near = runs[max(at - 1, 0) : at + 2]
-        yield HistoryChange(
-            figure=name,
-            at=at,
-            id=runs[at].id,
-            started_at=runs[at].started_at,
-            before=change.before,
-            after=change.after,
-            change_pct=change.change_pct,
-            p=change.p,
-            worse=None if better is Better.NEITHER else rises is (better is Better.LESS),
-            changed=tuple(dict.fromkeys(each for run in near for each in run.changed)),
-        )
+        changed = tuple(dict.fromkeys(each for run in near for each in run.changed))
+        changes.append(HistoryChange(**_step(runs[at], at, name, change), p=change.p, changed=changed))
+    steps = [] if course.early is None else [course.early]
+    early = [
+        EarlyChange(**_step(runs[numbers[each.at]], numbers[each.at], name, each), more=each.more) for each in steps
+    ]
+    drifts = [DriftingFigure(name, numbers[each.begin], numbers[each.end], each.correlation) for each in course.drifts]
+    return changes, early, drifts
+
+
+def _step(run: HistoryRun, at: int, name: str, change: ChangePoint | EarlyStep) -> dict[str, Any]:
+    """Return what a change and what may become one have in common."""
+    better = better_of(name)
+    return {
+        "figure": name,
+        "at": at,
+        "id": run.id,
+        "started_at": run.started_at,
+        "before": change.before,
+        "after": change.after,
+        "change_pct": change.change_pct,
+        "worse": None if better is Better.NEITHER else (change.after > change.before) is (better is Better.LESS),
+    }

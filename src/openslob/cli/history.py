@@ -18,7 +18,7 @@ from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.core.errors import UsageError, VerdictError
 from openslob.export import tidy
 from openslob.kinds import runs
-from openslob.report.history import change_sentence, history_document, history_json, history_rows
+from openslob.report.history import change_sentence, early_sentence, history_document, history_json, history_rows
 from openslob.report.terminal import render_text
 
 
@@ -96,14 +96,16 @@ def _judge(found: list[History], last: int) -> None:
     """Raise VerdictError when a figure became worse within the last runs, or when too few have figures."""
     if worse := [each for one in found for each in one.worse_within(last)]:
         raise VerdictError("; ".join(change_sentence(each) for each in worse))
+    for step in (step for one in found for step in one.early if step.worse):
+        notify(early_sentence(step))
     unchecked = [each for each in found if not each.can_fail(last)]
     if len(unchecked) == len(found):
         raise VerdictError(
             f"whether a figure became worse is unknown: that takes {LEAST_RUNS} runs of a load with the figure, one "
-            f"of them among the last {last}"
+            f"of them among the last {last}, that do not only drift"
         )
     for each in unchecked:
-        notify(f"not checked, because too few runs have a figure: {each.words} on {each.server}")
+        notify(f"not checked, because too few runs have a figure, or it drifts: {each.words} on {each.server}")
 
 
 def _draw(path: Path, found: list[History], theme: PictureTheme) -> None:

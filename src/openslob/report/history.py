@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from openslob.analyze.history import LEAST_RUNS, History, HistoryChange, HistoryRun
+from openslob.analyze.change_points import MOST_MORE
+from openslob.analyze.history import LEAST_RUNS, DriftingFigure, EarlyChange, History, HistoryChange, HistoryRun
 from openslob.analyze.outcome import count_noun
 from openslob.core.units import format_duration
 from openslob.report.document import (
@@ -37,10 +38,11 @@ def history_document(found: Sequence[History], whole: bool = False) -> Document:
     short = [each for each in found if each not in shown]
     runs = sum(len(each.runs) for each in found)
     changes = tuple(change_sentence(change) for each in found for change in each.changes)
+    unsure = tuple(sentence for each in found for sentence in open_questions(each))
     return Document(
         TitleOfSeveral(describe(found), f"All runs: {runs}, of {count_noun(len(found), 'load')}."),
         (
-            Answer(changes or ("No figure has a change point.",), page_only=True),
+            Answer((*(changes or ("No figure has a change point.",)), *unsure), page_only=True),
             *(block for each in shown for block in _sections(each)),
             *([_list_short(short)] if short else []),
         ),
@@ -89,8 +91,34 @@ def _draw(found: Sequence[History]) -> MadePictures:
 
 def change_sentence(change: HistoryChange) -> str:
     """Return a change point in words."""
-    how = {True: ", worse", False: ", better", None: ""}[change.worse]
-    return f"{change.figure} {change.change_pct:+.1f} % from {when(change.started_at)} on{how} (run {change.id})"
+    return f"{_say_step(change)} (run {change.id})"
+
+
+def early_sentence(step: EarlyChange) -> str:
+    """Return in words what may become a change point, and what that takes."""
+    more = f"more than {MOST_MORE}" if step.more is None else str(step.more)
+    runs = "run" if step.more == 1 else "runs"
+    return f"{_say_step(step)}: too early to say; it takes {more} more {runs} like those since (run {step.id})"
+
+
+def drift_sentence(history: History, drift: DriftingFigure) -> str:
+    """Return in words that a change of a figure can't be told from slow drift, and of which runs."""
+    begin, end = history.runs[drift.begin], history.runs[drift.end - 1]
+    return (
+        f"{drift.figure} from {when(begin.started_at)} to {when(end.started_at)}: a change can't be told from slow "
+        f"drift, as neighbouring runs are alike (correlation {drift.correlation:.2f})"
+    )
+
+
+def open_questions(history: History) -> list[str]:
+    """Return in words what may be a change of a figure, or not."""
+    drifts = [drift_sentence(history, each) for each in history.drifts]
+    return [*(early_sentence(each) for each in history.early), *drifts]
+
+
+def _say_step(step: HistoryChange | EarlyChange) -> str:
+    how = {True: ", worse", False: ", better", None: ""}[step.worse]
+    return f"{step.figure} {step.change_pct:+.1f} % from {when(step.started_at)} on{how}"
 
 
 def when(started_at: str) -> str:
@@ -113,13 +141,14 @@ def _sections(history: History) -> Iterator[Section]:
 
 
 def _show_changes(history: History) -> Section:
+    unsure = plain_paragraphs(open_questions(history))
     if history.changes:
         head = ("from (UTC)", "figure", "before", "after", "change", "", "what else changed")
         rows = [_change_row(each, history.unit_of(each.figure)) for each in history.changes]
-        return Section("Change points", (TextTable(head, rows, texts=frozenset({0, 1, 5, 6})),))
+        return Section("Change points", (TextTable(head, rows, texts=frozenset({0, 1, 5, 6})), *unsure))
     few = len(history.runs) < LEAST_RUNS
     why = f"can be seen in fewer than {LEAST_RUNS} runs" if few else f"among {len(history.runs)} runs"
-    return Section("", (Paragraph(f"no change point {why}", plain=True),))
+    return Section("", (Paragraph(f"no change point {why}", plain=True), *unsure))
 
 
 def _is_shown(history: History, at: int, run: HistoryRun) -> bool:
@@ -158,6 +187,8 @@ def history_json(history: History) -> dict[str, Any]:
         "left_out": history.left_out,
         "currency": history.currency or None,
         "changes": [{**vars(each), "changed": list(each.changed)} for each in history.changes],
+        "early": [vars(each) for each in history.early],
+        "drifts": [vars(each) for each in history.drifts],
         "runs": [
             {
                 "id": run.id, "started_at": run.started_at, "figures": dict(run.figures),

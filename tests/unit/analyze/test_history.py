@@ -197,3 +197,53 @@ def test_the_page_of_a_history_does_not_speak_of_verdicts_which_it_can_not_have(
     assert "ops_per_s -" in page
     assert 'id="verdicts"' not in page
     assert "There are no verdicts" not in page
+
+
+def drifting(runs: int = 40) -> list[RunRecord]:
+    rates = 10_000 + 100 * np.cumsum(np.random.default_rng(1).standard_normal(runs))
+    return [run_at(n, float(rate)) for n, rate in enumerate(rates)]
+
+
+def late(runs: int = 30) -> list[RunRecord]:
+    rates = np.random.default_rng(3).normal(10_000, 200, runs) - np.repeat([0, 500], [runs - 4, 4])
+    return [run_at(n, float(rate)) for n, rate in enumerate(rates)]
+
+
+def test_a_figure_that_drifts_has_no_change_that_could_fail() -> None:
+    found = the_only(drifting(), figures=["ops_per_s"])
+    assert found.changes == ()
+    (drift,) = found.drifts
+    assert (drift.figure, drift.begin, drift.end) == ("ops_per_s", 0, 40)
+    assert not found.can_fail(5)
+    assert "a change can't be told from slow drift" in " ".join(text_of([found], 200).split())
+    assert json.loads(json.dumps(history_json(found)))["drifts"][0]["correlation"] == drift.correlation
+
+
+def test_a_step_among_the_last_runs_is_said_to_be_too_early() -> None:
+    found = the_only(late(), figures=["ops_per_s"])
+    assert found.changes == ()
+    (step,) = found.early
+    assert abs(step.at - 26) <= 1
+    assert step.worse
+    assert step.id == f"run-{step.at:03}"
+    assert step.change_pct == pytest.approx(-5, abs=2)
+    assert found.worse_within(30) == []
+    assert found.can_fail(5)
+    runs = "run" if step.more == 1 else "runs"
+    said = f"too early to say; it takes {step.more} more {runs} like those since (run {step.id})"
+    assert said in " ".join(text_of([found], 200).split())
+    assert json.loads(json.dumps(history_json(found)))["early"][0]["more"] == step.more
+
+
+@pytest.mark.parametrize(
+    ("records", "code", "said"),
+    [(drifting(), 3, "whether a figure became worse is unknown"), (late(), 0, "too early to say")],
+)
+def test_a_gate_says_what_it_does_not_know(tmp_path: Path, records: list[RunRecord], code: int, said: str) -> None:
+    for record in records:
+        (tmp_path / record.id).mkdir()
+        (tmp_path / record.id / "run.json").write_text(record.model_dump_json())
+    gate = ["history", "--fail-if-worse-within", "5", "--figure", "ops_per_s", "--results", str(tmp_path)]
+    done = CliRunner().invoke(app, gate)
+    assert (done.exit_code if code == 0 else getattr(done.exception, "exit_code", None)) == code, done.output
+    assert said in f"{done.stderr}{done.exception}"
