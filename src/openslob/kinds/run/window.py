@@ -32,7 +32,9 @@ READ_AHEAD_TIMES = 2
 # Earlier readings, in seconds before the begin: a host that is busy for a moment delays the last one, not all of them.
 READ_EARLIER_S = (0.25, 0.1)
 # Why the first reading has counts of the load.
-_TOO_BUSY = "this host, the server or the network was too busy for an earlier reading"
+_TOO_BUSY = (
+    "this host, the server or the network was too busy for an earlier reading. Run it again: a longer run hardly helps"
+)
 _DRIFTED = "by this host's clock it was read before that, so the server's clock gains on it, or was set"
 AnyRecorder = TypeVar("AnyRecorder", bound=ReadingsRecorder)
 
