@@ -53,7 +53,7 @@ ALIKE = 0.3
 MOST_VALUES = 200
 # Places that are tried from each end of a longer part, denser near the ends; the place itself is then found among all.
 MOST_PLACES = 24
-# A change as late as this that is not sure yet is told, with how many values more would make it so, up to the most.
+# A change as late as this that is not sure yet is reported, with how many values more would make it so, up to the most.
 LATE, MOST_MORE, EARLY = 8, 20, 0.1
 # Of what fits perfectly, the logarithm is taken of this share of the squares.
 _LEAST_SHARE = 1e-12

@@ -91,7 +91,7 @@ class EarlyChange:
 
 @dataclass(frozen=True)
 class DriftingFigure:
-    """A figure of the runs from number ``begin`` to before ``end`` whose changes can't be told from slow drift.
+    """A figure of the runs from number ``begin`` to before ``end`` whose changes can't be distinguished from slow drift.
 
     Neighbouring runs are that much alike: ``correlation``, of what is left without the change.
     """
@@ -270,7 +270,7 @@ def _differences(before: Mapping[str, object] | None, now: Mapping[str, object])
 def _course(
     runs: Sequence[HistoryRun], name: str
 ) -> tuple[list[HistoryChange], list[EarlyChange], list[DriftingFigure]]:
-    """Return the changes of a figure, what may become one, and where it can't be told from drift."""
+    """Return the changes of a figure, what may become one, and where it can't be distinguished from drift."""
     known = [(number, value) for number, run in enumerate(runs) if (value := run.figures.get(name)) is not None]
     course = course_to_the_last([value for _, value in known])
     numbers = [*(number for number, _ in known), len(runs)]

@@ -39,11 +39,11 @@ class StillnessWatch:
         self._begun = self._now()
 
     def begin(self) -> None:
-        """Note that the thread begins to rest."""
+        """Note that the thread begins to wait."""
         self._begun = self._now()
 
     def end(self, meant_s: float) -> None:
-        """Note that the thread goes on, which was to rest for ``meant_s`` at the most."""
+        """Note that the thread goes on, which was to wait for ``meant_s`` at the most."""
         _, begun, cpu_s, waited_s = self._begun
         time_ns, now, cpu_now_s, waited_now_s = self._now()
         late_s = now - begun - meant_s

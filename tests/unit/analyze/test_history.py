@@ -215,7 +215,7 @@ def test_a_figure_that_drifts_has_no_change_that_could_fail() -> None:
     (drift,) = found.drifts
     assert (drift.figure, drift.begin, drift.end) == ("ops_per_s", 0, 40)
     assert not found.can_fail(5)
-    assert "a change can't be told from slow drift" in " ".join(text_of([found], 200).split())
+    assert "a change can't be distinguished from slow drift" in " ".join(text_of([found], 200).split())
     assert json.loads(json.dumps(history_json(found)))["drifts"][0]["correlation"] == drift.correlation
 
 

@@ -97,7 +97,7 @@ def sessions_busy(measurement: Measurement) -> Verdict:
 
 
 def _who_was_late(measurement: Measurement) -> str:
-    """Return why slices began late; that a driver was stopped or short of CPU is told only where no clock was set."""
+    """Return why slices began late: where a clock was set, that is no driver that was stopped or short of CPU."""
     if (clock := measurement.engine.unknown.get(EVERY_FIGURE, "")).startswith(CLOCK_WAS_SET):
         return f"{clock}, so how long they waited is not known"
     still = [f"{each.name} {said}" for each in measurement.drivers if (said := say_stillness(each))]
