@@ -91,7 +91,7 @@ class EarlyChange:
 
 @dataclass(frozen=True)
 class DriftingFigure:
-    """A figure of the runs from number ``begin`` to before ``end`` whose changes can't be distinguished from slow drift.
+    """A figure whose changes, of the runs from number ``begin`` to before ``end``, may be slow drift.
 
     Neighbouring runs are that much alike: ``correlation``, of what is left without the change.
     """

@@ -105,8 +105,8 @@ def drift_sentence(history: History, drift: DriftingFigure) -> str:
     """Return in words that a change of a figure can't be distinguished from slow drift, and of which runs."""
     begin, end = history.runs[drift.begin], history.runs[drift.end - 1]
     return (
-        f"{drift.figure} from {when(begin.started_at)} to {when(end.started_at)}: a change can't be distinguished from slow "
-        f"drift, as neighbouring runs are alike (correlation {drift.correlation:.2f})"
+        f"{drift.figure} from {when(begin.started_at)} to {when(end.started_at)}: a change can't be distinguished from "
+        f"slow drift, as neighbouring runs are alike (correlation {drift.correlation:.2f})"
     )
 
 
