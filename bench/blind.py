@@ -40,7 +40,10 @@ def main() -> None:
     args = _arguments()
     # SIGTERM raises SystemExit, so that everything is undone.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: terminated"))
-    args.does(args)
+    try:
+        args.does(args)
+    except KeyboardInterrupt:
+        sys.exit("bench: stopped; --resume goes on")
 
 
 def _arguments() -> argparse.Namespace:

@@ -15,6 +15,7 @@ from pathlib import Path
 from blinded.host import SHAPE, PreloadedServer, preloaded_server
 from blinded.plan import Load
 from common import notify
+from openslob.core.errors import SlobError
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "bench" / "blind.py"
@@ -78,14 +79,24 @@ def run(folder: Path, target: PreloadedServer, load: Load, seconds: float) -> st
         try:
             why = _endure(path, target.url, load, seconds, [] if probe == "unknown" else [f"--probe={probe}"])
         finally:
-            assert injector.stdin is not None
-            injector.stdin.close()
-            ended = injector.wait(ENDING_S)
+            ended = _end(injector)
     why = why or (f"the injector ended with {ended}" if ended else "")
     if why:
         (path / FAILED).write_text(f"{why}\n")
         (path / ANSWER).unlink(missing_ok=True)
     return why or "done"
+
+
+def _end(injector: subprocess.Popen[bytes]) -> int:
+    """Let the injector undo its fault and write the truth; return its exit code."""
+    assert injector.stdin is not None
+    injector.stdin.close()
+    try:
+        return injector.wait(ENDING_S)
+    except subprocess.TimeoutExpired:
+        injector.kill()
+        # What it left is undone with the server's control groups.
+        raise SlobError(f"the injector did not end within {ENDING_S:.0f} s") from None
 
 
 def _endure(path: Path, url: str, load: Load, seconds: float, more: Sequence[str]) -> str:
