@@ -14,8 +14,9 @@ from blinded.raw import LIMITED, Course
 USUAL_S, SETTLED_S, BEFORE_S = 6.0, 1.5, 0.5
 # How far a constant limit may be from the rate that it allowed, one that changes all the time, and a delay.
 CONSTANT, CHANGING, OF_DELAY = 0.03, 0.1, 0.25
-# Programs that are not part of the bench may use so many CPUs.
-MOST_OUTSIDE = 0.5
+# CPUs that programs used which are no part of the bench: so many more or less of them under a fault than before it
+# change what the load does, as a fault would; where they use so many all the time, that they do is true of any run.
+MOST_MORE_OUTSIDE, MUCH_OUTSIDE = 0.6, 0.4
 CONSTANT_SHAPES = (Shape.LEVEL, Shape.STAIRS, Shape.BUCKET)
 
 
@@ -74,15 +75,15 @@ def _beside(truth: Truth) -> tuple[tuple[float, float], tuple[float, float]]:
     return (at - USUAL_S, at - BEFORE_S), (at + SETTLED_S, end - BEFORE_S)
 
 
-def outside(truth: Truth, course: Course) -> float:
+def outside(course: Course, begin: float, end: float) -> float:
+    """Return how many CPUs were used by what is no part of the bench between two moments."""
+    ours = (course.rate(name, begin, end) for name in ("server_cpu_s", "beside_cpu_s"))
+    return max(0.0, course.rate("host_cpu_s", begin, end) - sum(ours))
+
+
+def outside_all_the_time(truth: Truth, course: Course) -> float:
     """Return how many CPUs were used by what is no part of the bench, while the load lasted."""
-    if truth.began is None or truth.until is None:
-        return math.nan
-    all_of_it, ours = (
-        [course.rate(name, truth.began, truth.until) for name in names]
-        for names in (("host_cpu_s",), ("server_cpu_s", "beside_cpu_s"))
-    )
-    return max(0.0, all_of_it[0] - sum(ours))
+    return outside(course, truth.began or math.nan, truth.until or math.nan)
 
 
 def why_not_as_said(truth: Truth, course: Course) -> str:
@@ -103,9 +104,12 @@ def why_not_as_said(truth: Truth, course: Course) -> str:
 
 
 def why_disturbed(truth: Truth, course: Course) -> str:
-    """Return that programs that are no part of the bench used the CPU; empty if they did not."""
-    used_by_them = outside(truth, course)
-    return f"others used {used_by_them:.2f} CPUs" if not used_by_them <= MOST_OUTSIDE else ""
+    """Return that programs that are no part of the bench used more CPU under the fault, or less; empty if not."""
+    if truth.at is None:
+        return ""
+    before, under = (outside(course, *times) for times in _beside(truth))
+    said = f"programs that are no part of it used {under:.2f} CPUs instead of {before:.2f}"
+    return "" if abs(under - before) <= MOST_MORE_OUTSIDE else said
 
 
 def in_words(truth: Truth, course: Course) -> str:
@@ -124,4 +128,4 @@ def in_words(truth: Truth, course: Course) -> str:
         of_kind = f"{how}, {planned.delay_ms:.2f} ms planned, {added_ms(truth, course):.2f} ms added"
     at_s = "" if truth.at is None else f" at {truth.at - (truth.began or 0):.1f} s"
     changed = "" if truth.at is None else f"; the load did {100 * effect(truth, course):.0f} % less"
-    return f"{planned.kind}{at_s}: {of_kind}{changed}; {outside(truth, course):.2f} CPUs of others"
+    return f"{planned.kind}{at_s}: {of_kind}{changed}; {outside_all_the_time(truth, course):.2f} CPUs of others"

@@ -34,6 +34,8 @@ CACHE_BYTES, LOG_BYTES = 32 * MIB, 512 * MIB
 NEIGHBOURS_BYTES = 128 * MIB
 CONTROLLERS = ("cpu", "blkio", "cpuacct")
 START_S = 60.0
+# The weight of as many processes as a load has sessions.
+SHARES = 16 * 1024
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,9 @@ class PreloadedServer(Bench):
             time.sleep(0.05)
         for folder in self.folders:
             move(self, folder)
+            # Without a weight of its own, a group has that of a single process, whatever it consists of.
+            if (folder / "cpu.shares").exists():
+                (folder / "cpu.shares").write_text(str(SHARES))
 
 
 @contextmanager

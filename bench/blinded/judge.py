@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from blinded.answers import Answer, Family, Statement, read_answer
-from blinded.delivered import CONSTANT_SHAPES, effect, stretches, why_disturbed, why_not_as_said
+from blinded.delivered import (
+    CONSTANT_SHAPES,
+    MUCH_OUTSIDE,
+    effect,
+    outside_all_the_time,
+    stretches,
+    why_disturbed,
+    why_not_as_said,
+)
 from blinded.inject import Truth
 from blinded.measure import ANSWER, FACTS, FAILED, read_loads
 from blinded.plan import CAPS, QUOTAS, Kind, Load, Place, Shape
@@ -65,11 +73,17 @@ class Judgement:
     false_bucket: bool = False
 
 
-def judge(truth: Truth, answer: Answer, unseen: bool = False) -> Judgement:
-    """Judge what was said of a run; ``unseen``: the fault changed nothing, so that nothing need be said of it."""
+def judge(truth: Truth, answer: Answer, unseen: bool = False, busy: bool = False) -> Judgement:
+    """Judge what was said of a run.
+
+    ``unseen``: the fault changed nothing, so that nothing need be said of it. ``busy``: programs that are no part of
+    the bench used the CPU all the time; that others did may be said then.
+    """
     kind = truth.planned.kind
     right = RIGHT.get(kind)
     said = [each for each in answer.statements if each.lost >= LEAST_LOST]
+    if busy and right is not Family.CPU:
+        said = [each for each in said if each.families != {Family.CPU}]
     false_cap = kind not in CAPS and any(each.families == {Family.CAP} for each in said)
     concerned = [each for each in said if right is None or _concerns(each, truth, answer.began)]
     wrong = next((each for each in concerned if not _may_be_true(each, truth)), None)
@@ -170,7 +184,13 @@ class Run:
     def judgement(self) -> Judgement:
         unseen = self.truth.planned.kind in (Kind.PLAIN, Kind.ON_DISK)
         unseen = unseen and not effect(self.truth, self.course) >= LEAST_EFFECT
-        return judge(self.truth, read_answer(self.folder / "runs" / f"{self.load.number:03}"), unseen)
+        answer = read_answer(self.folder / "runs" / f"{self.load.number:03}")
+        return judge(self.truth, answer, unseen, self.outside > MUCH_OUTSIDE)
+
+    @property
+    def outside(self) -> float:
+        """How many CPUs were used by what is no part of the bench, while the load lasted."""
+        return outside_all_the_time(self.truth, self.course)
 
     @property
     def must_know(self) -> bool:

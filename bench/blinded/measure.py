@@ -22,8 +22,6 @@ PROGRAM = ROOT / "bench" / "blind.py"
 SLOB = [sys.executable, "-m", "openslob"]
 # The time of a run, with everything before and after its load, and that of the injector to undo and to write.
 MOST_S, ENDING_S = 90.0, 20.0
-# Updates make tables grow, up to a size that no run accepts.
-WRITING_RUNS_A_LOAD = 4
 # Control groups are not there for a process that does not see where they are mounted, as in a container.
 HIDING = 'umount --lazy /sys/fs/cgroup && exec "$@"'
 ANSWER, FAILED, FACTS = "answer.json", "failed.txt", "facts.json"
@@ -43,18 +41,13 @@ def measure(folder: Path, engine: str, seconds: float) -> None:
         # From here on everything is undone, whatever key is pressed once more.
         opened.callback(signal.signal, signal.SIGINT, signal.SIG_IGN)
         host.write(folder / "host.json")
-        written = 0
         for load in left:
-            if written >= WRITING_RUNS_A_LOAD:
-                target.load_again()
-                written = 0
-            written += load.writes
             begun = time.monotonic()
             said = run(folder, target, load, seconds)
             notify(f"run {load.number}: {said} in {time.monotonic() - begun:.0f} s")
-            if said != "done" and target.server.status().pid is None:
+            # Updates make tables grow, up to a size that no run accepts; and a server that failed may not be there.
+            if load.writes or said != "done":
                 target.load_again()
-                written = 0
 
 
 def read_loads(folder: Path) -> list[Load]:

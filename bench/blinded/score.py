@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,8 +88,10 @@ def show_score(runs: Sequence[Run]) -> tuple[str, str, bool]:
     found = lines(judged)
     commits = ", ".join(sorted({each.facts["commit"] for each in scored}))
     engines = ", ".join(sorted({f"{each.facts['engine']} {each.facts['version']}" for each in scored}))
+    busy = statistics.fmean(each.outside for each in scored) if scored else 0.0
     texts = [
         f"{len(scored)} runs scored, of {len(runs)}: {engines}, slob of {commits}",
+        f"programs that are no part of it used {busy:.2f} CPUs",
         *map(str, found),
         "",
         table(judged),
