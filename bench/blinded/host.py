@@ -10,7 +10,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,17 +32,21 @@ DISK_BYTES = 6 << 30
 SHAPE = {"schemas": 2, "scale": "96M"}
 CACHE_BYTES, LOG_BYTES = 32 * MIB, 512 * MIB
 NEIGHBOURS_BYTES = 128 * MIB
-CONTROLLERS = ("cpu", "blkio", "cpuacct")
 START_S = 60.0
-# The weight of as many processes as a load has sessions.
-SHARES = 16 * 1024
+# Weights of CPU groups: without one of its own, a group has that of a single process, whatever it consists of. All of
+# the bench is in one, so that what else runs on the host takes little from it; in that, the server has the weight of as
+# many processes as a load has sessions.
+ALL_SHARES, SERVER_SHARES = 32 * 1024, 16 * 1024
 
 
 @dataclass(frozen=True)
 class Host:
-    """What an injector must know: the groups of the server and of all beside it, devices as ``major:minor``, files."""
+    """What an injector must know: the server's groups by controller, that of all beside it, devices, and files.
 
-    group: str
+    Devices are as ``major:minor``: that of the data, and the disk below it.
+    """
+
+    groups: Mapping[str, str]
     beside: str
     device: str
     below: str
@@ -58,7 +62,7 @@ class Host:
 
     def limit(self, controller: str, file: str, text: str) -> None:
         """Write a limit of the server's group."""
-        (GROUPS / controller / self.group / file).write_text(text)
+        Path(self.groups[controller], file).write_text(text)
 
 
 class PreloadedServer(Bench):
@@ -91,9 +95,6 @@ class PreloadedServer(Bench):
             time.sleep(0.05)
         for folder in self.folders:
             move(self, folder)
-            # Without a weight of its own, a group has that of a single process, whatever it consists of.
-            if (folder / "cpu.shares").exists():
-                (folder / "cpu.shares").write_text(str(SHARES))
 
 
 @contextmanager
@@ -145,8 +146,14 @@ def preloaded_server(engine: str, results: Path) -> Iterator[tuple[PreloadedServ
         assert isinstance(server, LocalServer)
         opened.callback(server.destroy)
         target = PreloadedServer(server, results, compile_library(folder), numbers)
-        target.folders = [opened.enter_context(group(each)) for each in CONTROLLERS]
-        beside = opened.enter_context(group("cpuacct", f"slob-bench-{os.getpid()}-beside"))
-        (beside / "cgroup.procs").write_text(str(os.getpid()))
+        server_name, name_of_all = f"slob-bench-{os.getpid()}", f"slob-bench-{os.getpid()}-all"
+        all_of_it, beside = (opened.enter_context(group(each, name_of_all)) for each in ("cpu", "cpuacct"))
+        cpu = opened.enter_context(group("cpu", f"{name_of_all}/{server_name}"))
+        for folder_of_group, shares in ((all_of_it, ALL_SHARES), (cpu, SERVER_SHARES)):
+            (folder_of_group / "cpu.shares").write_text(str(shares))
+        for folder_of_group in (all_of_it, beside):
+            (folder_of_group / "cgroup.procs").write_text(str(os.getpid()))
+        target.folders = [cpu, *(opened.enter_context(group(each, server_name)) for each in ("blkio", "cpuacct"))]
         target.load_again()
-        yield target, Host(target.folders[0].name, beside.name, device, below, str(numbers), str(file))
+        groups = {folder.relative_to(GROUPS).parts[0]: str(folder) for folder in target.folders}
+        yield target, Host(groups, str(beside), device, below, str(numbers), str(file))

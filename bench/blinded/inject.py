@@ -30,8 +30,8 @@ from openslob.record.raw_csv import Event, window_facts
 FIRST_S, CHANGING_S, LASTING_S = 10.0, 32.0, 16.0
 # What is usual is what was just before the fault.
 USUAL_S = 6.0
-# Levels of stairs, a slow fall and an oscillation begin below what the load does without a cap.
-HIGHEST = 0.85
+# The highest level of stairs, of a slow fall and of an oscillation, as a share of what the load does without a cap.
+HIGHEST = 0.65
 PERIOD_US = 100_000
 NO_QUOTA = "-1"
 NEIGHBOUR, NEIGHBOURS_STARTED, LEAST_NICE = Path(__file__).with_name("neighbour.py"), 6, 19
@@ -69,7 +69,7 @@ class Truth:
 
 def schedule(planned: Planned, free: float, left_s: float) -> Schedule:
     """Return how the level of a cap goes on, for a load that did ``free`` and has so many seconds left."""
-    low, high = planned.low * free, max(HIGHEST, planned.low) * free
+    low, high = planned.low * free, HIGHEST * free
     if planned.shape is Shape.LEVEL:
         return [(0.0, low), *([(planned.lifted * left_s, None)] if planned.lifted else [])]
     if planned.shape is Shape.STAIRS:
@@ -106,7 +106,7 @@ def inject(folder: Path, number: int, seconds: float) -> None:
     host, truth = Host.read(folder / "host.json"), Truth(planned)
     numbers = Numbers(Path(host.numbers))
     with ExitStack() as undone:
-        sampler = undone.enter_context(Sampler(numbers, host.device, (host.group, host.beside)))
+        sampler = undone.enter_context(Sampler(numbers, host.device, (host.groups["cpuacct"], host.beside)))
         with contextlib.suppress(RunEndedError):
             truth.began = _load_begins(folder / "runs" / f"{number:03}")
             truth.until = truth.began + seconds

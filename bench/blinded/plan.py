@@ -53,6 +53,8 @@ UNCAPPED = (
     *((kind, False) for kind in (*QUOTAS, *NEIGHBOURS, Kind.NOTHING)),
 )
 LEAST_MS, MOST_MS = 1.0, 20.0
+# Of what the load did before, or of a CPU: so little that it is held back on a busy host as well.
+LOW = (0.15, 0.4)
 
 
 @dataclass(frozen=True)
@@ -167,11 +169,10 @@ def _visibility(kind: Kind) -> bool | None:
 def _drawn(number: int, fault: Mapping[str, Any], rng: random.Random) -> Planned:
     kind = fault["kind"]
     lasts = kind in CAPS and fault["shape"] is not Shape.LEVEL
-    low = {Kind.LOG: (0.3, 0.6)}.get(kind, (0.3, 0.7)) if kind not in QUOTAS else (0.15, 0.4)
     return Planned(
         number=number,
         at=rng.random(),
-        low=rng.uniform(*low),
+        low=rng.uniform(*LOW),
         pace=rng.random(),
         lifted=rng.uniform(0.5, 0.8) if not lasts and rng.random() < 0.4 else None,
         delay_ms=LEAST_MS * (MOST_MS / LEAST_MS) ** rng.random() if kind in LATENCIES else 0.0,

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from limits import GROUPS
-
 SOURCE = Path(__file__).with_name("slow_io.c")
 # The numbers of slow_io.c, in its order: what is asked for, and what was counted.
 ASKED = ("read_delay_ns", "sync_delay_ns", "spread")
@@ -59,7 +57,7 @@ class Sampler:
 
     def __init__(self, numbers: Numbers, device: str, groups: tuple[str, str]) -> None:
         self._numbers, self._device = numbers, device
-        self._groups = [GROUPS / "cpuacct" / name / "cpuacct.usage" for name in groups]
+        self._groups = [Path(folder, "cpuacct.usage") for folder in groups]
         self._rows: list[list[float]] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)

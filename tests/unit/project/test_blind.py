@@ -99,7 +99,7 @@ def test_the_levels_of_a_cap_have_its_shape(seed, free, left_s):
         capped = [limit for limit in limits if limit is not None]
         assert moments[0] == 0
         assert list(moments) == sorted(set(moments))
-        assert all(fault.low * free * 0.999 <= limit <= max(HIGHEST, fault.low) * free * 1.001 for limit in capped)
+        assert all(fault.low * free * 0.999 <= limit <= HIGHEST * free * 1.001 for limit in capped)
         falling = all(before > after for before, after in itertools.pairwise(capped))
         if fault.shape is Shape.BUCKET:
             assert [limit is None for limit in limits] == [False, True] * 3
