@@ -22,6 +22,7 @@ class Family(StrEnum):
 
     CAP = "I/O cap"
     READS = "reads longer"
+    WRITES = "writes longer"
     SYNCS = "log syncs longer"
     QUOTA = "CPU quota"
     CPU = "CPU of others"
@@ -32,8 +33,9 @@ class Family(StrEnum):
 # A pattern of a cause's name, or of a limit's, and what it means; all that match count.
 FAMILIES: Sequence[tuple[str, Family]] = (
     (r"\bcap\b", Family.CAP),
-    (r"\breads?( that)? (took|take) longer|slower? reads?|read latency", Family.READS),
-    (r"\bsyncs?( that)? (took|take) longer|\blog sync\b|slower? (log )?syncs?|sync latency", Family.SYNCS),
+    (r"\breads?( that)? (took|take) longer|\bslow(er)? reads?|read latency", Family.READS),
+    (r"\bwrites?( that)? (took|take) longer|\bslow(er)? writes?|write latency", Family.WRITES),
+    (r"\bsyncs?( that)? (took|take) longer|\blog sync\b|\bslow(er)? (log )?syncs?|sync latency", Family.SYNCS),
     (r"CPU quota", Family.QUOTA),
     (r"CPU (taken by|that) others|others on the CPU|CPU of others|wait for (the )?CPU", Family.CPU),
     (r"I/O of others|others' I/O", Family.DISK),

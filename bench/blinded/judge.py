@@ -42,7 +42,7 @@ RIGHT: Mapping[Kind, Family] = {
     Kind.ON_DISK: Family.DISK,
 }
 # What is true of a fault as well, and says less than what it is.
-WEAKER: Mapping[Kind, frozenset[Family]] = {Kind.ON_DISK: frozenset({Family.READS, Family.SYNCS})}
+WEAKER: Mapping[Kind, frozenset[Family]] = {Kind.ON_DISK: frozenset({Family.READS, Family.WRITES, Family.SYNCS})}
 
 
 class Outcome(StrEnum):

@@ -127,6 +127,8 @@ def test_the_levels_of_a_cap_have_its_shape(seed, free, left_s):
         ("reads took longer", {Family.READS}),
         ("a cap, or reads that took longer", {Family.CAP, Family.READS}),
         ("either", {Family.CAP, Family.READS}),
+        ("either I/O cap or slow reads", {Family.CAP, Family.READS}),
+        ("slow writes", {Family.WRITES}),
         ("I/O of others", {Family.DISK}),
         ("CPU taken by others", {Family.CPU}),
         ("CPU that others used", {Family.CPU}),
