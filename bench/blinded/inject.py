@@ -33,6 +33,8 @@ USUAL_S = 6.0
 # The highest level of stairs, of a slow fall and of an oscillation, as a share of what the load does without a cap.
 HIGHEST = 0.65
 PERIOD_US = 100_000
+# The kernel grants requests by slices of 0.1 s, in each a whole number.
+IOPS_STEP = 10
 NO_QUOTA = "-1"
 NEIGHBOUR, NEIGHBOURS_STARTED, LEAST_NICE = Path(__file__).with_name("neighbour.py"), 6, 19
 # When a limit changed: seconds after the moment of the fault, and the level, None without one.
@@ -206,9 +208,10 @@ def _cap(injection: Injection) -> None:
     # The newest row is a quarter of a second old.
     free = LIMITED[way, planned.unit](course, now - USUAL_S, float(course["at"][-1]))
     injection.truth.free = free
+    step = IOPS_STEP if planned.unit == "iops" else 1
     for after_s, level in schedule(planned, free, injection.left_s):
         _await(now + after_s)
-        limit = None if level is None else max(1, round(level))
+        limit = None if level is None else max(step, step * round(level / step))
         host.limit("blkio", file, f"{device} {limit or 0}")
         injection.begin(limit)
     if injection.truth.levels[-1][1] is None:

@@ -19,8 +19,9 @@ SOURCE = Path(__file__).with_name("slow_io.c")
 ASKED = ("read_delay_ns", "sync_delay_ns", "spread")
 COUNTED = ("reads", "read_bytes", "read_ns", "writes", "write_bytes", "syncs", "sync_ns")
 _OF_DEVICE = {"dev_reads": 3, "dev_read_sectors": 5, "dev_read_ms": 6, "dev_writes": 7, "dev_write_sectors": 9}
+_FLUSHES = 18
 _OF_HOST = ("server_cpu_s", "beside_cpu_s", "host_cpu_s")
-COLUMNS = ("at", *COUNTED, *_OF_DEVICE, *_OF_HOST)
+COLUMNS = ("at", *COUNTED, *_OF_DEVICE, *_OF_HOST, "dev_flushes")
 SECTOR = 512
 EVERY_S = 0.25
 
@@ -86,7 +87,8 @@ class Sampler:
         host_s = (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
         # The numbers of a device's file are those of /proc/diskstats without the three words before them.
         of_column = [float(of_device[at - 3]) for at in _OF_DEVICE.values()]
-        return [time.time(), *map(float, self._numbers.counted()), *of_column, *cpu_s, host_s]
+        flushes = float(of_device[_FLUSHES - 3])
+        return [time.time(), *map(float, self._numbers.counted()), *of_column, *cpu_s, host_s, flushes]
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,13 @@ class Course:
         return self.rate(amount, begin, end) / counted if counted > 0 else float("nan")
 
 
-# What a cap with this direction and unit limits, in its own unit (requests, or bytes, a second).
+# What a cap with this direction and unit limits, in its own unit (requests, or bytes, a second). The kernel counts a
+# flush as a write without a sector, and limits none.
 LIMITED: Mapping[tuple[str, str], Callable[[Course, float, float], float]] = {
     ("read", "iops"): lambda course, begin, end: course.rate("dev_reads", begin, end),
     ("read", "bytes"): lambda course, begin, end: SECTOR * course.rate("dev_read_sectors", begin, end),
-    ("write", "iops"): lambda course, begin, end: course.rate("dev_writes", begin, end),
+    ("write", "iops"): lambda course, begin, end: (
+        course.rate("dev_writes", begin, end) - course.rate("dev_flushes", begin, end)
+    ),
     ("write", "bytes"): lambda course, begin, end: SECTOR * course.rate("dev_write_sectors", begin, end),
 }

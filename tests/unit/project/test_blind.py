@@ -317,6 +317,11 @@ def test_a_limit_that_was_not_used_judges_nobody(rate, whole):
     assert effect(READ_CAP, course) == pytest.approx(1 - rate / 5000)
 
 
+def test_flushes_are_no_writes_that_a_limit_holds_back():
+    course = course_of(dev_writes=(400, 180), dev_flushes=(200, 90))
+    assert used(truth_of(Kind.LOG, [(120.0, 90)]), course) == pytest.approx([1.0])
+
+
 @table(("added", "whole"), [(5.0, True), (4.5, True), (2.0, False), (7.0, False)])
 def test_a_delay_that_was_not_added_judges_nobody(added, whole):
     truth = truth_of(Kind.READ_LATENCY, delay_ms=5.0)
