@@ -45,6 +45,7 @@ FAMILIES: Sequence[tuple[str, Family]] = (
 UNKNOWN = "unknown"
 # Names that leave open what they mean: the evidence has the alternatives.
 OPEN = re.compile(r"\beither\b|\bor\b", re.IGNORECASE)
+OR_NOT = ", or not"
 # An alternative to a cap in the text of a verdict.
 OR_LONGER = re.compile(r"\bor\b[^.;]*\blonger\b", re.IGNORECASE)
 OTHER_LEVEL = re.compile(r"\bor ([\d,.]+) (IOPS|MB/s)")
@@ -92,6 +93,8 @@ class Answer:
 
 def families_of(name: str, evidence: str = "") -> frozenset[Family]:
     """Return what a cause's name means; with its evidence, if the name leaves it open."""
+    if name.endswith(OR_NOT):
+        return frozenset()
     found = [family for pattern, family in FAMILIES if re.search(pattern, name, re.IGNORECASE)]
     if not found and OPEN.search(name):
         return families_of(evidence)
