@@ -96,7 +96,7 @@ def families_of(name: str, evidence: str = "") -> frozenset[Family]:
     if name.endswith(OR_NOT):
         return frozenset()
     found = [family for pattern, family in FAMILIES if re.search(pattern, name, re.IGNORECASE)]
-    if not found and OPEN.search(name):
+    if not found and "either" in name.lower():
         return families_of(evidence)
     return frozenset(found if OPEN.search(name) else found[:1])
 
