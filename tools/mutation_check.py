@@ -277,7 +277,7 @@ FAULTS = (
           "the last acknowledged commit of a session is not missed", _unit("durability/test_accounting")),
     Fault("durability/accounting.py", "max(0, must - written)", "max(0, must - written - 1)",
           "a commit that is lost between others is not missed", _unit("durability/test_accounting")),
-    Fault("durability/cut/layer.py", "self._keep_some(Random(seed))\n        self._dead",
+    Fault("durability/cut/layer.py", "self._keep_some(Random(seed), block_bytes)\n        self._dead",
           "pass\n        self.sync_all()\n        self._dead",
           "a cut keeps what was never synced: an unsafe server seems safe", _unit("durability/test_cut_layer")),
     Fault("kinds/failover/accounting.py", "return seen, []", "return there, []",

@@ -22,6 +22,7 @@ from typing import Any
 from blinded.host import Host
 from blinded.plan import CAPS, LATENCIES, NEIGHBOURS, QUOTAS, Kind, Place, Planned, Shape
 from blinded.raw import LIMITED, Course, Numbers, Sampler
+from limits import GROUPS
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
 from openslob.record.raw_csv import Event, window_facts
@@ -251,6 +252,9 @@ def _add_neighbours(injection: Injection) -> None:
             command = [sys.executable, "-S", NEIGHBOUR, *task]
             neighbour = ended.enter_context(subprocess.Popen(command, stdin=subprocess.DEVNULL))
             ended.callback(neighbour.kill)
+            if kind is Kind.NICED:
+                # In the group of the bench, which is never idle then, they would take CPU from all that is not in it.
+                (GROUPS / "cpu" / "cgroup.procs").write_text(str(neighbour.pid))
         injection.begin()
         injection.await_lifting()
     injection.end()

@@ -191,7 +191,9 @@ def _load(number: int, kind: Kind, visible: bool | None, probe: bool, rng: rando
         Kind.WRITE: [of_writes],
         Kind.LOG: [of_log],
         Kind.SYNC_LATENCY: [of_log],
-        **{each: [of_cpu, of_reads] for each in (*QUOTAS, Kind.NICED, Kind.PLAIN)},
+        **{each: [of_cpu, of_reads] for each in (*QUOTAS, Kind.NICED)},
+        # The kernel's threads between the server and the disk wait for the CPU as well: that is no wait of the server.
+        Kind.PLAIN: [of_cpu],
         Kind.NOTHING: [of_reads, of_log, of_writes, of_cpu],
     }
     flags = {**rng.choice(choices.get(kind, [of_reads])), "sessions": rng.choice([4, 8, 16])}
