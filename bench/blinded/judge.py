@@ -86,27 +86,34 @@ def judge(truth: Truth, answer: Answer, unseen: bool = False, busy: bool = False
         said = [each for each in said if each.families != {Family.CPU}]
     false_cap = kind not in CAPS and any(each.families == {Family.CAP} for each in said)
     concerned = [each for each in said if right is None or _concerns(each, truth, answer.began)]
+    if not concerned and (right is None or unseen):
+        return Judgement(Outcome.RIGHT, NOTHING, "", false_cap=false_cap)
+    shape = truth.planned.shape
+    level, moment = _right_figures(concerned, truth, answer)
+    return Judgement(
+        *_compare(concerned, truth),
+        level,
+        moment,
+        false_cap,
+        shape in answer.shapes if kind in CAPS and shape is not Shape.LEVEL else None,
+        not (kind in CAPS and shape is Shape.BUCKET) and any(each.bucket is not None for each in said),
+    )
+
+
+def _compare(concerned: Sequence[Statement], truth: Truth) -> tuple[Outcome, str, str]:
+    """Return how what was said of a fault compares with it, the column of the table, and the text that decides."""
+    kind = truth.planned.kind
+    right = RIGHT.get(kind)
     wrong = next((each for each in concerned if not _may_be_true(each, truth)), None)
     if wrong:
         is_other_cap = kind in CAPS and wrong.families == {Family.CAP}
-        column = OTHER_CAP if is_other_cap else _column(wrong)
-        return Judgement(Outcome.WRONG, column, wrong.text, *_right_figures(concerned, truth, answer), false_cap)
-    true = sorted(concerned, key=lambda each: (each.families != {right}, each.source != "level_sustained", -each.lost))
-    if right is None or (unseen and not true):
-        return Judgement(Outcome.RIGHT, NOTHING, "")
-    if not true:
-        return Judgement(Outcome.UNSAID, NOTHING, "", *_right_figures((), truth, answer), false_cap)
-    outcome = Outcome.RIGHT if true[0].families == {right} else Outcome.EITHER
-    shape = truth.planned.shape
-    return Judgement(
-        outcome,
-        _column(true[0]) if outcome is Outcome.RIGHT else str(Outcome.EITHER),
-        true[0].text,
-        *_right_figures(true, truth, answer),
-        false_cap,
-        shape in answer.shapes if kind in CAPS and shape is not Shape.LEVEL else None,
-        kind in CAPS and shape is not Shape.BUCKET and any(each.bucket is not None for each in true),
-    )
+        return Outcome.WRONG, OTHER_CAP if is_other_cap else _column(wrong), wrong.text
+    if not concerned:
+        return Outcome.UNSAID, NOTHING, ""
+    best = min(concerned, key=lambda each: (each.families != {right}, each.source != "level_sustained", -each.lost))
+    if best.families == {right}:
+        return Outcome.RIGHT, _column(best), best.text
+    return Outcome.EITHER, str(Outcome.EITHER), best.text
 
 
 def _column(statement: Statement) -> str:

@@ -255,7 +255,8 @@ def test_a_level_of_stairs_has_its_own_moment():
     )
     assert judged(stairs, said(CAP, levels={"iops": 705}, at_s=20.0)).moment is False
     assert judged(stairs, said(CAP, levels={"iops": 800}, at_s=20.0)).level is False
-    # It is not stated: that is not right either.
+    # What is not stated is not right either.
+    assert judged(stairs).shape is False
     assert judged(stairs, said(CAP, at_s=20.0)).level is False
 
 
