@@ -10,6 +10,7 @@ from factories.fleets import HERE, MadeUpServer
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Address
 from openslob.fleet import hire_drivers, hiring, local_count
+from openslob.fleet.channel import NoSchedulerError
 from openslob.fleet.dask import DaskRemote, Tls, connect_client, workers
 from openslob.fleet.hiring import Fleet, is_private, require_same
 from openslob.fleet.messages import Who
@@ -80,7 +81,7 @@ class NoAnswer:
         """What the client noted last: its own refresh, which asks for no worker, may come in between."""
         return self.identity(n_workers=0)
 
-    def sync(self, question, **how):
+    def sync(self, question, callback_timeout=None, **how):
         return question(**how)
 
 
@@ -94,6 +95,15 @@ def test_a_driver_that_ended_before_its_sessions_were_made_is_not_waited_for():
     with pytest.raises(OSError, match="not connected to the scheduler any more"):
         DaskRemote(client, "tcp://h:2", "slob-run-2")
     assert client.asked == 1
+
+
+def test_a_scheduler_that_gives_no_answer_is_named_instead_of_the_driver():
+    class Dead(NoAnswer):
+        def sync(self, question, callback_timeout=None, **how):
+            raise OSError("Timed out trying to connect")
+
+    with pytest.raises(NoSchedulerError):
+        DaskRemote(Dead({}), "tcp://h:1", "slob-run-1")
 
 
 def fleet(private):

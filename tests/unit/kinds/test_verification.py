@@ -80,7 +80,9 @@ def test_ratios_of_a_lab_follow_from_its_runs_and_not_only_from_what_it_notes_of
     forged = with_results(a_lab.record.model_copy(update={"runs": better}), INVALIDATING)
     found = checked(written(a_lab.folder, "lab.json", forged))
     of_runs = {f"runs.{number}.rate" for number in range(1, 12, 2)}
-    assert differing(found) == of_runs | {f"results.0.figures.rate.{name}" for name in ("ratio", "low", "high")}
+    assert differing(found) == of_runs | {
+        f"results.0.figures.rate.{name}" for name in ("ratio", "low", "high", "joint_low", "joint_high")
+    }
     shutil.rmtree(a_lab.folder / str(a_lab.record.runs[0].run))
     assert all(each.value is None for each in checked(a_lab.folder).numbers if each.name.startswith("results"))
 
