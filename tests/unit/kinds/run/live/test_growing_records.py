@@ -17,7 +17,7 @@ from factories.live import OPS, READS, MadeRun, run_folder
 from factories.records import START_NS
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 from openslob.kinds.run.live import follow as following
 from openslob.kinds.view import Follower, View
 from openslob.record import arrays
