@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from openslob._version import __version__
@@ -72,7 +72,7 @@ def execute(request: EnduranceRequest, context: Context) -> EnduranceFolder:
     if request.resume:
         before = load(request.resume)
         require_unfinished(before)
-        context = replace(context, target=context.target.recorded_as(before.target))
+        context = context.at(before.target)
     engine = context.connect()
     with context.stopping():
         with _open_folder(request, engine, context) as folder:

@@ -262,13 +262,14 @@ def _tables(engine: Engine) -> LedgerTables:
     return tables
 
 
+@dataclass(frozen=True)
 class _FailoverTest(ABC):
     """A test and its record. An error after it began is in the record."""
 
-    def __init__(
-        self, request: FailoverRequest, servers: Servers, interrupt: Interrupt, tell: Callable[[str], None]
-    ) -> None:
-        self._request, self._servers, self._interrupt, self._tell = request, servers, interrupt, tell
+    _request: FailoverRequest
+    _servers: Servers
+    _interrupt: Interrupt
+    _tell: Callable[[str], None]
 
     def run(self) -> tuple[FailoverRecord, Path]:
         """Run the test; return the record and its folder."""
@@ -298,19 +299,11 @@ class _FailoverTest(ABC):
         """Return what the cycles or steps come to, by field of the record."""
 
 
+@dataclass(frozen=True)
 class Conduct(_FailoverTest):
-    """Runs the cycles. With ``mends_last`` the servers are made whole again after the last one, too."""
+    """Runs the cycles. With ``_mends_last`` the servers are made whole again after the last one, too."""
 
-    def __init__(
-        self,
-        request: FailoverRequest,
-        servers: Servers,
-        interrupt: Interrupt,
-        tell: Callable[[str], None],
-        mends_last: bool,
-    ) -> None:
-        super().__init__(request, servers, interrupt, tell)
-        self._mends_last = mends_last
+    _mends_last: bool
 
     def _work(self, folder: FailoverFolder) -> None:
         for number in range(1, self._request.cycles + 1):
@@ -481,19 +474,11 @@ def search_figures(steps: Sequence[FollowStep]) -> dict[str, Figure]:
     }
 
 
+@dataclass(frozen=True)
 class FollowSearch(_FailoverTest):
-    """Runs the steps; the load goes on all the time, at each step's rate. ``limit_s`` is the most lag."""
+    """Runs the steps; the load goes on all the time, at each step's rate. ``_limit_s`` is the most lag."""
 
-    def __init__(
-        self,
-        request: FailoverRequest,
-        servers: Servers,
-        interrupt: Interrupt,
-        tell: Callable[[str], None],
-        limit_s: float,
-    ) -> None:
-        super().__init__(request, servers, interrupt, tell)
-        self._limit_s = limit_s
+    _limit_s: float
 
     def _work(self, folder: FailoverFolder) -> None:
         with connect_sessions(self._request, self._servers, self._interrupt) as team:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from openslob._version import __version__
@@ -60,7 +60,7 @@ def execute(request: RepeatedRequest, context: Context, tell_time: Callable[[Rep
     if request.resume:
         before = load(request.resume)
         require_unfinished(before)
-        context = replace(context, target=context.target.recorded_as(before.target))
+        context = context.at(before.target)
     with context.stopping():
         engine = context.connect()
         with _open_folder(request, engine, context) as folder:
