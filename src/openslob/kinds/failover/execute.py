@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
-from openslob._version import __version__
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
-from openslob.core.units import NANOS, iso
+from openslob.core.units import NANOS
 from openslob.engines.base import Engine
 from openslob.engines.ledger import LedgerContents, LedgerTables
 from openslob.engines.patience import Patience
@@ -54,7 +53,7 @@ from openslob.kinds.failover.record import (
 from openslob.kinds.failover.servers import Servers
 from openslob.kinds.failover.sessions import FailoverSession, Plan, Retry
 from openslob.record.model import Figure, Status
-from openslob.record.store import record_id
+from openslob.record.store import new_head
 
 # How often the course of a cycle is looked at, and how long it goes on after the level was reached again.
 _LOOK_S, _WATCH_S = 0.25, 0.05
@@ -390,14 +389,10 @@ class Conduct(_FailoverTest):
 
 def begin(request: FailoverRequest, servers: Servers) -> FailoverFolder:
     """Create the folder of the record."""
-    started = iso(time.time_ns())
     facts = servers.engines()[0].facts()
     record = FailoverRecord(
-        id=record_id(request.name, started),
-        name=request.name,
+        **new_head(request.name),
         status=Status.FAILED,
-        started_at=started,
-        openslob_version=__version__,
         targets=tuple(engine.target for engine in servers.engines()),
         asked=request.to_parameters(),
         servers={"product": facts.product, "version": facts.version},
