@@ -76,7 +76,10 @@ class Runner:
         if code := pytest.main([*_OPTIONS, "--collect-only", "-qqq", *test_files], plugins=[recorder]):
             sys.exit(f"mutants: pytest can't collect the tests: {code!r}")
         self._known = recorder.collected
+        gc.unfreeze()  # the tests hide what is loaded from collections, and from what follows
         self._live = _functions_by_code()
+        if not self._live:
+            sys.exit("mutants: no function of the package is found, so that no mutant can take its place")
         self._caches = [each for each in gc.get_objects() if _is_our_cache(each)]
         gc.collect()
         gc.freeze()  # a fork's collections would copy all memory

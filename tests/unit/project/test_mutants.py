@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -85,3 +87,27 @@ def test_a_mutant_within_functions_is_put_in_their_place_and_any_other_is_loaded
     assert changed("of > LIMIT", "of >= LIMIT") == ["Value.is_much"]
     assert changed("LIMIT = 5", "LIMIT = 6") is None
     assert changed("of: int = 1", "of: int = 2") is None
+
+
+TRIED = """
+import sys
+from pathlib import Path
+
+import mutant_runs
+
+test, file = "tests/unit/core/test_permutation.py", mutant_runs.PACKAGE / "core" / "permutation.py"
+source = file.read_text()
+runner, outcomes = mutant_runs.Runner([test], Path(sys.argv[1]), 1), []
+for changed in (source, source.replace("astype(np.int64) + 1", "astype(np.int64) + 2")):
+    runner.try_mutant(file, changed, [test], False, outcomes.append)
+runner.finish()
+print("caught:", [outcome.caught for outcome in outcomes])
+"""
+
+
+def test_what_is_put_in_the_place_of_a_function_is_what_the_tests_run(tmp_path: Path):
+    path = {**os.environ, "PYTHONPATH": str(ROOT / "tools")}
+    tried = subprocess.run(
+        [sys.executable, "-c", TRIED, tmp_path], cwd=ROOT, env=path, capture_output=True, text=True, check=False
+    )
+    assert tried.stdout.endswith("caught: [False, True]\n"), tried.stderr

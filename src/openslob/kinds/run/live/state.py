@@ -74,6 +74,9 @@ class RunState:
 
     def _begin_again(self) -> None:
         self._files = {name: GrowingFile(file.path) for name, file in self._files.items()}
+        for file in self._files.values():
+            # So that the share that was read is known: none.
+            file.look()
         self._clear()
 
     def _read_events(self) -> bool:

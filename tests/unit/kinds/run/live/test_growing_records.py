@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from factories.live import OPS, READS, MadeRun, run_folder
 from factories.records import START_NS
+from openslob.analyze import run_tables
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
 from openslob.kinds.contract import follow
@@ -209,6 +210,22 @@ def test_the_first_look_at_a_long_record_reads_its_end(tmp_path: Path, monkeypat
     assert followed.view().head.elapsed_s == 300
     assert _read_all(followed).series("ops_per_s").mean[0] == OPS * SESSIONS
     assert followed.read_share == 1.0
+
+
+def test_a_record_that_is_read_again_in_longer_units_is_not_read_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrays, "PART_BYTES", 4_000)
+    monkeypatch.setattr(run_tables, "MOST_UNITS", 100)
+    run_folder(tmp_path / "made", 300, SESSIONS, finished=False)
+    followed = follow(tmp_path / "made")
+    assert isinstance(followed, following.FollowedRun)
+    # That it is so long is known by the first look, which follow() takes.
+    followed.poll(budget_s=0.0)
+    assert followed.read_share == 0.0
+    while followed.read_share < 1:
+        followed.poll()
+    assert not followed.poll()
 
 
 def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
