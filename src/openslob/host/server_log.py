@@ -9,18 +9,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
-
-from openslob.core.errors import SlobError
-
-if TYPE_CHECKING:
-    from openslob.engines.base import Engine
 
 STDERR = 2
 # More than this is not read: the first line that tells the cause comes soon after the fault.
@@ -103,23 +96,3 @@ def cause_in(lines: Sequence[str]) -> str:
 def logs_of(main_pids: Iterable[int | None]) -> list[ServerLog]:
     """Return the logs of these servers, as far as they can be read."""
     return [log for pid in main_pids if pid is not None and (log := ServerLog.of(pid))]
-
-
-@contextmanager
-def explain_errors(engine: Engine) -> Iterator[Callable[[str], str]]:
-    """Add to every error in this block what the server's log says about it, if the log can be read.
-
-    The value does the same with the text of an error that is not raised.
-    """
-    location = engine.location()
-    logs = logs_of(each.main_pid for each in (location, *location.others))
-
-    def explain(text: str) -> str:
-        found = "; ".join(filter(None, (log.finding(text) for log in logs)))
-        return f"{text} ({found})" if found else text
-
-    try:
-        yield explain
-    except SlobError as error:
-        error.what = explain(error.what)
-        raise

@@ -300,14 +300,14 @@ class _FailoverTest(ABC):
 
 @dataclass(frozen=True)
 class Conduct(_FailoverTest):
-    """Runs the cycles. With ``_mends_last`` the servers are made whole again after the last one, too."""
+    """Runs the cycles. With ``mends_last`` the servers are made whole again after the last one, too."""
 
-    _mends_last: bool
+    mends_last: bool
 
     def _work(self, folder: FailoverFolder) -> None:
         for number in range(1, self._request.cycles + 1):
             self._cycle(folder, number)
-            if number < self._request.cycles or self._mends_last:
+            if number < self._request.cycles or self.mends_last:
                 self._tell("making the servers whole again")
                 self._servers.mend()
 
@@ -471,9 +471,9 @@ def search_figures(steps: Sequence[FollowStep]) -> dict[str, Figure]:
 
 @dataclass(frozen=True)
 class FollowSearch(_FailoverTest):
-    """Runs the steps; the load goes on all the time, at each step's rate. ``_limit_s`` is the most lag."""
+    """Runs the steps; the load goes on all the time, at each step's rate. ``limit_s`` is the most lag."""
 
-    _limit_s: float
+    limit_s: float
 
     def _work(self, folder: FailoverFolder) -> None:
         with connect_sessions(self._request, self._servers, self._interrupt) as team:
@@ -514,7 +514,7 @@ class FollowSearch(_FailoverTest):
         while time.monotonic() < deadline:
             self._wait(2 * INTERVAL_S)
             recent = sampler.since(time.monotonic_ns() - int(4 * INTERVAL_S * NANOS))
-            if recent and all(each.heartbeat_s is not None and each.heartbeat_s < self._limit_s / 2 for each in recent):
+            if recent and all(each.heartbeat_s is not None and each.heartbeat_s < self.limit_s / 2 for each in recent):
                 return
         raise SlobError(
             f"a copy did not catch up within {_CATCH_UP_S:.0f} s, almost without load",
@@ -528,4 +528,4 @@ class FollowSearch(_FailoverTest):
         end_ns = time.monotonic_ns()
         acked = find_acknowledged([client.journal for client in team.clients])
         reached = level(acked, begin_ns, end_ns) or 0.0
-        return judge_step(number, rate, reached, sampler.since(begin_ns), self._limit_s)
+        return judge_step(number, rate, reached, sampler.since(begin_ns), self.limit_s)

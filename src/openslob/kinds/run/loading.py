@@ -14,7 +14,7 @@ from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
 from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
 from openslob.engines.managed.base import ManagedServer, ServerSpec, require_writes
-from openslob.host.server_log import explain_errors
+from openslob.kinds.run.explain import explain_errors
 
 if TYPE_CHECKING:
     from openslob.kinds.run.context import Context

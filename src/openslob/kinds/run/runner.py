@@ -24,9 +24,9 @@ from openslob.engines.facts import DataState, ServerFacts
 from openslob.engines.patience import ANSWER_S, Patience
 from openslob.engines.settings import SettingChange
 from openslob.host.environment import environment
-from openslob.host.server_log import explain_errors
 from openslob.kinds.run import aftermath
 from openslob.kinds.run.crew import Hire, local_crew
+from openslob.kinds.run.explain import explain_errors
 from openslob.kinds.run.plan import Phase, between_slices_s, lead_seconds, session_plans
 from openslob.kinds.run.preflight import active_bytes, findings, is_cacheable, server_reports
 from openslob.kinds.run.progress import Connecting, ProgressLog, ProgressSink, RunProgress, each_second
