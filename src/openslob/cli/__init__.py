@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import codecs
 import os
 import sys
@@ -19,6 +18,7 @@ import typer
 from openslob._version import __version__
 from openslob.cli.configured import add_configuration, from_file
 from openslob.cli.console import BROKEN_PIPE, complain, guard_streams, report_bug
+from openslob.cli.outline import add_outline
 from openslob.cli.tree import OUTPUT_PANEL, Group, finish
 from openslob.core.errors import SlobError, of_the_system
 from openslob.report.format import plain_signs
@@ -101,42 +101,6 @@ def application(commands: Sequence[str] = _ALL, listed_only: bool = False) -> ty
     others = tuple(name for name in commands if name not in _ALL)
     finish(app, {heading: names + (others if heading == _MEASURE else ()) for heading, names in COMMANDS.items()})
     return app
-
-
-def add_outline(app: typer.Typer, name: str, source: Path) -> bool:
-    """Add a command or a group with its help alone, as its module registers it; return whether that can be read.
-
-    The help of a group is the text that its `typer.Typer` gets, and that of a command the docstring of its function.
-    """
-    try:
-        tree = ast.parse(source.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError):
-        return False
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    calls = list(_calls_in(functions["register"])) if "register" in functions else []
-    for call in calls:
-        for option in call.keywords:
-            if _last_name(call.func) == "Typer" and option.arg == "help" and isinstance(option.value, ast.Constant):
-                app.add_typer(typer.Typer(help=str(option.value.value), no_args_is_help=True), name=name)
-                return True
-    for call in calls:
-        is_registered = isinstance(call.func, ast.Call) and _last_name(call.func.func) == "command"
-        if is_registered and isinstance(call.args[0], ast.Name) and call.args[0].id in functions:
-            app.command(name, help=ast.get_docstring(functions[call.args[0].id]))(_nothing)
-            return True
-    return False
-
-
-def _calls_in(function: ast.FunctionDef) -> Iterator[ast.Call]:
-    return (node for node in ast.walk(function) if isinstance(node, ast.Call))
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _nothing() -> None:
-    """Stand for a command that is listed only."""
 
 
 @cache

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from factories.paths import FIXTURES, SOURCE
 from factories.tables import table
 from openslob import __main__, __version__, cli
-from openslob.cli import add_outline
+from openslob.cli.outline import add_outline
 from openslob.config.parameters import parameters
 from openslob.core.errors import SlobError
 from openslob.record import finding

@@ -45,7 +45,7 @@ def test_a_tablespace_that_the_user_may_not_use():
 
 def test_data_for_other_blocks_are_refused():
     spec = DataSpec(1, 100, 10, obfuscate=False, tablespace="SLOB", block_size=4096)
-    with pytest.raises(SlobError, match=r"8,192 .* 4,096$"):
+    with pytest.raises(SlobError, match=r"8,192 .* 4,096;"):
         tablespace.find_for_data(survey(), None, spec)
 
 

@@ -122,7 +122,7 @@ def test_colons_in_names_do_not_part_files_and_options_win():
 
 def test_no_fio_is_told_with_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SlobError, match=r"^fio is not installed; .* fio$"):
+    with pytest.raises(SlobError, match=r"^fio is not installed; .* apt-get install fio"):
         Fio.find(Event())
 
 

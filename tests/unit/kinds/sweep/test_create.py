@@ -164,7 +164,7 @@ def test_what_can_not_be_compared_is_a_usage_error(tmp_path):
     assert "has one" in str(one.exception)
     both = invoke(tmp_path, "--ready", "redo", "--grid", "x.toml", "--dry-run")
     assert isinstance(both.exception, UsageError)
-    assert re.findall(r"--\w+", str(both.exception)) == ["--ready", "--grid"]
+    assert re.findall(r"--\w+", str(both.exception)) == ["--grid", "--ready"]
 
 
 # --- two values against each other
