@@ -58,6 +58,14 @@ def test_what_a_session_committed_is_there_with_its_times(ledger):
     assert ledger.guards()
 
 
+def test_a_checkpoint_ends_and_changes_nothing(ledger):
+    before = ledger.contents()
+    session = ledger.open_session(0)
+    session.checkpoint()
+    session.close()
+    assert ledger.contents() == before
+
+
 def test_an_operation_that_was_refused_is_an_error_and_leaves_nothing(ledger):
     session = ledger.open_session(0)
     with pytest.raises(SlobError, match="operation 1 of session 0"):

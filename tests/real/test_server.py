@@ -69,6 +69,18 @@ def test_life_cycle(make_server: MakeServer, slob_home: Path, subject: Subject):
     assert server.name not in registry.list_known()
 
 
+def test_it_is_killed_while_it_starts_and_starts_again(make_server: MakeServer, subject: Subject):
+    server = make_server(name=f"again-{subject.engine}", engine=subject.engine)
+    subject.execute(server, "CREATE TABLE kept AS SELECT 7 AS n")
+    server.kill()
+    called: list[bool] = []
+    assert server.kill_starting(0.0, lambda: called.append(True))
+    assert (called, server.status().pid) == ([True], None)
+    server.start()
+    assert subject.execute(server, "SELECT n FROM kept") == "7"
+    server.destroy()
+
+
 def test_starting_a_running_server_leaves_it_alone(shared: ManagedServer):
     assert shared.start().pid == shared.start().pid
 

@@ -9,10 +9,11 @@ from typing import Any
 from openslob.analyze.causes import episodes
 from openslob.analyze.level import search
 from openslob.analyze.trace import Trace
+from openslob.analyze.trace_stretch import unevenness_of
 from openslob.analyze.verdicts import judge, judge_observed
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram
-from openslob.core.measurement import CapSearch, Instance, Measurement, ObjectIo, Observed
+from openslob.core.measurement import WAIT_LATENCY, CapSearch, Instance, Measurement, ObjectIo, Observed
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.metrics import summary
@@ -41,7 +42,8 @@ def build_record(
 
     ``trace`` is the course of the load, if it is known.
     """
-    measured = measured if trace is None else replace(measured, caps=search(trace))
+    if trace is not None:
+        measured = replace(measured, caps=search(trace), unevenness=unevenness_of(trace))
     return RunRecord(
         kind=kind,
         id=id,
@@ -81,7 +83,7 @@ def episode_rows(trace: Trace, caps: CapSearch | None = None) -> tuple[EpisodeRo
         EpisodeRow(
             begin_s=each.begin_s,
             end_s=each.end_s,
-            cause=each.cause.value,
+            cause=str(each.cause),
             evidence=each.evidence,
             lost_ops=each.lost_ops,
             ops_per_s=each.rate,
@@ -108,13 +110,20 @@ def with_engine_cpu(measurement: Observed, environment: Mapping[str, Any]) -> Ma
 
 
 def with_wait_latency(measurement: Observed, engine: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the facts on the engine with the durations of the sampled events that the engine counts by duration."""
+    """Return the facts on the engine with the durations of the sampled events, or why the engine could not show them.
+
+    There is neither of an engine that does not count waits by their duration.
+    """
     found = {
         wait.event: durations.summary()
         for wait in measurement.engine.timed_waits
         if (durations := histogram_of(wait)) is not None and wait.event in measurement.waits
     }
-    return {**engine, "wait_latency": found} if found else engine
+    if found:
+        return {**engine, WAIT_LATENCY: found}
+    if why := measurement.engine.unknown.get(WAIT_LATENCY):
+        return {**engine, "unknown": {**engine.get("unknown", {}), WAIT_LATENCY: why}}
+    return engine
 
 
 def window_record(measurement: Observed) -> WindowRecord | None:

@@ -279,6 +279,7 @@ def _host(readings: _Part, totals: Mapping[str, float], alone: bool) -> HostDelt
         client_cpu_s=totals.get(f"{_OF_HOST}client_cpu_s"),
         device=_device(readings, grown),
         group=_group(readings, grown),
+        server_runqueue_s=grown.get("server.server_runqueue_s"),
         unknown={EVERY_FIGURE: NOT_KEPT},
     )
 

@@ -33,6 +33,7 @@ _ALWAYS_SERVER_WIDE = frozenset({"db_cpu_us", "db_time_us"})
 BESIDE = "other sessions worked on the server"
 _WHY = f"{BESIDE}, and the engine counts this for all sessions together"
 _WHY_CPU = f"{BESIDE}, and the CPU time is that of all its processes"
+_OF_PROCESSES = ("server_cpu_s", "server_runqueue_s")
 
 
 def shares_pct(engine: EngineDelta, seconds: float) -> dict[str, float]:
@@ -99,9 +100,8 @@ def _engine(engine: EngineDelta) -> EngineDelta:
 
 
 def _host(host: HostDelta) -> HostDelta:
-    if host.server_cpu_s is None:
-        return host
-    return replace(host, server_cpu_s=None, unknown={**host.unknown, "server_cpu_s": _WHY_CPU})
+    gone = [name for name in _OF_PROCESSES if getattr(host, name) is not None]
+    return replace(host, **_nothing(gone), unknown={**host.unknown, **dict.fromkeys(gone, _WHY_CPU)})
 
 
 def _nothing(names: Iterable[str]) -> dict[str, Any]:

@@ -26,6 +26,8 @@ _OF_HOST = {
     "host.steal": "host.cpu_steal_s",
     "host.iowait": "host.cpu_iowait_s",
     "server.cpu": "server.server_cpu_s",
+    "server.runqueue": "server.server_runqueue_s",
+    "server.cpus_busy": "cpus.server_cpus_busy_s",
     "server.read_bytes": "server.server_read_bytes",
     "server.write_bytes": "server.server_write_bytes",
     "driver.cpu": "driver.driver_cpu_s",
@@ -72,6 +74,8 @@ class Trace:
     ``engine.FIELD``          the fields of `EngineDelta.amounts`, per second
     ``host.busy``             CPUs that were busy with anything; also ``host.steal``, ``host.iowait``; of ``host.cores``
     ``server.cpu``            CPUs that the server used; of ``server.cores``, which it may run on
+    ``server.runqueue``       threads of the server that were ready to run and waited for a CPU
+    ``server.cpus_busy``      of the CPUs that the server may run on, those that were busy with anything
     ``server.read_bytes``     what the server's processes read from storage, and ``server.write_bytes`` what they wrote:
                               exact by the second, and of nobody else, unlike the engine's and the device's counters
     ``driver.cpu``            CPUs that this program used

@@ -53,7 +53,15 @@ CYCLES = Annotated[
     int, typer.Option(metavar="N", min=1, max=100_000, callback=rehearsal.repeats, help="Number of crashes.")
 ]
 SESSIONS = Annotated[int, typer.Option(metavar="N", min=1, max=_MOST_SESSIONS, help="Sessions that commit.")]
-ROWS = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Rows of each session, one or two to a block.")]
+ROWS = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=1,
+        max=10_000,
+        help="Rows of each session, one or two to a block; more than fit into the cache are written all the time.",
+    ),
+]
 ENGINE = Annotated[
     str | None,
     typer.Option(
@@ -88,7 +96,7 @@ def crash(
     kind: KIND = Kinds.KILL,
     cycles: CYCLES = 10,
     sessions: SESSIONS = 8,
-    rows: ROWS = 16,
+    rows: ROWS = 256,
     engine: ENGINE = None,
     version: VERSION = None,
     server: SERVER = None,

@@ -165,6 +165,8 @@ class EngineDelta:
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NO_AMOUNTS}
 
 
+# What `EngineDelta.unknown` calls the durations of waits: the fact of the record, where the engine could count them.
+WAIT_LATENCY = "wait_latency"
 # The fields of `EngineDelta` that are no counters: they break counters down or say what they are.
 _NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "server_wide", "others", "remedies"})
 # The counters that an engine may not have at all. What has no such counter needs no reason, and no verdict on it.
@@ -220,6 +222,7 @@ class HostDelta:
     it that sampling took; ``server_read_bytes`` is what they read from storage, without hits of the page cache.
     ``server_cpus_busy_s`` is how long the ``server_cores`` that it may run on were busy, for anything. ``client_cpu_s``
     is the CPU of an observed command and of all it waited for, ``package_energy_j`` the energy of all processors.
+    ``server_runqueue_s`` is for how long threads of the server were ready to run and waited for a CPU.
     """
 
     seconds: float
@@ -240,6 +243,7 @@ class HostDelta:
     page_cache_bytes_after: float | None = None
     memory_available_bytes: float | None = None
     group: GroupUse | None = None
+    server_runqueue_s: float | None = None
     unknown: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -516,6 +520,7 @@ class Observed:
     the sessions that are not the test's; there are none where the load is everybody's. ``local`` means that the server
     is on this host. ``file_system`` is the type of file system of its data; None when not known. ``stand_in``: the
     server says that it is no database. ``caps`` is what its course shows of caps on it; None if nobody looked.
+    ``unevenness`` is how much its rate of requests varied from second to second, relative to the mean.
     """
 
     block_size: int
@@ -534,6 +539,7 @@ class Observed:
     others: OtherSessions = OtherSessions()
     stand_in: bool = False
     caps: CapSearch | None = None
+    unevenness: float | None = None
 
     @property
     def busy_us(self) -> float | None:

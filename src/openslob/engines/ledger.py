@@ -65,6 +65,12 @@ class LedgerSession(Protocol):
     def server_ns(self) -> int:
         """Return the server's clock, in ns since the epoch."""
 
+    def checkpoint(self) -> None:
+        """Let the server write and sync all changed pages, as it does by itself now and then; return when it has.
+
+        SlobError when it refuses, has no statement for that, or the connection is lost.
+        """
+
     def cut(self) -> None:
         """Break the connection off from this side; never raises. May come from another thread."""
 
@@ -94,7 +100,10 @@ class LedgerTables(Protocol):
         """Return what damage is found by on this server: checksums of pages, if they are on, and the like."""
 
     def damage(self) -> Sequence[str]:
-        """Return what is damaged, one line each: torn pages by checksums, tables and indexes that disagree."""
+        """Return what is damaged, one line each: torn pages by checksums, tables and indexes that disagree.
+
+        Rows that say something else than their operation, and rows that are there more than once, are damage, too.
+        """
 
     def heartbeat(self, number: int) -> None:
         """Write ``number`` and the server's clock to the row of the heartbeat, and commit."""

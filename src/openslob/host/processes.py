@@ -38,9 +38,11 @@ from openslob.core.process_selector import ProcessSelector, ProcessSet, ProcessT
 from openslob.core.units import NANOS
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.model import FigureUnknownError, Sample
+from openslob.host.run_queue import NOT_COUNTED, RunQueueSum, TaskId, parse_schedstat
 
 _IO_NAMES = ("server_read_bytes", "server_write_bytes")
-SERVER_NAMES = ("server_cpu_s", "server_cores", *_IO_NAMES)
+_WAITED = "server_runqueue_s"
+SERVER_NAMES = ("server_cpu_s", "server_cores", *_IO_NAMES, _WAITED)
 SAMPLER_NAMES = ("sampler_cpu_s",)
 # If processes end during each of five readings of a few milliseconds, the server has no lasting sessions.
 ATTEMPTS = 5
@@ -50,6 +52,7 @@ MAX_OPEN_FILES = 128
 # More than the size of a process's files; a list of children has at most 8 bytes per child.
 _MAX_BYTES = 1 << 15
 _NOT_READ = "the I/O of the server's processes is not read so often"
+_WAITED_NOT_READ = "how long the server's processes waited for a CPU is not read so often"
 # The kernel's number of a process's clock: the process's number, inverted, above three bits for the kind of clock.
 _KIND_BITS, _SCHEDULER = 3, 2
 
@@ -60,7 +63,7 @@ class ProcessStat:
 
     ``ticks`` is the CPU time in clock ticks including children that have ended, ``own_ticks`` without them. ``started``
     is the start time in ticks since boot, which together with the pid identifies a process. ``reaped_faults`` changes
-    whenever a child is waited for.
+    whenever a child is waited for. ``threads`` is how many the process has.
     """
 
     pid: int
@@ -69,6 +72,7 @@ class ProcessStat:
     ticks: float
     reaped_faults: int
     own_ticks: float = 0
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ def parse_stat(text: bytes) -> ProcessStat:
         ticks=own + number(16) + number(17),
         reaped_faults=number(11),
         own_ticks=own,
+        threads=number(20),
     )
 
 
@@ -136,7 +141,7 @@ class ServerReading:
 
     ``ticks`` is the CPU of all of them in clock ticks, since ``epoch`` began. ``workers`` are the processes that may
     serve sessions. ``io`` is bytes read and written, or why that is not known; ``cpus`` are those that the server may
-    run on.
+    run on. ``waited_s`` is for how long its threads waited for a CPU, or why that is not known.
     """
 
     epoch: str
@@ -144,6 +149,7 @@ class ServerReading:
     workers: Sequence[ProcessStat]
     io: tuple[int, int] | str
     cpus: frozenset[int] | None
+    waited_s: float | str = NOT_COUNTED
 
     def server(self) -> Sample:
         """Return CPU seconds and storage bytes of the whole server since the epoch began."""
@@ -155,6 +161,10 @@ class ServerReading:
             unknown = dict.fromkeys(_IO_NAMES, self.io)
         else:
             values.update(zip(_IO_NAMES, self.io, strict=True))
+        if isinstance(self.waited_s, str):
+            unknown[_WAITED] = self.waited_s
+        else:
+            values[_WAITED] = self.waited_s
         return Sample(values, self.epoch, unknown)
 
     def samplers(self, pids: Sequence[int]) -> Sample:
@@ -179,6 +189,7 @@ def combine_readings(readings: Sequence[ServerReading]) -> ServerReading:
         workers=[process for reading in readings for process in reading.workers],
         io=_sum_io([reading.io for reading in readings]),
         cpus=frozenset().union(*known) if len(known) == len(cpus) else None,
+        waited_s=_sum_waits([reading.waited_s for reading in readings]),
     )
 
 
@@ -190,6 +201,7 @@ class _ProcReader(ABC):
             raise FigureUnknownError("the CPU of ended processes is known on Linux only")
         self._proc = os.open(proc, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._pids: list[str] = []
+        self._run_queue = RunQueueSum()
         # Descriptors by the name of the file below /proc.
         self.open_files: dict[str, int] = {}
 
@@ -255,6 +267,22 @@ class _ProcReader(ABC):
             return "this kernel keeps no storage I/O by process" if self._stat(str(pid)) else None
         return parse_io(text)
 
+    def read_waits(self, processes: Sequence[ProcessStat], full_scan: bool) -> float | str:
+        """Return for how long all threads of these processes waited for a CPU, in s, or why that is not known."""
+        waited_ns: dict[TaskId, int] = {}
+        for process in processes:
+            pid = str(process.pid)
+            for tid in self._threads(pid) if process.threads > 1 else (pid,):
+                folder = pid if process.threads == 1 else f"{pid}/task/{tid}"
+                try:
+                    text = self.read_file(f"{folder}/schedstat")
+                except PermissionError:
+                    return "this user may not read how long the server's processes waited for a CPU"
+                counted = parse_schedstat(text) if text else None
+                if counted:
+                    waited_ns[process.pid, int(tid)] = counted[1]
+        return self._run_queue.add(waited_ns, full_scan) if waited_ns else NOT_COUNTED
+
     def read_file(self, name: str) -> bytes | None:
         """Return the text of a file under /proc; None if it does not exist or its process has ended."""
         open_file = self.open_files.get(name)
@@ -316,6 +344,7 @@ class ProcessTreeSampler(_ProcReader):
             workers=below,
             io=_sum_io([main_io, *(self.read_io(process.pid) for process in below)]),
             cpus=_cpus_of(main.pid),
+            waited_s=self.read_waits((main, *below), full_scan),
         )
 
     def _all_pids(self) -> Collection[str]:
@@ -369,6 +398,7 @@ class ProcessSetSampler(_ProcReader):
             workers=present,
             io=why_no_io or _sum_io(self._bytes.values()),
             cpus=_cpus_of(present[0].pid),
+            waited_s=self.read_waits(present, full_scan),
         )
 
 
@@ -390,6 +420,11 @@ def _sum_io(parts: Iterable[tuple[int, int] | str | None]) -> tuple[int, int] | 
     return sum(read for read, _ in known), sum(written for _, written in known)
 
 
+def _sum_waits(parts: Sequence[float | str]) -> float | str:
+    """Return the sum in s, or the reason if one is not known."""
+    return next((part for part in parts if isinstance(part, str)), "") or sum(map(float, parts))
+
+
 def _cpus_of(pid: int) -> frozenset[int] | None:
     try:
         return frozenset(os.sched_getaffinity(pid)) if hasattr(os, "sched_getaffinity") else None
@@ -408,8 +443,8 @@ class ProcessClockSampler(ProcessTreeSampler):
     A process's clock has nanoseconds, where ``/proc/<pid>/stat`` has whole clock ticks: over a second, those of 300
     processes would be wrong by some percent of a CPU. And it costs a tenth of reading a file. It does not include the
     children that the process has waited for: these are taken from its file, which is read when the process is first
-    seen, and again after the main process has waited for any child. I/O is not read: that would need a file of each
-    process. Raises FigureUnknownError on a host without /proc.
+    seen, and again after the main process has waited for any child. Neither I/O nor waits for a CPU are read: that
+    would need a file of each process. Raises FigureUnknownError on a host without /proc.
     """
 
     def __init__(self, main_pid: int, proc: Path = Path("/proc")) -> None:
@@ -445,3 +480,7 @@ class ProcessClockSampler(ProcessTreeSampler):
     def read_io(self, pid: int) -> str:  # noqa: ARG002
         """Return why bytes are not known."""
         return _NOT_READ
+
+    def read_waits(self, processes: Sequence[ProcessStat], full_scan: bool) -> str:  # noqa: ARG002
+        """Return why it is not known how long the processes waited for a CPU."""
+        return _WAITED_NOT_READ

@@ -230,6 +230,7 @@ def difference(before: OsReading, after: OsReading) -> HostDelta:
         page_cache_bytes_after=interval.level(after, "memory", "page_cache_bytes", "page_cache_bytes_after"),
         memory_available_bytes=interval.level(after, "memory", "memory_available_bytes", "memory_available_bytes"),
         group=_group_use(interval, after),
+        server_runqueue_s=interval.change("server", "server_runqueue_s"),
         unknown=interval.unknown,
     )
 

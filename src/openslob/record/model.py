@@ -148,6 +148,7 @@ class WaitRow(RecordModel):
 class EpisodeRow(RecordModel):
     """A stretch in which the load was slow, in seconds after it began: its cause, and the evidence in a sentence.
 
+    ``cause`` is a `Cause`, or "either A or B" where the first does not explain clearly more than the second.
     ``lost_ops`` operations less were done than usual; ``ops_per_s`` were done, ``usual_ops_per_s`` are usual. Of a load
     that is not ours, operations are transactions. ``also`` are further causes that the data show.
     """

@@ -98,12 +98,15 @@ def slow_stretches(record: RunRecord) -> Section:
         return Section("Slow stretches", ())
     worst = sorted(sorted(rows, key=lambda row: -row.lost_ops)[:SHOWN], key=lambda row: row.begin_s)
     spans = [f"{row.begin_s:.0f} to {row.end_s:.0f} s" for row in worst]
-    width, causes = max(map(len, spans)), max(len(row.cause) for row in worst)
+    named = [row.cause.rpartition("either ") for row in worst]
+    width, causes = max(map(len, spans)), max(len(either.strip() or cause) for _, either, cause in named)
     parts = [Paragraph(_sum(record, rows))]
-    for span, row in zip(spans, worst, strict=True):
+    for span, row, (_, either, cause) in zip(spans, worst, named, strict=True):
         also = f" (also: {', '.join(row.also)})" if row.also else ""
-        lead = f"{INDENT}{span:>{width}}  {row.cause:<{causes}}  "
-        parts.append(Paragraph(f"{loss(row)}; {row.evidence}{also}", lead))
+        lead = f"{INDENT}{span:>{width}}  {either.strip() or cause:<{causes}}  "
+        # Two causes are too long for a column.
+        both = f"{cause}; " if either else ""
+        parts.append(Paragraph(f"{both}{loss(row)}; {row.evidence}{also}", lead))
     if len(rows) > len(worst):
         all_of_them = "All" if len(rows) < MOST_EPISODES else f"The {len(rows)} worst"
         said = f"These are the {len(worst)} worst. {all_of_them}, by cause: {'; '.join(by_cause(rows))}."

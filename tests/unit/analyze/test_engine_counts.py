@@ -4,7 +4,6 @@ import pytest
 
 from factories import measurements as made
 from openslob.analyze.verdicts import judge
-from openslob.analyze.verdicts.bottleneck import CPU, OTHERS_CPU
 from openslob.core.measurement import TimedWait, WaitClass
 from openslob.record.model import RunRecord
 from openslob.report.context import host, server, unknown
@@ -46,8 +45,8 @@ def test_the_limit_of_a_remote_server_may_be_its_cpu():
         engine = made.engine(**{"host_busy_us": 232e6, "host_idle_us": 8e6, **counts})
         return next(each for each in judge(made.measurement(local=False, engine=engine)) if each.name == "limit_found")
 
-    assert f"The limit was the {CPU}, not storage: CPU 97 % (by the server 90 %)" in limit(db_cpu_us=216e6).why
-    assert f"The limit was the {OTHERS_CPU}" in limit(db_cpu_us=60e6).why
+    assert "The limit was the server's CPU, not storage: CPU 97 % (by the server 90 %)" in limit(db_cpu_us=216e6).why
+    assert "whether the server waited for it is not known: CPU 97 %" in limit(db_cpu_us=60e6).why
     assert "Storage was the limit" in limit(db_cpu_us=60e6, host_idle_us=400e6).why
 
 
@@ -62,3 +61,8 @@ def test_durations_of_waits_are_in_the_record_and_the_report():
     assert text[2].split()[-2:] == ["512", "µs"]
     assert "p99" not in block_lines(timed_events(record()))[1]
     assert "wait latency" not in " ".join(block_lines(server(found)))
+
+
+def test_why_durations_of_waits_can_not_be_read_is_shown():
+    found = record(engine=made.engine(unknown={"wait_latency": "this user may not read V$X"}))
+    assert "this user may not read V$X: wait latency" in " ".join(" ".join(block_lines(unknown(found))).split())

@@ -92,6 +92,13 @@ def test_what_counts_others_too_is_unknown_everywhere():
     assert next(row for row in top_events(measured) if row.event == "IO:DataFileRead").mean_us == made.READ_US
 
 
+def test_cpu_and_waits_for_it_are_those_of_all_processes():
+    host = ours_alone(made.measurement(host=made.host(server_runqueue_s=9.0), others=LOADED)).host
+    for name in ("server_cpu_s", "server_runqueue_s"):
+        assert getattr(host, name) is None
+        assert "of all its processes" in host.unknown[name]
+
+
 def test_reads_of_the_whole_server_are_those_of_no_instance():
     instance = Instance("a", False, (0,), 0, made.engine(server_wide=frozenset({"read_requests"})))
     whole = made.engine(server_wide=frozenset({"read_requests", "IO:DataFileRead"}))

@@ -17,6 +17,7 @@ GROWS = {
     "host.cpu_iowait_s": 0.2, "server.server_cpu_s": 0.4, "server.server_read_bytes": 8e6,
     "server.server_write_bytes": 2e6, "driver.driver_cpu_s": 0.05, "cgroup.cpu_throttled_s": 0.3,
     "pressure.memory_s": 0.25, "volume.iops_exceeded_s": 0.6, "device.dev_reads": 1000.0, "device.dev_read_ms": 70.0,
+    "server.server_runqueue_s": 1.5, "cpus.server_cpus_busy_s": 0.9,
 }  # fmt: skip
 STAYS = {"host.cores": 2.0, "server.server_cores": 1.0, "cgroup.cpu_quota": 0.5, "cgroup.read_limit": 900.0,
          "cgroup.read_bytes_limit": 7e6}  # fmt: skip
@@ -42,6 +43,7 @@ def test_readings_of_the_host_are_rates_and_levels_by_the_names_of_a_trace():
             "server.write_bytes": 2e6, "driver.cpu": 0.05, "cgroup.cpu_throttled": 0.3, "pressure.memory": 0.25,
             "volume.iops_exceeded": 0.6, "device.reads": 1000, "device.read_ms": 70, "host.cores": 2, "server.cores": 1,
             "cgroup.cpu_quota": 0.5, "cgroup.read_limit": 900, "cgroup.read_bytes_limit": 7e6,
+            "server.runqueue": 1.5, "server.cpus_busy": 0.9,
         }
     )  # fmt: skip
     assert all(np.isfinite(values).all() for values in found.series.values())

@@ -240,6 +240,34 @@ def test_the_same_seed_keeps_the_same_part(tmp_path):
     assert 0 < len(parts[0]["a"].replace(b"\0", b"")) < 50 * PAGE_BYTES
 
 
+@pytest.mark.parametrize("block_bytes", [PAGE_BYTES, 2 * PAGE_BYTES, 4 * PAGE_BYTES])
+def test_torn_blocks_are_those_that_are_neither_as_they_were_nor_as_they_were_written(tmp_path, block_bytes):
+    old, new = (Random(seed).randbytes(64 * PAGE_BYTES) for seed in (1, 2))
+    counted = set()
+    for seed in range(5):
+        folder = tmp_path / str(seed)
+        (folder / "d").mkdir(parents=True)
+        for name in ("a", "b"):
+            (folder / "d" / name).write_bytes(old)
+        layer = made(folder)
+        layer.write(layer.find("d/a"), new, 0)
+        layer.cut("random", str(seed), block_bytes)
+        found = (folder / "d" / "a").read_bytes()
+        blocks = [slice(at, at + block_bytes) for at in range(0, len(old), block_bytes)]
+        torn = sum(found[block] not in (old[block], new[block]) for block in blocks)
+        assert layer.torn == ({"d/a": torn} if torn else {})
+        counted.add(torn)
+    assert counted != {0}
+
+
+def test_a_cut_that_keeps_nothing_tears_nothing(tmp_path):
+    (tmp_path / "a").write_bytes(b"o" * 64 * PAGE_BYTES)
+    layer = made(tmp_path)
+    layer.write(layer.find("a"), b"n" * 64 * PAGE_BYTES, 0)
+    layer.cut("nothing", "1", 4 * PAGE_BYTES)
+    assert layer.torn == {}
+
+
 def test_strict_names_are_kept_by_the_sync_of_their_folder_alone(tmp_path):
     layer = made(tmp_path, "strict")
     make(layer, "d", FOLDER)

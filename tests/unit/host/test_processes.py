@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
@@ -20,11 +21,11 @@ from openslob.host.processes import (
 )
 
 
-def stat_text(pid, parent, ticks=(0, 0, 0, 0), name="server", faults=0, started=100):
+def stat_text(pid, parent, ticks=(0, 0, 0, 0), name="server", faults=0, started=100, threads=1):
     utime, stime, cutime, cstime = ticks
     return (
         f"{pid} ({name}) S {parent} {pid} {pid} 0 -1 4194304 55 {faults} 0 0 "
-        f"{utime} {stime} {cutime} {cstime} 20 0 1 0 {started} 2613248 359 18446744073709551615 1 1 0\n"
+        f"{utime} {stime} {cutime} {cstime} 20 0 {threads} 0 {started} 2613248 359 18446744073709551615 1 1 0\n"
     )
 
 
@@ -35,9 +36,11 @@ class FakeProc:
         self.path = path
         (path / "stat").write_text("cpu  1 1 1 1\ncpu0 1 1 1 1\n")
 
-    def add(self, pid, parent, io=(0, 0), **stat):
+    def add(self, pid, parent, io=(0, 0), waited_ns=None, **stat):
         folder = self.path / str(pid)
         folder.mkdir(exist_ok=True)
+        if waited_ns is not None:
+            (folder / "schedstat").write_text(f"123456789 {waited_ns} 42\n")
         (folder / "stat").write_text(stat_text(pid, parent, **stat))
         if io is not None:
             text = f"rchar: 9\nwchar: 9\nsyscr: 9\nsyscw: 9\nread_bytes: {io[0]}\nwrite_bytes: {io[1]}\n"
@@ -126,6 +129,30 @@ def test_processes_that_never_stay_are_unknown(proc, monkeypatch):
     monkeypatch.setattr(processes, "read_io", io_while_children_end)
     with pytest.raises(FigureUnknownError, match="faster than"):
         processes.read()
+
+
+def test_waits_for_a_cpu_are_those_of_all_threads_and_keep_what_ended(proc):
+    proc.add(10, 1, waited_ns=2_000_000_000, threads=2)
+    for tid, waited_ns in ((10, 2_000_000_000), (15, 500_000_000)):
+        folder = proc.path / f"10/task/{tid}"
+        folder.mkdir(parents=True)
+        (folder / "schedstat").write_text(f"1 {waited_ns} 1\n")
+    proc.add(11, 10, waited_ns=1_000_000_000)
+    sampler = ProcessTreeSampler(10, proc.path)
+    assert sampler.read().waited_s == pytest.approx(3.5)
+    shutil.rmtree(proc.path / "11")
+    proc.add(12, 10, waited_ns=250_000_000)
+    assert sampler.read().server().values["server_runqueue_s"] == pytest.approx(3.75)
+
+
+@table("text", [None, "0 0 0\n"])
+def test_a_kernel_that_does_not_count_waits_for_a_cpu(proc, text):
+    proc.add(10, 1)
+    if text:
+        (proc.path / "10/schedstat").write_text(text)
+    sample = ProcessTreeSampler(10, proc.path).read().server()
+    assert "server_runqueue_s" not in sample.values
+    assert "this kernel does not count" in sample.unknown["server_runqueue_s"]
 
 
 def test_main_process_gone(proc):

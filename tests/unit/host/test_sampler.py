@@ -15,7 +15,10 @@ from openslob.host.sampler import UNATTRIBUTED, cpu_by_kind, difference
 
 CPU = {"cpu_user_s": 10.0, "cpu_system_s": 5.0, "cpu_idle_s": 80.0, "cpu_steal_s": 1.0, "cores": 2}
 LATER = {"cpu_user_s": 12.0, "cpu_system_s": 5.5, "cpu_idle_s": 81.0, "cpu_steal_s": 1.25, "cores": 2}
-SERVER = {"server_cpu_s": 3.0, "server_cores": 2, "server_read_bytes": 8192, "server_write_bytes": 0}
+SERVER = {
+    "server_cpu_s": 3.0, "server_cores": 2, "server_read_bytes": 8192, "server_write_bytes": 0,
+    "server_runqueue_s": 7.0,
+}  # fmt: skip
 DEVICE = dict.fromkeys(DEVICE_NAMES, 100)
 
 BEFORE = OsReading(
@@ -37,7 +40,10 @@ AFTER = OsReading(
         "host": Sample(LATER, "2 CPUs"),
         "memory": Sample({"page_cache_bytes": 3000, "memory_available_bytes": 7000}),
         "device": Sample({name: 100 + 10 * n for n, name in enumerate(DEVICE_NAMES)}, "block device vda"),
-        "server": Sample({**SERVER, "server_cpu_s": 5.5, "server_read_bytes": 24576}, "process 10, started at tick 5"),
+        "server": Sample(
+            {**SERVER, "server_cpu_s": 5.5, "server_read_bytes": 24576, "server_runqueue_s": 7.75},
+            "process 10, started at tick 5",
+        ),
         "cpus": Sample({"server_cpus_busy_s": 22.75}, "the server on CPUs 0, 1"),
         "sampler": Sample({"sampler_cpu_s": 0.75}, "sessions 11"),
         "energy": Sample({"package_energy_j": 85.0}, "energy counters"),
@@ -60,7 +66,7 @@ def test_everything_known():
     assert delta.cpu == {"user": 2.0, "system": 0.5, "idle": 1.0, "steal": 0.25}
     assert (delta.server_cpu_s, delta.sampler_cpu_s, delta.driver_cpu_s) == (2.5, 0.25, 0.25)
     assert (delta.server_cpus_busy_s, delta.package_energy_j) == (2.75, 75.0)
-    assert (delta.server_read_bytes, delta.server_write_bytes) == (16384, 0)
+    assert (delta.server_read_bytes, delta.server_write_bytes, delta.server_runqueue_s) == (16384, 0, 0.75)
     assert (delta.page_cache_bytes_before, delta.page_cache_bytes_after) == (1000, 3000)
     assert (delta.memory_available_bytes, delta.driver_peak_rss_bytes) == (7000, 6e7)
     device = delta.device
@@ -89,7 +95,11 @@ def test_a_counter_that_falls_is_unknown_and_never_repaired(source, value, figur
 @table(
     ("source", "epoch", "figures"),
     [
-        ("server", "process 10, started at tick 9", {"server_cpu_s", "server_read_bytes", "server_write_bytes"}),
+        (
+            "server",
+            "process 10, started at tick 9",
+            {"server_cpu_s", "server_read_bytes", "server_write_bytes", "server_runqueue_s"},
+        ),
         ("host", "4 CPUs", {"cpu"}),
         ("device", "block device vdb", {"device"}),
         ("sampler", "sessions 11, 12", {"sampler_cpu_s"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from factories.paths import FIXTURES
+from factories.slow_loads import FAULTS, course
 from factories.tables import table
 from openslob.analyze.build_record import episode_rows
 from openslob.analyze.run_folder import read_trace
@@ -31,13 +32,28 @@ def row(begin_s: float, lost: float, cause: str = "lock", rate: float = 20.0) ->
 def test_a_record_has_the_stretches_that_its_raw_files_show():
     assert LOCKED.episodes is not None
     assert [(each.begin_s, each.end_s, each.cause) for each in LOCKED.episodes] == [(18.0, 20.0, "lock")]
-    assert episode_rows(read_trace(FOLDER, LOCKED)) == LOCKED.episodes
+    (found,) = episode_rows(read_trace(FOLDER, LOCKED))
+    # The program of then did not say how much of the loss a cause explains.
+    assert found.evidence == f"{LOCKED.episodes[0].evidence} (100 % of the time lost)"
+    assert found.model_copy(update={"evidence": LOCKED.episodes[0].evidence}) == LOCKED.episodes[0]
+
+
+def test_a_stretch_that_may_have_two_causes_is_recorded_with_both():
+    slow = next(fault for fault in FAULTS if fault.name.startswith("reads +1"))
+    (found,) = episode_rows(course(slow, 0.5, 12, 1))
+    assert found.cause == "either I/O cap or slow reads"
+    assert EpisodeRow.model_validate_json(found.model_dump_json()) == found
 
 
 def test_the_report_names_span_cause_loss_and_evidence():
     text = " ".join(" ".join(block_lines(slow_stretches(LOCKED))).split())
     assert "1 stretch, 2 s of 30.0 s; 254 operations less than usual were done." in text
     assert "18 to 20 s lock 85 % slower; 100 % of the sessions waited for locks, usually 0 %" in text
+
+
+def test_two_causes_that_it_may_be_are_before_the_evidence():
+    lines = block_lines(slow_stretches(LOCKED.model_copy(update={"episodes": (row(1.0, 9.0, "either A or B"),)})))
+    assert " ".join(lines[-1].split()) == "1 to 3 s either A or B; 80 % slower; why"
 
 
 @table("found", [None, ()])

@@ -8,8 +8,17 @@ from openslob.analyze.verdicts.course import are_idle, idle_shares_pct
 from openslob.analyze.verdicts.environment import quota_figures, quota_says
 from openslob.analyze.verdicts.level import cap_in_words
 from openslob.analyze.verdicts.mode import is_reached
-from openslob.core.measurement import Measurement, WaitClass
-from openslob.metrics.quantity import Quantity, device, engine, engine_host_cpu_s, host, host_cpu_left_pct, total
+from openslob.core.measurement import Measurement, Observed, WaitClass
+from openslob.metrics.quantity import (
+    Quantity,
+    db_time_us,
+    device,
+    engine,
+    engine_host_cpu_s,
+    host,
+    host_cpu_left_pct,
+    total,
+)
 from openslob.metrics.waits import db_time_shares
 from openslob.record.model import Verdict
 
@@ -19,11 +28,27 @@ SATURATED_PCT = 95.0
 MAIN_SHARE_PCT = 50.0
 # Of the time that sessions wait for data, the device takes most; the rest goes to file system, engine and run queue.
 LEAST_IN_DEVICE = 0.2
+# Waits for a CPU below this share of DB time come and go on any host.
+LEAST_WAITED_PCT = 10.0
+# A share is clearly more than another from here on; less may be either.
+CLEARLY = 1.5
+# So many CPUs left, in %, that waits for one are not those of a busy host.
+IDLE_PCT = 15.0
+# Rates of runs without a cap vary by this share and more from second to second.
+FLAT = 0.006
 STORAGE = "storage"
 CPU = "server's CPU"
 CPU_QUOTA = "CPU quota"
 IO_CAP = "I/O cap"
+HIDDEN_QUOTA = "CPU quota that can't be read"
 OTHERS_CPU = "CPU that others used"
+UNKNOWN_WAIT = "CPU that others used, or not"
+EITHER = "CPU or storage"
+# What the figures leave open, and why.
+UNDECIDED = {
+    UNKNOWN_WAIT: "others used most of the CPU, and whether the server waited for it is not known",
+    EITHER: "sessions waited for a CPU and for storage for about as long, and either may be the limit",
+}
 GIVEN_RATE = "given rate"
 THINK_TIME = "think time"
 
@@ -33,46 +58,56 @@ def limit_found(measurement: Measurement) -> Verdict:
 
     For a run that reached its given rate, the limit is that rate. Otherwise the limit is the first of: the CPU quota of
     the server's control group, if it was used up in most of its periods; a cap on I/O that held the load back for more
-    than half of it (`level_sustained`); the server's CPU, if saturated (faster storage
-    would not help); think time, if sessions spent more than half of the load outside of operations; storage, if they
-    spent more than half of their time in data I/O or in writing the log; locks, or other instances of a cluster, if
-    they spent it there. The verdict fails when nothing was at its limit, and is unknown when other sessions took their
-    part, or when nothing known is the limit and a figure is missing. The device's busy time tells whether storage's
-    throughput or its latency was the limit.
+    than half of it (`level_sustained`); the CPU, if it was saturated and the server used it up, or waited for it; think
+    time, if sessions spent more than half of the load outside of operations; storage, if they spent more than half of
+    their time in data I/O or in writing the log; locks, or other instances of a cluster, if they spent it there. The
+    verdict fails when nothing was at its limit, and is unknown when other sessions took their part, when CPU and
+    storage took about as much of the time, or when nothing known is the limit and a figure is missing. The device's
+    busy time tells whether storage's throughput or its latency was the limit.
+
+    That others use the CPU, or that it is busy, limits nothing by itself: niced programs have what is left, and give
+    way. The server's threads must have waited for it, which the kernel counts. A session that waits for a CPU after its
+    read is seen in data I/O still: that time is not storage's.
 
     Shares are of DB time, so they prove nothing when sessions were idle (`sessions_busy`). Sessions that waited for
     data while the device had hardly any requests did not wait for storage.
     """
     name, shares = "limit_found", db_time_shares(measurement)
+    queued = _cpu_wait_pct(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
     limit = GIVEN_RATE if is_reached(measurement) else _limit(measurement, cpu, server, shares)
     disturbed = limit != GIVEN_RATE and bool(has_worked(measurement.others))
     doubt = _doubt(measurement, limit, shares, queue)
     figures: dict[str, Shown] = {
-        "limit": None if doubt or disturbed else limit,
+        "limit": None if doubt or disturbed or limit in UNDECIDED else limit,
         "cpu_pct": cpu.value,
         "server_cpu_pct": server.value,
         "data_io_pct": shares[WaitClass.DATA_IO].value,
         "log_pct": shares[WaitClass.LOG].value,
         "lock_pct": shares[WaitClass.LOCK].value,
         **({"cluster_pct": shares[WaitClass.CLUSTER].value} if WaitClass.CLUSTER in shares else {}),
+        **({} if queued.value is None else {"cpu_wait_pct": queued.value}),
         "device_busy_pct": busy.value,
         "device_queue": queue.value,
         **quota_figures(measurement),
     }
     waited = ", ".join(f"{kind.value} {_pct(share)}" for kind, share in shares.items())
     held_back = f"; {said}" if (said := quota_says(measurement)) else ""
+    waited += f", for a CPU {_pct(queued)}" if queued.value is not None else ""
     used = f"CPU {_pct(cpu)} (by the server {_pct(server)}{held_back}), and of DB time: {waited}"
     if disturbed:
         return unknown(name, f"Can't be determined: {BESIDE}, and what limited the test may be their load.", **figures)
+    if limit in UNDECIDED:
+        return unknown(name, f"Can't be determined: {UNDECIDED[limit]}: {used}.", **figures)
     if doubt:
         return fails(name, f"{doubt}: {used}; {_state(busy, queue)}.", **figures)
     if limit:
         return holds(name, _describe_limit(measurement, limit, used, busy, queue), **figures)
     if any(quantity.value is None for quantity in (cpu, *shares.values())):
         return unknown_because(name, cpu, *shares.values(), **figures)
-    return fails(name, f"Nothing was at its limit, so more sessions may do more: {used}.", **figures)
+    advice = "but a cap may be in force" if _is_flat(measurement) else "so more sessions may do more"
+    return fails(name, f"Nothing was at its limit, {advice}: {used}{_evenness(measurement)}.", **figures)
 
 
 def _describe_limit(measurement: Measurement, limit: str, used: str, busy: Quantity, queue: Quantity) -> str:
@@ -81,13 +116,13 @@ def _describe_limit(measurement: Measurement, limit: str, used: str, busy: Quant
     if limit == IO_CAP:
         return f"{_in_force(measurement)}, not what the storage behind it can do: {used}; {_state(busy, queue)}."
     if limit == STORAGE:
-        return f"Storage was the limit: {used}; {_device(busy, queue)}."
+        return f"Storage was the limit: {used}; {_device(measurement, busy, queue)}."
     return f"The limit was the {limit}, not storage: {used}."
 
 
 def _doubt(measurement: Measurement, limit: str | None, shares: dict[WaitClass, Quantity], queue: Quantity) -> str:
     """Return why the shares of DB time do not show what limited the run; empty if they do, or are not needed."""
-    if limit not in (GIVEN_RATE, CPU_QUOTA, IO_CAP, CPU, OTHERS_CPU) and are_idle(measurement):
+    if limit not in (GIVEN_RATE, CPU_QUOTA, IO_CAP, CPU, OTHERS_CPU, HIDDEN_QUOTA) and are_idle(measurement):
         return f"The sessions were idle {sum(idle_shares_pct(measurement)):.0f} % of the time, which limited the run"
     if limit == STORAGE and _has_waited_elsewhere(measurement, shares, queue):
         return "The sessions waited for data, but the device had hardly any requests"
@@ -143,9 +178,8 @@ def _limit(measurement: Measurement, cpu: Quantity, server: Quantity, shares: di
         return CPU_QUOTA
     if _capped_share(measurement) > MAIN_SHARE_PCT / 100:
         return IO_CAP
-    if cpu.value is not None and cpu.value >= SATURATED_PCT:
-        of_busy = server.times(100).per(cpu, "no CPU was busy").value
-        return CPU if of_busy is None or of_busy > MAIN_SHARE_PCT else OTHERS_CPU
+    if of_cpu := _limit_by_cpu(measurement, cpu, server, shares):
+        return of_cpu
     if _mostly_thinks(measurement):
         return THINK_TIME
     if any((shares[kind].value or 0) > MAIN_SHARE_PCT for kind in (WaitClass.DATA_IO, WaitClass.LOG)):
@@ -153,6 +187,32 @@ def _limit(measurement: Measurement, cpu: Quantity, server: Quantity, shares: di
     others = {WaitClass.LOCK: "wait for locks", WaitClass.CLUSTER: "wait for other instances"}
     waits = (name for kind, name in others.items() if kind in shares and (shares[kind].value or 0) > MAIN_SHARE_PCT)
     return next(waits, None)
+
+
+def _limit_by_cpu(
+    measurement: Measurement, cpu: Quantity, server: Quantity, shares: dict[WaitClass, Quantity]
+) -> str | None:
+    """Return whose use of the CPU was the limit, or what can't be decided; None if nobody waited for a CPU."""
+    busy, waited = cpu.value or 0.0, _cpu_wait_pct(measurement).value
+    if (server.value or 0.0) >= SATURATED_PCT:
+        return CPU
+    of_busy = server.times(100).per(cpu, "no CPU was busy").value
+    whose = CPU if of_busy is None or of_busy > MAIN_SHARE_PCT else OTHERS_CPU
+    if waited is None:
+        return None if busy < SATURATED_PCT else CPU if whose == CPU else UNKNOWN_WAIT
+    running = host(measurement, "server_cpu_s").times(1e8).per(db_time_us(measurement), "no DB time").value or 0.0
+    on_cpu = min(100.0, running + waited)
+    storage = min(100 - on_cpu, sum(shares[kind].value or 0.0 for kind in (WaitClass.DATA_IO, WaitClass.LOG)))
+    if waited < LEAST_WAITED_PCT or storage >= CLEARLY * on_cpu:
+        return None
+    if busy < SATURATED_PCT:
+        return HIDDEN_QUOTA if busy < 100 - IDLE_PCT and waited >= CLEARLY * max(storage, running) else None
+    return whose if on_cpu >= CLEARLY * storage else EITHER
+
+
+def _cpu_wait_pct(measurement: Observed) -> Quantity:
+    """Return for how long threads of the server waited for a CPU, in % of DB time."""
+    return host(measurement, "server_runqueue_s").times(1e8).per(db_time_us(measurement), "no DB time")
 
 
 def _cpu_pct(measurement: Measurement) -> Quantity:
@@ -197,11 +257,23 @@ def _state(busy: Quantity, queue: Quantity) -> str:
     return f"the device was busy {busy.value:.0f} % of the time with {queue.value:.1f} requests in it on average"
 
 
-def _device(busy: Quantity, queue: Quantity) -> str:
+def _device(measurement: Observed, busy: Quantity, queue: Quantity) -> str:
     state = _state(busy, queue)
     if busy.value is None or queue.value is None or busy.value >= SATURATED_PCT:
-        return state
-    return f"{state}: its latency set the pace, and more sessions may do more"
+        return f"{state}{_evenness(measurement)}"
+    advice = "" if _is_flat(measurement) else ", and more sessions may do more"
+    return f"{state}: its latency set the pace{advice}{_evenness(measurement)}"
+
+
+def _is_flat(measurement: Observed) -> bool:
+    """Return whether the rate hardly varied, so that a cap may be in force: then more sessions do not do more."""
+    return measurement.unevenness is not None and measurement.unevenness < FLAT
+
+
+def _evenness(measurement: Observed) -> str:
+    if not _is_flat(measurement):
+        return ""
+    return f"; the rate varied by {100 * (measurement.unevenness or 0.0):.1f} % only, as under a cap"
 
 
 def _pct(quantity: Quantity) -> str:

@@ -136,24 +136,29 @@ class Content:
                 yield pages[begin] * PAGE_BYTES, min(self.size, (pages[at - 1] + 1) * PAGE_BYTES)
                 begin = at
 
-    def survive(self, path: Path, random: Random) -> int:
-        """Write a random part of what was written to what is kept, in whole sectors; return the bytes.
+    def survive(self, path: Path, random: Random, block_bytes: int) -> tuple[int, int]:
+        """Write a random part of what was written to what is kept, in whole sectors; return the bytes and torn blocks.
 
-        The file grows by a random part of what it grew. What was cut off and is still kept stays.
+        The file grows by a random part of what it grew. What was cut off and is still kept stays. A block of
+        ``block_bytes``, a multiple of a page, is torn if it is neither as it was kept nor as it was written.
         """
         kept = self.open_kept(path)
         before = os.fstat(kept).st_size
         # What was written behind a cut that is not kept went to new blocks, which the file as it is kept has not.
         limit = self.size if self.base == before else self.base
         after = random.choice((before, limit, random.randint(before, limit))) if limit > before else limit
-        survived = 0
-        for page in sorted(self.dirty):
-            for start, stop in _surviving_sectors(page, random):
-                if start < after:
-                    survived += self._copy(kept, start, min(stop, after))
+        survived = torn = 0
         if after > before:
             os.ftruncate(kept, after)
-        return survived
+        for block, pages in groupby(sorted(self.dirty), key=lambda page: page * PAGE_BYTES // block_bytes):
+            span = block_bytes, block * block_bytes
+            whole = [os.pread(kept, *span), self.read(path, span[1], block_bytes)]
+            for page in pages:
+                for start, stop in _surviving_sectors(page, random):
+                    if start < after:
+                        survived += self._copy(kept, start, min(stop, after))
+            torn += os.pread(kept, *span) not in whole
+        return survived, torn
 
 
 def _surviving_sectors(page: int, random: Random) -> Iterator[tuple[int, int]]:

@@ -26,7 +26,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-from openslob.durability.cut.contents import Content
+from openslob.durability.cut.contents import PAGE_BYTES, Content
 from openslob.durability.cut.names import (
     ROOT,
     DiskChange,
@@ -59,11 +59,15 @@ class CutStatistics:
 
 
 class VolatileLayer:
-    """The file system. Not for several threads at once; errors are OSError, as those of system calls."""
+    """The file system. Not for several threads at once; errors are OSError, as those of system calls.
+
+    ``torn`` counts after a cut, by path, the blocks of its user that are neither as they were kept nor as written.
+    """
 
     def __init__(self, kept: Path, names: NamesModel = "journal", lying: bool = False) -> None:
         self.lying = lying
         self.statistics = CutStatistics()
+        self.torn: dict[str, int] = {}
         self._kept = kept
         self._strict = names == "strict"
         self._pending: deque[tuple[int, DiskChange]] = deque()
@@ -288,25 +292,31 @@ class VolatileLayer:
         change.keep(self._kept)
         self._release_unused(change.node)
 
-    def cut(self, survive: Survival, seed: str) -> None:
-        """Fail every request from now on; of what was not synced keep nothing, or a random part."""
+    def cut(self, survive: Survival, seed: str, block_bytes: int = PAGE_BYTES) -> None:
+        """Fail every request from now on; of what was not synced keep nothing, or a random part.
+
+        ``block_bytes``, a multiple of `PAGE_BYTES`, are what a user of the files takes for a whole.
+        """
         if self._dead:
             return
         if survive == "random":
-            self._keep_some(Random(seed))
+            self._keep_some(Random(seed), block_bytes)
         self._dead = True
         dirty = sum(node.content.dirty_bytes for node in self._dirty.values() if node.content)
         self.statistics.dropped_bytes += dirty - self.statistics.survived_bytes
         self.statistics.dropped_changes += len(self._pending)
 
-    def _keep_some(self, random: Random) -> None:
+    def _keep_some(self, random: Random, block_bytes: int) -> None:
         """Keep a random part: of the changes the first ones, as a journal does, and any of the data."""
         for _ in range(random.randint(0, len(self._pending))):
             self._keep(self._pending.popleft()[1])
         for _, node in sorted(self._dirty.items()):
             path = node.kept_path(self._kept)
             if node.content and path:
-                self.statistics.survived_bytes += node.content.survive(path, random)
+                survived, torn = node.content.survive(path, random, block_bytes)
+                self.statistics.survived_bytes += survived
+                if torn:
+                    self.torn[str(path.relative_to(self._kept))] = torn
 
     def _require_power(self) -> None:
         if self._dead:

@@ -28,7 +28,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import mfusepy
 
-from openslob.durability.cut.layer import VolatileLayer
+from openslob.durability.cut.layer import Survival, VolatileLayer
 from openslob.durability.cut.names import Node
 
 # Names and attributes change by this mount alone, so the kernel need not ask again.
@@ -305,11 +305,13 @@ def _obey(requests: Requests, mountpoint: Path) -> None:
         time.sleep(0.1)
 
 
-def _carry_out(layer: VolatileLayer, order: Mapping[str, str]) -> Mapping[str, object]:
+def _carry_out(layer: VolatileLayer, order: Mapping[str, Any]) -> Mapping[str, object]:
     try:
         match order["do"]:
             case "cut":
-                layer.cut("random" if order["survive"] == "random" else "nothing", order["seed"])
+                survive: Survival = "random" if order["survive"] == "random" else "nothing"
+                layer.cut(survive, order["seed"], order["block_bytes"])
+                return {**asdict(layer.statistics), "torn": layer.torn}
             case "sync":
                 layer.sync_all()
             case "lie" | "be honest" as how:

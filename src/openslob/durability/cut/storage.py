@@ -18,9 +18,10 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from openslob.core.errors import SlobError
+from openslob.durability.cut.contents import PAGE_BYTES
 from openslob.durability.cut.layer import CutStatistics, NamesModel, Survival
 
 _FILE_SYSTEM = "fuse.slob-cut"
@@ -41,6 +42,9 @@ class CutStorage:
     the same part. ``names``: what a sync keeps of names, as `layer` says: "journal" is like ext4 and XFS, "strict"
     the least that fsync() promises.
 
+    ``block_bytes``, a multiple of 4096, are what a user of the files takes for a whole. ``torn`` counts by path, below
+    the mountpoint, those that the last cut left neither as they were kept nor as they were written.
+
     ``backing`` may have files before; it always has what would be there after a cut, and may be looked at.
     """
 
@@ -53,6 +57,7 @@ class CutStorage:
         survive: Survival = "nothing",
         seed: int = 0,
         names: NamesModel = "journal",
+        block_bytes: int = PAGE_BYTES,
     ) -> None:
         self.backing = backing.absolute()
         self.mountpoint = mountpoint.absolute()
@@ -60,6 +65,8 @@ class CutStorage:
         self._survive: Survival = survive
         self._seed = seed
         self._names = names
+        self.block_bytes = block_bytes
+        self.torn: dict[str, int] = {}
         self._cuts = 0
         self._before = CutStatistics()
         self._process: subprocess.Popen[str] | None = None
@@ -87,7 +94,9 @@ class CutStorage:
 
     def cut(self) -> None:
         """Cut it off: requests fail from now on, and what was not synced is lost. Nothing to do if it is cut off."""
-        self._order("cut", survive=self._survive, seed=f"{self._seed}:{self._cuts}")
+        seed = f"{self._seed}:{self._cuts}"
+        reply = self._ask("cut", survive=self._survive, seed=seed, block_bytes=self.block_bytes)
+        self.torn = reply["torn"]
         self._cuts += 1
 
     def restore(self) -> None:
@@ -131,18 +140,21 @@ class CutStorage:
             self._end()
             raise
 
-    def _order(self, do: str, **details: str) -> CutStatistics:
+    def _order(self, do: str) -> CutStatistics:
+        reply = self._ask(do)
+        before = asdict(self._before)
+        return CutStatistics(**{name: before[name] + int(value) for name, value in reply.items()})
+
+    def _ask(self, do: str, **details: str | int) -> dict[str, Any]:
         process = self._process
         if process is None or process.stdin is None:
             raise SlobError(f"the storage at {self.mountpoint} is not mounted")
         with suppress(BrokenPipeError):  # the reply will be missing, with the reason
             process.stdin.write(json.dumps({"do": do, **details}) + "\n")
             process.stdin.flush()
-        reply = self._reply(_ORDER_S)
-        before = asdict(self._before)
-        return CutStatistics(**{name: before[name] + int(value) for name, value in reply.items()})
+        return self._reply(_ORDER_S)
 
-    def _reply(self, seconds: float) -> dict[str, int]:
+    def _reply(self, seconds: float) -> dict[str, Any]:
         process = self._process
         if process is None or process.stdout is None:
             raise SlobError(f"the storage at {self.mountpoint} is not mounted")

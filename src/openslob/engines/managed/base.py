@@ -105,16 +105,17 @@ class ServerStatus:
 
 @dataclass(frozen=True)
 class Control:
-    """A way to run a server in which a crash loses commits that it acknowledged: what a proof must find.
+    """A way to run a server in which a crash loses commits that it acknowledged, or damages data: a proof must find it.
 
     ``settings`` are as in `ServerSpec`. ``kill`` and ``cut`` say why the death of all processes, or a cut of the
-    storage, may lose nothing all the same; empty where it must lose commits.
+    storage, may do neither all the same; empty where it must. ``torn``: only pages that are torn do it.
     """
 
     name: str
     settings: str
     kill: str = ""
     cut: str = ""
+    torn: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,15 @@ class ManagedServer(Protocol):
 
         ``meanwhile`` is called when all of them stand still, before they are killed.
         """
+
+    def kill_starting(self, after_s: float, meanwhile: Callable[[], None]) -> bool:
+        """Start it, and `kill` it so many seconds later, whether it is ready by then or still recovers.
+
+        Returns whether it still recovered. SlobError when it ended before by itself; then ``meanwhile`` is not called.
+        """
+
+    def has_pages(self, path: Path) -> bool:
+        """Return whether a file of its data directory, by its path there, has pages of tables and indexes."""
 
     def destroy(self) -> None:
         """Stop it and remove its data."""

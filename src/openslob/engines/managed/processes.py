@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,8 +83,11 @@ class ServerProcesses:
             raise SlobError("processes did not end, even after SIGKILL", "check the server's storage")
 
     def _all(self) -> list[psutil.Process]:
-        """Return the main process and those that it started; stopped first, it starts no more of them meanwhile."""
-        main = self._main()
+        """Return the main process and those that it started; stopped first, it starts no more of them meanwhile.
+
+        Some products write the pid file when they are ready; one that still recovers is found by where it works.
+        """
+        main = self._main() or next(self._find_ours(), None)
         if main is None:
             return []
         with suppress(psutil.NoSuchProcess):
@@ -98,13 +101,20 @@ class ServerProcesses:
         Orphans still use the data files, so a server started beside them would destroy the data. A server whose start
         was interrupted has no pid file yet, so orphans are looked for in any case.
         """
-        orphans = [process for process in psutil.process_iter() if self._is_ours(process)]
+        orphans = list(self._find_ours())
         steps = (self.immediate, signal.SIGKILL)
         if not any(self._signal_and_wait(orphans, number, _SURVIVORS_S) for number in steps):
             pids = ", ".join(str(process.pid) for process in orphans if self._is_ours(process))
             raise SlobError(f"processes of a crashed server still use {self.data}: {pids}", "end them and try again")
         for path in (self.data / self.pid_file, *remains):
             path.unlink(missing_ok=True)
+
+    def is_there(self) -> bool:
+        """Return whether there is any process of the server, ready or not."""
+        return self._main() is not None or any(True for _ in self._find_ours())
+
+    def _find_ours(self) -> Iterator[psutil.Process]:
+        return (process for process in psutil.process_iter() if self._is_ours(process))
 
     def _main(self) -> psutil.Process | None:
         try:

@@ -32,11 +32,13 @@ from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import ServerAccount, server_account
 from openslob.engines.managed.base import RUNNING, ServerSpec, ServerStatus
 from openslob.engines.managed.layout import DATA, Complaints, ServerFiles, check_socket_path
-from openslob.engines.managed.processes import ServerProcesses
+from openslob.engines.managed.processes import ServerProcesses, wait
 from openslob.engines.managed.resources import confine
 from openslob.engines.settings import KnownSettings
 
 _UNFINISHED = "data.new-"
+# How long a server that starts may take until its main process is there.
+_UNTIL_THERE_S = 60.0
 # What a restart can't change once there are data.
 _FIXED = ("version", "bin_dir", "block_size", "data_dir", "standby_of", "made_settings")
 
@@ -80,6 +82,10 @@ class LocalServer(ABC, Generic[P]):
     @abstractmethod
     def check_spec(self) -> None:
         """Raise UsageError for the first value that the product does not support on this host."""
+
+    @abstractmethod
+    def has_pages(self, path: Path) -> bool:
+        """Return whether a file of its data directory, by its path there, has pages of tables and indexes."""
 
     @abstractmethod
     def is_ready(self) -> bool:
@@ -164,6 +170,20 @@ class LocalServer(ABC, Generic[P]):
         with self._home.reserve("kill"), self._home.lock("killing"):
             self._require_own_data()
             self.processes.kill(meanwhile)
+
+    def kill_starting(self, after_s: float, meanwhile: Callable[[], None]) -> bool:
+        with ThreadPoolExecutor(1) as aside:
+            started = aside.submit(self.start)
+            wait(lambda: started.done() or self.processes.is_there(), _UNTIL_THERE_S)
+            time.sleep(after_s)
+            recovers = not self.is_ready()
+            if started.done():
+                started.result()
+            self.processes.kill(meanwhile)
+            # How the start complains of a server that is killed, on storage that may be cut off, says nothing.
+            with suppress(SlobError, OSError):
+                started.result()
+        return recovers
 
     def destroy(self) -> None:
         """Stop it and remove its data; nothing to do if it is not there. SlobError while another process uses it."""

@@ -178,6 +178,11 @@ class MysqlLedgerSession(ConnectionOwner[Connection]):
         with report_as(f"session {self._session} was lost"):
             return int(query(self._connection, statement("ledger", "clock"))[0]["ns"])
 
+    def checkpoint(self) -> None:
+        """Set the variable that makes it do so: MariaDB has it since 10.6.17, 10.11.7 and 11.0.5."""
+        with report_as(f"session {self._session} was lost"):
+            query(self._connection, statement("ledger", "checkpoint"))
+
     def cut(self) -> None:
         cut_off(self._connection)
 

@@ -13,6 +13,7 @@ from typing import Any
 from openslob.core.measurement import (
     EVERY_FIGURE,
     ONLY_SOME_HAVE,
+    WAIT_LATENCY,
     EngineDelta,
     ObjectIo,
     TimedWait,
@@ -122,7 +123,7 @@ def to_delta(change: Values, missing: Mapping[str, str] | None = None, pluggable
         delta,
         unknown={
             field: _explain_unknown(field, missing or {}, pluggable)
-            for field in delta.amounts().keys() - counted - OF_SERVER
+            for field in (delta.amounts().keys() - counted - OF_SERVER) | _unread_facts(missing or {})
         },
         server_wide=frozenset({*(counted - tests_own), "log", *(wait.event for wait in waits)}),
         others=_subtract_ours(change) if own else {},
@@ -293,6 +294,7 @@ _PARTS: Mapping[str, str] = {
     ),
     **dict.fromkeys(("rows_updated", "rows_updated_in_place"), "sql"),
     "cache_resizes": "memory",
+    WAIT_LATENCY: "histogram",
 }
 _NO_BACKGROUND = (
     "a pluggable database does not count what background processes do: connect to the root (CDB$ROOT) to see it"
@@ -320,6 +322,11 @@ _REMEDIES = {
     "log_switches": "an administrator adds larger log files (ALTER DATABASE ADD LOGFILE … SIZE …) "
     "and drops the small ones",
 }
+
+
+def _unread_facts(missing: Mapping[str, str]) -> set[str]:
+    """Return what is no counter and comes from a part that can't be read."""
+    return {WAIT_LATENCY} if _PARTS[WAIT_LATENCY] in missing else set()
 
 
 def _explain_unknown(field: str, missing: Mapping[str, str], pluggable: bool) -> str:

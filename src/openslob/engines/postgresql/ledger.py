@@ -102,7 +102,7 @@ class PostgresLedger:
         """Return what is damaged: pages that can't be read, rows with others' text, indexes that disagree."""
         with self._open_for("the tables can't be checked for damage") as connection:
             _, amcheck = _row(connection, statement("ledger", "guards"))
-            found = [*self._find_unreadable(connection), *self._find_torn(connection)]
+            found = [*self._find_unreadable(connection), *self._find_torn(connection), *self._find_doubled(connection)]
             found += self._by_amcheck(connection) if amcheck else self._by_counts(connection)
         return found
 
@@ -133,6 +133,14 @@ class PostgresLedger:
                 self._statement("torn", repeats=_repeats(connection))
             ).fetchall():
                 yield f"row {key} of session {session} is of operation {number}, and its text begins with {text}"
+
+    def _find_doubled(self, connection: Connection) -> Iterator[str]:
+        """Yield rows of which a scan finds several versions."""
+        connection.execute(statement("ledger", "scan"))
+        with suppress(*_DAMAGED):  # said of the table already
+            for session, key, versions in connection.execute(self._statement("doubled")).fetchall():
+                what = f"session {session}" if key is None else f"row {key} of session {session}"
+                yield f"{what} is there {versions} times"
 
     def _by_counts(self, connection: Connection) -> Iterator[str]:
         counts = []
@@ -187,6 +195,10 @@ class PostgresLedgerSession(ConnectionOwner[Connection]):
     def server_ns(self) -> int:
         with self._guard():
             return int(_row(self._connection, statement("ledger", "clock"))[0])
+
+    def checkpoint(self) -> None:
+        with self._guard():
+            self._connection.execute(statement("ledger", "checkpoint"))
 
     def cut(self) -> None:
         cut_off(self._connection)

@@ -26,18 +26,17 @@ from openslob.engines.patience import Patience, StoppedError
 from openslob.host.environment import environment
 from openslob.kinds.crash import figures as analysis
 from openslob.kinds.crash import rig as rigs
+from openslob.kinds.crash.moments import Checkpoint, Moments
 from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashMethod, CrashRecord, LostCommit
-from openslob.kinds.crash.rig import Rig
+from openslob.kinds.crash.rig import Crash, Rig
 from openslob.record.model import Status
 from openslob.record.store import record_id
 
-# A cycle's load lasts for a random time, in s: long enough for some hundred commits, and for the server's own writing.
-LOAD_S = (0.3, 1.5)
 # How long sessions may take to notice that the server is gone, in s.
 _NOTICE_S = 5.0
 _MOST_LINES = 20
-# A control gets a new server after so many cycles: one whose log fills up flushes it all the time, and loses nothing.
-CYCLES_OF_CONTROL = 20
+# How long checkpoint and recovery take until one was seen, in s.
+_CHECKPOINT_S, _RECOVERY_S = 0.1, 0.3
 _LEDGERS = "ledgers"
 _STILL = "the server's processes stand still at that moment"
 _CUT: Mapping[Survival, str] = {
@@ -161,7 +160,7 @@ def _record(plan: CrashRequest) -> CrashRecord:
     started_at = iso(time.time_ns())
     control = None
     if plan.control:
-        settings, why = rigs.excuses(_engine(plan), plan.control)
+        settings, why = rigs.excuses(_engine(plan), plan.control, plan.survival)
         control = CrashControl(name=plan.control, settings=settings, may_lose_nothing=why)
     return CrashRecord(
         id=record_id(plan.name, started_at),
@@ -193,7 +192,8 @@ class _Proof:
         self._plan, self._make_rig, self._folder, self._interrupt, self._tell = plan, make_rig, folder, interrupt, tell
         self._random = random.Random(plan.seed)
         self._first = [1] * plan.sessions
-        self._ended_early = False
+        self._noted: set[str] = set()
+        self._checkpoint_s, self._recovery_s = _CHECKPOINT_S, _RECOVERY_S
         self._rig, self._before = self._begin()
 
     def _begin(self) -> tuple[Rig, LedgerContents]:
@@ -225,7 +225,7 @@ class _Proof:
             if number == self._plan.cycles:
                 return
             broken = after is None or bool(cycle.damage)
-            if self._plan.control and (broken or number % CYCLES_OF_CONTROL == 0):
+            if self._plan.control and broken:
                 self._rig, self._before = self._begin()
                 self._first = [1] * self._plan.sessions
             elif after is None or broken:
@@ -238,49 +238,82 @@ class _Proof:
     def _cycle(self, number: int, kind: CrashMethod) -> tuple[CrashCycle, LedgerContents | None]:
         path = self._folder.path / _LEDGERS / f"cycle-{number}.csv"
         path.parent.mkdir(exist_ok=True)
-        with LedgerFile(path) as ledger:
+        moments = Moments.draw(self._random)
+        with (
+            Checkpoint(self._rig.tables.open_session(0), moments.checkpoint_s) as checkpoint,
+            LedgerFile(path) as ledger,
+        ):
             clients = Clients(self._rig.tables, ledger, self._plan.rows, self._first)
             clients.start()
+            checkpoint.start()
             began_ns = time.monotonic_ns()
-            self._interrupt.stop.wait(self._random.uniform(*LOAD_S))
-            if not clients.running():
-                clients.end(_NOTICE_S)
-                raise SlobError(
-                    f"no session could go on: {next(iter(clients.errors.values()), 'no error was reported')}"
-                )
-            self._note_ended(number, clients)
-            crashed_ns = self._rig.crash(kind)
+            crash = self._rig.crash(kind, lambda: self._wait(number, clients, checkpoint, moments))
             operations = clients.end(_NOTICE_S)
+        self._note_checkpoint(number, checkpoint, crash)
         last = clients.last_numbers()
         self._first = [last[session] + 1 for session in range(self._plan.sessions)]
-        cycle = CrashCycle(number=number, kind=kind, load_s=(crashed_ns - began_ns) / NANOS)
-        cycle, after = self._look_for(cycle, operations, crashed_ns)
+        cycle = CrashCycle(
+            number=number,
+            kind=kind,
+            load_s=(crash.at_ns - began_ns) / NANOS,
+            in_checkpoint=checkpoint.was_in_progress(crash.at_ns),
+            recovery_crashes=0,
+            torn_pages=crash.torn_pages,
+        )
+        cycle, after = self._look_for(cycle, operations, crash.at_ns, moments.into_recovery)
         if cycle.is_clean:
             path.unlink()
         else:
             cycle = cycle.model_copy(update={"ledger": f"{_LEDGERS}/{path.name}"})
         return cycle, after
 
-    def _note_ended(self, number: int, clients: Clients) -> None:
-        """Note, once, that sessions had ended by themselves: the server was under less load than was asked for."""
-        ended = self._plan.sessions - clients.running()
-        if ended and not self._ended_early:
-            self._ended_early = True
-            why = next(iter(clients.errors.values()), "no error was reported")
-            self._note(f"Cycle {number}: {ended} of {self._plan.sessions} sessions had ended before the crash: {why}")
+    def _wait(self, number: int, clients: Clients, checkpoint: Checkpoint, moments: Moments) -> None:
+        """Wait for the moment of the crash; SlobError if the load is gone by then."""
+        if moments.into_checkpoint is None:
+            self._interrupt.stop.wait(moments.load_s)
+        elif checkpoint.wait_begun(self._interrupt.stop):
+            self._interrupt.stop.wait(moments.into_checkpoint * self._checkpoint_s)
+        self._require_load(number, clients)
+
+    def _note_checkpoint(self, number: int, checkpoint: Checkpoint, crash: Crash) -> None:
+        """Keep how long the checkpoint took; note, once, that the server makes none when it is asked."""
+        self._checkpoint_s = checkpoint.seconds or self._checkpoint_s
+        if why := checkpoint.complaint(crash.at_ns):
+            self._note_once(f"Cycle {number}: the server made no checkpoint under load: {why}", "checkpoint")
+
+    def _require_load(self, number: int, clients: Clients) -> None:
+        """Raise SlobError if no session works; note, once, that some had ended by themselves: the load was less."""
+        why = next(iter(clients.errors.values()), "no error was reported")
+        running = clients.running()
+        if not running:
+            clients.end(_NOTICE_S)
+            raise SlobError(f"no session could go on: {why}")
+        if ended := self._plan.sessions - running:
+            said = f"{ended} of {self._plan.sessions} sessions had ended before the crash: {why}"
+            self._note_once(f"Cycle {number}: {said}", "ended")
+
+    def _note_once(self, text: str, about: str) -> None:
+        if about not in self._noted:
+            self._noted.add(about)
+            self._note(text)
 
     def _note(self, text: str) -> None:
         self._folder.update(notes=(*self._folder.record.notes, text))
 
     def _look_for(
-        self, cycle: CrashCycle, operations: list[Operation], crashed_ns: int
+        self, cycle: CrashCycle, operations: list[Operation], crashed_ns: int, into_recovery: float | None
     ) -> tuple[CrashCycle, LedgerContents | None]:
-        """Start the server and compare what it has; None for what it has if that can't be read."""
+        """Start the server and compare what it has; None for what it has if that can't be read.
+
+        It crashes once more on the way if a share of its recovery is given.
+        """
         acked = sum(not operation.in_doubt for operation in operations)
         cycle = cycle.model_copy(update={"acked": acked, "in_doubt": len(operations) - acked})
         recovery_s = None
         try:
-            recovery_s = self._rig.recover()
+            if into_recovery is not None and not self._interrupt.stop.is_set():
+                cycle = self._crash_again(cycle, into_recovery)
+            recovery_s = self._recovery_s = self._rig.recover()
             after = self._rig.tables.contents()
             damage = tuple(self._rig.tables.damage())
         except StoppedError:  # the user's wish, and no fault of the server
@@ -290,6 +323,12 @@ class _Proof:
         found = account(self._before, operations, after)
         more = {"recovery_s": recovery_s, "damage": damage[:_MOST_LINES], **_describe_found(found, crashed_ns)}
         return cycle.model_copy(update=more), after
+
+    def _crash_again(self, cycle: CrashCycle, into_recovery: float) -> CrashCycle:
+        """Crash the server once more after a share of its recovery."""
+        again, recovered = self._rig.crash_recovery(cycle.kind, into_recovery * self._recovery_s)
+        torn = None if cycle.torn_pages is None else cycle.torn_pages + (again.torn_pages or 0)
+        return cycle.model_copy(update={"recovery_crashes": int(recovered), "torn_pages": torn})
 
 
 def _describe_found(found: LedgerAccount, crashed_ns: int) -> dict[str, Any]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from openslob.analyze.outcome import fails, holds, holds_or_fails, unknown
+from openslob.analyze.outcome import count_noun, fails, holds, holds_or_fails, unknown
+from openslob.analyze.shares import Share, ruled_out_pct, share_of
 from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashMethod
 from openslob.record.model import Figure, Verdict
 
 KEEPS, WHOLE, CAUGHT = "no_acked_commit_lost", "nothing_damaged", "control_caught"
-# A control that must lose commits is caught in at least this share of the cycles.
-CAUGHT_SHARE = 0.99
-# The confidence with which a rate of losses is ruled out that no cycle has shown.
-_CONFIDENCE = 0.95
+# A run of a control that must lose something finds that with at least this chance.
+RUN_POWER = 0.8
 _NO_CYCLE = "no cycle was completed"
+_NOT_TESTED = "Torn pages were not tested"
+_KEPT = "the operating system kept what the server had written"
 _ONLY_KILLED = (
     ". The operating system kept what the server had written to it: what a power failure leaves was not tested (--kind "
     "cut)"
@@ -44,11 +46,6 @@ def verdicts(cycles: Sequence[CrashCycle], control: CrashControl | None) -> tupl
     """Return what the cycles prove."""
     both = (_keeps(cycles), _whole(cycles))
     return (*both, _caught(cycles, control)) if control else both
-
-
-def ruled_out_pct(cycles: int) -> float:
-    """Return the share of crashes, in %, that could lose something and would not show in so many cycles (95 %)."""
-    return float(100.0 * (1.0 - (1.0 - _CONFIDENCE) ** (1.0 / cycles)))
 
 
 def _keeps(cycles: Sequence[CrashCycle]) -> Verdict:
@@ -111,29 +108,85 @@ def _whole(cycles: Sequence[CrashCycle]) -> Verdict:
         return unknown(WHOLE, "no data could be read after a crash", **figures)
     crashes = f"{len(read)} crash{'es' if len(read) > 1 else ''}"
     why = f"after {crashes} every table was read, and each row and index of the proof agrees"
-    return holds(WHOLE, why, **figures)
+    said, torn = _tell_torn(read)
+    return holds(WHOLE, f"{why}{said}", **figures, **torn)
+
+
+def _tell_torn(read: Sequence[CrashCycle]) -> tuple[str, dict[str, float]]:
+    """Return how far torn pages were tested, in words and figures; nothing where an old record does not say."""
+    cuts = [cycle for cycle in read if cycle.kind is CrashMethod.CUT]
+    if not cuts:
+        return f". {_NOT_TESTED}: {_KEPT} (--kind cut --survive random)", {}
+    pages = [cycle.torn_pages for cycle in cuts]
+    if None in pages:
+        return "", {}
+    torn = [each for each in pages if each]
+    figures = {"torn_cycles": float(len(torn)), "torn_pages": float(sum(torn))}
+    if not torn:
+        return f". {_NOT_TESTED}: no cut left one (--survive random does)", figures
+    ruled_out = ruled_out_pct(len(torn))
+    why = (
+        f". {len(torn)} of {count_noun(len(cuts), 'cut')} left torn pages, {median(torn):,.0f} in the median. So at "
+        f"most {ruled_out:.2g} % of such cuts leave damage (with 95 % confidence; more cycles narrow it)"
+    )
+    return why, {**figures, "torn_ruled_out_pct": ruled_out}
 
 
 def _caught(cycles: Sequence[CrashCycle], control: CrashControl) -> Verdict:
+    """Judge by the cycles that must lose something; by all of them where none must."""
     must = [cycle for cycle in cycles if not control.may_lose_nothing.get(cycle.kind)]
-    caught = sum(not cycle.is_clean for cycle in cycles)
-    figures = {"cycles": float(len(cycles)), "caught": float(caught)}
-    if (not must and caught < CAUGHT_SHARE * len(cycles)) or not cycles:
-        reasons = "; ".join(dict.fromkeys(control.may_lose_nothing[kind] for kind in CrashMethod if _has(cycles, kind)))
-        why = (
-            f"{caught} of {len(cycles)} crashes with {control.name} lost something, and none must: {reasons}. It says "
-            "nothing of the server's safety"
-        )
-        return unknown(CAUGHT, why if cycles else _NO_CYCLE, **figures)
-    must = must or list(cycles)
-    found = sum(not cycle.is_clean for cycle in must)
-    enough = found >= CAUGHT_SHARE * len(must)
-    why = f"{found} of {len(must)} crashes with {control.name} were found to lose something"
-    if down := sum(not cycle.compared for cycle in must):
-        why += f" ({down} of them since the server did not recover, or its data could not be read)"
-    if not enough:
-        why += ": this proof would have missed the others"
+    trials = must or cycles
+    share = share_of(sum(not cycle.is_clean for cycle in trials), len(trials))
+    figures = {
+        "cycles": float(len(cycles)),
+        "caught": float(sum(not cycle.is_clean for cycle in cycles)),
+        **_in_pct(share),
+    }
+    if not cycles:
+        return unknown(CAUGHT, _NO_CYCLE, **figures)
+    enough = share.power >= RUN_POWER
+    if not must and not enough:
+        return unknown(CAUGHT, _tell_excuses(cycles, control), **figures)
+    why = _tell_share(share, control.name, trials)
+    if share.found and share_of(share.trials, share.trials).power < RUN_POWER:
+        return unknown(CAUGHT, f"{why}; so few crashes can't show more", **figures)
     return holds_or_fails(CAUGHT, enough, why, **figures)
+
+
+def _in_pct(share: Share) -> dict[str, float]:
+    """Return the figures of a share of crashes that were caught."""
+    return {
+        "share_low_pct": 100 * share.low,
+        "share_high_pct": 100 * share.high,
+        "run_power_pct": 100 * share.power,
+    }
+
+
+def _tell_excuses(cycles: Sequence[CrashCycle], control: CrashControl) -> str:
+    reasons = "; ".join(dict.fromkeys(control.may_lose_nothing[kind] for kind in CrashMethod if _has(cycles, kind)))
+    caught = sum(not cycle.is_clean for cycle in cycles)
+    return (
+        f"{caught} of {len(cycles)} crashes with {control.name} lost something, and none must: {reasons}. It says "
+        "nothing of the server's safety"
+    )
+
+
+def _tell_share(share: Share, name: str, trials: Sequence[CrashCycle]) -> str:
+    """Return the power of the proof in words: of a cycle, and of as many cycles as the run has."""
+    why = f"{share.found} of {share.trials} crashes with {name} were found to lose something"
+    if down := sum(not cycle.compared for cycle in trials):
+        why += f" ({down} of them since the server did not recover, or its data could not be read)"
+    why += f": {100 * share.low:.0f} to {100 * share.high:.0f} % of such crashes (with 95 % confidence)"
+    if not share.found:
+        return f"{why}. This run has missed it"
+    return (
+        f"{why}, so that a run of {share.trials} finds it with a chance of at least {_round_down(100 * share.power)} %"
+    )
+
+
+def _round_down(pct: float) -> str:
+    """Return a share below 100 % that never reads as more."""
+    return f"{math.floor(100 * pct) / 100:g}"
 
 
 def _has(cycles: Sequence[CrashCycle], kind: CrashMethod) -> bool:

@@ -49,6 +49,10 @@ class CrashCycle(RecordModel):
     ``damage`` have one line each. ``recovery_s`` is from the order to start until the first query was answered; None:
     the server did not recover, ``why`` says why. ``compared`` is false if its data could not be read.
     ``ledger`` is the file of the driver's ledger, kept if anything is wrong.
+
+    ``in_checkpoint``: the server was making a checkpoint when it crashed. ``recovery_crashes`` counts further crashes
+    of the same kind, each while it recovered. ``torn_pages`` are the pages of tables and indexes that all of these cuts
+    left neither as they were nor as written; None where nothing was cut off. These are None in older records.
     """
 
     number: int
@@ -66,6 +70,9 @@ class CrashCycle(RecordModel):
     compared: bool = False
     why: str = ""
     ledger: str | None = None
+    in_checkpoint: bool | None = None
+    recovery_crashes: int | None = None
+    torn_pages: int | None = None
 
     @property
     def is_clean(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -26,6 +26,7 @@ _HEAD = (
     "crash", "cycles", "clean", "acknowledged", "commits/s", "in doubt", "of these there", "lost", "recovery median",
     "max",
 )  # fmt: skip
+_HIT_HEAD = ("crash", "cycles", "in a checkpoint", "again in recovery", "with torn pages", "torn pages median", "max")
 _KINDS = {CrashMethod.KILL: "all processes killed", CrashMethod.CUT: "storage cut off, too"}
 _MOST_CYCLES = 10
 
@@ -40,6 +41,7 @@ def crash_document(record: CrashRecord, folder: Path | None = None) -> Document:
             Answer((crash_headline(record),)),
             Verdicts(record.verdicts),
             _crashes(record),
+            _what_was_hit(record),
             _not_clean(record),
             _what_was_done(record),
             notes(record.notes),
@@ -90,9 +92,32 @@ def cycle_line(cycle: CrashCycle) -> str:
 
 def _crashes(record: CrashRecord) -> Section:
     """Return a row for each kind of crash that happened."""
-    kinds = {kind: [cycle for cycle in record.cycles if cycle.kind is kind] for kind in CrashMethod}
-    rows = [_row(_KINDS[kind], cycles) for kind, cycles in kinds.items() if cycles]
+    rows = [_row(_KINDS[kind], cycles) for kind, cycles in _by_kind(record.cycles).items() if cycles]
     return Section("Crashes", (TextTable(_HEAD, rows),) if rows else ())
+
+
+def _by_kind(cycles: Sequence[CrashCycle]) -> Mapping[CrashMethod, list[CrashCycle]]:
+    return {kind: [cycle for cycle in cycles if cycle.kind is kind] for kind in CrashMethod}
+
+
+def _what_was_hit(record: CrashRecord) -> Section:
+    """Return for each kind of crash what the server did, and the pages that were torn; older records don't say."""
+    known = [cycle for cycle in record.cycles if cycle.in_checkpoint is not None]
+    rows = [_hit_row(_KINDS[kind], cycles) for kind, cycles in _by_kind(known).items() if cycles]
+    return Section("What the crashes hit", (TextTable(_HIT_HEAD, rows),) if rows else ())
+
+
+def _hit_row(name: str, cycles: Sequence[CrashCycle]) -> tuple[str, ...]:
+    torn = [cycle.torn_pages for cycle in cycles if cycle.torn_pages is not None]
+    return (
+        name,
+        number(len(cycles)),
+        number(sum(bool(cycle.in_checkpoint) for cycle in cycles)),
+        number(sum(cycle.recovery_crashes or 0 for cycle in cycles)),
+        number(sum(each > 0 for each in torn) if torn else None),
+        number(median(torn) if torn else None),
+        number(max(torn, default=None)),
+    )
 
 
 def _row(name: str, cycles: Sequence[CrashCycle]) -> tuple[str, ...]:

@@ -20,14 +20,16 @@ from openslob.engines.ledger import LedgerTables
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.kinds.crash.record import CrashMethod
 
-# A small log and cache: much is written, and recovery is quick.
-_CACHE_BYTES, _LOG_BYTES = 32 * MIB, 64 * MIB
-# A server flushes its log when that fills up, and before it writes changed pages out of a full cache. A crash
-# just after that loses nothing, however unsafe the server is: 10 of 100 with a cache of 32 MB.
-_CACHE_OF_CONTROL, _LOG_OF_CONTROL = 512 * MIB, 512 * MIB
+# A small log, and a cache that holds a part of the rows: pages are written all the time, and recovery is quick. A
+# control has the same: what it shows is the power of the proof.
+_CACHE_BYTES, _LOG_BYTES = 8 * MIB, 64 * MIB
 LYING_DISK = "lying-disk"
 PURPOSE = "crash"
 _POWERED = "the storage keeps its power when the server's processes die"
+_NOT_TORN = {
+    CrashMethod.KILL: "torn pages are not tested: the operating system keeps what the server has written",
+    CrashMethod.CUT: "torn pages are not tested: a cut that keeps only what was synced tears none (--survive random)",
+}
 # How often a server that starts is asked whether it takes queries.
 _ASK_EVERY_S = 0.02
 _UNTIL_READY_S = 330.0
@@ -38,11 +40,23 @@ def name_of(engine: str) -> str:
     return f"crash-{engine}"
 
 
+@dataclass(frozen=True)
+class Crash:
+    """A crash: when it was, in ns of the monotonic clock, and how many pages of tables and indexes it left torn.
+
+    ``torn_pages`` is None where nothing was cut off: whatever the server had written is there.
+    """
+
+    at_ns: int
+    torn_pages: int | None = None
+
+
 @dataclass
 class Rig:
     """A managed server and, if its storage can be cut, that storage.
 
     ``lying``: the storage acknowledges syncs and makes none, from `begin` on. ``made``: the server was made for this.
+    ``data`` is its data directory, known from `begin` on.
     """
 
     server: ManagedServer
@@ -51,6 +65,7 @@ class Rig:
     storage: CutStorage | None = None
     lying: bool = False
     made: bool = False
+    data: Path = Path()
 
     def begin(self, sessions: int, rows: int) -> None:
         """Make the tables of the proof and keep all of it, whatever server and storage do from now on."""
@@ -62,24 +77,47 @@ class Rig:
         if self.storage:
             self.storage.sync()
             self.storage.set_lying(self.lying)
+            # The storage keeps or loses parts of its own pages, which are no larger.
+            self.storage.block_bytes = max(self.engine.facts().block_size, self.storage.block_bytes)
+            self.data = self.server.status().data_directory
 
-    def crash(self, kind: CrashMethod) -> int:
-        """Crash the server at one moment, as far as it sees; return when, in ns of the monotonic clock.
+    def crash(self, kind: CrashMethod, wait: Callable[[], None] = lambda: None) -> Crash:
+        """Crash the server at one moment, as far as it sees: right after ``wait``.
 
         SlobError if it is down, or its main process is not found: then nothing would crash.
         """
         if self.server.status().pid is None:
             raise SlobError(f"the server {self.server.name} does not run, so it can't be crashed", "see its log")
+        wait()
         crashed_ns = time.monotonic_ns()
+        self.server.kill(self._cut_of(kind))
+        return Crash(crashed_ns, self._restore(kind))
+
+    def crash_recovery(self, kind: CrashMethod, after_s: float) -> tuple[Crash, bool]:
+        """Start the server and crash it so many seconds later; return whether it was not ready yet, too.
+
+        SlobError when it did not start.
+        """
+        crashed_ns: list[int] = []
 
         def cut() -> None:
-            if self.storage and kind is CrashMethod.CUT:
-                self.storage.cut()
+            crashed_ns.append(time.monotonic_ns())
+            self._cut_of(kind)()
 
-        self.server.kill(cut)
-        if self.storage and kind is CrashMethod.CUT:
-            self.storage.restore()
-        return crashed_ns
+        recovered = self.server.kill_starting(after_s, cut)
+        return Crash(crashed_ns[0], self._restore(kind)), recovered
+
+    def _cut_of(self, kind: CrashMethod) -> Callable[[], None]:
+        return self.storage.cut if self.storage and kind is CrashMethod.CUT else lambda: None
+
+    def _restore(self, kind: CrashMethod) -> int | None:
+        """Switch the storage on again if it was cut off; return how many pages of the server the cut left torn."""
+        if self.storage is None or kind is not CrashMethod.CUT:
+            return None
+        self.storage.restore()
+        torn = {self.storage.mountpoint / path: count for path, count in self.storage.torn.items()}
+        files = {path: path.relative_to(self.data) for path in torn if path.is_relative_to(self.data)}
+        return sum(torn[path] for path, name in files.items() if self.server.has_pages(name))
 
     def recover(self) -> float:
         """Start the server; return the seconds until it answered the first query. SlobError when it does not start."""
@@ -140,13 +178,15 @@ def _require_control(engine: str, kinds: frozenset[CrashMethod], control: str) -
         raise UsageError(f"--control {LYING_DISK} loses nothing by --kind kill: {_POWERED}", "use --kind cut or both")
 
 
-def excuses(engine: str, control: str) -> tuple[str, dict[str, str]]:
-    """Return the settings of a control, and by kind of crash why it may lose nothing."""
+def excuses(engine: str, control: str, survive: Survival | None) -> tuple[str, dict[str, str]]:
+    """Return the settings of a control, and by kind of crash why it may lose nothing with what survives a cut."""
     if control == LYING_DISK:
         return "", {CrashMethod.KILL.value: _POWERED}
     found = next(each for each in registry.controls(engine) if each.name == control)
-    why = {CrashMethod.KILL.value: found.kill, CrashMethod.CUT.value: found.cut}
-    return found.settings, {kind: reason for kind, reason in why.items() if reason}
+    why = {CrashMethod.KILL: found.kill, CrashMethod.CUT: found.cut}
+    if found.torn:
+        why = {kind: reason for kind, reason in _NOT_TORN.items() if kind is CrashMethod.KILL or survive != "random"}
+    return found.settings, {kind.value: reason for kind, reason in why.items() if reason}
 
 
 @contextmanager
@@ -183,12 +223,15 @@ def make_servers(
     With ``survive`` its data are on storage that can be cut off, where so much of what was not synced survives.
     """
     name = name_of(engine)
-    settings = excuses(engine, control)[0] if control else ""
     default = registry.default_spec(name, engine)
-    version = version or default.version
-    # A disk that lies loses what the server flushes, too.
-    cache, log = (_CACHE_OF_CONTROL, _LOG_OF_CONTROL) if settings else (_CACHE_BYTES, _LOG_BYTES)
-    spec = replace(default, version=version, cache_bytes=cache, log_bytes=log, settings=settings, made_for=PURPOSE)
+    spec = replace(
+        default,
+        version=version or default.version,
+        cache_bytes=_CACHE_BYTES,
+        log_bytes=_LOG_BYTES,
+        settings=excuses(engine, control, survive)[0] if control else "",
+        made_for=PURPOSE,
+    )
     stack = ExitStack()
 
     def make() -> Rig:

@@ -83,7 +83,7 @@ def count_between(
     if before.counters.server_ns > load_begin_ns:
         late_ms = (before.counters.server_ns - load_begin_ns) / 1e6
         why = f"the server's counters were first read {late_ms:.1f} ms after the load had begun: this host, the server "
-        why += "or the network was too busy for an earlier reading"
+        why += "or the network was too busy for an earlier reading. Run it again: a longer run hardly helps"
         return EngineDelta(unknown={"*": why}), 0.0
     if clock_set_back_s:
         why = f"the server's clock was set back by {clock_set_back_s:.2f} s during the run"

@@ -65,8 +65,15 @@ STALLED = {OpKind.SELECT: made.slow(4, 5.0)}
 LONG_OPS = {OpKind.SELECT: made.histogram(100, 2e6)}
 COUNTED_OPS = made.workload(work_loop=10)
 NEARLY_IDLE_DEVICE = made.device(read_ms=made.READ_REQUESTS * 0.03, write_ms=0.0)
+QUICK = {"host": made.host(device=made.device(busy_ms=20_000.0))}
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 NICED_CPU = {"user": 60.0, "nice": 96.8, "system": 20.0, "idle": 23.2}
+
+
+def queued(seconds, **overrides):
+    """Return a run on one CPU that others kept busy, of which the server's threads waited so long for it."""
+    counted = {"server_cores": 1, "server_cpu_s": 20.0, "server_cpus_busy_s": 59.0, **overrides}
+    return {"host": made.host(server_runqueue_s=seconds, **counted)}
 
 
 def refused(read, updated):
@@ -316,12 +323,24 @@ CASES = [
     ("quiet_machine", HOLDS, {"host": made.host(group=GroupUse(2.0, 30.0, 600, 246))}, "of 2 CPUs of its control"),
     ("quiet_machine", HOLDS, {"host": made.host(group=GroupUse(None, 3.0, 60, 6))}, "CPU quota that ended during"),
     ("limit_found", HOLDS, {"host": made.host(server_cores=1, server_cpus_busy_s=59.0)}, "not storage: CPU 98 %"),
-    (
-        "limit_found",
-        HOLDS,
-        {"host": made.host(server_cores=1, server_cpu_s=20.0, server_cpus_busy_s=59.0)},
-        "The limit was the CPU that others used, not storage",
-    ),
+    # 432 s of DB time: others had most of the CPU, and the server waited for it for most of that, hardly, or as long as
+    # for storage; or nobody knows.
+    ("limit_found", HOLDS, queued(260.0), "The limit was the CPU that others used, not storage"),
+    ("limit_found", HOLDS, queued(10.0), "Storage was the limit: CPU 98 % (by the server 33 %), and of DB time: data"),
+    ("limit_found", HOLDS, queued(100.0), "log writes 8 %, locks 2 %, for a CPU 23 %"),
+    ("limit_found", UNKNOWN, queued(180.0), "waited for a CPU and for storage for about as long"),
+    ("limit_found", UNKNOWN, queued(None), "whether the server waited for it is not known"),
+    # It used most of the CPU itself, but niced programs have the rest, and nobody waits.
+    ("limit_found", HOLDS, queued(260.0, server_cpu_s=50.0), "The limit was the server's CPU, not storage"),
+    ("limit_found", HOLDS, queued(10.0, server_cpu_s=40.0), "Storage was the limit"),
+    ("limit_found", HOLDS, queued(10.0, server_cpu_s=58.0), "The limit was the server's CPU, not storage"),
+    # It waited for CPUs that nobody used, or that were about to be used up.
+    ("limit_found", HOLDS, queued(300.0, server_cpus_busy_s=30.0), "The limit was the CPU quota that can't be read"),
+    ("limit_found", HOLDS, queued(300.0, server_cpus_busy_s=55.0), "Storage was the limit"),
+    ("limit_found", HOLDS, QUICK | {"unevenness": 0.02}, "its latency set the pace, and more sessions may do more."),
+    ("limit_found", HOLDS, QUICK | {"unevenness": 0.002}, "set the pace; the rate varied by 0.2 % only, as under"),
+    ("limit_found", FAILS, {"waits": {"CPU": 1000}, "unevenness": 0.02}, "so more sessions may do more: CPU"),
+    ("limit_found", FAILS, {"waits": {"CPU": 1000}, "unevenness": 0.002}, "but a cap may be in force: CPU"),
     ("limit_found", HOLDS, {"waits": {"Lock:tuple": 800, "CPU": 200}}, "The limit was the wait for locks"),
     ("limit_found", HOLDS, {"waits": {"Cluster:gc cr request": 800, "CPU": 200}}, "limit was the wait for other inst"),
     ("limit_found", FAILS, {"waits": {"CPU": 1000}}, "Nothing was at its limit"),

@@ -31,3 +31,15 @@ def test_a_process_that_freezes_while_it_is_waited_for(freezing: ServerProcesses
     monkeypatch.setattr(processes, "CLEAN_STOP_S", 3600.0)
     assert "was killed" in freezing.stop(at_once=False)
     assert freezing.main_pid() is None
+
+
+def test_a_process_that_has_not_written_its_pid_file_yet_is_there_and_is_killed(
+    freezing: ServerProcesses, tmp_path: Path
+):
+    (tmp_path / "pid").unlink()
+    assert freezing.main_pid() is None
+    assert freezing.is_there()
+    standing: list[bool] = []
+    freezing.kill(lambda: standing.append(freezing.is_there()))
+    assert standing == [True]
+    assert not freezing.is_there()

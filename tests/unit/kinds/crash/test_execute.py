@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -17,10 +18,11 @@ from openslob.engines import registry
 from openslob.engines.ledger import Entry, LedgerContents
 from openslob.engines.patience import StoppedError
 from openslob.kinds.crash import execute as crash
+from openslob.kinds.crash import moments
 from openslob.kinds.crash import record as records
 from openslob.kinds.crash.execute import CrashRequest
 from openslob.kinds.crash.record import CrashMethod
-from openslob.kinds.crash.rig import Rig
+from openslob.kinds.crash.rig import Crash, Rig
 from openslob.record.model import Holds, Status
 
 KILL, CUT = (CrashMethod.KILL,), (CrashMethod.CUT,)
@@ -35,7 +37,7 @@ class Simulated:
     def __init__(self, at_crash=lambda log: None, recovers=lambda crashes: True, found=lambda crashes: ()):
         self.at_crash, self.recovers, self.found = at_crash, recovers, found
         self.lock, self.up, self.log, self.crashes, self.made = threading.Condition(), True, [], 0, 0
-        self.server = SimpleNamespace(name="simulated")
+        self.server, self.torn, self.again, self.checkpoints = SimpleNamespace(name="simulated"), 0, 0, 0
         facts = SimpleNamespace(product="Simulated", version="1", block_size=8192, cache_bytes=1)
         self.engine = SimpleNamespace(follow=lambda _: None, facts=lambda: facts)
         self.tables = self
@@ -53,13 +55,18 @@ class Simulated:
     def open_session(self, number):
         return Session(self, number)
 
-    def crash(self, kind):
+    def crash(self, kind, wait=lambda: None):
+        wait()
         with self.lock:
             assert self.lock.wait_for(lambda: len(self.log) >= ENOUGH * (self.crashes + 1), PATIENCE_S)
             self.up = False
             self.crashes += 1
             self.at_crash(self.log)
-        return crash.time.monotonic_ns()
+        return Crash(time.monotonic_ns(), self.torn if kind is CrashMethod.CUT else None)
+
+    def crash_recovery(self, kind, after_s):
+        self.again += 1
+        return Crash(time.monotonic_ns(), 1 if kind is CrashMethod.CUT else None), self.again % 2 == 1
 
     def recover(self):
         if not self.recovers(self.crashes):
@@ -93,6 +100,12 @@ class Session:
             self.server.lock.notify_all()
         return number
 
+    def checkpoint(self):
+        with self.server.lock:
+            self.server.checkpoints += 1
+            if not self.server.up:
+                raise SlobError("lost")
+
     def cut(self):
         pass
 
@@ -111,7 +124,7 @@ def proved(tmp_path, server, cycles=3, kinds=KILL, control=None, interrupt=None)
     with (
         patch.object(CrashRequest, "rig", rig),
         patch.object(crash.rigs, "require_fuse", lambda: None),
-        patch.object(crash, "LOAD_S", (0.0, 0.01)),
+        patch.object(moments, "LOAD_S", (0.0, 0.01)),
         patch.object(ledger.os, "fdatasync", lambda _: None),
     ):
         record, folder = crash.execute(request, interrupt or Interrupt(), lambda _: None, told.append)
@@ -194,15 +207,45 @@ def test_a_control_that_is_caught_goes_on_with_a_new_server_where_the_old_one_is
     assert verdicts["control_caught"].verdict is Holds.HOLDS
     why = verdicts["control_caught"].why
     assert "4 of 4 crashes with fsync-off" in why
-    assert why.endswith("(1 of them since the server did not recover, or its data could not be read)")
+    assert "(1 of them since the server did not recover, or its data could not be read): 40 to 100 % of" in why
+    assert why.endswith("so that a run of 4 finds it with a chance of at least 86.83 %")
 
 
-def test_a_control_gets_a_new_server_before_its_log_is_full(tmp_path):
-    server = Simulated(lose_last(1))
-    with patch.object(crash, "CYCLES_OF_CONTROL", 2):
-        record, _, verdicts = proved(tmp_path, server, cycles=4, kinds=CUT, control="fsync-off")
-    assert (len(record.cycles), server.made, record.notes) == (4, 2, ())
+def test_a_control_that_lost_commits_goes_on_with_the_same_server_as_a_proof_does(tmp_path):
+    server = Simulated(lose_last(ENOUGH))
+    record, _, verdicts = proved(tmp_path, server, cycles=4, kinds=CUT, control="fsync-off")
+    assert (len(record.cycles), server.made, record.notes) == (4, 1, ())
     assert verdicts["control_caught"].verdict is Holds.HOLDS
+
+
+def test_crashes_come_in_checkpoints_and_in_recovery_and_their_torn_pages_are_counted(tmp_path):
+    server = Simulated()
+    server.torn = 3
+    record, _, verdicts = proved(tmp_path, server, cycles=20, kinds=(CrashMethod.KILL, CrashMethod.CUT))
+    assert server.checkpoints > 0
+    assert 0 < server.again < 20
+    assert sum(cycle.recovery_crashes for cycle in record.cycles) == (server.again + 1) // 2
+    for cycle in record.cycles:
+        assert cycle.torn_pages in ((None,) if cycle.kind is CrashMethod.KILL else (3, 4))
+    whole = verdicts["nothing_damaged"]
+    assert (whole.figures["torn_cycles"], whole.verdict) == (10, Holds.HOLDS)
+    assert whole.figures["torn_pages"] == sum(cycle.torn_pages or 0 for cycle in record.cycles)
+
+
+def test_a_server_that_makes_no_checkpoint_when_it_is_asked_is_told_once(tmp_path):
+    server = Simulated()
+    session = server.open_session
+
+    def refusing(number):
+        made = session(number)
+        made.checkpoint = lambda: (_ for _ in ()).throw(SlobError("no such variable"))
+        return made
+
+    server.open_session = refusing
+    record, _, verdicts = proved(tmp_path, server, cycles=12)
+    assert verdicts["no_acked_commit_lost"].verdict is Holds.HOLDS
+    (note,) = record.notes
+    assert note.endswith("the server made no checkpoint under load: no such variable")
 
 
 def test_a_control_that_is_not_caught_fails(tmp_path):
@@ -263,7 +306,7 @@ def test_a_server_that_does_not_run_can_not_be_crashed():
     killed = []
     server = SimpleNamespace(name="s", status=lambda: SimpleNamespace(pid=None), kill=killed.append)
     with pytest.raises(SlobError, match="the server s does not run"):
-        Rig(server, None, None).crash(CrashMethod.KILL)
+        Rig(server, None, None).crash(CrashMethod.KILL, lambda: killed.append("waited"))
     assert killed == []
 
 

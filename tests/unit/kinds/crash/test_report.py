@@ -23,6 +23,45 @@ def test_a_clean_proof_says_how_much_it_proves():
     assert "NOT CLEAN" not in text
 
 
+def with_torn(*pages):
+    return [
+        CLEAN.model_copy(update={"kind": CrashMethod.CUT, "torn_pages": each, "in_checkpoint": True}) for each in pages
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cycles", "said"),
+    [
+        ([CLEAN], "Torn pages were not tested: the operating system kept what the server had written (--kind cut"),
+        (with_torn(0, 0), "Torn pages were not tested: no cut left one (--survive random does)"),
+        (with_torn(0, 7, 9), "2 of 3 cuts left torn pages, 8 in the median. So at most 78 % of such cuts leave damage"),
+    ],
+)
+def test_whether_torn_pages_were_tested_is_told(cycles, said):
+    whole = analysis.verdicts(cycles, None)[1]
+    assert said in whole.why
+    assert ("torn_ruled_out_pct" in whole.figures) == ("left torn pages" in said)
+
+
+def test_what_the_crashes_hit_is_a_table_where_it_is_known():
+    hit = with_torn(0, 7, 9)[1:]
+    text = render_text(crash_document(record(*hit, CLEAN)))
+    row = text.partition("WHAT THE CRASHES HIT")[2].splitlines()[2].split()
+    assert row == ["storage", "cut", "off,", "too", "2", "2", "0", "2", "8", "9"]
+    assert "WHAT THE CRASHES HIT" not in render_text(crash_document(record(CLEAN)))
+
+
+@pytest.mark.parametrize(
+    ("caught", "of", "verdict"),
+    [(0, 10, "fails"), (0, 2, "fails"), (2, 2, "unknown"), (4, 4, "holds"), (3, 10, "fails"), (5, 10, "holds")],
+)
+def test_a_control_is_caught_if_the_next_run_would_catch_it_too(caught, of, verdict):
+    cycles = [(CLEAN, LOST)[n < caught].model_copy(update={"kind": CrashMethod.CUT}) for n in range(of)]
+    found = analysis.verdicts(cycles, CrashControl(name="unsafe"))[2]
+    assert found.verdict.value == verdict
+    assert (found.figures["run_power_pct"] >= 80) == (verdict == "holds")
+
+
 def test_a_loss_is_named_with_the_operation_and_its_age():
     text = " ".join(render_text(crash_document(record(CLEAN, LOST))).split())
     assert "and 2 of them are not there" in text

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from factories.two_servers import World
+from openslob.analyze.shares import ruled_out_pct
 from openslob.core.units import NANOS
 from openslob.engines.ledger import Entry, LedgerContents
 from openslob.kinds.failover.accounting import IN_DOUBT, Journal, Reconnection, account
@@ -26,8 +27,9 @@ from openslob.kinds.failover.figures import (
     verdicts,
 )
 from openslob.kinds.failover.lag import Beats, LagSample
+from openslob.kinds.failover.record import FailoverCycle
 from openslob.kinds.failover.sessions import FailoverSession, Plan, Retry
-from openslob.record.model import Holds
+from openslob.record.model import Figure, Holds
 
 ROWS = 4
 # Longer than any host takes.
@@ -266,3 +268,23 @@ def test_a_step_whose_lag_is_not_known_says_nothing():
     found = search_figures([step])["follows_per_s"]
     assert (found.value, found.why) == (None, step.why)
     assert judge_step(1, 500.0, 300.0, [LagSample(1, 1, 1, 1, 0.1)], 1.0).why == "only 300/s of 500/s were reached"
+
+
+@pytest.mark.parametrize(
+    ("acked", "verdict"), [((5, 5, 5), Holds.HOLDS), ((5, 0, 0), Holds.HOLDS), ((0, 0, 0), Holds.UNKNOWN)]
+)
+def test_what_is_ruled_out_follows_from_the_failovers_before_which_something_was_acknowledged(acked, verdict):
+    took = Figure(value=1.0, unit="s")
+    cycles = [
+        FailoverCycle(
+            number=number, before="a", after="b", figures={"outage_s": took, "back_s": took},
+            accounts={"acked_there": there, "sent": 9},
+        )
+        for number, there in enumerate(acked)
+    ]  # fmt: skip
+    found = next(each for each in verdicts(cycles, {}) if each.name == "no_acked_commit_lost")
+    assert found.verdict is verdict
+    trials = sum(map(bool, acked))
+    if trials:
+        assert found.figures["ruled_out_pct"] == ruled_out_pct(trials)
+        assert f"at most {ruled_out_pct(trials):.2g} % of such failovers lose one" in found.why

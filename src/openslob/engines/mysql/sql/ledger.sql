@@ -76,6 +76,9 @@ SELECT session, row_key, number, times, server_ns FROM {rows}
 SELECT session, row_key, number, LEFT(filler, 16) AS begins FROM {rows}
  WHERE filler <> REPEAT(LPAD(number, 16, '0'), {repeats}) ORDER BY session, row_key
 
+-- name: checkpoint
+SET GLOBAL innodb_log_checkpoint_now = ON
+
 -- name: relations
 -- Result: quoted name of every InnoDB table that this user may see.
 SELECT CONCAT('`', REPLACE(table_schema, '`', '``'), '`.`', REPLACE(table_name, '`', '``'), '`') AS relation

@@ -66,6 +66,16 @@ SELECT session, key, number, times, server_ns FROM {rows}
 SELECT session, key, number, left(filler, 16) FROM {rows}
  WHERE filler <> repeat(lpad(number::text, 16, '0'), {repeats}) ORDER BY session, key
 
+-- name: doubled
+-- Result: session, key (NULL: the session's own row) and versions, of rows that are there more than once.
+SELECT session, key, count(*) FROM {rows} GROUP BY session, key HAVING count(*) > 1
+ UNION ALL
+SELECT session, NULL, count(*) FROM {sessions} GROUP BY session HAVING count(*) > 1
+ ORDER BY 1, 2
+
+-- name: checkpoint
+CHECKPOINT
+
 -- name: relations
 -- Result: quoted name of every table of this database that this role may read. Long values are read with their rows.
 SELECT oid::regclass::text FROM pg_class
