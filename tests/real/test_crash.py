@@ -15,8 +15,8 @@ from openslob.engines import registry
 pytestmark = pytest.mark.server
 
 
-def crashed(tmp_path, *words):
-    done = slob("crash", *words, "--sessions", "4", "--rows", "4", "--results", tmp_path, "--json")
+def crashed(tmp_path, *words, rows=4):
+    done = slob("crash", *words, "--sessions", "4", "--rows", rows, "--results", tmp_path, "--json")
     record = json.loads(done.stdout)
     assert record["status"] == "complete", record["errors"]
     return done, record, {verdict["name"]: verdict for verdict in record["verdicts"]}
@@ -55,12 +55,13 @@ def test_mariadb_on_a_lying_disk_is_caught_by_a_cut_and_not_by_kills(tmp_path):
 
 def test_torn_pages_of_a_server_without_protection_are_caught_and_kills_do_not_test_them(tmp_path):
     need_cuts()
-    words = ("--engine", "postgresql", "--control", "full-page-writes-off", "--rows", "256")
-    done, record, verdicts = crashed(tmp_path, *words, "--kind", "cut", "--survive", "random", "--cycles", "1")
+    words = ("--engine", "postgresql", "--control", "full-page-writes-off", "--cycles", "1")
+    # Four sessions with more rows than fit into the cache.
+    done, record, verdicts = crashed(tmp_path, *words, "--kind", "cut", "--survive", "random", rows=512)
     assert done.returncode == 0, done.stderr
     assert record["cycles"][0]["torn_pages"] > 0
     assert "1 of 1 crashes with full-page-writes-off were found" in verdicts["control_caught"]["why"]
-    done, record, verdicts = crashed(tmp_path, *words, "--kind", "kill", "--cycles", "1")
+    done, record, verdicts = crashed(tmp_path, *words, "--kind", "kill")
     assert (done.returncode, verdicts["control_caught"]["verdict"]) == (0, "unknown"), done.stderr
     assert "torn pages are not tested" in verdicts["control_caught"]["why"]
     assert "Torn pages were not tested" in verdicts["nothing_damaged"]["why"]
