@@ -21,9 +21,9 @@ def require_groups(*controllers: str) -> None:
 
 
 @contextlib.contextmanager
-def group(controller: str) -> Iterator[Path]:
+def group(controller: str, name: str = "") -> Iterator[Path]:
     """Make a control group for the block, and yield its folder. At the end its processes go back to the whole."""
-    folder = GROUPS / controller / f"slob-bench-{os.getpid()}"
+    folder = GROUPS / controller / (name or f"slob-bench-{os.getpid()}")
     folder.mkdir(exist_ok=True)
     try:
         yield folder

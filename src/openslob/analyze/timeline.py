@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from openslob.core.units import NANOS
 from openslob.metrics import METRICS
-from openslob.metrics.computation import EngineCounter, PerSecond, SessionSum
+from openslob.metrics.computation import Amount, EngineCounter, PerSecond, SessionSum
 
 # Values of a figure in consecutive parts of a run, by `Point.figure` name.
 Timeline = Mapping[str, Sequence[float]]
@@ -30,10 +30,11 @@ _OF_SESSIONS = {
     for name, metric in METRICS.items()
     if isinstance(rate := metric.computation, PerSecond) and isinstance(rate.input, SessionSum)
 }
+# A count of a part depends on how long the part is, and is no value of the figure.
 _OF_ENGINE = {
     name: metric.computation.of_amounts
     for name, metric in METRICS.items()
-    if metric.computation.only_from(EngineCounter)
+    if metric.computation.only_from(EngineCounter) and type(metric.computation) is not Amount
 }
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from factories.tables import table
+from openslob.analyze import timeline
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.timeline import in_steps, of_engine, of_work
 from openslob.core.units import NANOS
 from openslob.kinds.run.plan import Phase
+from openslob.metrics import METRICS, Better, RunMetric
+from openslob.metrics.computation import Amount, EngineCounter
 from openslob.record.cells import Cells
 
 START = 1_000 * NANOS
@@ -102,6 +106,16 @@ def test_intervals_outside_of_the_load_are_left_out():
 def test_latency_is_time_by_reads():
     rows = [*intervals(10, 20, 10), *intervals(1_000, 4_000, 1_000, name="read_time_us")]
     assert of_engine(rows, START, START + 3 * NANOS)["engine_read_latency_us"] == [100, 200]
+
+
+def test_a_count_over_the_whole_load_has_no_course(monkeypatch):
+    count = RunMetric("reads_total", "Reads", "", Better.LESS, "Reads.", Amount(EngineCounter("read_requests")))
+    with monkeypatch.context() as changed:
+        changed.setitem(METRICS, count.name, count)
+        found = importlib.reload(timeline).of_engine(intervals(1, 0, 2), START, START + 3 * NANOS)
+    importlib.reload(timeline)
+    assert found["pio_read_per_s"]
+    assert count.name not in found
 
 
 def test_rates_that_a_server_publishes_late_are_taken_over_steps():

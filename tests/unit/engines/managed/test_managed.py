@@ -163,6 +163,11 @@ def test_only_the_named_users_are_mapped():
             "FATAL:  could not map memory",
         ),
         ("FATAL:  no\nFATAL:  the database system is shut down\n\n", "FATAL:  no"),
+        (
+            "FATAL:  invalid page in block 7\nFATAL:  the database system is not yet accepting connections\n"
+            "FATAL:  the database system is starting up\n",
+            "FATAL:  invalid page in block 7",
+        ),
         ("initdb: error: invalid locale name\ninitdb: hint: try another\n", "initdb: error: invalid locale name"),
         ("LOG:  9 is outside the valid range\nFATAL:  file contains errors\n", "LOG:  9 is outside the valid range"),
         ("something else\n", "something else"),

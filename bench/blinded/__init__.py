@@ -1,0 +1,1 @@
+"""Parts of the blind bench, `bench/blind.py`: what injects faults, and what judges what `slob` says of them."""
