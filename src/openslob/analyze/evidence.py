@@ -101,15 +101,29 @@ def find_quota(look: TraceStretch) -> Evidence | None:
 
 
 def _find_hidden_quota(look: TraceStretch) -> Evidence | None:
-    """Return the evidence that the server's threads waited for a CPU though there were some to be had."""
+    """Return the evidence that the server's threads waited for a CPU though there were some to be had.
+
+    Where others use all that is left anyway, they also use what a quota takes from the server.
+    """
+    if not look.rises("sessions.queue", _LEAST_QUEUED):
+        return None
     cores = look.usual("cpus.all")
     idle = cores - look.high("cpus.busy")
-    if not look.rises("sessions.queue", _LEAST_QUEUED) or not idle > _LEAST_CPUS * cores:
-        return None
-    text = (
-        f"{_queued(look)}, though {idle:.2g} of its {cores:.0f} CPUs were idle: as under a CPU quota that can't be read"
-    )
-    return Evidence(text, _share_queued(look))
+    if idle > _LEAST_CPUS * cores:
+        text = (
+            f"{_queued(look)}, though {idle:.2g} of its {cores:.0f} CPUs were idle, as under a quota that can't be read"
+        )
+        return Evidence(text, _share_queued(look))
+    if _may_be_quota(look):
+        text = f"{_queued(look)}, and whether it had a quota can't be read"
+        return Evidence(text, _share_queued(look), Weight.POSSIBLE)
+    return None
+
+
+def _may_be_quota(look: TraceStretch) -> bool:
+    """Return whether a quota would look the same as others who take the CPU: all is in use, and nobody sees quotas."""
+    busy = look.usual("cpus.busy") >= _BUSY * look.usual("cpus.all")
+    return bool(busy) and not look.is_known("cgroup.cpu_throttled")
 
 
 def find_io_cap(look: TraceStretch) -> Evidence | None:
@@ -355,7 +369,7 @@ def find_others_on_cpu(look: TraceStretch) -> Evidence | None:
     used = _instead(look.high("others.cpu"), look.usual("others.cpu"), "CPUs")
     server = _instead(look.low("server.cpu"), look.usual("server.cpu"), "CPUs")
     text = f"other programs used {used}, and the server {server}, of {look.usual('cpus.all'):.0f}; {_queued(look)}"
-    return Evidence(text, _share_queued(look))
+    return Evidence(text, _share_queued(look), Weight.POSSIBLE if _may_be_quota(look) else Weight.SHOWN)
 
 
 def has_more_of_others(look: TraceStretch) -> bool:

@@ -172,6 +172,13 @@ def test_a_cause_that_explains_little_is_told_and_not_stated():
     assert "lock explains 35 %" in found.evidence
 
 
+def test_on_a_busy_host_a_quota_that_can_not_be_read_looks_like_others():
+    hogged = course({"ops": 400.0, "server.cpu": 0.4, "others.cpu": 1.6, "server.runqueue": 5.0}, **{"host.busy": 1.98})
+    assert only(hogged).cause is Cause.OTHERS_CPU
+    hidden = Trace(0, 1.0, {name: each for name, each in hogged.series.items() if name != "cgroup.cpu_throttled"})
+    assert only(hidden).cause == "either CPU quota or CPU taken by others"
+
+
 def test_the_course_of_an_old_record_does_not_say_whether_the_server_waited_for_a_cpu():
     hogged = course({"ops": 400.0, "server.cpu": 0.4, "host.busy": 2.0})
     old = Trace(0, 1.0, {name: each for name, each in hogged.series.items() if name != "server.runqueue"})

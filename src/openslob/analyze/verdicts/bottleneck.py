@@ -43,10 +43,12 @@ IO_CAP = "I/O cap"
 HIDDEN_QUOTA = "CPU quota that can't be read"
 OTHERS_CPU = "CPU that others used"
 UNKNOWN_WAIT = "CPU that others used, or not"
+UNKNOWN_QUOTA = "CPU that others used, or a quota"
 EITHER = "CPU or storage"
 # What the figures leave open, and why.
 UNDECIDED = {
     UNKNOWN_WAIT: "others used most of the CPU, and whether the server waited for it is not known",
+    UNKNOWN_QUOTA: "the server waited for a CPU, of which others used most, but whether it had a quota can't be read",
     EITHER: "sessions waited for a CPU and for storage for about as long, and either may be the limit",
 }
 GIVEN_RATE = "given rate"
@@ -207,7 +209,9 @@ def _limit_by_cpu(
         return None
     if busy < SATURATED_PCT:
         return HIDDEN_QUOTA if busy < 100 - IDLE_PCT and waited >= CLEARLY * max(storage, running) else None
-    return whose if on_cpu >= CLEARLY * storage else EITHER
+    if on_cpu < CLEARLY * storage:
+        return EITHER
+    return UNKNOWN_QUOTA if whose == OTHERS_CPU and measurement.host.group is None else whose
 
 
 def _cpu_wait_pct(measurement: Observed) -> Quantity:

@@ -77,13 +77,14 @@ LONG_OPS = {OpKind.SELECT: made.histogram(100, 2e6)}
 COUNTED_OPS = made.workload(work_loop=10)
 NEARLY_IDLE_DEVICE = made.device(read_ms=made.READ_REQUESTS * 0.03, write_ms=0.0)
 QUICK = {"host": made.host(device=made.device(busy_ms=20_000.0))}
+NO_QUOTA = GroupUse(None, 0.0, 0, 0)
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 NICED_CPU = {"user": 60.0, "nice": 96.8, "system": 20.0, "idle": 23.2}
 
 
 def queued(seconds, **overrides):
     """Return a run on one CPU that others kept busy, of which the server's threads waited so long for it."""
-    counted = {"server_cores": 1, "server_cpu_s": 20.0, "server_cpus_busy_s": 59.0, **overrides}
+    counted = {"server_cores": 1, "server_cpu_s": 20.0, "server_cpus_busy_s": 59.0, "group": NO_QUOTA, **overrides}
     return {"host": made.host(server_runqueue_s=seconds, **counted)}
 
 
@@ -342,6 +343,7 @@ CASES = [
     ("limit_found", HOLDS, queued(10.0), "Storage was the limit: CPU 98 % (by the server 33 %), and of DB time: data"),
     ("limit_found", HOLDS, queued(100.0), "log writes 8 %, locks 2 %, for a CPU 23 %"),
     ("limit_found", UNKNOWN, queued(180.0), "waited for a CPU and for storage for about as long"),
+    ("limit_found", UNKNOWN, queued(260.0, group=None), "but whether it had a quota can't be read"),
     ("limit_found", UNKNOWN, queued(None), "whether the server waited for it is not known"),
     # It used most of the CPU itself, but niced programs have the rest, and nobody waits.
     ("limit_found", HOLDS, queued(260.0, server_cpu_s=50.0), "The limit was the server's CPU, not storage"),
