@@ -46,6 +46,7 @@ REASONS: Mapping[str, str] = {
     "durability/cut/storage.py": "__init__.py says which names of the folder are for others",
     "engines/oracle/run_table.py": "one table and its locks; adapter.py names the parts of the engine",
     "fleet/crew.py": "sessions on drivers that are hired; hiring.py finds and starts drivers",
+    "fleet/stillness.py": "whether a thread stands still, by what Linux counts; agent.py has the work of a driver",
     "kinds/crash/moments.py": "when a crash comes; execute.py has the order of steps",
     "kinds/run/ending.py": "when sessions are overdue and how they are ended; session_pool.py has their work",
     "kinds/run/live/so_far.py": "the verdicts; run_view.py has the figures",
