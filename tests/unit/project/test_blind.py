@@ -62,8 +62,9 @@ def test_what_the_measuring_side_knows_does_not_tell_a_quota_that_is_hidden(seed
 def test_another_seed_is_another_plan():
     faults = {seed: [fault for fault, _ in plan(60, random.Random(seed))] for seed in range(8)}
     orders = {tuple(fault.kind for fault in of_seed) for of_seed in faults.values()}
+    capped = {tuple(fault.kind in CAPS for fault in of_seed) for of_seed in faults.values()}
     moments = {fault.at for of_seed in faults.values() for fault in of_seed}
-    assert len(orders) == 8
+    assert len(orders) == len(capped) == 8
     assert len(moments) == 8 * 60
     assert faults[3] == [fault for fault, _ in plan(60, random.Random(3))]
 
