@@ -104,12 +104,16 @@ def why_not_as_said(truth: Truth, course: Course) -> str:
 
 
 def why_disturbed(truth: Truth, course: Course) -> str:
-    """Return that programs that are no part of the bench used more CPU under the fault, or less; empty if not."""
+    """Return that programs that are no part of the bench used more CPU under the fault, or less; empty if not.
+
+    That they use what a server leaves which is held back is no disturbance: the host is as busy as before then.
+    """
     if truth.at is None:
         return ""
     before, under = (outside(course, *times) for times in _beside(truth))
     said = f"programs that are no part of it used {under:.2f} CPUs instead of {before:.2f}"
-    return "" if abs(under - before) <= MOST_MORE_OUTSIDE else said
+    of_host = course.rate("host_cpu_s", *_beside(truth)[1]) - course.rate("host_cpu_s", *_beside(truth)[0])
+    return "" if min(abs(under - before), abs(of_host)) <= MOST_MORE_OUTSIDE else said
 
 
 def in_words(truth: Truth, course: Course) -> str:

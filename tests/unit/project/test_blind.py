@@ -340,6 +340,12 @@ def test_a_host_that_others_used_more_under_a_fault_judges_nobody(host, disturbe
     assert not why_disturbed(truth_of(Kind.NOTHING), course)
 
 
+def test_others_may_use_what_a_server_leaves_that_is_held_back():
+    assert not why_disturbed(READ_CAP, course_of(host_cpu_s=(2, 2), server_cpu_s=(1.5, 0.2)))
+    assert why_disturbed(READ_CAP, course_of(host_cpu_s=(1, 2), server_cpu_s=(0.5, 0.2)))
+    assert not why_disturbed(READ_CAP, course_of(host_cpu_s=(1, 2), server_cpu_s=(0.5, 0.2), beside_cpu_s=(0, 1.3)))
+
+
 def test_a_truth_is_written_and_read_again(tmp_path):
     truth = truth_of(Kind.WRITE, [(120.0, 1000), (130.0, None)], unit="bytes")
     truth.write(tmp_path / "truth.json")
