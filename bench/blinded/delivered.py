@@ -51,10 +51,18 @@ def used(truth: Truth, course: Course) -> list[float]:
 
 
 def added_ms(truth: Truth, course: Course) -> float:
-    """Return by how much each call took longer under a delay than just before it, in ms."""
-    amount, count = ("read_ns", "reads") if truth.planned.kind is Kind.READ_LATENCY else ("sync_ns", "syncs")
-    before, under = _beside(truth)
-    return (course.mean(amount, count, *under) - course.mean(amount, count, *before)) / 1e6
+    """Return for how long each call was delayed under the fault, in ms."""
+    of_reads = truth.planned.kind is Kind.READ_LATENCY
+    amount, count = ("read_delayed_ns", "reads") if of_reads else ("sync_delayed_ns", "syncs")
+    return course.mean(amount, count, *_beside(truth)[1]) / 1e6
+
+
+def each_ms(truth: Truth, course: Course) -> tuple[float, float]:
+    """Return how long each call took before the fault and under it, in ms."""
+    of_reads = truth.planned.kind is Kind.READ_LATENCY
+    amount, count = ("read_ns", "reads") if of_reads else ("sync_ns", "syncs")
+    before, under = (course.mean(amount, count, *times) / 1e6 for times in _beside(truth))
+    return before, under
 
 
 def effect(truth: Truth, course: Course) -> float:
@@ -129,7 +137,9 @@ def in_words(truth: Truth, course: Course) -> str:
         of_kind = f"{planned.shape}, {planned.unit}, {planned.place}: {free:,.4g} before; {levels}; used {shares} %"
     if planned.kind in LATENCIES:
         how = "spread" if planned.spread else "even"
-        of_kind = f"{how}, {planned.delay_ms:.2f} ms planned, {added_ms(truth, course):.2f} ms added"
+        before, under = each_ms(truth, course)
+        added = f"{planned.delay_ms:.2f} ms planned, {added_ms(truth, course):.2f} ms added"
+        of_kind = f"{how}, {added}; each took {before:.2f} ms before, then {under:.2f} ms"
     at_s = "" if truth.at is None else f" at {truth.at - (truth.began or 0):.1f} s"
     changed = "" if truth.at is None else f"; the load did {100 * effect(truth, course):.0f} % less"
     return f"{planned.kind}{at_s}: {of_kind}{changed}; {outside_all_the_time(truth, course):.2f} CPUs of others"

@@ -17,7 +17,9 @@ import numpy as np
 SOURCE = Path(__file__).with_name("slow_io.c")
 # The numbers of slow_io.c, in its order: what is asked for, and what was counted.
 ASKED = ("read_delay_ns", "sync_delay_ns", "spread")
-COUNTED = ("reads", "read_bytes", "read_ns", "writes", "write_bytes", "syncs", "sync_ns")
+COUNTED = (
+    "reads", "read_bytes", "read_ns", "read_delayed_ns", "writes", "write_bytes", "syncs", "sync_ns", "sync_delayed_ns"
+)  # fmt: skip
 _OF_DEVICE = {"dev_reads": 3, "dev_read_sectors": 5, "dev_read_ms": 6, "dev_writes": 7, "dev_write_sectors": 9}
 _FLUSHES = 18
 _OF_HOST = ("server_cpu_s", "beside_cpu_s", "host_cpu_s")

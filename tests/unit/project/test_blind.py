@@ -24,7 +24,7 @@ from blinded.delivered import added_ms, effect, outside, used, why_disturbed, wh
 from blinded.inject import HIGHEST, Truth, moment_s, schedule
 from blinded.judge import NOTHING, OTHER_CAP, Judgement, Outcome, judge
 from blinded.plan import CAPS, UNCAPPED, Kind, Planned, Shape, each_once, plan
-from blinded.raw import ASKED, COLUMNS, Course, Numbers, compile_library
+from blinded.raw import ASKED, COLUMNS, COUNTED, Course, Numbers, compile_library
 from blinded.score import lines
 from blinded.score import table as confusion
 
@@ -327,7 +327,7 @@ def test_flushes_are_no_writes_that_a_limit_holds_back():
 @table(("added", "whole"), [(5.0, True), (4.5, True), (2.0, False), (7.0, False)])
 def test_a_delay_that_was_not_added_judges_nobody(added, whole):
     truth = truth_of(Kind.READ_LATENCY, delay_ms=5.0)
-    course = course_of(reads=(1000, 100), read_ns=(1000 * 0.2e6, 100 * (0.2 + added) * 1e6))
+    course = course_of(reads=(1000, 100), read_delayed_ns=(0, 100 * added * 1e6))
     assert added_ms(truth, course) == pytest.approx(added)
     assert bool(why_not_as_said(truth, course)) is not whole
 
@@ -415,8 +415,10 @@ os.fsync(file)
         subprocess.run(command, check=True, cwd=tmp_path)
         spent.append([after - at for after, at in zip(numbers.counted(), before, strict=True)])
     for counts in spent:
-        reads, read_bytes, _, writes, write_bytes, syncs, _ = counts
+        reads, read_bytes, _, _, writes, write_bytes, syncs, _, _ = counts
         assert (reads, read_bytes, writes, write_bytes, syncs) == (6, 6 * 8192, 8, 8 * 8192, 2)
-    even = spent[1]
-    assert even[2] >= 6 * 2_000_000
-    assert even[6] >= 2 * 2_000_000
+    named = [dict(zip(COUNTED, counts, strict=True)) for counts in spent]
+    assert named[0]["read_delayed_ns"] == named[0]["sync_delayed_ns"] == 0
+    assert named[1]["read_ns"] >= named[1]["read_delayed_ns"] >= 6 * 2_000_000
+    assert named[1]["sync_ns"] >= named[1]["sync_delayed_ns"] >= 2 * 2_000_000
+    assert named[2]["read_delayed_ns"] > 0
