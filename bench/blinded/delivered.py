@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from blinded.inject import Truth
-from blinded.plan import CAPS, LATENCIES, QUOTAS, Kind, Shape
-from blinded.raw import LIMITED, Course
+from blinded.plan import CAPS, LATENCIES, QUOTAS, Kind, Place, Shape
+from blinded.raw import Course, limited
 
 # What is usual is what was in these seconds before a fault; what it changed shows so long after each of its changes,
 # and until so long before the next one.
@@ -26,7 +26,7 @@ def limited_rate(truth: Truth, course: Course, begin: float, end: float) -> floa
     if planned.kind in QUOTAS:
         return course.rate("server_cpu_s", begin, end)
     way = "read" if planned.kind in (Kind.READ_IOPS, Kind.READ_BYTES) else "write"
-    return LIMITED[way, planned.unit](course, begin, end)
+    return limited(course, way, planned.unit, planned.place is Place.DEVICE, begin, end)
 
 
 def stretches(truth: Truth) -> Iterator[tuple[float, float, float]]:

@@ -8,7 +8,6 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,13 +126,13 @@ class Course:
         return self.rate(amount, begin, end) / counted if counted > 0 else float("nan")
 
 
-# What a cap with this direction and unit limits, in its own unit (requests, or bytes, a second). The kernel counts a
-# flush as a write without a sector, and limits none.
-LIMITED: Mapping[tuple[str, str], Callable[[Course, float, float], float]] = {
-    ("read", "iops"): lambda course, begin, end: course.rate("dev_reads", begin, end),
-    ("read", "bytes"): lambda course, begin, end: SECTOR * course.rate("dev_read_sectors", begin, end),
-    ("write", "iops"): lambda course, begin, end: (
-        course.rate("dev_writes", begin, end) - course.rate("dev_flushes", begin, end)
-    ),
-    ("write", "bytes"): lambda course, begin, end: SECTOR * course.rate("dev_write_sectors", begin, end),
-}
+def limited(course: Course, way: str, unit: str, on_device: bool, begin: float, end: float) -> float:
+    """Return how many requests, or bytes, a second a cap on ``way`` limits.
+
+    The kernel counts a flush as a write without a sector. A limit on the device holds it back as one; below a loop
+    device it is no request.
+    """
+    if unit == "bytes":
+        return SECTOR * course.rate(f"dev_{way}_sectors", begin, end)
+    no_requests = 0.0 if way == "read" or on_device else course.rate("dev_flushes", begin, end)
+    return course.rate(f"dev_{way}s", begin, end) - no_requests

@@ -23,7 +23,7 @@ from blinded.answers import Answer, Family, Statement, families_of, of_episode, 
 from blinded.delivered import added_ms, effect, outside, used, why_disturbed, why_not_as_said
 from blinded.inject import HIGHEST, Truth, moment_s, schedule
 from blinded.judge import NOTHING, OTHER_CAP, Judgement, Outcome, judge
-from blinded.plan import CAPS, UNCAPPED, Kind, Planned, Shape, each_once, plan
+from blinded.plan import CAPS, UNCAPPED, Kind, Place, Planned, Shape, each_once, plan
 from blinded.raw import ASKED, COLUMNS, COUNTED, Course, Numbers, compile_library
 from blinded.score import lines
 from blinded.score import table as confusion
@@ -319,9 +319,10 @@ def test_a_limit_that_was_not_used_judges_nobody(rate, whole):
     assert effect(READ_CAP, course) == pytest.approx(1 - rate / 5000)
 
 
-def test_flushes_are_no_writes_that_a_limit_holds_back():
+def test_a_limit_below_the_device_holds_no_flush_back():
     course = course_of(dev_writes=(400, 180), dev_flushes=(200, 90))
     assert used(truth_of(Kind.LOG, [(120.0, 90)]), course) == pytest.approx([1.0])
+    assert used(truth_of(Kind.LOG, [(120.0, 180)], place=Place.DEVICE), course) == pytest.approx([1.0])
 
 
 @table(("added", "whole"), [(5.0, True), (4.5, True), (2.0, False), (7.0, False)])
