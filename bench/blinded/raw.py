@@ -100,8 +100,10 @@ class Course:
 
     @classmethod
     def read(cls, path: Path) -> Course:
+        """Read a course; counts that are not in the file are NaN."""
         with path.open() as file:
-            return cls(np.array([[float(each) for each in row] for row in list(csv.reader(file))[1:]]))
+            counts = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
+        return cls(np.array([[row.get(name, np.nan) for name in COLUMNS] for row in counts]))
 
     def write(self, path: Path) -> None:
         with path.open("w") as file:
