@@ -37,7 +37,7 @@ from factories.live import DAY_S, run_folder
 from openslob.analyze.statistics import t_quantile
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 from openslob.kinds.view import Follower
 from openslob.record.raw_csv import COLUMNS
 

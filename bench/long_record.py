@@ -26,7 +26,7 @@ SECONDS_BAR, MEMORY_BAR, DISK_BAR = (Bar(most, at_least=False) for most in (30, 
 LOOK = """
 import sys
 from pathlib import Path
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 found = follow(Path(sys.argv[1]))
 while found.read_share < 1:
     found.poll()

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Write the pages of docs/ that are made from code: parameters.md and figures.md, and from tests: reliability.md.
 
+Of awr.md only the tables of columns are made.
+
 Usage: tools/generate_docs.py
 
 Needs an installed openslob (``make`` puts it into .venv) or PYTHONPATH=src. A test fails when a page is out of date.
@@ -13,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
+from openslob.awr.columns import COLUMNS, PREFIXES, Prefix
+from openslob.awr.rows import ROW_SETS
 from openslob.config.parameters import Parameter, parameters
 from openslob.metrics import METRICS, STORAGE_METRICS, Better, Metric
 
@@ -66,6 +70,9 @@ unknown in them, with the reason. A dash instead of an exit code stands for a pr
 shortens how long slob waits for a server that hangs, or for somebody's lock; the limits are 30 s without an answer, and
 30 s beyond the planned end of a run.
 """
+_ROW_SET_COLUMNS = ("set", "section", "columns after the file")
+_PREFIX_COLUMNS = ("name", "figures, the first by default", "section", "example")
+_AWR_COLUMNS = ("column", "unit", "section", "meaning")
 _FAULT_COLUMNS = ("when", "fault", "what `slob` does", "exit code", "record", "tried on")
 _BETTER = {Better.MORE: "more", Better.LESS: "less", Better.NEITHER: "–"}
 
@@ -93,10 +100,28 @@ def reliability_page() -> str:
     return "\n".join(lines)
 
 
+def awr_page() -> str:
+    """Return docs/awr.md as it is, with the tables of sets of rows, of figures by name, and of columns made anew."""
+    text = (DOCS / "awr.md").read_text(encoding="utf-8")
+    for head, rows in (
+        (_ROW_SET_COLUMNS, [(f"`{name}`", each.section, _with_units(each.columns)) for name, each in ROW_SETS.items()]),
+        (_PREFIX_COLUMNS, [_prefix_cells(name, prefix) for name, prefix in PREFIXES.items()]),
+        (_AWR_COLUMNS, [(f"`{one.name}`", one.unit, one.section, one.meaning) for one in COLUMNS.values()]),
+    ):
+        before, found, after = text.partition(f"\n{_row(*head)}\n")
+        if not found:
+            sys.exit(f"docs/awr.md has no table of {head}")
+        # A table ends at an empty line.
+        lines = [*_table_head(head), *(_row(*cells) for cells in rows)]
+        text = "\n".join([before, *lines, "", after.partition("\n\n")[2]])
+    return text.rstrip("\n") + "\n"
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "parameters.md": parameters_page,
     "figures.md": figures_page,
     "reliability.md": reliability_page,
+    "awr.md": awr_page,
 }
 
 
@@ -119,6 +144,15 @@ def _figure_table(metrics: Mapping[str, Metric]) -> Iterator[str]:
         # A count has no unit; some records write it as "1".
         unit = "–" if one.unit in ("", "1") else one.unit
         yield _row(f"`{one.name}`", one.label, unit, _BETTER[one.better], one.definition)
+
+
+def _with_units(units: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} ({unit})" if unit else name for name, unit in units.items())
+
+
+def _prefix_cells(name: str, prefix: Prefix) -> tuple[str, ...]:
+    figures = _with_units({f"`{key}`": figure.unit for key, figure in prefix.figures.items()})
+    return f"`{name}:`", figures or "a time, such as `1ms` (%)", prefix.section, f"`{name}:{prefix.example}`"
 
 
 def _table_head(columns: tuple[str, ...]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measure the shape of the source: files, levels of the import graph, classes of one name, and what engines share.
 
-It lists the imports against the layers of the contracts, too, and the files that one neighbour alone imports.
+It lists the imports against the layers of the contracts, too, and the files that one neighbour alone imports, with
+the reason.
 
 Usage: tools/structure.py [FOLDER]
 
@@ -28,6 +29,32 @@ ROOT = "(package)"
 HOUSES = {"kinds", "engines"}
 # Files with these names are in every folder.
 EVERYWHERE = {"__init__.py"}
+# What tells the folder of an engine, and that of a kind, from others beside it.
+EVERY_HOME_HAS = {"adapter.py", "record.py"}
+# With more lines than that, two files are left apart.
+MOST_LINES_TOGETHER = 500
+# Why a file is one of its own, although one neighbour alone imports it, where the source does not show it by itself.
+REASONS: Mapping[str, str] = {
+    "analyze/verdicts/bottleneck.py": "one verdict; __init__.py lists all",
+    "analyze/verdicts/report.py": "one verdict; __init__.py lists all",
+    "awr/consistency.py": "judges what was read; parse.py reads",
+    "cli/baseline.py": "a command",
+    "cli/outline.py": "in __init__.py the modules of commands hide names such as list",
+    "cli/raw_compare.py": "a command; its options have names that those of the others have, too",
+    "cli/raw_orion.py": "a command; its options have names that those of the others have, too",
+    "cli/server.py": "a command",
+    "durability/cut/storage.py": "__init__.py says which names of the folder are for others",
+    "engines/oracle/run_table.py": "one table and its locks; adapter.py names the parts of the engine",
+    "fleet/crew.py": "sessions on drivers that are hired; hiring.py finds and starts drivers",
+    "kinds/crash/moments.py": "when a crash comes; execute.py has the order of steps",
+    "kinds/run/ending.py": "when sessions are overdue and how they are ended; session_pool.py has their work",
+    "kinds/run/live/so_far.py": "the verdicts; run_view.py has the figures",
+    "kinds/run/server_reports.py": "reports that a server makes; preflight.py asks whether a run is possible",
+    "kinds/run/warmup.py": "when a warm-up is over; runner.py has the order of steps",
+    "kinds/storage/orion/files.py": "the files' format; execute.py measures",
+    "kinds/storage/orion/protect.py": "whether a device may be written to; execute.py measures",
+    "kinds/sweep/search.py": "the strategy of the search; execute.py runs points",
+}
 Trees = Mapping[Path, ast.Module]
 Graph = Mapping[str, frozenset[str]]
 
@@ -92,7 +119,15 @@ def _print_climbs(project: Path, trees: Trees) -> None:
 
 
 def _print_single_importers(trees: Trees) -> None:
-    """Print the files that nothing imports but one file of the same folder."""
+    """Print the files that nothing imports but one file of the same folder, each with why it is a file of its own."""
+    alone = single_importers(trees)
+    print(f"files that one file alone imports, in their own folder: {len(alone)}")
+    for path, importer in alone.items():
+        print(f"  {path} by {importer.name}: {reason_of(path, importer, trees) or 'NO REASON'}")
+
+
+def single_importers(trees: Trees) -> Mapping[Path, Path]:
+    """Return the files that nothing imports but one file of the same folder, each with that file."""
     modules = {_module(path): path for path in trees}
     importers: dict[Path, set[Path]] = defaultdict(set)
     for path, tree in trees.items():
@@ -101,14 +136,40 @@ def _print_single_importers(trees: Trees) -> None:
             found = modules.get(name) or modules.get(name.rpartition(".")[0])
             if found and found != path:
                 importers[found].add(path)
-    alone = {
+    return {
         path: importer
         for path, (importer, *others) in sorted(importers.items())
         if not others and importer.parent == path.parent and path.name not in EVERYWHERE
     }
-    print(f"files that one file alone imports, in their own folder: {len(alone)}")
-    for path, importer in alone.items():
-        print(f"  {path} by {importer.name}")
+
+
+def reason_of(path: Path, importer: Path, trees: Trees) -> str:
+    """Return why a file is one of its own, although one neighbour alone imports it; empty if nothing says so."""
+    return _evident_reason(path, importer, trees) or REASONS.get(str(path), "")
+
+
+def unneeded_reasons(trees: Trees) -> list[str]:
+    """Return the files in `REASONS` that are gone, have more importers, or need no reason."""
+    alone = {str(path): _evident_reason(path, importer, trees) for path, importer in single_importers(trees).items()}
+    return [name for name in REASONS if alone.get(name, "gone")]
+
+
+def _evident_reason(path: Path, importer: Path, trees: Trees) -> str:
+    """Return the reason that the source itself shows; empty if it shows none."""
+    module = _module(path)
+    if not any(f"{name}.".startswith(f"{module}.") for name in _imported(trees[importer], at_once=True)):
+        return "imported when it is needed, not before"
+    if path.parts[0] in HOUSES:
+        homes = {other.parent for other in trees if other.name in EVERY_HOME_HAS}
+        twins = [home.name for home in sorted(homes - {path.parent}) if home / path.name in trees]
+        if path.parent in homes and twins:
+            return f"{' and '.join(twins)} {'has' if len(twins) == 1 else 'have'} the same"
+    lines = _lines(trees[path]) + _lines(trees[importer])
+    return f"{lines} lines together" if lines > MOST_LINES_TOGETHER else ""
+
+
+def _lines(tree: ast.Module) -> int:
+    return max((node.end_lineno or 0 for node in tree.body), default=0)
 
 
 def _module(path: Path) -> str:
@@ -165,9 +226,12 @@ def _named(room: str) -> str:
     return ROOT if room == "__init__" else room
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
-    """Yield what a file imports of the package, by its path there: modules, and names in them."""
-    for node in ast.walk(tree):
+def _imported(tree: ast.Module, at_once: bool = False) -> Iterator[str]:
+    """Yield what a file imports of the package, by its path there: modules, and names in them.
+
+    ``at_once``: only what it imports when it is imported itself.
+    """
+    for node in _outside_functions(tree) if at_once else ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -179,6 +243,14 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             if package == PACKAGE:
                 # `from openslob import __version__` reads the package itself
                 yield "__init__" if not inside or inside.startswith("__") else inside
+
+
+def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for inner in ast.iter_child_nodes(node):
+        is_for_types = isinstance(inner, ast.If) and ast.unparse(inner.test) == "TYPE_CHECKING"
+        if not (is_for_types or isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)):
+            yield inner
+            yield from _outside_functions(inner)
 
 
 def circles(graph: Graph) -> Mapping[str, frozenset[str]]:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from blinded.inject import Truth
-from blinded.plan import CAPS, LATENCIES, QUOTAS, Kind, Shape
-from blinded.raw import LIMITED, Course
+from blinded.plan import CAPS, LATENCIES, QUOTAS, Kind, Place, Shape
+from blinded.raw import Course, limited
 
 # What is usual is what was in these seconds before a fault; what it changed shows so long after each of its changes,
 # and until so long before the next one.
@@ -26,7 +26,7 @@ def limited_rate(truth: Truth, course: Course, begin: float, end: float) -> floa
     if planned.kind in QUOTAS:
         return course.rate("server_cpu_s", begin, end)
     way = "read" if planned.kind in (Kind.READ_IOPS, Kind.READ_BYTES) else "write"
-    return LIMITED[way, planned.unit](course, begin, end)
+    return limited(course, way, planned.unit, planned.place is Place.DEVICE, begin, end)
 
 
 def stretches(truth: Truth) -> Iterator[tuple[float, float, float]]:
@@ -51,10 +51,18 @@ def used(truth: Truth, course: Course) -> list[float]:
 
 
 def added_ms(truth: Truth, course: Course) -> float:
-    """Return by how much each call took longer under a delay than just before it, in ms."""
-    amount, count = ("read_ns", "reads") if truth.planned.kind is Kind.READ_LATENCY else ("sync_ns", "syncs")
-    before, under = _beside(truth)
-    return (course.mean(amount, count, *under) - course.mean(amount, count, *before)) / 1e6
+    """Return for how long each call was delayed under the fault, in ms."""
+    of_reads = truth.planned.kind is Kind.READ_LATENCY
+    amount, count = ("read_delayed_ns", "reads") if of_reads else ("sync_delayed_ns", "syncs")
+    return course.mean(amount, count, *_beside(truth)[1]) / 1e6
+
+
+def each_ms(truth: Truth, course: Course) -> tuple[float, float]:
+    """Return how long each call took before the fault and under it, in ms."""
+    of_reads = truth.planned.kind is Kind.READ_LATENCY
+    amount, count = ("read_ns", "reads") if of_reads else ("sync_ns", "syncs")
+    before, under = (course.mean(amount, count, *times) / 1e6 for times in _beside(truth))
+    return before, under
 
 
 def effect(truth: Truth, course: Course) -> float:
@@ -104,12 +112,16 @@ def why_not_as_said(truth: Truth, course: Course) -> str:
 
 
 def why_disturbed(truth: Truth, course: Course) -> str:
-    """Return that programs that are no part of the bench used more CPU under the fault, or less; empty if not."""
+    """Return that programs that are no part of the bench used more CPU under the fault, or less; empty if not.
+
+    That they use what a server leaves which is held back is no disturbance: the host is as busy as before then.
+    """
     if truth.at is None:
         return ""
     before, under = (outside(course, *times) for times in _beside(truth))
     said = f"programs that are no part of it used {under:.2f} CPUs instead of {before:.2f}"
-    return "" if abs(under - before) <= MOST_MORE_OUTSIDE else said
+    of_host = course.rate("host_cpu_s", *_beside(truth)[1]) - course.rate("host_cpu_s", *_beside(truth)[0])
+    return "" if min(abs(under - before), abs(of_host)) <= MOST_MORE_OUTSIDE else said
 
 
 def in_words(truth: Truth, course: Course) -> str:
@@ -125,7 +137,9 @@ def in_words(truth: Truth, course: Course) -> str:
         of_kind = f"{planned.shape}, {planned.unit}, {planned.place}: {free:,.4g} before; {levels}; used {shares} %"
     if planned.kind in LATENCIES:
         how = "spread" if planned.spread else "even"
-        of_kind = f"{how}, {planned.delay_ms:.2f} ms planned, {added_ms(truth, course):.2f} ms added"
+        before, under = each_ms(truth, course)
+        added = f"{planned.delay_ms:.2f} ms planned, {added_ms(truth, course):.2f} ms added"
+        of_kind = f"{how}, {added}; each took {before:.2f} ms before, then {under:.2f} ms"
     at_s = "" if truth.at is None else f" at {truth.at - (truth.began or 0):.1f} s"
     changed = "" if truth.at is None else f"; the load did {100 * effect(truth, course):.0f} % less"
     return f"{planned.kind}{at_s}: {of_kind}{changed}; {outside_all_the_time(truth, course):.2f} CPUs of others"

@@ -21,7 +21,7 @@ from typing import Any
 
 from blinded.host import Host
 from blinded.plan import CAPS, LATENCIES, NEIGHBOURS, QUOTAS, Kind, Place, Planned, Shape
-from blinded.raw import LIMITED, Course, Numbers, Sampler
+from blinded.raw import Course, Numbers, Sampler, limited
 from limits import GROUPS
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
@@ -207,7 +207,8 @@ def _cap(injection: Injection) -> None:
     file = f"blkio.throttle.{way}_{'iops' if planned.unit == 'iops' else 'bps'}_device"
     course, now = injection.course(), time.time()
     # The newest row is a quarter of a second old.
-    free = LIMITED[way, planned.unit](course, now - USUAL_S, float(course["at"][-1]))
+    on_device = planned.place is Place.DEVICE
+    free = limited(course, way, planned.unit, on_device, now - USUAL_S, float(course["at"][-1]))
     injection.truth.free = free
     step = IOPS_STEP if planned.unit == "iops" else 1
     for after_s, level in schedule(planned, free, injection.left_s):

@@ -22,7 +22,7 @@ from blinded.delivered import (
 )
 from blinded.inject import Truth
 from blinded.measure import ANSWER, FACTS, FAILED, read_loads
-from blinded.plan import CAPS, QUOTAS, Kind, Load, Place, Shape
+from blinded.plan import CAPS, LATENCIES, QUOTAS, Kind, Load, Place, Shape
 from blinded.raw import Course
 
 WITHIN_S, LEVEL = 2.0, 0.03
@@ -30,7 +30,7 @@ WITHIN_S, LEVEL = 2.0, 0.03
 LEAST_LOST = 0.02
 # What is said of a time concerns a fault if they overlap, give or take the steps that they share.
 BESIDE_S = 1.5
-# Neighbours that change the rate by less are not to be seen.
+# Delays and neighbours that change the rate by less are not to be seen.
 LEAST_EFFECT = 0.1
 NOTHING, OTHER_CAP = "nothing", "I/O cap, other unit or way"
 RIGHT: Mapping[Kind, Family] = {
@@ -189,7 +189,7 @@ class Run:
 
     @cached_property
     def judgement(self) -> Judgement:
-        unseen = self.truth.planned.kind in (Kind.PLAIN, Kind.ON_DISK)
+        unseen = self.truth.planned.kind in (*LATENCIES, Kind.PLAIN, Kind.ON_DISK)
         unseen = unseen and not effect(self.truth, self.course) >= LEAST_EFFECT
         answer = read_answer(self.folder / "runs" / f"{self.load.number:03}")
         return judge(self.truth, answer, unseen, self.outside > MUCH_OUTSIDE)

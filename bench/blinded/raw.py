@@ -8,7 +8,6 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +16,9 @@ import numpy as np
 SOURCE = Path(__file__).with_name("slow_io.c")
 # The numbers of slow_io.c, in its order: what is asked for, and what was counted.
 ASKED = ("read_delay_ns", "sync_delay_ns", "spread")
-COUNTED = ("reads", "read_bytes", "read_ns", "writes", "write_bytes", "syncs", "sync_ns")
+COUNTED = (
+    "reads", "read_bytes", "read_ns", "read_delayed_ns", "writes", "write_bytes", "syncs", "sync_ns", "sync_delayed_ns"
+)  # fmt: skip
 _OF_DEVICE = {"dev_reads": 3, "dev_read_sectors": 5, "dev_read_ms": 6, "dev_writes": 7, "dev_write_sectors": 9}
 _FLUSHES = 18
 _OF_HOST = ("server_cpu_s", "beside_cpu_s", "host_cpu_s")
@@ -99,8 +100,10 @@ class Course:
 
     @classmethod
     def read(cls, path: Path) -> Course:
+        """Read a course; counts that are not in the file are NaN."""
         with path.open() as file:
-            return cls(np.array([[float(each) for each in row] for row in list(csv.reader(file))[1:]]))
+            counts = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
+        return cls(np.array([[row.get(name, np.nan) for name in COLUMNS] for row in counts]))
 
     def write(self, path: Path) -> None:
         with path.open("w") as file:
@@ -125,13 +128,13 @@ class Course:
         return self.rate(amount, begin, end) / counted if counted > 0 else float("nan")
 
 
-# What a cap with this direction and unit limits, in its own unit (requests, or bytes, a second). The kernel counts a
-# flush as a write without a sector, and limits none.
-LIMITED: Mapping[tuple[str, str], Callable[[Course, float, float], float]] = {
-    ("read", "iops"): lambda course, begin, end: course.rate("dev_reads", begin, end),
-    ("read", "bytes"): lambda course, begin, end: SECTOR * course.rate("dev_read_sectors", begin, end),
-    ("write", "iops"): lambda course, begin, end: (
-        course.rate("dev_writes", begin, end) - course.rate("dev_flushes", begin, end)
-    ),
-    ("write", "bytes"): lambda course, begin, end: SECTOR * course.rate("dev_write_sectors", begin, end),
-}
+def limited(course: Course, way: str, unit: str, on_device: bool, begin: float, end: float) -> float:
+    """Return how many requests, or bytes, a second a cap on ``way`` limits.
+
+    The kernel counts a flush as a write without a sector. A limit on the device holds it back as one; below a loop
+    device it is no request.
+    """
+    if unit == "bytes":
+        return SECTOR * course.rate(f"dev_{way}_sectors", begin, end)
+    no_requests = 0.0 if way == "read" or on_device else course.rate("dev_flushes", begin, end)
+    return course.rate(f"dev_{way}s", begin, end) - no_requests

@@ -19,7 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { READ_DELAY, SYNC_DELAY, SPREAD, READS, READ_BYTES, READ_NS, WRITES, WRITE_BYTES, SYNCS, SYNC_NS, NUMBERS };
+enum {
+    READ_DELAY, SYNC_DELAY, SPREAD,
+    READS, READ_BYTES, READ_NS, READ_DELAYED_NS, WRITES, WRITE_BYTES, SYNCS, SYNC_NS, SYNC_DELAYED_NS,
+    NUMBERS
+};
 
 /* Smaller reads are of files that say something, such as /proc, and not of data. */
 #define LEAST_BYTES 512
@@ -69,25 +73,27 @@ static double draw(void) {
     return ((state * 2685821657736338717ull >> 11) + 1) / 9007199254740992.0;
 }
 
-static void wait_for(uint64_t mean) {
+/* Waits, and returns for how long it did. */
+static uint64_t wait_for(uint64_t mean) {
     static __thread int precise;
     if (!mean)
-        return;
+        return 0;
     if (!precise) {
         prctl(PR_SET_TIMERSLACK, 1000ul);
         precise = 1;
     }
     double times = asked(SPREAD) ? fmin(-log(draw()), MOST_MEANS) : 1.0;
-    uint64_t until = now() + (uint64_t)(mean * times);
+    uint64_t since = now(), until = since + (uint64_t)(mean * times);
     struct timespec at = {until / NANOS, until % NANOS};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
         ;
+    return now() - since;
 }
 
 static ssize_t after_read(uint64_t begun, ssize_t done) {
     int error = errno;
     if (done >= LEAST_BYTES) {
-        wait_for(asked(READ_DELAY));
+        add(READ_DELAYED_NS, wait_for(asked(READ_DELAY)));
         add(READS, 1);
         add(READ_BYTES, done);
         add(READ_NS, now() - begun);
@@ -106,7 +112,7 @@ static ssize_t after_write(ssize_t done) {
 
 static int after_sync(uint64_t begun, int failed) {
     int error = errno;
-    wait_for(asked(SYNC_DELAY));
+    add(SYNC_DELAYED_NS, wait_for(asked(SYNC_DELAY)));
     add(SYNCS, 1);
     add(SYNC_NS, now() - begun);
     errno = error;

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 from openslob._version import __version__
 
 if TYPE_CHECKING:
-    from openslob.api.checking import CheckResult
+    from openslob.api.checking import CheckResult, LoadSummary
     from openslob.api.comparison import ComparisonResult
     from openslob.api.functions import endure, lab, load, repeat, run, server, sweep, target
-    from openslob.api.loading import LoadSummary
     from openslob.api.progress import Progress
     from openslob.api.reading import (
         bundle,
@@ -51,9 +50,8 @@ _MODULES = {
         *("bundle", "compare", "history", "read", "read_endurance", "read_lab", "read_repeated", "read_storage"),
         "verify",
     ),
-    "api.checking": ("CheckResult",),
+    "api.checking": ("CheckResult", "LoadSummary"),
     "api.comparison": ("ComparisonResult",),
-    "api.loading": ("LoadSummary",),
     "api.progress": ("Progress",),
     "api.reported": ("EnduranceResult", "LabResult", "RepeatedResult", "StorageResult"),
     "api.results": ("Results",),

@@ -1,6 +1,7 @@
 """Every engine's proof of what the server keeps: single commits of a client, and what is left of them."""
 
 import time
+from contextlib import nullcontext
 
 import pytest
 
@@ -58,10 +59,13 @@ def test_what_a_session_committed_is_there_with_its_times(ledger):
     assert ledger.guards()
 
 
-def test_a_checkpoint_ends_and_changes_nothing(ledger):
+def test_a_checkpoint_ends_and_changes_nothing(subject, ledger):
     before = ledger.contents()
     session = ledger.open_session(0)
-    session.checkpoint()
+    # MySQL can be asked for one in debug builds alone.
+    refused = subject.engine.facts().product == "MySQL"
+    with pytest.raises(SlobError, match="innodb_log_checkpoint_now") if refused else nullcontext():
+        session.checkpoint()
     session.close()
     assert ledger.contents() == before
 

@@ -15,8 +15,8 @@ from openslob.engines import registry
 pytestmark = pytest.mark.server
 
 
-def crashed(tmp_path, *words):
-    done = slob("crash", *words, "--sessions", "4", "--rows", "4", "--results", tmp_path, "--json")
+def crashed(tmp_path, *words, rows=4):
+    done = slob("crash", *words, "--sessions", "4", "--rows", rows, "--results", tmp_path, "--json")
     record = json.loads(done.stdout)
     assert record["status"] == "complete", record["errors"]
     return done, record, {verdict["name"]: verdict for verdict in record["verdicts"]}
@@ -45,11 +45,26 @@ def test_mariadb_on_a_lying_disk_is_caught_by_a_cut_and_not_by_kills(tmp_path):
     need_mariadb()
     words = ("--engine", "mariadb", "--control", "lying-disk", "--kind", "both", "--cycles", "2")
     done, record, verdicts = crashed(tmp_path, *words)
-    assert (done.returncode, verdicts["control_caught"]["verdict"]) == (0, "holds"), done.stderr
+    assert (done.returncode, verdicts["control_caught"]["verdict"]) == (0, "unknown"), done.stderr
+    assert "1 of 1 crashes with lying-disk were found" in verdicts["control_caught"]["why"]
     killed, cut = record["cycles"]
     assert killed["lost"] == 0
     assert cut["lost"] >= cut["acked"] > 0
     assert (tmp_path / record["id"] / cut["ledger"]).is_file()
+
+
+def test_torn_pages_of_a_server_without_protection_are_caught_and_kills_do_not_test_them(tmp_path):
+    need_cuts()
+    words = ("--engine", "postgresql", "--control", "full-page-writes-off", "--cycles", "1")
+    # Four sessions with more rows than fit into the cache.
+    done, record, verdicts = crashed(tmp_path, *words, "--kind", "cut", "--survive", "random", rows=512)
+    assert done.returncode == 0, done.stderr
+    assert record["cycles"][0]["torn_pages"] > 0
+    assert "1 of 1 crashes with full-page-writes-off were found" in verdicts["control_caught"]["why"]
+    done, record, verdicts = crashed(tmp_path, *words, "--kind", "kill")
+    assert (done.returncode, verdicts["control_caught"]["verdict"]) == (0, "unknown"), done.stderr
+    assert "torn pages are not tested" in verdicts["control_caught"]["why"]
+    assert "Torn pages were not tested" in verdicts["nothing_damaged"]["why"]
 
 
 def test_a_managed_server_of_the_user_runs_again_afterwards_without_our_tables(tmp_path, pg_server):

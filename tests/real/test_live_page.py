@@ -21,7 +21,7 @@ import pytest
 from factories import browser
 from factories.browser import Tab
 from factories.live import OPS, READS, MadeRun
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
 from openslob.record.store import lock_marker

@@ -21,7 +21,7 @@ from openslob.engines.managed.account import current_user
 pytestmark = pytest.mark.server
 SESSIONS, ROWS, SECTOR = 2, 6, 512
 # Pages that are torn in each file: each costs two starts of the server.
-MOST_TORN = 3
+MOST_TORN = 2
 
 
 class Server:

@@ -25,8 +25,8 @@ from openslob.analyze.load_kinds import LOAD, load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
 from openslob.core.histogram import step_of
+from openslob.core.measurement import classify_wait
 from openslob.core.units import Price
-from openslob.core.wait_classes import classify_wait
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RESPONSE_PREFIX

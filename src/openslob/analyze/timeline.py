@@ -14,8 +14,7 @@ from openslob.metrics.computation import Amount, EngineCounter, PerSecond, Sessi
 # Values of a figure in consecutive parts of a run, by `Point.figure` name.
 Timeline = Mapping[str, Sequence[float]]
 EngineRow = tuple[int, int, str, float]
-# Session, begin and end (ns) of one of its slices; begin and end of a part of the run.
-SessionSlice = tuple[int, int, int]
+# Begin and end (ns) of a part of the run.
 Span = tuple[int, int]
 # Begin and end (ns) of an interval, and the engine's counters in it by name.
 _Part = tuple[int, int, Mapping[str, float]]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack, overload
 
 from openslob.api.asking import Folder, find_target, parse_amount, parse_seconds, parse_size, resolve_parameters
-from openslob.api.loading import LoadSummary
+from openslob.api.checking import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.api.progress import ProgressOption
 from openslob.api.reported import EnduranceResult, LabResult, RepeatedResult

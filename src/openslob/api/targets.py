@@ -21,17 +21,15 @@ from openslob.api.asking import (
     write_several,
     write_values,
 )
-from openslob.api.checking import CheckResult
-from openslob.api.loading import LoadSummary
+from openslob.api.checking import CheckResult, LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.api.progress import ProgressOption, Shown, display_for
 from openslob.api.reported import EnduranceResult, RepeatedResult
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
-from openslob.api.stopping import interruptible
 from openslob.config.resolve import Resolution
 from openslob.core.errors import SlobError, UsageError, VerdictError
-from openslob.core.interrupt import Interrupt
+from openslob.core.interrupt import Interrupt, interruptible
 from openslob.core.secrets import Address
 from openslob.core.units import format_bytes, format_duration
 from openslob.engines import registry

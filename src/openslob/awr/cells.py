@@ -18,6 +18,7 @@ from openslob.awr.verdicts import verdicts
 
 Value = str | int | float | bool | None
 MB = 1024.0**2
+OF_EACH_INSTANCE = "printed for each instance: see --columns instances"
 COARSE = 0.01  # a rate whose last digit is more than 1 % of it is coarse
 _SIMILAR = 0.75  # of the characters of two names, so that one is offered for the other
 _SHORTEST_CUT = 15  # characters to which text reports cut the name of a function
@@ -353,7 +354,7 @@ def read_host_cpu(subject: Subject, attribute: str) -> ColumnValue:
         (figures,) = report.per_instance.values()
         number = figures.get(attribute if attribute.startswith("load") else f"host_{attribute}")
     if number is None and len(report.per_instance) > 1:
-        return absent("printed for each instance: see --columns instances")
+        return absent(OF_EACH_INSTANCE)
     return value_of(number, "Host CPU is blank or not in the report")
 
 
@@ -451,5 +452,5 @@ def read_hourly(subject: Subject, name: str, attribute: str) -> ColumnValue:
 def read_received_us(subject: Subject, kind: str) -> ColumnValue:
     """Return the mean time to receive a block (``cr`` or ``current``) from another instance, in µs."""
     if any(f"gc_{kind}_us" in figures for figures in subject.report.per_instance.values()):
-        return absent("printed for each instance: see --columns instances")
+        return absent(OF_EACH_INSTANCE)
     return read_listed(subject, f"{kind} block receive time", "global_cache")

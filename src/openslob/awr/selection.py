@@ -132,34 +132,6 @@ def names_of(report: Report) -> Iterable[tuple[str, str, str, str]]:
             yield column, prefix.unit, prefix.section, prefix.meaning
 
 
-def markdown() -> Iterable[str]:
-    """Yield the registry as lines of a Markdown table for the documentation."""
-    yield "| column | unit | section | meaning |"
-    yield "|---|---|---|---|"
-    for column in COLUMNS.values():
-        yield f"| `{column.name}` | {column.unit} | {column.section} | {column.meaning} |"
-
-
-def markdown_of_names() -> Iterable[str]:
-    """Yield the figures by name as lines of a Markdown table."""
-    yield "| name | figures, the first by default | section | example |"
-    yield "|---|---|---|---|"
-    for key, prefix in PREFIXES.items():
-        figures = ", ".join(
-            f"`{name}`" + (f" ({figure.unit})" if figure.unit else "") for name, figure in prefix.figures.items()
-        )
-        yield f"| `{key}:` | {figures or 'a time, such as `1ms` (%)'} | {prefix.section} | `{key}:{prefix.example}` |"
-
-
-def markdown_of_rows() -> Iterable[str]:
-    """Yield the sets with several rows for each report as lines of a Markdown table."""
-    yield "| set | section | columns after the file |"
-    yield "|---|---|---|"
-    for name, rows in ROW_SETS.items():
-        columns = ", ".join(f"{heading} ({unit})" if unit else heading for heading, unit in rows.columns.items())
-        yield f"| `{name}` | {rows.section} | {columns} |"
-
-
 @dataclass(frozen=True, slots=True)
 class SortOrder:
     """Order of reports: ``natural``, ``given``, ``time``, or the name of a column."""

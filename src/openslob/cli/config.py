@@ -15,7 +15,7 @@ from openslob.cli.configured import FLAG, configuration, from_file, server_setti
 from openslob.cli.console import write
 from openslob.cli.options import Resolved, with_workload
 from openslob.config.configuration import DEFAULT_FILE, user_file
-from openslob.config.loaded import LOADED, loaded_layer
+from openslob.config.layers import LOADED, loaded_layer
 from openslob.config.parameters import format_value, parameters
 from openslob.config.resolve import DEFAULT
 from openslob.core.workload import DataSpec, Workload

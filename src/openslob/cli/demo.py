@@ -34,9 +34,9 @@ from openslob.kinds.run.context import Context
 from openslob.kinds.run.runner import RunRequest
 from openslob.kinds.runs import Runs
 from openslob.kinds.sweep import demo as plan
+from openslob.kinds.sweep.demo import demo_json, render_demo_table
 from openslob.kinds.sweep.time_left import TimeLeft
 from openslob.record.model import RunRecord
-from openslob.report.demo_table import demo_json, render_demo_table
 from openslob.report.format import WIDTH
 from openslob.report.set_summary import reads_are_physical
 from openslob.report.text_plot import text_petals

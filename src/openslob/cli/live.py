@@ -100,7 +100,7 @@ def _refuse_mixture(web: bool, of_screen: Mapping[str, bool], of_page: Mapping[s
 
 def _print(folder: Path) -> None:
     """Print what is to be seen of the record in a folder at this moment."""
-    from openslob.kinds.live import follow  # noqa: PLC0415
+    from openslob.kinds.contract import follow  # noqa: PLC0415
     from openslob.kinds.run.live.follow import document, read_all  # noqa: PLC0415
 
     write(json.dumps(document(read_all(follow(folder))), indent=1))
@@ -108,7 +108,7 @@ def _print(folder: Path) -> None:
 
 def _serve(folder: Path, port: int | None, open_page: bool) -> None:
     """Serve the page of the record in a folder until Ctrl-C."""
-    from openslob.kinds.live import follow  # noqa: PLC0415
+    from openslob.kinds.contract import follow  # noqa: PLC0415
 
     try:
         from openslob.live.web.server import serve  # noqa: PLC0415
@@ -137,7 +137,7 @@ def _open(address: str) -> None:
 def _show(folder: Path, ascii_only: bool, speed: int | None) -> int:
     """Show the record in a folder until the user leaves; return the exit code."""
     # Textual takes a quarter of a second to import, which other commands and the help need not spend.
-    from openslob.kinds.live import follow  # noqa: PLC0415
+    from openslob.kinds.contract import follow  # noqa: PLC0415
     from openslob.live.screen.app import LiveScreen, give_way, run  # noqa: PLC0415
 
     give_way()

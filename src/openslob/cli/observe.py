@@ -32,7 +32,7 @@ from openslob.core.secrets import Address, redact_words
 from openslob.core.workload import PRICE as PRICE_OF
 from openslob.engines.base import Engine
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, require_workload
-from openslob.engines.managed.writes import require_writes
+from openslob.engines.managed.base import require_writes
 from openslob.engines.patience import Patience
 from openslob.engines.registry import client_programs, resolve
 from openslob.kinds.run.observation.command import ObservedCommand, observe_command, program_of

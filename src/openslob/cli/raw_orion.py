@@ -181,7 +181,7 @@ def orion(
 ) -> None:
     """Measure storage as Orion does: small random and large requests, alone and together, at growing loads.
 
-    Options may be translate_option as Orion's: -run simple -num_disks 4.
+    Options may be written as Orion's: -run simple -num_disks 4.
 
     Example: slob raw orion --run simple --testname /data/mytest --num-disks 4
     """

@@ -9,8 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from openslob.config.configuration import CONFIG_VARIABLE, PROFILE_VARIABLE, is_toml, read_configuration
-from openslob.config.layers import Layer, nearest
-from openslob.config.loaded import LOADED
+from openslob.config.layers import LOADED, Layer, nearest
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, Setting, by_slob_name, parameters
 from openslob.config.slob_toml import setting_variables
 from openslob.core import rehearsal

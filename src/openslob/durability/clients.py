@@ -73,11 +73,6 @@ class Clients:
         """Ask every session to end after its present operation."""
         self._stop.set()
 
-    @property
-    def is_stopping(self) -> bool:
-        """Whether `stop` was called."""
-        return self._stop.is_set()
-
     def running(self) -> int:
         """Return how many sessions still work."""
         return sum(thread.is_alive() for thread in self._threads)

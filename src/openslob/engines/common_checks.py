@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from openslob.core.errors import SlobError
-from openslob.core.workload import DataSpec, Workload
+from openslob.core.errors import SlobError, UsageError
+from openslob.core.workload import BlockPath, DataSpec, Workload
 from openslob.engines.facts import DATA, DataState, Finding, ServerFacts
 
 # Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for other queries.
@@ -30,6 +30,18 @@ def require_none(found: Iterable[Finding]) -> None:
     """Raise SlobError for the first of these findings: what needs the target's lock would fail with any of them."""
     for finding in found:
         raise SlobError(finding.why, finding.advice)
+
+
+def check_path(workload: Workload, refusal: Finding) -> Iterator[Finding]:
+    """Yield the ``refusal`` of an engine without private memory for blocks, if a workload asks for that."""
+    if workload.block_path is BlockPath.LOCAL:
+        yield refusal
+
+
+def require_shared(workload: Workload, refusal: Finding) -> None:
+    """Raise UsageError with the ``refusal`` for a workload that asks for private memory for blocks."""
+    for finding in check_path(workload, refusal):
+        raise UsageError(finding.why, finding.remedy)
 
 
 def require_no_driver(target: str, drivers: Callable[[], Sequence[str]]) -> None:

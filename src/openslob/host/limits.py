@@ -12,7 +12,7 @@ from pathlib import Path
 
 from openslob.core.process_selector import ProcessSelector, ProcessTree
 from openslob.host.device import whole_disk
-from openslob.host.model import FigureUnknownError, KeptFile, Sample, text_of
+from openslob.host.model import FigureUnknownError, KeptFile, KeptOpen, Sample, text_of
 
 _SEVERAL = "the data are on several devices"
 CGROUP = "cgroup"
@@ -381,7 +381,7 @@ def _volume_missing(why: str) -> dict[str, Sample]:
     return {source: Sample.missing(EXCEEDED_NAMES, why) for source in (VOLUME, INSTANCE)}
 
 
-class EbsVolume:
+class EbsVolume(KeptOpen):
     """Reads for how long more was asked of an EBS volume than it, or its instance, may do.
 
     The volume is an NVMe device with a log page of its vendor (0xD0). Amazon's documentation on the detailed
@@ -396,7 +396,7 @@ class EbsVolume:
         if (text_of(disk / "device/model") or "").strip() != _EBS_MODEL:
             raise FigureUnknownError(f"block device {disk.name} is no EBS volume of AWS, which alone tells this")
         try:
-            self._handle = os.open(dev / disk.name, os.O_RDONLY | os.O_CLOEXEC)
+            super().__init__(dev / disk.name)
         except OSError as error:
             raise FigureUnknownError(f"EBS volume {disk.name} can't be asked: {error.strerror}") from error
 
@@ -405,7 +405,7 @@ class EbsVolume:
         page = ctypes.create_string_buffer(_PAGE_BYTES)
         try:
             request = bytearray(command(ctypes.addressof(page), _PAGE_BYTES))
-            status = fcntl.ioctl(self._handle, _IOCTL_ADMIN, request)
+            status = fcntl.ioctl(self.handle, _IOCTL_ADMIN, request)
         except OSError as error:
             return _volume_missing(f"EBS volume {self._name} can't be asked: {error.strerror}")
         return (
@@ -413,12 +413,6 @@ class EbsVolume:
             if status
             else parse_page(page.raw, self._name)
         )
-
-    def close(self) -> None:
-        """Close the device; a second call does nothing."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
 
 
 class LimitsReader:

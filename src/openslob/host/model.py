@@ -44,22 +44,26 @@ class OsReading:
                 yield self.time_ns, source, name, value
 
 
-class KeptFile:
-    """A file of /proc or /sys that stays open for repeated reading. Raises OSError if it can't be opened."""
+class KeptOpen:
+    """A file or device that stays open for repeated reading. Raises OSError if it can't be opened."""
 
     def __init__(self, path: Path) -> None:
-        self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        """Close it; a second call does nothing."""
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1
+
+
+class KeptFile(KeptOpen):
+    """A file of /proc or /sys."""
 
     def read(self) -> str:
         """Return the current text of the file."""
         # The kernel generates the text at each read from offset 0. 1 MiB suffices for /proc/stat of 4,096 CPUs.
-        return os.pread(self._handle, 1 << 20, 0).decode(errors="replace")
-
-    def close(self) -> None:
-        """Close the file; a second call does nothing."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+        return os.pread(self.handle, 1 << 20, 0).decode(errors="replace")
 
 
 def text_of(path: Path) -> str | None:

@@ -170,3 +170,13 @@ def describe_load(workload: Mapping[str, Any]) -> Row:
     """Return what the row of a record says of its load."""
     load = Workload.model_validate(workload)
     return {"sessions": load.total_sessions, "update_pct": load.update_pct}
+
+
+def follow(folder: Path) -> Follower:
+    """Return the follower of the record in a folder, after a first look. SlobError if there is none to be shown."""
+    found = finding.at(folder)
+    if found is None:
+        raise SlobError(f"{folder} has no record", "name the folder of a run or of a sweep; `slob list` shows them")
+    follower = kind_of(found).follow(folder)
+    follower.poll()
+    return follower

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 from openslob.kinds.view import Follower
 from openslob.live.screen.app import LiveScreen, give_way, run
 from openslob.live.screen.canvas import Signs

@@ -23,11 +23,6 @@ def is_busy(kind: str) -> bool:
     return kind not in AT_REST and kind not in COUNTED_WITHIN_OTHERS
 
 
-def busy_s(cpu: Mapping[str, float]) -> float:
-    """Return the busy seconds of ``cpu``, which has seconds by kind."""
-    return sum(seconds for kind, seconds in cpu.items() if is_busy(kind))
-
-
 def total_s(cpu: Mapping[str, float]) -> float:
     """Return all seconds of ``cpu``, busy or not."""
     return sum(seconds for kind, seconds in cpu.items() if kind not in COUNTED_WITHIN_OTHERS)

@@ -14,6 +14,7 @@ import math
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -23,9 +24,11 @@ from typing import IO, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel
 
+from openslob._version import __version__
 from openslob.core.disk import open_regular, read_json, refuse_planted, write_atomically
 from openslob.core.errors import SlobError
 from openslob.core.secrets import redact_document, redact_text
+from openslob.core.units import iso
 from openslob.record.model import DocumentModel, RunRecord, Status
 from openslob.record.raw_csv import RawCsv
 from openslob.record.thinning import ThinnedCsv
@@ -49,6 +52,13 @@ def record_id(name: str, started_at: str) -> str:
     """Return a run's id, also its folder's name: UTC time to the second, then ``name`` reduced to safe characters."""
     digits = re.sub(r"\D", "", started_at)[:14]
     return f"{digits[:8]}-{digits[8:]}-{in_folders(name) or 'run'}"
+
+
+def new_head(name: str, at_ns: int | None = None) -> dict[str, Any]:
+    """Return the fields that every record begins with, of a measurement that begins now, or at a time since 1970."""
+    started_at = iso(time.time_ns() if at_ns is None else at_ns)
+    head = {"id": record_id(name, started_at), "name": name, "started_at": started_at}
+    return {**head, "openslob_version": __version__}
 
 
 def in_folders(name: str) -> str:

@@ -23,11 +23,10 @@ _PLAIN_SIGNS = str.maketrans(
     | {"·": "-", "│": "|", "┤": "+", "└": "+", "─": "-", "┬": "+"}
 )
 _BEYOND_ASCII = re.compile(r"[^\t\n -~]+")
-_NO_BREAK = "\u00a0"
 _NUMBER_AND_UNIT = re.compile(r"(\d) (%|[KMGT]?B\b|[mµ]?s\b)")
 _SECOND_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 GAP = "  "
-# Joins words of a heading that stay in one line.
+# Joins words that stay in one line.
 NO_BREAK = "\u00a0"
 # A column of text is wrapped beside others if this much room is left for it; else it goes into the next block.
 _NARROWEST_TEXT = 20
@@ -67,7 +66,7 @@ def fold_table(
     else:
         narrow = [max([_longest_word(title), *map(len, column)]) for title, *column in zip(head, *rows, strict=True)]
         # Headings are wrapped only if that saves a block.
-        blocks = min((fold(each, room, keys, texts) for each in (widths, narrow)), key=len)
+        blocks = min((_divide_columns(each, room, keys, texts) for each in (widths, narrow)), key=len)
     lines: list[str] = []
     for block in blocks:
         lines += [""] if lines else []
@@ -77,7 +76,7 @@ def fold_table(
     return lines
 
 
-def fold(widths: Sequence[int], room: int, keys: int, texts: Collection[int]) -> list[dict[int, int]]:
+def _divide_columns(widths: Sequence[int], room: int, keys: int, texts: Collection[int]) -> list[dict[int, int]]:
     """Return the blocks of a table as widths by column number.
 
     Each column is in one block, and the keys in all. A block is wider than ``room`` only if it has one column beside
@@ -206,17 +205,6 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{number(value)} {unit}".rstrip()
 
 
-def table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], ends_in_text: bool = False, columns: int | None = None
-) -> list[str]:
-    """Return the lines of a table that is at most ``columns`` wide, or as wide as it needs to be.
-
-    The first column is left-aligned, and with ``ends_in_text`` also the last; the others are right-aligned. Columns
-    that do not fit go into further blocks, each with the first column.
-    """
-    return fold_table(head, rows, columns, texts={0, len(head) - 1} if ends_in_text else {0}, indent=INDENT)
-
-
 def pairs(rows: Sequence[tuple[str, str]], columns: int = WIDTH, least: int = 0) -> list[str]:
     """Return lines of ``label  text`` with aligned texts; a long text is wrapped below its beginning.
 
@@ -239,9 +227,9 @@ def warning_lines(texts: Iterable[str], columns: int = WIDTH) -> list[str]:
 
 def wrap(text: str, first: str = "", later: str = "", columns: int = WIDTH) -> list[str]:
     """Wrap ``text`` to ``columns``; a number and its unit stay on one line."""
-    kept = _NUMBER_AND_UNIT.sub(rf"\1{_NO_BREAK}\2", text)
+    kept = _NUMBER_AND_UNIT.sub(rf"\1{NO_BREAK}\2", text)
     lines = textwrap.wrap(kept, columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
-    return [line.replace(_NO_BREAK, " ") for line in lines]
+    return [line.replace(NO_BREAK, " ") for line in lines]
 
 
 def title_lines(name: str, right: str) -> list[str]:

@@ -283,15 +283,15 @@ NOISY_BEFORE, NOISY_AFTER = [500.0, 300, 424], [400.0, 240, 329]
 def test_a_change_that_is_not_shown_is_undecided_and_names_the_runs_for_this_limit() -> None:
     found = change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < -10%")
     assert found.result is GateResult.UNDECIDED
-    assert "would show a change of 10 %" in found.why
+    assert "a change of 10 %" in found.why
     counts = [
         int(re.findall(r"(\d+) runs of each side", change_of(NOISY_BEFORE, NOISY_AFTER, f"ops_per_s < -{pct}%").why)[0])
         for pct in (5, 10, 20)
     ]
     assert counts[0] > counts[1] > counts[2] > 3
     in_units = change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < -40.8")
-    assert f"{counts[1]} runs of each side would show a change of 40.8 1/s" in in_units.why
-    assert "more runs of each side" in change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < 0%").why
+    assert re.findall(r"(\d+) runs|([\d.]+) 1/s", in_units.why) == [(str(counts[1]), ""), ("", "40.8")]
+    assert "more runs" in change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < 0%").why
     assert "quieter machine" in change_of(NOISY_BEFORE, NOISY_AFTER, "ops_per_s < -0.1%").why
 
 

@@ -7,7 +7,7 @@ import pytest
 from factories.records import Made, physical
 from openslob.analyze.ci_gate import GateResult, check, parse_condition
 from openslob.analyze.compare import Comparison, compare
-from openslob.analyze.curves.points import Run, points
+from openslob.analyze.curves.points import SEVERAL_PRICES, Run, points
 from openslob.analyze.curves.series import PHYSICAL, point_set
 from openslob.analyze.differences import Outcome
 from openslob.core.units import Price
@@ -86,7 +86,7 @@ def test_over_several_points_different_currencies_have_no_mean_either():
 
 def test_repeats_with_different_prices_have_no_mean_cost():
     (point,) = points([run(0, "100 EUR/month"), run(1, "110 EUR/month")])
-    assert (point.price, point.mean(COST), point.figure(COST).why) == (None, None, "the runs have different prices")
+    assert (point.price, point.mean(COST), point.figure(COST).why) == (None, None, SEVERAL_PRICES.why)
     assert point.mean("pio_read_per_s")
     (same,) = points([run(0, "100 EUR/month"), run(1, "100 EUR/month")])
     assert cost_at(same, PHYSICAL).endswith(" per million reads at 100 EUR/month")

@@ -16,12 +16,13 @@ import pytest
 import openslob
 from factories.paths import ROOT
 from openslob import cli
-from openslob.api import asking, functions, progress, stopping, targets
+from openslob.api import asking, functions, progress, targets
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.cli import server as server_command
 from openslob.config.parameters import parameters
 from openslob.config.server_parameters import SERVER_PARAMETERS
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import interruptible
 from openslob.engines.facts import LoadProgress
 from openslob.kinds.run import progress as run_progress
 
@@ -219,14 +220,14 @@ def python_handles_interrupts():
 @pytest.mark.usefixtures("python_handles_interrupts")
 def test_an_interrupt_ends_the_block_first_and_goes_to_the_caller_then():
     ended = []
-    with pytest.raises(KeyboardInterrupt), stopping.interruptible() as interrupt:
+    with pytest.raises(KeyboardInterrupt), interruptible() as interrupt:
         os.kill(os.getpid(), signal.SIGINT)
         ended.append(interrupt.stop.wait(60))
     assert ended == [True]
-    with pytest.raises(KeyboardInterrupt), stopping.interruptible():
+    with pytest.raises(KeyboardInterrupt), interruptible():
         os.kill(os.getpid(), signal.SIGINT)
         raise SlobError("stopped during the warm-up")
-    with pytest.raises(SlobError, match="no server"), stopping.interruptible():
+    with pytest.raises(SlobError, match="no server"), interruptible():
         raise SlobError("no server")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -235,7 +236,7 @@ def test_a_thread_runs_without_handlers_of_signals():
     before, seen = signal.getsignal(signal.SIGINT), []
 
     def work():
-        with stopping.interruptible() as interrupt:
+        with interruptible() as interrupt:
             seen.append((interrupt.requested, signal.getsignal(signal.SIGINT)))
 
     thread = threading.Thread(target=work)

@@ -86,7 +86,7 @@ OF_SERVER = ("--server-pid", "7", "--consent", "awr")
             lambda target: target.endure(duration="8h", sessions=3, update_pct=20),
         ),
         (
-            ("openslob.cli.repeated.execute", "openslob.kinds.repeated.execute.execute"),
+            ("openslob.cli.watch.execute", "openslob.kinds.repeated.execute.execute"),
             ("watch", "--every", "1m", "--for", "5m", "--run", " ".join(FLAGS)),
             lambda target: target.repeat(every="1m", duration="5m", **RUN),
         ),

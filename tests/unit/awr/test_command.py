@@ -16,7 +16,7 @@ from factories.awr_reports import FIXTURES, ROOT, report
 from factories.tables import table
 from openslob.awr.columns import COLUMNS
 from openslob.awr.rows import ROW_SETS
-from openslob.awr.selection import SETS, SLOB, SLOB_TOP, markdown, markdown_of_names, markdown_of_rows
+from openslob.awr.selection import SETS, SLOB, SLOB_TOP
 
 WHOLE = str(FIXTURES / "awr_23ai.html")
 
@@ -208,13 +208,10 @@ def test_help_has_an_example_and_the_exit_codes(slob):
     assert "0: every report was read completely; 1: some were; 2: none was" in " ".join(out.split())
 
 
-def test_every_column_is_documented():
+def test_every_heading_of_a_set_is_documented():
     page = (ROOT / "docs" / "awr.md").read_text()
-    assert "\n".join(markdown()) in page
     for heading, column in {**SLOB, **SETS["tape"]}.items():
         assert heading == column or f"| {heading} | `{column}` |" in page
-    assert "\n".join(markdown_of_names()) in page
-    assert "\n".join(markdown_of_rows()) in page
 
 
 @table(

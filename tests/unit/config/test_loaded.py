@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openslob.config.grid import resolve_grid
-from openslob.config.loaded import data_text, describe_taken, loaded_layer
+from openslob.config.layers import data_text, describe_taken, loaded_layer
 from openslob.config.resolve import resolve
 from openslob.core.units import MIB
 from openslob.core.workload import DataSpec, Workload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -161,11 +162,11 @@ def test_a_server_that_went_back_behind_an_earlier_cycle_has_lost_that_too():
 def test_rows_that_nobody_wrote_must_stay_as_they_were():
     before, after = Server(), Server()
     after.rows[1, 2] = Entry(0, 0, 7)
-    assert account(before.contents(), [], after.contents()).altered == (
-        "row 2 of session 1 has another time than before, with the same operation",
-    )
+    (altered,) = account(before.contents(), [], after.contents()).altered
+    assert altered.startswith("row 2 of session 1 has another time ")
     del after.rows[1, 2]
-    assert account(before.contents(), [], after.contents()).altered == ("row 2 of session 1 is not there any more",)
+    (gone,) = account(before.contents(), [], after.contents()).altered
+    assert gone.startswith("row 2 of session 1 is not there ")
 
 
 def test_a_row_with_another_time_than_was_acknowledged_is_altered():
@@ -175,7 +176,9 @@ def test_a_row_with_another_time_than_was_acknowledged_is_altered():
         server.commit(operation)
     server.rows[0, 2] = replace(server.rows[0, 2], server_ns=5)
     found = account(Server().contents(), operations, server.contents())
-    assert "row 2 of session 0 has another time than the server acknowledged for operation 2" in found.altered
+    assert [re.findall(r"(\w+) (\d+)", text) for text in found.altered] == [
+        [("row", "2"), ("session", "0"), ("operation", "2")]
+    ]
     assert found.torn
 
 
@@ -186,9 +189,10 @@ def test_each_session_is_compared_by_the_rows_that_are_its_own():
 
     nothing, other = Entry(0, 0, 0), Entry(0, 0, 9)
     assert account(contents(nothing, nothing), [], contents(nothing, nothing)).is_clean
-    assert account(contents(nothing, nothing), [], contents(nothing, other)).altered == tuple(
-        f"row {key} of session 1 has another time than before, with the same operation" for key in (7, 8)
-    )
+    altered = account(contents(nothing, nothing), [], contents(nothing, other)).altered
+    assert [re.findall(r"(\w+) (\d+)", text) for text in altered] == [
+        [("row", "7"), ("session", "1")], [("row", "8"), ("session", "1")],
+    ]  # fmt: skip
 
 
 def test_a_session_of_which_nothing_is_there_any_more_has_lost_every_operation():
@@ -197,7 +201,7 @@ def test_a_session_of_which_nothing_is_there_any_more_has_lost_every_operation()
     after = LedgerContents({1: Entry(0, 0, 0)}, {name: row for name, row in before.rows.items() if name[0] == 1})
     found = account(before, operations, after)
     assert [operation.number for operation in found.lost] == [1, 2, 3, 4]
-    assert found.altered[0] == "session 0 is not there any more"
+    assert found.altered[0].startswith("session 0 is not there ")
     assert len(found.altered) == 1 + ROWS
 
 

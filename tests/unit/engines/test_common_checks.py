@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -37,7 +38,7 @@ def test_data_of_another_tablespace_do_not_fit():
 def test_an_engine_without_tablespaces_refuses_them(placed):
     plain = DataSpec(schemas=2, scale_blocks=100, scan_blocks=5, obfuscate=False)
     require_own_storage(plain, "host/db")
-    with pytest.raises(SlobError, match="host/db can only use the server's default"):
+    with pytest.raises(SlobError, match="host/db can only"):
         require_own_storage(replace(plain, **placed), "host/db")
 
 
@@ -45,7 +46,7 @@ def test_sessions_of_a_driver_that_lives_are_not_taken_from_it(monkeypatch):
     monkeypatch.setattr(common_checks, "LOCK_PATIENCE_S", 0.01)
     lapsing = iter([["process 7"], []])
     common_checks.require_no_driver("here/slob", lambda: next(lapsing))
-    with pytest.raises(SlobError, match=r"in progress in here/slob, although it lost its lock \(see process 7\)"):
+    with pytest.raises(SlobError, match=r" here/slob, .* \(see process 7\)"):
         common_checks.require_no_driver("here/slob", lambda: ["process 7"])
 
 
@@ -53,10 +54,10 @@ def test_too_little_data_is_one_finding_with_both_cures():
     state = DataState(DataSpec(8, 512, 128, False), True, "", {})
     facts = replace(FACTS, tablespace=None, block_size=8192)
     (found,) = check_data(Workload(schemas=16, scale="1G"), facts, state)
-    assert found.why == "SCHEMAS asks for 16 and 8 are loaded; SCALE asks for 131,072 and 512 are loaded"
-    assert found.remedy == (
-        "leave SCHEMAS and SCALE out to use what is loaded, or load more: `slob load --schemas 16 --scale 1G`"
-    )
+    assert re.findall(r"([A-Z]{2,}) asks for ([\d,]+) and ([\d,]+) ", found.why) == [
+        ("SCHEMAS", "16", "8"), ("SCALE", "131,072", "512"),
+    ]  # fmt: skip
+    assert re.findall(r"[A-Z]{2,}|`.*`$", found.remedy) == ["SCHEMAS", "SCALE", "`slob load --schemas 16 --scale 1G`"]
     (scan,) = check_data(Workload(schemas=8, scale="512", scan_pct=5, scan_table_sz="200"), facts, state)
     assert scan.remedy.endswith("`slob load --schemas 8 --scale 512 --scan-table-sz 200`")
 

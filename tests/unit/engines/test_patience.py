@@ -152,7 +152,7 @@ def test_readings_in_a_window_wait_until_it_is_overdue(clock):
     check = watch.begin()
     assert lasts(clock, check, 100) is None
     assert isinstance(lasts(clock, check, 10)[1], NoAnswerError)
-    with pytest.raises(NoAnswerError, match="is not waited for any longer; the server hangs"):
+    with pytest.raises(NoAnswerError, match="the server hangs"):
         watch.begin()
     patience.allow(1)
     watch.begin()
@@ -162,7 +162,7 @@ def test_after_a_server_was_found_not_to_answer_nothing_is_waited_for(clock):
     patience = Patience()
     watch = Watch(patience, Work.SHORT, Server(None))
     lasts(clock, watch.begin(), 4 * ANSWER_S)
-    with pytest.raises(NoAnswerError, match="is not waited for any longer; the server hangs"):
+    with pytest.raises(NoAnswerError, match="the server hangs"):
         watch.begin()
     blocked = Patience()
     watch = Watch(blocked, Work.SHORT, Server(LOCKED))

@@ -55,11 +55,9 @@ def test_an_engine_of_another_distribution_serves_its_scheme(installed):
     assert "tinydb_slob" not in sys.modules  # imported only when it is asked for
     assert registry.engine_for("tiny://host/db").target == "tiny://host/db"
     assert "tinydb" not in registry.managed_engines()
-    with pytest.raises(UsageError, match=r"no server of 'tinydb' can be managed; known are mariadb, postgresql$"):
+    with pytest.raises(UsageError, match=r" 'tinydb' .* mariadb, postgresql$"):
         registry.default_spec("x", "tinydb")
-    with pytest.raises(
-        UsageError, match=r"no engine for vastdb:// is installed; installed are mariadb://.*, tinys://$"
-    ):
+    with pytest.raises(UsageError, match=r" vastdb:// .*mariadb://.*, tinys://$"):
         registry.engine_for("vastdb://user:secret@host/db")
 
 

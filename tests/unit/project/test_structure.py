@@ -6,11 +6,16 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from factories import marks
 from factories.paths import ROOT, SOURCE
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import structure
 
 FILES = sorted(SOURCE.rglob("*.py"))
 ENGINE_NAMES = re.compile(r"postgres|psycopg|mysql|mariadb|oracle|innodb", re.IGNORECASE)
@@ -170,6 +175,65 @@ def test_functions_are_short():
 def test_half_of_all_functions_have_at_most_10_lines():
     lengths = sorted(length for path in FILES for _, _, length in facts_of(path).functions)
     assert lengths[len(lengths) // 2] <= MOST_LINES_OF_HALF_THE_FUNCTIONS
+
+
+def package_of(files):
+    return {Path(name): ast.parse(text) for name, text in files.items()}
+
+
+def test_a_file_that_one_neighbour_alone_imports_has_a_reason():
+    """Otherwise the two are one file: merge them, or say in REASONS of tools/structure.py why they are two."""
+    trees = {path.relative_to(SOURCE): ast.parse(path.read_text()) for path in FILES}
+    alone = structure.single_importers(trees)
+    assert Path("kinds/sweep/search.py") in alone
+    assert [str(path) for path, by in alone.items() if not structure.reason_of(path, by, trees)] == []
+    assert structure.unneeded_reasons(trees) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"a/b.py": "", "a/c.py": "from openslob.a import b"}, ""),
+        ({"a/b.py": "", "a/c.py": "from openslob.a.b import B"}, ""),
+        ({"a/b.py": "", "a/c.py": "class C:\n    import openslob.a.b"}, ""),
+        ({"a/b.py": "", "a/c.py": "def c():\n    from openslob.a import b"}, "imported when it is needed, not before"),
+        (
+            {
+                "a/b.py": "",
+                "a/c.py": "if TYPE_CHECKING:\n    from openslob.a import b\ndef c():\n    import openslob.a.b",
+            },
+            "imported when it is needed, not before",
+        ),
+        ({"a/b.py": "\n" * 400 + "b = 1", "a/c.py": "from openslob.a import b" + "\n" * 98 + "c = 1"}, ""),
+        (
+            {"a/b.py": "\n" * 400 + "b = 1", "a/c.py": "from openslob.a import b" + "\n" * 99 + "c = 1"},
+            "501 lines together",
+        ),
+        (
+            {f"engines/{name}/{file}.py": text for name in "xyz"
+             for file, text in (("b", ""), ("adapter", f"from openslob.engines.{name} import b"))},
+            "y and z have the same",
+        ),
+        (
+            {"engines/x/adapter.py": "from openslob.engines.x import b", "engines/x/b.py": "", "engines/y/b.py": ""},
+            "",
+        ),
+    ],
+)  # fmt: skip
+def test_the_source_shows_why_a_file_is_one_of_its_own(files, reason):
+    trees = package_of(files)
+    path, importer = next(iter(structure.single_importers(trees).items()))
+    assert structure.reason_of(path, importer, trees) == reason
+
+
+def test_a_reason_that_nothing_needs_is_found(monkeypatch):
+    trees = package_of(
+        {"a/b.py": "", "a/c.py": "import openslob.a.b", "a/d.py": "import openslob.a.c\ndef d():\n    import e"}
+    )
+    monkeypatch.setattr(structure, "REASONS", {"a/b.py": "why", "a/c.py": "why", "a/gone.py": "why"})
+    assert structure.unneeded_reasons(trees) == ["a/gone.py"]
+    trees[Path("a/e.py")] = ast.parse("import openslob.a.b")
+    assert structure.unneeded_reasons(trees) == ["a/b.py", "a/gone.py"]
 
 
 def is_private(name):

@@ -1,5 +1,6 @@
 """One function finds records for all commands: by path, id, name, the beginning of either, and latest."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,9 @@ def test_latest_of_what_a_command_takes(tmp_path):
     assert finding.one("latest", tmp_path, messages).path == measured
     assert messages == []
     assert [found.path for found in finding.several("latest", tmp_path, messages)] == [swept]
-    assert messages == [f"{measured.name} is newer, but a raw measurement"]
+    (message,) = messages
+    assert measured.name in message
+    assert STORAGE.labels.name in message
     run(tmp_path, "after", 9)
     assert finding.one("latest", tmp_path, pytest.fail, {STORAGE}).path == measured
 
@@ -119,7 +122,7 @@ def test_a_run_in_progress_is_no_latest(tmp_path):
     with RunFolder.begin(tmp_path, later) as folder:
         messages = Messages()
         assert finding.one("latest", tmp_path, messages).path == done
-        assert "20260301-130000-now is newer, but still in progress" in messages[0]
+        assert "20260301-130000-now" in messages[0]
         assert finding.one("now", tmp_path).path == folder.path
         with pytest.raises(SlobError, match="now is still in progress"):
             finding.several("now", tmp_path)
@@ -131,9 +134,8 @@ def test_a_name_means_all_its_runs_where_several_are_taken_and_the_newest_where_
         assert [found.path for found in finding.several(wanted, tmp_path)] == runs
         messages = Messages()
         assert finding.one(wanted, tmp_path, messages).path == runs[-1]
-        assert messages == [
-            f"3 records are named before: this is the newest, {runs[2].name} (not {runs[0].name}, {runs[1].name})"
-        ]
+        (message,) = messages
+        assert re.findall(r"\d{8}-\S+?(?=[,) ])", message) == [runs[at].name for at in (2, 0, 1)]
 
 
 def test_an_exact_id_wins_over_longer_ones_that_begin_so(tmp_path):

@@ -36,7 +36,7 @@ _DRIVERS = "environment.drivers"
 # Runs with fewer sessions than schemas visit fewer tables: within a series of session counts that is expected.
 _VARIES_IN_SERIES = frozenset({"engine.data_bytes"})
 
-_SEVERAL_PRICES = Estimate(None, why="the runs have different prices")
+SEVERAL_PRICES = Estimate(None, why="the runs have different prices")
 
 ParameterValue = str | int | float | bool | None
 Parameters = Mapping[str, ParameterValue]
@@ -289,7 +289,7 @@ def _point(runs: Sequence[Run]) -> Point:
         parameters=runs[0].parameters,
         record_ids=tuple(run.record.id for run in good),
         left_out={run.record.id: _reason(run.record) for run in runs if run not in good},
-        metrics=_Figures(METRICS, lambda name: _SEVERAL_PRICES if name in several else _metric(good, name)),
+        metrics=_Figures(METRICS, lambda name: SEVERAL_PRICES if name in several else _metric(good, name)),
         latency={kind: _Figures(LATENCIES, partial(_latency, good, kind)) for kind in kinds},
         failed=_find_failed(runs),
         limit=_limit([run.record for run in good]),

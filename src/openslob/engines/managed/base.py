@@ -6,10 +6,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from openslob.core.errors import UsageError
 from openslob.core.units import MIB
 from openslob.engines.settings import Effect, KnownSettings, SettingChange, lines
+
+if TYPE_CHECKING:
+    from openslob.engines.base import Engine
 
 # State of a server that takes connections, or soon will.
 RUNNING = "running"
@@ -199,3 +203,23 @@ class ManagedCluster(Protocol):
 
     def mend(self) -> None:
         """Make those that were killed again, and start all as one cluster."""
+
+
+def require_writes(engine: Engine, server: ManagedServer | None = None) -> None:
+    """Raise UsageError if the target takes no writes; ``server`` is its managed server, if it is one.
+
+    It can't be left to the server to refuse: some let a superuser write to a standby, which can't follow its primary
+    any more then.
+    """
+    if engine.facts().read_only:
+        if server:
+            require_primary(server)
+        raise UsageError(f"{engine.target} takes no writes: it is a standby, or read-only", "name the primary")
+
+
+def require_primary(server: ManagedServer) -> None:
+    """Raise UsageError for a managed standby; it need not run."""
+    if primary := server.status().spec.standby_of:
+        raise UsageError(
+            f"the server {server.name} is a standby, which takes no writes", f"name its primary instead: {primary}"
+        )

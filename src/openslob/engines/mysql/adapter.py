@@ -21,6 +21,7 @@ from openslob.engines.common_checks import (
     require_no_driver,
     require_none,
     require_own_storage,
+    require_shared,
 )
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.managed.state import reserve_through
@@ -233,7 +234,7 @@ class MysqlEngine(ServerEngine[Connection]):
             connection_registry.enter(connection, self.names, purpose)
 
     def install(self, workload: Workload) -> None:
-        checks.require_shared(workload)
+        require_shared(workload, checks.NO_LOCAL_PATH)
         numbers = schemas_at_work(workload)
         with self.querying("can't install the work loop", "install") as connection:
             identity = query(connection, statement("facts", "identity"))[0]

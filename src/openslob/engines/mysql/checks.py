@@ -14,11 +14,11 @@ import pymysql
 from pymysql.constants import ER
 
 from openslob.core.errors import UsageError
-from openslob.core.workload import BlockPath, CommitMode, Workload
+from openslob.core.workload import CommitMode, Workload
 from openslob.engines import common_checks
 from openslob.engines.base import SessionPlan
 from openslob.engines.capabilities import Capability, find_lacking
-from openslob.engines.common_checks import BadSetting
+from openslob.engines.common_checks import BadSetting, check_path
 from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.mysql import connection_registry, global_settings
 from openslob.engines.mysql.connection import (
@@ -42,7 +42,7 @@ from openslob.engines.mysql.waits import are_observed
 from openslob.engines.sql import read_statements
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
-_NO_LOCAL_PATH = Finding(
+NO_LOCAL_PATH = Finding(
     "block path",
     "BLOCK_PATH=local: InnoDB reads temporary tables, too, through the cache that all sessions share",
     "use BLOCK_PATH=shared, or PostgreSQL",
@@ -143,7 +143,7 @@ def findings(
     """Yield all findings; ``data_state`` is called only after the checks of server and rights."""
     identity = query(connection, statement("facts", "identity"))[0]
     grants = _grants(connection)
-    yield from _path(workload)
+    yield from check_path(workload, NO_LOCAL_PATH)
     yield from _server(connection, facts, identity)
     yield from in_the_way(connection)
     yield from _rights(connection, names, facts, identity["user"], grants)
@@ -173,17 +173,6 @@ def in_the_way(connection: Connection) -> Iterator[Finding]:
             if of_server[setting] != value:
                 place, remedy = "by init_connect or a proxy", "take it out of there"
             yield Finding(name, f"{why}: {setting} is {value}, set {place}", remedy, True, by=_BY)
-
-
-def _path(workload: Workload) -> Iterator[Finding]:
-    if workload.block_path is BlockPath.LOCAL:
-        yield _NO_LOCAL_PATH
-
-
-def require_shared(workload: Workload) -> None:
-    """Raise UsageError for a path of blocks that this engine does not have."""
-    for finding in _path(workload):
-        raise UsageError(finding.why, finding.remedy)
 
 
 def _raise_limit(identity: Row) -> Callable[[int], str]:

@@ -21,10 +21,10 @@ from openslob.core.measurement import (
     ObjectIo,
     TimedWait,
     WaitClass,
+    classify_wait,
     scale,
     sum_waits,
 )
-from openslob.core.wait_classes import classify_wait
 from openslob.engines.base import CounterReading
 from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, statement, thread_id
 from openslob.engines.mysql.errors import report_as

@@ -29,6 +29,8 @@ _POLL_EVERY_S = 0.05
 _DIRTY_SETTING = "innodb_max_dirty_pages_pct"
 # A server always has a few pages that it has just changed itself.
 _FEW_PAGES = 16
+# What came of it, at best.
+WRITTEN_OUT = "dirty pages were written out"
 
 
 def find_required(workload: Workload) -> int | None:
@@ -101,7 +103,7 @@ def wait_until_clean(count_dirty: Callable[[], int], check: Callable[[float], No
             return f"{dirty:,} dirty pages were left after {_FLUSH_LIMIT_S:.0f} s"
         time.sleep(_POLL_EVERY_S)
         dirty = count_dirty()
-    return "dirty pages were written out"
+    return WRITTEN_OUT
 
 
 def _dirty_pages(connection: Connection) -> int:

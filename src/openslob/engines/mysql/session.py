@@ -9,7 +9,8 @@ import pymysql
 from pymysql.constants import ER
 
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
-from openslob.engines.mysql.checks import require_shared
+from openslob.engines.common_checks import require_shared
+from openslob.engines.mysql.checks import NO_LOCAL_PATH
 from openslob.engines.mysql.connection import (
     PACKAGE,
     Connection,
@@ -71,7 +72,7 @@ class MysqlSession(ConnectionOwner[Connection]):
 
     def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:  # noqa: ARG002 - always refused
         """Raise UsageError: InnoDB reads temporary tables, too, through the cache that all sessions share."""
-        require_shared(self._plan.workload)
+        require_shared(self._plan.workload, NO_LOCAL_PATH)
 
     def prepare(self) -> None:
         """Set the session up, run one operation of each kind to fill caches, then set the seed."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability
-from openslob.engines.common_checks import require_none
+from openslob.engines.common_checks import require_none, require_shared
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.manifest import LoadManifest
 from openslob.engines.oracle import checks, manifest, quiesce, run_table, snapshots
@@ -23,7 +23,7 @@ from openslob.engines.oracle.proving import open_questions
 from openslob.engines.oracle.run_table import STOP, OracleStop
 from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.session import OracleSession, measure_clock
-from openslob.engines.oracle.slice_procedure import install, require_shared
+from openslob.engines.oracle.slice_procedure import NO_LOCAL_PATH, install
 from openslob.engines.oracle.target import parse
 from openslob.engines.oracle.waits import OracleWaits, find_obstacle
 from openslob.engines.patience import Watch, Work, close_on_failure
@@ -124,7 +124,7 @@ class OracleEngine(ServerEngine[Connection]):
             yield hold
 
     def install(self, workload: Workload) -> None:
-        require_shared(workload)
+        require_shared(workload, NO_LOCAL_PATH)
         with self.querying("can't install the work loop", "install") as connection:
             install(connection, workload, read_facts(connection, self.params).block_size)
 

@@ -11,7 +11,7 @@ from openslob.core.units import GIB, KIB, MIB, format_bytes
 from openslob.core.workload import CommitMode, Mode, RedoStress, Workload
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, find_lacking
-from openslob.engines.common_checks import BadSetting, check_settings
+from openslob.engines.common_checks import BadSetting, check_path, check_settings
 from openslob.engines.facts import OTHER_INSTANCES, READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.oracle import snapshots, tablespace
 from openslob.engines.oracle.connection import PACKAGE, Connection
@@ -22,7 +22,7 @@ from openslob.engines.oracle.server_facts import (
     Survey,
     no_tablespace,
 )
-from openslob.engines.oracle.slice_procedure import check_path
+from openslob.engines.oracle.slice_procedure import NO_LOCAL_PATH
 from openslob.engines.oracle.tables import tables_of
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.oracle.versions import EVENT_HISTOGRAM, OLDEST, OLDEST_THIN, SLEEP_FOR_ALL
@@ -88,7 +88,7 @@ def findings(
 ) -> Iterator[Finding]:
     """Yield all findings; ``state`` is called only after the checks of server and rights."""
     survey = Survey(connection)
-    yield from check_path(workload)
+    yield from check_path(workload, NO_LOCAL_PATH)
     yield from _check_server(survey, params, facts)
     yield from _check_rights(survey)
     yield from _check_profile(survey, workload)

@@ -11,18 +11,19 @@ import oracledb
 
 from openslob.core.workload import CommitMode
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
+from openslob.engines.common_checks import require_shared
 from openslob.engines.oracle.connection import PACKAGE, Connection, execute_block, query
 from openslob.engines.oracle.errors import report_as
 from openslob.engines.oracle.known_settings import read_as_set, set_in_session
 from openslob.engines.oracle.slice_procedure import (
     KEPT,
+    NO_LOCAL_PATH,
     RESULTS,
     TEXTS,
     choose_parameters,
     choose_state,
     compose_call,
     explain,
-    require_shared,
     to_result,
 )
 from openslob.engines.oracle.versions import ADAPTIVE_PLANS
@@ -83,7 +84,7 @@ class OracleSession(ConnectionOwner[Connection]):
 
     def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:  # noqa: ARG002 - always refused
         """Raise UsageError: single blocks are read through the cache that all sessions share."""
-        require_shared(self._plan.workload)
+        require_shared(self._plan.workload, NO_LOCAL_PATH)
 
     def prepare(self) -> None:
         """Set the session up, run one operation of each kind to build cursors and caches, then set the seed."""

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from openslob.core.errors import SlobError, UsageError
+from openslob.core.errors import SlobError
 from openslob.core.histogram import BUCKETS, LINEAR_US, STEEPNESS, Histogram
 from openslob.core.method import OpKind
-from openslob.core.workload import BlockPath, CommitMode, Workload
+from openslob.core.workload import CommitMode, Workload
 from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.facts import Finding
 from openslob.engines.oracle import names
@@ -59,6 +59,13 @@ _TOP = {"SELECT STATEMENT", "SORT AGGREGATE", "UPDATE STATEMENT", "UPDATE", "FIL
 _BY_INDEX, _BY_ROWID = "INDEX RANGE SCAN", "TABLE ACCESS BY INDEX ROWID"
 # V$SQL.COMMAND_TYPE.
 _UPDATE_COMMAND = 6
+NO_LOCAL_PATH = Finding(
+    "block path",
+    "BLOCK_PATH=local: Oracle reads single blocks through the cache that all sessions share, and only whole tables "
+    "into private memory",
+    "set BLOCK_PATH=shared",
+    blocking=True,
+)
 
 
 def compose_slice(
@@ -109,22 +116,6 @@ def _compose_in_loop(kind: OpKind, schema: int, parts: Mapping[str, str]) -> str
 def _compose_statement(kind: OpKind, schema: int, **parts: str) -> str:
     table = names.cf2(schema) if kind is OpKind.SCAN else names.cf1(schema)
     return " ".join(statement("slice", kind.value, table=table, index=names.index(table), **parts).split())
-
-
-def check_path(workload: Workload) -> Iterator[Finding]:
-    """Yield the finding about a path of blocks that this engine does not have."""
-    if workload.block_path is BlockPath.LOCAL:
-        why = (
-            "BLOCK_PATH=local: Oracle reads single blocks through the cache that all sessions share, and only whole "
-            "tables into private memory"
-        )
-        yield Finding("block path", why, "set BLOCK_PATH=shared", blocking=True)
-
-
-def require_shared(workload: Workload) -> None:
-    """Raise UsageError for a path of blocks that this engine does not have."""
-    for finding in check_path(workload):
-        raise UsageError(finding.why, finding.remedy)
 
 
 def install(connection: Connection, workload: Workload, block_size: int) -> None:

@@ -39,10 +39,11 @@ _LOG_TIMING_SINCE = 14
 _WAL_SUMMARY_SINCE = 17
 # A load writes its tables without WAL where it can; the rest of the WAL should not force checkpoints.
 _BULK_LOG_FACTOR = 4
-# Marks of errors in the output of the server and its programs, and marks of lines that only report the end after it.
+# Marks of errors in the output of the server and its programs, and marks of lines that only report the end after it, or
+# refuse a client: "the database system is starting up", "is shut down" and others.
 COMPLAINTS = Complaints(
     ("FATAL:", "PANIC:", "ERROR:", "error:", "could not "),
-    ("database system is shut down", "could not start server", "contains errors", "HINT:", "DETAIL:"),
+    ("database system is ", "could not start server", "contains errors", "HINT:", "DETAIL:"),
     r"^[\d-]+ [\d:.]+ \w+ \[\d+\] ",
 )
 

@@ -21,7 +21,7 @@ from openslob.durability.cut import Survival
 from openslob.durability.ledger import LedgerFile, Operation
 from openslob.engines import registry
 from openslob.engines.ledger import LedgerContents
-from openslob.engines.managed.writes import require_primary
+from openslob.engines.managed.base import require_primary
 from openslob.engines.patience import Patience, StoppedError
 from openslob.host.environment import environment
 from openslob.kinds.crash import figures as analysis

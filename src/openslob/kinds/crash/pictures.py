@@ -9,8 +9,7 @@ import altair as alt
 
 from openslob.kinds.crash.record import CrashCycle, CrashRecord
 from openslob.report.charts.picture import Panel, Picture, layer_charts
-from openslob.report.charts.theme import colour_by, from_zero, inline, shape_by
-from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.charts.theme import Tip, colour_by, from_zero, inline, shape_by, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import number, seconds
 

@@ -6,15 +6,13 @@ resumed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from openslob._version import __version__
 from openslob.config.resolve import Resolution
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.units import format_duration, iso
+from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
 from openslob.kinds.endurance.record import (
@@ -30,7 +28,7 @@ from openslob.kinds.run.context import Context
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.runner import RunRequest
 from openslob.record.model import Status
-from openslob.record.store import record_id
+from openslob.record.store import new_head
 
 # Shorter than this, there is nothing to endure; and a slice takes a second.
 LEAST_S = 5.0
@@ -74,7 +72,7 @@ def execute(request: EnduranceRequest, context: Context) -> EnduranceFolder:
     if request.resume:
         before = load(request.resume)
         require_unfinished(before)
-        context = replace(context, target=context.target.recorded_as(before.target))
+        context = context.at(before.target)
     engine = context.connect()
     with context.stopping():
         with _open_folder(request, engine, context) as folder:
@@ -124,12 +122,8 @@ def new_record(
             f"WORK_LOOP={workload.work_loop} ends sessions after so many operations, and an endurance run lasts a time",
             "leave WORK_LOOP out",
         )
-    started_at = iso(time.time_ns())
     return EnduranceRecord(
-        id=record_id(name, started_at),
-        name=name,
-        started_at=started_at,
-        openslob_version=__version__,
+        **new_head(name),
         target=target,
         workload=workload.changed(run_time=seconds).to_record(),
         sources={**sources, "run_time": "--for"},

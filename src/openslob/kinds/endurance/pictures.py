@@ -16,9 +16,8 @@ from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import BANDS, QUIET, SERIES, WARNING
 from openslob.report.charts.heat import FREQUENCY, HEIGHT, INTENSITY, heat_panel, latency_ends
 from openslob.report.charts.picture import Panel, Picture, layer_charts
-from openslob.report.charts.theme import inline
+from openslob.report.charts.theme import Tip, inline, with_tips
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS, log_scale, time_axis
-from openslob.report.charts.tips import Tip, with_tips
 
 Row = dict[str, Any]
 OPERATIONS = "operation"

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
-from openslob._version import __version__
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
-from openslob.core.units import NANOS, iso
+from openslob.core.units import NANOS
 from openslob.engines.base import Engine
 from openslob.engines.ledger import LedgerContents, LedgerTables
 from openslob.engines.patience import Patience
@@ -54,7 +53,7 @@ from openslob.kinds.failover.record import (
 from openslob.kinds.failover.servers import Servers
 from openslob.kinds.failover.sessions import FailoverSession, Plan, Retry
 from openslob.record.model import Figure, Status
-from openslob.record.store import record_id
+from openslob.record.store import new_head
 
 # How often the course of a cycle is looked at, and how long it goes on after the level was reached again.
 _LOOK_S, _WATCH_S = 0.25, 0.05
@@ -262,13 +261,14 @@ def _tables(engine: Engine) -> LedgerTables:
     return tables
 
 
+@dataclass(frozen=True)
 class _FailoverTest(ABC):
     """A test and its record. An error after it began is in the record."""
 
-    def __init__(
-        self, request: FailoverRequest, servers: Servers, interrupt: Interrupt, tell: Callable[[str], None]
-    ) -> None:
-        self._request, self._servers, self._interrupt, self._tell = request, servers, interrupt, tell
+    _request: FailoverRequest
+    _servers: Servers
+    _interrupt: Interrupt
+    _tell: Callable[[str], None]
 
     def run(self) -> tuple[FailoverRecord, Path]:
         """Run the test; return the record and its folder."""
@@ -298,24 +298,16 @@ class _FailoverTest(ABC):
         """Return what the cycles or steps come to, by field of the record."""
 
 
+@dataclass(frozen=True)
 class Conduct(_FailoverTest):
     """Runs the cycles. With ``mends_last`` the servers are made whole again after the last one, too."""
 
-    def __init__(
-        self,
-        request: FailoverRequest,
-        servers: Servers,
-        interrupt: Interrupt,
-        tell: Callable[[str], None],
-        mends_last: bool,
-    ) -> None:
-        super().__init__(request, servers, interrupt, tell)
-        self._mends_last = mends_last
+    mends_last: bool
 
     def _work(self, folder: FailoverFolder) -> None:
         for number in range(1, self._request.cycles + 1):
             self._cycle(folder, number)
-            if number < self._request.cycles or self._mends_last:
+            if number < self._request.cycles or self.mends_last:
                 self._tell("making the servers whole again")
                 self._servers.mend()
 
@@ -397,14 +389,10 @@ class Conduct(_FailoverTest):
 
 def begin(request: FailoverRequest, servers: Servers) -> FailoverFolder:
     """Create the folder of the record."""
-    started = iso(time.time_ns())
     facts = servers.engines()[0].facts()
     record = FailoverRecord(
-        id=record_id(request.name, started),
-        name=request.name,
+        **new_head(request.name),
         status=Status.FAILED,
-        started_at=started,
-        openslob_version=__version__,
         targets=tuple(engine.target for engine in servers.engines()),
         asked=request.to_parameters(),
         servers={"product": facts.product, "version": facts.version},
@@ -481,19 +469,11 @@ def search_figures(steps: Sequence[FollowStep]) -> dict[str, Figure]:
     }
 
 
+@dataclass(frozen=True)
 class FollowSearch(_FailoverTest):
     """Runs the steps; the load goes on all the time, at each step's rate. ``limit_s`` is the most lag."""
 
-    def __init__(
-        self,
-        request: FailoverRequest,
-        servers: Servers,
-        interrupt: Interrupt,
-        tell: Callable[[str], None],
-        limit_s: float,
-    ) -> None:
-        super().__init__(request, servers, interrupt, tell)
-        self._limit_s = limit_s
+    limit_s: float
 
     def _work(self, folder: FailoverFolder) -> None:
         with connect_sessions(self._request, self._servers, self._interrupt) as team:
@@ -534,7 +514,7 @@ class FollowSearch(_FailoverTest):
         while time.monotonic() < deadline:
             self._wait(2 * INTERVAL_S)
             recent = sampler.since(time.monotonic_ns() - int(4 * INTERVAL_S * NANOS))
-            if recent and all(each.heartbeat_s is not None and each.heartbeat_s < self._limit_s / 2 for each in recent):
+            if recent and all(each.heartbeat_s is not None and each.heartbeat_s < self.limit_s / 2 for each in recent):
                 return
         raise SlobError(
             f"a copy did not catch up within {_CATCH_UP_S:.0f} s, almost without load",
@@ -548,4 +528,4 @@ class FollowSearch(_FailoverTest):
         end_ns = time.monotonic_ns()
         acked = find_acknowledged([client.journal for client in team.clients])
         reached = level(acked, begin_ns, end_ns) or 0.0
-        return judge_step(number, rate, reached, sampler.since(begin_ns), self._limit_s)
+        return judge_step(number, rate, reached, sampler.since(begin_ns), self.limit_s)

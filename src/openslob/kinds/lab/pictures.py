@@ -12,8 +12,7 @@ from openslob.kinds.lab.record import ArmResult, LabArm, LabRecord
 from openslob.kinds.lab.report import ratio_text
 from openslob.report.charts.colours import INK, QUIET, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
-from openslob.report.charts.theme import inline, legend_columns
-from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.charts.theme import Tip, inline, legend_columns, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import number
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob._version import __version__
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
-from openslob.core.units import Price, iso
+from openslob.core.units import Price
 from openslob.engines import registry
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.settings import KnownSettings
@@ -20,7 +18,7 @@ from openslob.kinds.lab.plan import arms_of, missing_ready, questions, with_noth
 from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.kinds.lab.servers import template
 from openslob.kinds.run.context import Context
-from openslob.record.store import record_id
+from openslob.record.store import new_head
 
 DEFAULT_FOR_S = 1800.0
 DEFAULT_SESSIONS = 8
@@ -68,10 +66,8 @@ class LabRequest:
         arms = tuple(with_nothing_changed(found.arms))
         used = [name for name in NAMES if any(name in arm.every_load for arm in arms)]
         size = LoadSize(self.cache_bytes, self.sessions, self.run_s, WARMUP_S)
-        started_at = iso(time.time_ns())
         return LabRecord(
-            id=record_id(self.name, started_at), name=self.name, started_at=started_at, openslob_version=__version__,
-            target=target, server=spec.to_record(), environment=environment(None),
+            **new_head(self.name), target=target, server=spec.to_record(), environment=environment(None),
             loads=tuple(lab_load(name, size, self.price) for name in used), arms=arms, left_out=left_out,
             seed=self.seed, precision_pct=self.precision_pct, limit_s=self.limit_s or DEFAULT_FOR_S,
             notes=rehearsal.notices(),

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from openslob._version import __version__
 from openslob.config.resolve import Resolution
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.units import format_duration, iso
+from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
 from openslob.kinds.repeated.figures import figures_of, with_findings
@@ -22,7 +21,7 @@ from openslob.kinds.run.context import Context
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.runner import RunRequest
 from openslob.record.model import Holds, Status
-from openslob.record.store import record_id
+from openslob.record.store import new_head
 
 # The shortest time between the begins of two runs.
 LEAST_EVERY_S = 5.0
@@ -60,7 +59,7 @@ def execute(request: RepeatedRequest, context: Context, tell_time: Callable[[Rep
     if request.resume:
         before = load(request.resume)
         require_unfinished(before)
-        context = replace(context, target=context.target.recorded_as(before.target))
+        context = context.at(before.target)
     with context.stopping():
         engine = context.connect()
         with _open_folder(request, engine, context) as folder:
@@ -105,11 +104,9 @@ def new_record(
             "give a longer --every, or a shorter --run-time in --run",
         )
     now_s = time.time()
-    started_at = iso(int(now_s * 1e9))
     return RepeatedRecord(
-        id=record_id(name, started_at), name=name, started_at=started_at, openslob_version=__version__, target=target,
-        workload=workload.to_record(), sources=sources, every_s=every_s, first_s=now_s, planned=planned,
-        notes=tuple(notes),
+        **new_head(name, int(now_s * 1e9)), target=target, workload=workload.to_record(), sources=sources,
+        every_s=every_s, first_s=now_s, planned=planned, notes=tuple(notes),
     )  # fmt: skip
 
 

@@ -11,9 +11,8 @@ from openslob.core.units import format_duration
 from openslob.kinds.repeated.record import RepeatedRecord, TimeState
 from openslob.report.charts.colours import BANDS, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
-from openslob.report.charts.theme import inline
+from openslob.report.charts.theme import Tip, inline, with_tips
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
-from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import local_moment
 
 Row = dict[str, Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from openslob.core.interrupt import Interrupt
 from openslob.core.measurement import StorageAlone
@@ -76,6 +76,10 @@ class Context:
     def address(self) -> str:
         """The target as engines need it, with its password."""
         return self.target.reveal()
+
+    def at(self, recorded: str) -> Self:
+        """Return the same for the target of a record that is gone on with. UsageError if its password is not given."""
+        return replace(self, target=self.target.recorded_as(recorded))
 
     def connect(self) -> Engine:
         """Return the engine of the target; a managed server is started. SlobError when there is none."""

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from openslob.config.loaded import DATA_SIZE, LOADED, data_text, describe_taken, loaded_layer
+from openslob.config.layers import DATA_SIZE, LOADED, data_text, describe_taken, loaded_layer
 from openslob.config.resolve import Resolution
 from openslob.core.errors import DeniedError, SlobError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
 from openslob.engines.facts import RIGHTS, LoadResult, ProgressSink
-from openslob.engines.managed.base import ManagedServer, ServerSpec
-from openslob.engines.managed.writes import require_writes
+from openslob.engines.managed.base import ManagedServer, ServerSpec, require_writes
 from openslob.kinds.run.explain import explain_errors
 
 if TYPE_CHECKING:

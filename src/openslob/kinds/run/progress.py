@@ -10,6 +10,8 @@ from openslob.core.histogram import Histogram
 from openslob.record.raw_csv import Event, RawCsv
 
 WINDOW = "window"
+# The phase of sessions with data of their own.
+OWN_TABLES = "sessions load their own tables"
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Connecting:
     def show_loaded(self, blocks: int) -> None:
         """Show that so many more blocks were loaded."""
         self._loaded += blocks
-        self._show(RunProgress("sessions load their own tables", done=self._loaded, total=self._blocks))
+        self._show(RunProgress(OWN_TABLES, done=self._loaded, total=self._blocks))
 
     def ready(self, sessions: int) -> None:
         """Show that so many are connected; nothing while they load their own tables."""

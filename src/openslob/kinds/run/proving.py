@@ -22,7 +22,7 @@ from openslob.report.format import shorten
 
 # The version of the file's format.
 PROOFS_VERSION = 1
-_STOPPED = "stopped before it was asked"
+STOPPED = "stopped before it was asked"
 _DIGITS = 8
 # An error may repeat a whole statement.
 _LONGEST = 240
@@ -60,7 +60,7 @@ def open_proving(engine: Engine) -> Iterator[Proving]:
 def ask(question: Inquiry, interrupt: Interrupt) -> AskedQuestion:
     """Ask a question; after a stop it is not asked any more. A failure keeps no other from being asked."""
     if interrupt.requested:
-        return AskedQuestion(question, ProofAnswer(None, _STOPPED), 0.0, stopped=True)
+        return AskedQuestion(question, ProofAnswer(None, STOPPED), 0.0, stopped=True)
     began = time.monotonic()
     try:
         answer = question.ask()

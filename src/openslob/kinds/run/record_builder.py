@@ -5,25 +5,22 @@ It grows while the run goes on. Every record of the run is built from it, also t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from openslob._version import __version__
 from openslob.analyze.build_record import build_record
 from openslob.analyze.load_kinds import LOAD_KINDS
 from openslob.analyze.measure import measure, totals_beside
 from openslob.analyze.run_tables import TablesInMemory
 from openslob.analyze.trace import Trace, trace_of
 from openslob.core.measurement import Observed
-from openslob.core.units import iso
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
 from openslob.record.model import RecordKind, RunRecord, Status
 from openslob.record.raw_csv import Event
-from openslob.record.store import RunFolder, record_id
+from openslob.record.store import RunFolder, new_head
 
 
 class RecordBuilder:
@@ -58,11 +55,10 @@ class RecordBuilder:
             **({"experimental": facts.experimental} if facts.experimental else {}),
             **({"stand_in": True} if facts.stand_in else {}),
         }
-        self._name = name
         self._sources = dict(sources)
         self._spec = spec
         self._kind = kind
-        self._started_at = iso(time.time_ns())
+        self._head = new_head(name)
 
     def set_fact(self, fact: str, value: object, why_unknown: str) -> None:
         """Put a fact of the run into ``environment``, with the reason when it is None."""
@@ -119,11 +115,8 @@ class RecordBuilder:
 
     def _identity(self, status: Status) -> Mapping[str, Any]:
         return {
-            "id": record_id(self._name, self._started_at),
-            "name": self._name,
+            **self._head,
             "status": status,
-            "started_at": self._started_at,
-            "openslob_version": __version__,
             "spec": self._spec,
             "environment": self.environment,
             "engine": self.engine,

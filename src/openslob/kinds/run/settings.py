@@ -16,8 +16,7 @@ from openslob.core.errors import UsageError
 from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.base import Engine
-from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.writes import require_primary
+from openslob.engines.managed.base import ServerSpec, require_primary
 from openslob.engines.settings import Effect, ServerSetting, SettingChange
 from openslob.record.varied import Value
 

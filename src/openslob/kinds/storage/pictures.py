@@ -22,6 +22,7 @@ from openslob.report.charts.colours import INK, QUIET, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
     HEAT,
+    Tip,
     colour_by,
     dash_by,
     from_zero,
@@ -29,8 +30,8 @@ from openslob.report.charts.theme import (
     legend_selection,
     selection_opacity,
     shape_by,
+    with_tips,
 )
-from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import micros, number, percent
 

@@ -17,11 +17,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from openslob._version import __version__
 from openslob.analyze.statistics import relative_half_width
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError
-from openslob.core.units import MIB, MICROS, NANOS, format_bytes, iso
+from openslob.core.units import MIB, MICROS, NANOS, format_bytes
 from openslob.host.counters import CPU_KINDS, CPU_NAMES, open_host
 from openslob.host.device import BlockDevice, device_folder, device_under
 from openslob.host.environment import environment
@@ -43,7 +42,7 @@ from openslob.metrics import storage_figure
 from openslob.metrics.cpu import is_busy
 from openslob.metrics.storage_metrics import latency_figures
 from openslob.record.model import Figure, Status
-from openslob.record.store import record_id
+from openslob.record.store import new_head
 
 # The kernel counts CPU in clock ticks of 10 ms: at shorter intervals, CPU rates would be off by more than 10 %.
 _EVERY_S = 0.1
@@ -240,14 +239,10 @@ def begin_record(
     The block ends the record with `StorageFolder.finish`. If it is stopped or fails instead, the record is ended as
     interrupted or failed, and the exception is raised again.
     """
-    started_at = iso(time.time_ns())
     record = StorageRecord(
+        **new_head(name),
         tool=tool,
-        id=record_id(name, started_at),
-        name=name,
         status=Status.FAILED,
-        started_at=started_at,
-        openslob_version=__version__,
         asked=asked,
         environment=environment(directory),
     )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from openslob._version import __version__
 from openslob.config.grid import Grid, SweepFile, read_sweep_file
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
-from openslob.core.units import iso
 from openslob.kinds.run.settings import NO_SETTINGS, SettingsGrid, give_way
 from openslob.kinds.sweep.plan import keep_started_with, notices, points, with_estimates
 from openslob.kinds.sweep.ready_settings import ready_settings
@@ -19,7 +16,7 @@ from openslob.kinds.sweep.record import SearchRecord, SweepRecord, find_sweeps
 from openslob.kinds.sweep.servers import describe_target
 from openslob.kinds.sweep.sizing import ServerMemory, expected_failures, with_enough_data
 from openslob.record.model import Status
-from openslob.record.store import record_id
+from openslob.record.store import new_head
 from openslob.record.varied import Value
 
 Servers = Mapping[str, tuple[Value, ...]]
@@ -70,12 +67,9 @@ def new_sweep(
         _require_one_series(grid, varied)
     if against:
         _require_two_values(against, {**varied, **grid.values})
-    started_at, seed = iso(time.time_ns()), grid.workload.seed
+    seed = grid.workload.seed
     record = SweepRecord(
-        id=record_id(name, started_at),
-        name=name,
-        started_at=started_at,
-        openslob_version=__version__,
+        **new_head(name),
         target=target,
         workload=grid.workload.to_record(),
         grid=grid.values,

@@ -42,7 +42,7 @@ def execute(planned: SweepPlan, context: Context) -> SweepFolder:
         _announce(planned.record, context.tell)
     with context.stopping():
         with open_folder(planned, context) as folder:
-            context = replace(context, target=context.target.recorded_as(folder.record.target))
+            context = context.at(folder.record.target)
             with context.hire() as hire, context.display.viewing(context.results):
                 SweepExecution(folder, context, planned.ceiling, hire).execute()
         return folder

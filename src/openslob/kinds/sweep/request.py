@@ -9,8 +9,7 @@ from types import MappingProxyType
 
 from openslob.analyze.curves.series import latency_figure, parse_latency_us
 from openslob.config.grid import SweepFile, read_sweep_file, resolve_grid
-from openslob.config.layers import Layer
-from openslob.config.loaded import DATA_SIZE, loaded_layer
+from openslob.config.layers import DATA_SIZE, Layer, loaded_layer
 from openslob.config.server_parameters import server_grid
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Address

@@ -20,8 +20,7 @@ from typing import Any
 from openslob.core.errors import UsageError
 from openslob.engines import registry
 from openslob.engines.base import Engine, Hold
-from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec
-from openslob.engines.managed.writes import require_primary
+from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec, require_primary
 from openslob.engines.settings import Effect, SettingChange
 from openslob.kinds.sweep.plan import keep_made_with
 from openslob.kinds.sweep.record import SweepRecord

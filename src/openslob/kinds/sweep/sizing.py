@@ -9,7 +9,7 @@ from itertools import chain
 from openslob.analyze.outcome import count_noun
 from openslob.analyze.steady_state import MIN_STEADY_POINTS
 from openslob.config.grid import Grid
-from openslob.config.loaded import LOADED
+from openslob.config.layers import LOADED
 from openslob.config.resolve import DEFAULT
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB, Extent

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from openslob.kinds.view import Curve, HeatMap, Stack
 from openslob.live.screen.canvas import MAP_STEPS, Canvas, Role, Signs, series_role
 from openslob.report.format import number
+from openslob.report.text_plot import LOG_RATIO
 
 Floats = NDArray[np.float64]
 
-# Above this ratio of the largest to the smallest value, an axis is logarithmic.
-LOG_RATIO = 100.0
 _ROUND = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _BRAILLE = 0x2800
 # The dots of a Braille sign, by row and column in it.

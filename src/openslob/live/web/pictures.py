@@ -184,7 +184,7 @@ class RatePanel(_OfOwnRows):
         for name, label in self.series:
             series = view.series(name, steps.begin_s, steps.end_s, steps.most)
             rows += [
-                _row(span, middle_s=sum(span) / 2, series=label, value=value)
+                over_time.row_of(span, middle_s=sum(span) / 2, series=label, value=value)
                 for span, value in zip(_spans(series), series.mean, strict=True)
                 if value is not None
             ]
@@ -229,7 +229,7 @@ class Bands(_OfOwnRows):
         at = (steps.begin_s, steps.end_s, steps.most)
         bands = [view.series(f"{self.what}.{self.kind}.{name}", *at) for name in _BANDS]
         steps_of = zip(_spans(bands[0]), *(each.mean for each in bands), strict=True)
-        rows = [_row(span, **dict(zip(_BANDS, values, strict=True))) for span, *values in steps_of]
+        rows = [over_time.row_of(span, **dict(zip(_BANDS, values, strict=True))) for span, *values in steps_of]
         return [row for row in rows if any(row[name] is not None for name in _BANDS)]
 
     def sum_up(self, rows: Sequence[Row]) -> Summary:
@@ -370,13 +370,9 @@ def _spans(timed: Curve | Stack | HeatMap) -> list[tuple[float, float]]:
     return [(step * (math.ceil(round(at_s / step, 6)) - 1), at_s) for at_s in timed.at_s]
 
 
-def _row(span: tuple[float, float], **values: Any) -> Row:  # noqa: ANN401
-    return {"from_s": round(span[0], 3), "to_s": round(span[1], 3), **values}
-
-
 def _stack_rows(stack: Stack) -> list[Row]:
     return [
-        _row(span, name=name, value=values[at])
+        over_time.row_of(span, name=name, value=values[at])
         for at, span in enumerate(_spans(stack))
         for name, values in zip(stack.names, stack.values, strict=True)
         if values[at]

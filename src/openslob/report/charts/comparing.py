@@ -15,8 +15,16 @@ from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET, SERIES
 from openslob.report.charts.over_time import exceeding
 from openslob.report.charts.picture import Picture, layer_charts
-from openslob.report.charts.theme import colour_by, dash_by, from_zero, inline, legend_selection, selection_opacity
-from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.charts.theme import (
+    Tip,
+    colour_by,
+    dash_by,
+    from_zero,
+    inline,
+    legend_selection,
+    selection_opacity,
+    with_tips,
+)
 from openslob.report.comparison import main_differences, multiple, summary
 from openslob.report.record_view import FigureNames
 

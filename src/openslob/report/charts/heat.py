@@ -18,9 +18,8 @@ from openslob.record.model import RunRecord
 from openslob.report.charts import over_time
 from openslob.report.charts.colours import MAP_GROUND, MAP_STEPS, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
-from openslob.report.charts.theme import inline, legend_columns
+from openslob.report.charts.theme import Tip, inline, legend_columns, with_tips
 from openslob.report.charts.time_panels import Data, Ends, log_scale, time_axis
-from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.format import seconds
 from openslob.report.run_series import RunSeries
 

@@ -12,9 +12,8 @@ import altair as alt
 from openslob.analyze.history import History
 from openslob.report.charts.colours import BANDS, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
-from openslob.report.charts.theme import inline
+from openslob.report.charts.theme import Tip, inline, with_tips
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
-from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.history import describe, long_enough, when
 
 # Panels that are still one picture.

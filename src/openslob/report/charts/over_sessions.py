@@ -12,6 +12,7 @@ from openslob.analyze.statistics import Estimate
 from openslob.report.charts.petals import SOUND, stretches, verdict_sign
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
+    Tip,
     colour_by,
     count_axis,
     dash_by,
@@ -20,8 +21,8 @@ from openslob.report.charts.theme import (
     legend_selection,
     selection_opacity,
     shape_by,
+    with_tips,
 )
-from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import MISSING, number
 from openslob.report.record_view import FigureNames, unit_of

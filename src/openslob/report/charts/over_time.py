@@ -15,7 +15,7 @@ from openslob.analyze import heat
 from openslob.analyze.steps import MOST_STEPS, step_s
 from openslob.analyze.verdicts.environment import least_for
 from openslob.core.histogram import Histogram, lower_edge_us, middle_us
-from openslob.core.wait_classes import CPU_EVENT
+from openslob.core.measurement import CPU_EVENT
 from openslob.metrics import METRICS, RunMetric
 from openslob.metrics.computation import DeviceCounter, EngineCounter, Input
 from openslob.metrics.cpu import AT_REST
@@ -105,7 +105,7 @@ def _step_rows(
             continue
         each = [rate for part in parts if (rate := metric.computation.of_amounts(*part)) is not None]
         ends = {"low": min(each), "high": max(each)} if len(parts) > 1 else {}
-        yield _at(span, figure=metric.name, value=value, **ends)
+        yield row_of(span, figure=metric.name, value=value, **ends)
 
 
 def _select_metrics(panel: TimelinePanel, kind: type[Input]) -> list[RunMetric]:
@@ -158,7 +158,7 @@ def wait_rows(samples: Sequence[WaitSamples], length_s: float) -> list[Row]:
 def latency_bands(seconds: Mapping[int, Histogram], length_s: float) -> list[Row]:
     """Return percentiles of each step in µs; None if too few operations lie beyond the percentile."""
     return [
-        _at(span, count=merged.count, **{name: _compute_quantile(merged, share) for name, share in _BANDS.items()})
+        row_of(span, count=merged.count, **{name: _compute_quantile(merged, share) for name, share in _BANDS.items()})
         for span, merged in _merge_steps(seconds, length_s)
     ]
 
@@ -186,7 +186,7 @@ def cell_rows(span: tuple[float, float], cells: Sequence[heat.Cell]) -> list[Row
     """Return the cells of one step."""
     count, time_us = sum(cell.count for cell in cells), sum(cell.time_us for cell in cells)
     return [
-        _at(
+        row_of(
             span,
             # A logarithmic axis has no 0: the first cell is drawn from 0.5 µs on.
             from_us=max(cell.from_us, 0.5),
@@ -227,7 +227,8 @@ def exceeding(counts: Mapping[int, int]) -> list[Row]:
 _BANDS = {"p50_us": 0.50, "p90_us": 0.90, "p99_us": 0.99}
 
 
-def _at(span: tuple[float, float], **values: Any) -> Row:  # noqa: ANN401
+def row_of(span: tuple[float, float], **values: Any) -> Row:  # noqa: ANN401
+    """Return a row of data on a time from begin to end, in s."""
     return {"from_s": round(span[0], 3), "to_s": round(span[1], 3), **values}
 
 
@@ -235,7 +236,7 @@ def _stack(span: tuple[float, float], field: str, values: Mapping[str, float]) -
     """Return rows stacked in the order of ``values``; a value of 0 has no row."""
     tops = list(accumulate(values.values()))
     return [
-        _at(span, **{field: name}, value=value, low=top - value, high=top)
+        row_of(span, **{field: name}, value=value, low=top - value, high=top)
         for (name, value), top in zip(values.items(), tops, strict=True)
         if value
     ]

@@ -24,6 +24,7 @@ from openslob.report.charts.colours import QUIET, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
     Sign,
+    Tip,
     colour_by,
     dash_by,
     from_zero,
@@ -32,8 +33,8 @@ from openslob.report.charts.theme import (
     legend_selection,
     selection_opacity,
     shape_by,
+    with_tips,
 )
-from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import MISSING, number, quantity
 from openslob.report.record_view import FigureNames

@@ -17,9 +17,8 @@ from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import GROUND, WARNING
 from openslob.report.charts.heat import slice_notes
 from openslob.report.charts.picture import Panel, Picture, layer_charts
-from openslob.report.charts.theme import inline
+from openslob.report.charts.theme import Tip, inline, with_tips
 from openslob.report.charts.time_panels import BAND_COLOURS, BAND_ENDS, PANEL_HEIGHT, Y_AXIS
-from openslob.report.charts.tips import Tip, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import micros, number, seconds
 from openslob.report.record_view import ALONE, FigureNames

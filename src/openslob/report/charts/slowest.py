@@ -12,8 +12,7 @@ from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET
 from openslob.report.charts.heat import LATENCY_AXIS
 from openslob.report.charts.picture import Panel, Picture, layer_charts
-from openslob.report.charts.theme import colour_by, from_zero, inline, is_log, shape_by
-from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.charts.theme import Tip, colour_by, from_zero, inline, is_log, shape_by, with_tips
 from openslob.report.document import TextTable
 from openslob.report.format import micros
 from openslob.report.slowest import MOST, SLICE_NOTE, cells_of, of_single_blocks, slowest_of

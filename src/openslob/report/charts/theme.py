@@ -1,10 +1,13 @@
-"""Look of the pictures: colours that colour-blind people can distinguish, shapes and dashes, scales and legends."""
+"""Look of the pictures: colours that colour-blind people can distinguish, shapes and dashes, scales and legends.
+
+Tooltips, too: what a mark says when it is pointed at. What is not known says so; an unknown interval is left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import altair as alt
 from altair.utils.schemapi import debug_mode
@@ -12,6 +15,11 @@ from altair.utils.schemapi import debug_mode
 from openslob.metrics import METRICS
 from openslob.report.charts.colours import GRID, GROUND, INK, QUIET, SERIES, SOFT
 from openslob.report.text_plot import LOG_RATIO
+
+# Of tooltips.
+FORMAT = ",.4~r"
+UNKNOWN = "not known"
+Drawn = TypeVar("Drawn", alt.Chart, alt.LayerChart)
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-right", "triangle-left")
 DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
@@ -137,3 +145,35 @@ def _legend(names: Sequence[str], signs: Sequence[Sign], outlined: bool) -> alt.
     # Vega-Lite merges legends with equal domains only if all their properties are equal.
     widest = max((len(name) for name in (*names, *(sign.name for sign in signs))), default=0)
     return alt.Legend(title=None, columns=legend_columns(widest), symbolStrokeWidth=2 if outlined else 0)
+
+
+@dataclass(frozen=True)
+class Tip:
+    """A line of a tooltip: the text or the number in a field, with the ends of its interval."""
+
+    field: str
+    title: str
+    low: str = ""
+    high: str = ""
+    form: str = FORMAT
+    unknown: str = UNKNOWN
+
+    @property
+    def expression(self) -> str:
+        """Vega's expression of the line's text."""
+        interval = (
+            f"(isValid(datum.{self.low}) ? ' (' + {self._end(self.low)} + ' to ' + {self._end(self.high)} + ')' : '')"
+        )
+        shown = f"isNumber(datum.{self.field}) ? {self._end(self.field)} : datum.{self.field}"
+        known = f"({shown}) + {interval}" if self.low else shown
+        return f"isValid(datum.{self.field}) ? ({known}) : '{self.unknown}'"
+
+    def _end(self, field: str) -> str:
+        return f"format(datum.{field}, '{self.form}')"
+
+
+def with_tips(chart: Drawn, *tips: Tip) -> Drawn:
+    """Return the chart with these lines as the tooltip of its marks."""
+    for tip in tips:
+        chart = chart.transform_calculate(**{f"tip_{tip.field}": tip.expression})
+    return chart.encode(tooltip=[alt.Tooltip(f"tip_{tip.field}:N", title=tip.title) for tip in tips])

@@ -15,8 +15,16 @@ from openslob.core.units import format_duration
 from openslob.report.charts import over_time
 from openslob.report.charts.colours import BANDS, WARNING
 from openslob.report.charts.picture import Panel, combine, layer_charts
-from openslob.report.charts.theme import colour_by, dash_by, inline, legend_selection, selection_opacity, shape_by
-from openslob.report.charts.tips import Tip, with_tips
+from openslob.report.charts.theme import (
+    Tip,
+    colour_by,
+    dash_by,
+    inline,
+    legend_selection,
+    selection_opacity,
+    shape_by,
+    with_tips,
+)
 from openslob.report.format import seconds
 from openslob.report.record_view import FigureNames
 

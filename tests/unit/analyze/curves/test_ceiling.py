@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -115,16 +116,16 @@ def test_a_ceiling_of_other_storage_is_none():
     raw = record(step(1, measurements.SESSIONS, RATE), environment=place("db1", "nvme0n1"))
     alone = storage_alone(raw)
     assert other_storage(alone, place("db1", "nvme0n1")) == ""
-    assert "device nvme0n1 of host db1, and the data are on device sda of host db1" in other_storage(
-        alone, place("db1", "sda")
-    )
-    assert "are on an unknown device of host db2" in other_storage(alone, place("db2", None))
+    other = other_storage(alone, place("db1", "sda"))
+    assert re.findall(r"nvme\w+|sd\w|db1", other) == ["nvme0n1", "db1", "sda", "db1"]
+    assert re.findall(r"unknown|db2", other_storage(alone, place("db2", None))) == ["unknown", "db2"]
     # Of a server elsewhere nothing is known, and a raw file's device may not be either.
     assert other_storage(alone, {**place("laptop", None), "local": False}) == ""
     assert other_storage(storage_alone(record(environment=place("db1", None))), place("db1", "sda")) == ""
     assert "page cache" in other_storage(storage_alone(record(place={"direct": False})), place("db1", "sda"))
     found = verdict(raw, other_storage="it is another")
-    assert (found.verdict, found.why) == (Holds.UNKNOWN, "Can't be determined: it is another.")
+    assert found.verdict is Holds.UNKNOWN
+    assert "it is another" in found.why
     assert "share_pct" not in found.figures
 
 

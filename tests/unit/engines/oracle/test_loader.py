@@ -53,7 +53,7 @@ def test_all_tables_are_filled_in_the_order_of_their_keys():
         assert stored.indexed == table.indexed
         assert (stored.analyzed, stored.locked) == (True, True)
     assert result.blocks == 2 * (300 + 20) + 4 * 8
-    assert result.checks["how rows came"] == "keys sent, constant text as the columns' default (APPEND_VALUES)"
+    assert "(APPEND_VALUES)" in result.checks["how rows came"]
     assert result.checks["rows that are not the first of their block"] == "0 in each of 4"
     assert state(database).is_whole
 
@@ -64,7 +64,7 @@ def test_incompressible_rows_come_by_the_drivers_direct_path():
     texts = [row[f"c{number}"] for row in database.tables["CF1_1"].rows for number in range(2, 21)]
     assert {len(text) for text in texts} == {128}
     assert len(set(texts)) == len(texts)
-    assert result.checks["how rows came"] == "rows sent by the driver's direct path load"
+    assert "direct path" in result.checks["how rows came"]
 
 
 def test_the_same_text_comes_in_every_load():

@@ -85,7 +85,7 @@ def test_a_user_without_the_right_is_told():
     table = RunTable()
     table.refusals["CREATE TABLE"] = OracleError(1031, "insufficient privileges")
     with (
-        pytest.raises(SlobError, match=r"db can't be locked: ORA-01031"),
+        pytest.raises(SlobError, match=r"db .* ORA-01031"),
         hold_lock(connected(table.client()), "db", "load"),
     ):
         pass
@@ -104,7 +104,7 @@ def test_a_lock_that_somebody_takes_between_its_two_halves():
     table = RunTable()
     connection = connected(table.client())
     table.before["commit"] = lambda: table.take_over("run by pid 2 on elsewhere")
-    with pytest.raises(SlobError, match="db is in use: run by pid 2"), hold_lock(connection, "db", "run"):
+    with pytest.raises(SlobError, match=r"db .* run by pid 2"), hold_lock(connection, "db", "run"):
         pass
 
 
@@ -133,6 +133,6 @@ def test_a_stop_signal_without_a_server_is_reported_and_closed_all_the_same():
     connection = connected(table.client())
     stop = OracleStop(connection)
     table.refusals["UPDATE"] = OracleError(3113, "end-of-file on communication channel")
-    with pytest.raises(SlobError, match="the sessions can't be stopped: ORA-03113"):
+    with pytest.raises(SlobError, match=r"sessions.* ORA-03113"):
         stop.request()
     stop.close()

@@ -12,12 +12,12 @@ from factories.vega_lite import validate
 from openslob.analyze.causes import SLOW
 from openslob.analyze.trace import Trace
 from openslob.core.units import MIB
+from openslob.kinds.contract import follow
 from openslob.kinds.endurance import record as endurance
 from openslob.kinds.endurance import segments as report_endurance
 from openslob.kinds.endurance.pictures import endurance_pictures
 from openslob.kinds.endurance.report import endurance_document, mark_text, moment
 from openslob.kinds.endurance.segments import course_of, read_course, with_figures
-from openslob.kinds.live import follow
 from openslob.kinds.run.live.follow import FollowedRun
 from openslob.record import store
 from openslob.record.model import Holds, Verdict

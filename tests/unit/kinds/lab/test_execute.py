@@ -20,6 +20,8 @@ from openslob.kinds.lab.servers import groups
 from openslob.kinds.run import loading, runner
 from openslob.record.model import Figure, Holds, Status
 
+BUSY = "too busy for a rate"
+
 
 class World:
     """Servers that start, runs that take 7 s, and a clock that both move on. Off, commits are 1.2 times as many."""
@@ -58,7 +60,7 @@ class World:
         record = physical()
         summary = {name: Figure(value=1000 * level, unit="1/s") for name in ("commits_per_s", "pio_read_per_s")}
         if len(self.begun) in self.spoiled:
-            summary = {name: Figure(value=None, unit="1/s", why="the host was too busy") for name in summary}
+            summary = {name: Figure(value=None, unit="1/s", why=BUSY) for name in summary}
         summary |= {"pio_read_mb_per_s": summary["commits_per_s"], "db_cpu_per_s": Figure(value=2.0, unit="s/s")}
         settings = {**record.engine, "settings": self.had}
         folder = request.results / f"{len(self.begun)}-{request.name}"
@@ -158,7 +160,7 @@ def test_a_lab_without_any_pair_has_failed_and_says_why(world, tmp_path):
     with LabFolder.begin(tmp_path, new(PAGES_OFF)) as folder:
         record = world.execute(folder)
     assert record.status is Status.FAILED
-    assert record.errors == ("no pair of runs was made: no space",)
+    assert [error.endswith(": no space") for error in record.errors] == [True]
 
 
 def test_a_stopped_lab_keeps_its_pairs_and_goes_on_where_it_was(world, tmp_path):
@@ -189,7 +191,7 @@ def test_a_run_that_a_busy_host_spoiled_is_made_again_and_not_counted(world, tmp
     with LabFolder.begin(tmp_path, new(PAGES_OFF, limit_s=60.0)) as folder:
         record = world.execute(folder)
     assert [each.made_again for each in record.runs[:3]] == [False, True, False]
-    assert record.runs[1].why == "the host was too busy"
+    assert record.runs[1].why == BUSY
     assert record.result(PAGES_OFF, "update").rate.pairs == record.rounds
     assert {each.name: each.verdict for each in record.verdicts}["runs_valid"] is Holds.HOLDS
 
@@ -199,4 +201,4 @@ def test_a_host_that_stays_too_busy_gets_no_more_than_three_tries(world, tmp_pat
     with LabFolder.begin(tmp_path, new(PAGES_OFF, limit_s=55.0)) as folder:
         record = world.execute(folder)
     assert [each.made_again for each in record.runs] == [True, True, False] * 2
-    assert record.result(PAGES_OFF, "update").rate.why == "the host was too busy"
+    assert record.result(PAGES_OFF, "update").rate.why == BUSY

@@ -6,7 +6,7 @@ import pytest
 
 from factories.repeats import repeated_record
 from factories.vega_lite import validate
-from openslob.cli.repeated import Repeats, parameter_texts
+from openslob.cli.watch import Repeats, parameter_texts
 from openslob.core.errors import UsageError
 from openslob.kinds.repeated.figures import with_findings
 from openslob.kinds.repeated.pictures import repeated_picture

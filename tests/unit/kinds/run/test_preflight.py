@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 
 from factories.tables import table
+from factories.texts import numbers
 from openslob.cli.check import COLUMNS, result_text
 from openslob.core.process_selector import ProcessTree
 from openslob.core.units import GIB, MIB, NANOS
@@ -65,7 +66,8 @@ def test_what_is_possible_is_unknown_where_the_cache_is():
     server = replace(facts(), cache_bytes=None, free_connections=None)
     pio, lio = purposes(2 * GIB, server)
     assert (pio.possible, lio.possible) == (None, None)
-    assert pio.why == "2 GB of active data, and the size of the cache is not known"
+    assert numbers(pio.why) == [2]
+    assert "cache is not known" in pio.why
     for mode in ("pio", "lio"):
         (found,) = purpose_findings(workload("2G", mode), server)
         assert (found.name, found.blocking, found.spoils) == ("mode", False, False)
@@ -99,7 +101,7 @@ def test_the_page_cache_of_the_host_decides_where_io_is_buffered(host, possible,
     assert purposes(2 * GIB, facts(direct_io=True), host)[0].possible
     (found,) = purpose_findings(workload("2G", "pio"), server, host)
     assert f"the page cache {verb} what the engine reads" in found.why
-    assert found.remedy.startswith("Product 2 has direct I/O; otherwise load far more than the host's memory")
+    assert found.remedy.startswith("Product 2 has direct I/O; otherwise load ")
 
 
 def test_a_server_on_another_host_has_an_unknown_page_cache():

@@ -29,8 +29,8 @@ def test_sessions_that_load_their_own_tables_show_the_blocks(monkeypatch):
         now[0] += 2
         shown.ready(1)
     assert [(each.phase, each.done, each.total) for each in seen[1:]] == [
-        ("sessions load their own tables", 10, 30),
-        ("sessions load their own tables", 30, 30),
+        (progress.OWN_TABLES, 10, 30),
+        (progress.OWN_TABLES, 30, 30),
     ]
 
 

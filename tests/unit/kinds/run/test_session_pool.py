@@ -10,6 +10,7 @@ from threading import Barrier, Condition, Event, Lock
 
 import pytest
 
+from factories.texts import numbers
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.workload import Workload
@@ -202,7 +203,7 @@ def test_sessions_say_where_they_landed():
 
 def test_a_load_that_stands_still_is_given_up_and_cancelled(clock):
     engine = Engine([[1.0, PATIENCE_S + 1]], clock=clock)
-    with pytest.raises(SlobError, match="1 of 1 sessions could not be connected: they were not ready in time"):
+    with pytest.raises(SlobError, match=r"^1 of 1 sessions .* in time"):
         brought_up(engine)
     assert engine.closed == [0]
 
@@ -215,7 +216,7 @@ def test_patience_grows_with_what_is_to_be_loaded(clock):
 
 def test_one_that_fails_ends_the_others_at_once():
     engine = Engine([[0], [None]], failing=(0,))
-    with pytest.raises(SlobError, match="could not be connected: session 0: no space left"):
+    with pytest.raises(SlobError, match="session 0: no space left"):
         brought_up(engine)
     assert sorted(engine.closed) == [0, 1]
     assert engine.prepared == []
@@ -259,7 +260,7 @@ def test_an_operation_that_goes_on_after_the_planned_end_has_run_since_then(monk
         session_pool.run_phase(Phase("window", time.time_ns(), time.time_ns() + 100_000_000))
     finally:
         session_pool.shutdown()
-    assert session_pool.errors[0].startswith("1 of 1 sessions did not end within")
+    assert numbers(session_pool.errors[0])[:2] == [1, 1]
     assert session_pool.unfinished_s[0] >= 0.4
 
 
@@ -299,7 +300,7 @@ def test_a_stop_leaves_alone_the_sessions_that_were_not_opened_yet(monkeypatch):
     session_pool = crew_of(engine, path="shared", interrupt=interrupt)
     stop = Connecting(lambda _: None)
     stop.ready = lambda count: interrupt.request() if count else None
-    with pytest.raises(SlobError, match="of 100 sessions could not be connected: stopped before the start"):
+    with pytest.raises(SlobError, match=r" of 100 sessions .*: stopped"):
         session_pool.connect_all(stop)
     session_pool.shutdown()
     assert len(engine.opened) <= 3

@@ -83,7 +83,7 @@ def test_nobody_waits_for_a_snapshot_after_a_run_that_was_cut_short():
     engine = Engine()
     files, (note,) = bracketed(engine, cut_short=True)
     assert (files, engine.log) == ({}, ["snapshot", "begin", "window", "close"])
-    assert note == "the run was cut short: the server took no second snapshot, and made no report"
+    assert "cut short" in note
 
 
 def test_nothing_is_asked_of_a_server_whose_reports_nobody_wants():
@@ -113,7 +113,7 @@ def test_a_server_that_makes_no_such_report_is_told_apart():
     engine = Engine()
     engine.capabilities = lambda: [AWR]
     _, (note,) = bracketed(engine, kind=StatisticsType.STATSPACK)
-    assert "can't be had: this kind of server makes no such report; " in note
+    assert "makes no such report; " in note
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_the_report_is_read_for_a_comparison_with_our_counters():
 def test_a_report_that_cannot_be_read_is_noted():
     found, (note,) = reading({"awrrpt_1_41_42.txt": "WORKLOAD REPOSITORY report for\n"})
     assert found is None
-    assert note.startswith("the server's report can't be read: awrrpt_1_41_42.txt: ")
+    assert "report can't be read: awrrpt_1_41_42.txt: " in note
 
 
 def test_a_run_without_reports_reads_none():

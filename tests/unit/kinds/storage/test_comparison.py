@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from openslob.engines import clients
 from openslob.engines.postgresql import clients as postgresql_clients
 from openslob.kinds.storage.comparison.execute import REACHED, find_doubts, raw_jobs, require_workloads
 from openslob.kinds.storage.comparison.plan import (
+    DISCARDED,
     SELECTS,
     ComparisonPlan,
     order,
@@ -67,22 +69,20 @@ def test_the_order_holds_from_the_best_of_storage_alone_downwards():
 def test_a_pair_the_wrong_way_round_breaks_the_order_and_is_named():
     (verdict,) = record(**{SERVED[ContenderKind.SHARED].name: (60_000, 61_000)}).verdicts
     assert verdict.verdict is Holds.FAILS
-    assert "some, shared cache (60,500) is ahead of some, local path (51,000)" in verdict.why.replace(
-        "51,000", "51,000"
-    )
+    assert re.findall(r"some, (\w+) \w+ \(([\d,]+)\)", verdict.why)[:2] == [("shared", "60,500"), ("local", "51,000")]
     assert "some, 20 % updates (22" not in verdict.why.partition("All:")[0]
 
 
 def test_ranges_that_overlap_leave_it_untold():
     (verdict,) = record(**{SERVED[ContenderKind.SHARED].name: (51_500, 61_000)}).verdicts
     assert verdict.verdict is Holds.UNKNOWN
-    assert "the ranges of the rounds overlap" in verdict.why
+    assert "overlap" in verdict.why
 
 
 def test_a_contender_without_known_cpu_leaves_it_untold():
     (verdict,) = record(**{SERVED[ContenderKind.SHARED].name: (None, None)}).verdicts
     assert verdict.verdict is Holds.UNKNOWN
-    assert "some, shared cache: held up" in verdict.why
+    assert "shared cache: held up" in verdict.why
 
 
 def test_an_engine_without_a_local_path_is_judged_by_what_it_has():
@@ -96,7 +96,7 @@ def test_the_report_has_the_table_what_each_does_and_the_ceiling():
     assert "Reads of 8 KB per CPU second: storage alone 110,000 (fio io_uring)" in " ".join(text.split())
     line = next(each for each in text.splitlines() if each.startswith("  some, local path "))
     assert line.split()[3:] == ["10,000", "–", "100", "%", "51,000", "50,000–52,000", "0.20", "25", "%"]
-    assert "the data are not examined" in text
+    assert DISCARDED in " ".join(text.split())
     assert "(left out: not installed)" in " ".join(text.split())
 
 
@@ -220,9 +220,10 @@ def test_tables_of_workloads_are_larger_than_the_cache_and_have_room():
     assert plan.bytes_needed - PLAN.bytes_needed == pytest.approx(2 * 1.15 * plan.scale, abs=2)
     assert plan.client("tpcb", "18", None, bool).scale * 15 * MIB >= plan.scale >= 8 * plan.cache_bytes
     assert plan.client("oltp-read-write", "18", None, bool).scale * 22 * MIB >= plan.scale
-    assert plan.announcement.endswith(
-        "tables of 256 MB for tpcb, tpcb-select, oltp-read-write on each server, in at most 1 min 32 s"
-    )
+    tables = plan.announcement.rpartition("tables of ")[2]
+    assert re.findall(r"\d+ MB|[a-z]+(?:-[a-z]+)+|\btpcb\b|\d+ min \d+ s", tables) == [
+        "256 MB", "tpcb", "tpcb-select", "oltp-read-write", "1 min 32 s",
+    ]  # fmt: skip
     assert PLAN.announcement == "up to 7 measurements of 10 s, 3 times: about 4 min 22 s, after the loads"
     assert workload_contender(plan, ENGINE, "tpcb").kind is ContenderKind.CLIENT
 

@@ -352,14 +352,14 @@ def test_every_run_gets_the_ceiling_of_its_server(tmp_path, world):
 
 def test_points_whose_ceiling_cannot_be_measured_are_skipped_with_the_reason(tmp_path, world):
     def unmeasured(_engine):
-        raise SlobError("the server's storage is not known to be on this host")
+        raise SlobError("no storage is known")
 
     folder = SweepFolder.begin(tmp_path, asked())
     with folder:
         execution(folder, unmeasured).execute()
     record = load_sweep(folder.path)
     assert (record.status, states(record), world.ran) == (Status.FAILED, ["skipped"] * 6, [])
-    assert "not known to be on this host" in record.points[0].error
+    assert "no storage is known" in record.points[0].error
 
 
 def test_the_most_sessions_of_a_sweep_are_those_of_its_largest_point_or_where_its_search_ends():

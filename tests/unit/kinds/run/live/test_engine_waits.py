@@ -9,7 +9,7 @@ import pytest
 from factories.live import MadeRun, run_folder
 from factories.records import START_NS
 from openslob.core.units import NANOS
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 from openslob.live.screen.canvas import Canvas, Signs
 from openslob.live.screen.panes import PaneContent, Screenful, draw
 from openslob.live.screen.playhead import Playhead

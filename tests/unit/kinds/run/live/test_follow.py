@@ -11,7 +11,7 @@ from factories.live import MadeRun
 from factories.records import START_NS
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 from openslob.kinds.run.live.follow import FollowedRun
 from openslob.kinds.view import RecordState
 from openslob.record.model import RunRecord

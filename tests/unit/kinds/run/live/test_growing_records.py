@@ -18,7 +18,7 @@ from factories.records import START_NS
 from openslob.analyze import run_tables
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 from openslob.kinds.run.live import follow as following
 from openslob.kinds.view import Follower, View
 from openslob.record import arrays

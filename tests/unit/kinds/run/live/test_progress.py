@@ -14,7 +14,7 @@ from factories.records import START_NS
 from openslob.analyze.verdicts import VERDICTS
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 from openslob.kinds.run.live import follow as following
 from openslob.kinds.run.live.so_far import JUDGED_OR_NOT
 from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint, SweepRecord

@@ -10,7 +10,7 @@ from factories.live import MadeRun
 from factories.views import sweep_view
 from openslob import cli
 from openslob.core.errors import UsageError
-from openslob.kinds.live import follow
+from openslob.kinds.contract import follow
 from openslob.kinds.run.live.follow import document
 
 

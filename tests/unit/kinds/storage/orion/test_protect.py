@@ -74,7 +74,8 @@ def test_what_lvm_or_md_is_built_on_is_in_use_and_so_is_its_disk(root):
 
 def test_md_on_a_whole_disk_holds_its_partitions(root):
     (root / "sys/devices/sda/holders/md0").mkdir()
-    assert who(root, "8:1", "sda/sda1") == "md0 (device mapper, LVM or md) is built on sda"
+    first, *_, last = who(root, "8:1", "sda/sda1").split()
+    assert (first, last) == ("md0", "sda")
 
 
 def test_swap_is_in_use(root):
@@ -90,15 +91,15 @@ def test_a_file_that_slob_did_not_make_is_never_written_to(tmp_path):
     path = tmp_path / "data.dbf"
     path.write_bytes(b"x" * 8192)
     lun = TestFile(path, str(path), 8192, ours=False)
-    with pytest.raises(UsageError, match=r"data\.dbf is a file that slob did not make"):
+    with pytest.raises(UsageError, match=r"data\.dbf is a file that"):
         require_harmless([OURS, lun], allowed=True)
     assert path.read_bytes() == b"x" * 8192
 
 
 def test_without_permission_nothing_is_written_and_what_would_be_is_told():
-    with pytest.raises(UsageError, match=r"would overwrite a file of its own \(1 GB\); --allow-destructive"):
+    with pytest.raises(UsageError, match=rf" {OURS.label} \(1 GB\); --allow-destructive"):
         require_harmless([OURS], allowed=False)
-    assert require_harmless([OURS], allowed=True) == "a file of its own (1 GB)"
+    assert require_harmless([OURS], allowed=True) == f"{OURS.label} (1 GB)"
 
 
 def _as_device(monkeypatch: pytest.MonkeyPatch, path: Path, number: tuple[int, int]) -> TestFile:
