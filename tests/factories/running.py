@@ -35,8 +35,8 @@ SCHEMAS = 2
 SCALE = 4000
 SCAN_ROWS = 20
 DATA = {"schemas": SCHEMAS, "scale": str(SCALE), "scan_table_sz": str(SCAN_ROWS)}
-# No test's run should ever take as long.
-LONG_S = 60
+# What takes longer hangs: nothing does on a host that other work keeps busy.
+LONG_S = 300
 # Sessions that rest between operations leave the CPUs to the tests beside them, whose runs would be judged unsteady.
 EASY = {"think_tm_frequency": 1, "think_tm_min": 0.005, "think_tm_max": 0.005}
 # What is proved of the load itself: as many operations as the server makes.
@@ -61,7 +61,7 @@ def measured(engine, results, interrupt=None, hire=local_crew, **parameters):
     return runner.run(engine, request, interrupt or Interrupt(), ignore, render)
 
 
-def eventually(true, seconds=60):
+def eventually(true, seconds=LONG_S):
     """Whether ``true()`` comes true within so many seconds."""
     return any(true() or time.sleep(0.1) for _ in range(seconds * 10))
 

@@ -126,7 +126,7 @@ def test_a_run_that_loses_its_lock_ends_and_puts_back_what_it_changed(target):
         code, _, stderr = run.end()
     assert code == 1
     assert "the lock of" in stderr
-    assert "was lost: somebody ended its connection" in stderr
+    assert "was lost: its connection was ended" in stderr
     assert setting(target) == 1
     assert target.is_free()
 

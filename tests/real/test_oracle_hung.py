@@ -34,9 +34,8 @@ def sockets():
 
 @pytest.fixture
 def served(monkeypatch):
-    """The process and its URL, given little time to answer."""
+    """The process and its URL."""
     monkeypatch.setenv("ORACLE_PASSWORD", "slob")
-    give_little_time(monkeypatch)
     command = [sys.executable, ROOT / "tests" / "factories" / "oracle" / "serve.py", "--until-input-ends"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield process, process.stdout.readline().strip()
@@ -65,8 +64,10 @@ def in_the_window(target, run_time):
 
 def test_a_server_that_hangs_in_the_window_and_before_a_run(target, served, monkeypatch):
     process, _ = served
-    with in_the_window(target, run_time=4) as error_of:
+    with in_the_window(target, run_time=10) as error_of:
         process.send_signal(signal.SIGSTOP)
+        # From now on: a busy host may need more until then.
+        give_little_time(monkeypatch)
         monkeypatch.setattr(connection, "LOG_ON_S", 1.0)
         error = error_of()
     assert "2 of 2 sessions did not end within " in error
@@ -84,5 +85,7 @@ def test_a_server_that_dies_in_the_window(target, served):
     with in_the_window(target, run_time=60) as error_of:
         served[0].kill()
         error = error_of()
-    assert re.search(r"session \d was lost: .*(DPY-4011|reset)", error), error
+    # Whoever asks the server next notices: a session, the reading of the counters, or the lock.
+    assert re.match(r"(session \d was lost|the counters can't be read|the lock of .* was lost): ", error), error
+    assert re.search("DPY-4011|reset|its connection was ended", error), error
     assert target.record().summary["ops_total"].value > 0

@@ -305,7 +305,8 @@ def require_alive(connection: Connection, what: str) -> None:
     except (AttributeError, ValueError) as error:
         raise SlobError(f"{what} was lost: {explain_error(error)}") from error
     if readable.poll(0):
-        raise SlobError(f"{what} was lost: somebody ended its connection", "the server's log may say who ended it")
+        remedy = "an administrator, the server's end or the network ended it; the server's log may say which"
+        raise SlobError(f"{what} was lost: its connection was ended", remedy)
 
 
 @contextmanager

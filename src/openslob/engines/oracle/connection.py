@@ -254,7 +254,8 @@ def _report_local_errors(failure: str) -> Iterator[None]:
 def require_alive(connection: Connection, what: str) -> None:
     """Raise SlobError when an idle connection was ended; nothing is sent to find out."""
     if connection.is_lost():
-        raise SlobError(f"{what} was lost: somebody ended its session", "the server's alert log may say who ended it")
+        remedy = "an administrator, the server's end or the network ended it; the server's alert log may say which"
+        raise SlobError(f"{what} was lost: its connection was ended", remedy)
 
 
 def query(connection: Connection, text: str, values: Mapping[str, object] | None = None) -> Sequence[Row]:

@@ -81,7 +81,7 @@ def test_a_connection_that_was_ended_is_noticed_without_a_question():
     made, theirs = silent(Watch(Patience(), Work.SHORT, str))
     connection.require_alive(made, "the lock")
     theirs.close()
-    with pytest.raises(SlobError, match="the lock was lost: somebody ended its connection"):
+    with pytest.raises(SlobError, match="the lock was lost: its connection was ended"):
         connection.require_alive(made, "the lock")
     made.close()
     with pytest.raises(SlobError, match="the lock was lost"):
