@@ -107,7 +107,7 @@ def _run(target: Bench, held: Path, below: str, kinds: Sequence[Cause]) -> list[
     folder = max(target.results.glob("*-run"), key=lambda path: path.stat().st_mtime)
     record = store.load(folder)
     trace = read_trace(folder, record)
-    found = episodes(trace, search(trace).cap)
+    found = episodes(trace, search(trace).proven)
     outcomes = [_named(trace, found, each) for each in injected]
     others = [each for each in found if not any(_meet(each, fault) for fault in injected)]
     for each in others:

@@ -6,11 +6,12 @@ checkpoints, dips, trends and other load on top. Counters are read once a second
 """
 
 import heapq
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from openslob.analyze.trace import Trace
+from openslob.analyze.trace import Probe, Trace
 
 # Reads per second of real runs in % of their medians: PostgreSQL 18, direct I/O, 1 to 32 sessions, 0 to 100 %
 # updates, on a virtual machine with two cores that others used.
@@ -37,6 +38,7 @@ CORES = 2
 # How long tokens are kept that nobody used, as the kernel keeps them for a slice.
 TICK_S = 0.1
 LATE_S = 0.02
+PROBE_PARTS, PART_S = 5, 3
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,27 @@ class Cap:
     bucket: float = 0.0
 
 
+@dataclass(frozen=True)
+class Slowed:
+    """Requests (read, write) that take ``by_s`` longer from ``on_s`` to ``off_s``, which holds up no others.
+
+    The times are spread with this standard deviation, as a share of them.
+    """
+
+    what: str
+    by_s: float
+    on_s: float
+    off_s: float = float("inf")
+    spread: float = 0.0
+
+
 @dataclass
 class Load:
-    """A load to simulate. ``writes`` follow each of ``write_share`` of the operations."""
+    """A load to simulate. ``writes`` follow each of ``write_share`` of the operations.
+
+    ``more`` are further caps. Readings are taken ``late_s`` late on average, and their times are off by that. After a
+    load with a ``probe``, a quarter of the sessions rest by turns.
+    """
 
     seconds: int
     sessions: int
@@ -65,6 +85,10 @@ class Load:
     service_s: float = 0.004
     channels: int = 8
     cap: Cap | None = None
+    more: Sequence[Cap] = ()
+    slowed: Slowed | None = None
+    late_s: float = LATE_S
+    probe: bool = False
 
 
 @dataclass
@@ -126,11 +150,40 @@ class _Events:
     write_s: list[float] = field(default_factory=list)
     waited: list[tuple[float, float]] = field(default_factory=list)
     throttled: list[tuple[float, float]] = field(default_factory=list)
+    read_wait_s: list[float] = field(default_factory=list)
+    write_wait_s: list[float] = field(default_factory=list)
 
 
 def simulate(load: Load, rng: np.random.Generator, slowness: np.ndarray, hog: np.ndarray) -> Simulated:
+    """Simulate a load, and its probe."""
+    if not load.probe:
+        return _simulate(load, rng, slowness, hog)
+    tail = PROBE_PARTS * PART_S
+    longer = replace(load, seconds=load.seconds + tail)
+    slow, taken = (np.concatenate([each, np.resize(each[-100:], tail * 10)]) for each in (slowness, hog))
+    found = _simulate(longer, rng, slow, taken, load.seconds)
+    ops = found.trace.get("ops")[load.seconds :].reshape(PROBE_PARTS, PART_S)[:, 1:]
+    resting = sum(number % 4 == 3 for number in range(load.sessions))
+    probe = Probe(load.seconds, 1 - resting / load.sessions, float(ops[2::2].mean()), float(ops[1::2].mean()))
+    series = {name: values[: load.seconds] for name, values in found.trace.series.items()}
+    dry = [each for each in found.dry_at_s if each < load.seconds]
+    return Simulated(Trace(0, 1.0, series, probes=[probe] if resting else []), dry, found.used)
+
+
+def _rests_until(now: float, begin: float | None, number: int) -> float:
+    """Return until when a session rests in the probe that begins then; now if it does not."""
+    if begin is None or now < begin or number % 4 != 3:
+        return now
+    part = int((now - begin) / PART_S)
+    return begin + (part + 1) * PART_S if part % 2 else now
+
+
+def _simulate(
+    load: Load, rng: np.random.Generator, slowness: np.ndarray, hog: np.ndarray, probe_s: float | None = None
+) -> Simulated:
     """Simulate a load. ``slowness`` of the device and CPUs that a ``hog`` takes are by tenth of a second."""
-    storage, writes = _Gate(load.cap, ("read", "both")), _Gate(load.cap, ("write",))
+    caps = [load.cap, *load.more]
+    storage, writes = ([_Gate(cap, kinds) for cap in caps] for kinds in (("read", "both"), ("write",)))
     cpu_gate = _Gate(load.cap, ("cpu",))
     both = load.cap is not None and load.cap.what == "both"
     channels, cpus = [0.0] * load.channels, [0.0] * CORES
@@ -150,6 +203,9 @@ def simulate(load: Load, rng: np.random.Generator, slowness: np.ndarray, hog: np
             draws = iter(zip(rng.lognormal(-0.08, 0.4, 4096).tolist(), rng.gamma(4, 0.25, 4096).tolist(),
                              rng.random(4096).tolist(), strict=True))  # fmt: skip
             factor, computing, dice = next(draws)
+        if left == load.blocks and not writing and sent < 0 and (rested := _rests_until(now, probe_s, number)) > now:
+            heapq.heappush(queue, (rested, number, left, writing, rested, -1.0))
+            continue
         tenth = int(now * 10)
         if sent < 0:
             need = load.cpu_s * computing
@@ -160,11 +216,13 @@ def simulate(load: Load, rng: np.random.Generator, slowness: np.ndarray, hog: np
             sent = start + need / max(0.25, 1 - hog[tenth] / CORES)
             heapq.heapreplace(cpus, sent)
             events.cpu.append(sent)
-            gate = storage if both or not writing else writes
-            heapq.heappush(queue, (gate.passes_at(sent, 1.0), number, left, writing, begun, sent))
+            passes = _pass(storage if both or not writing else writes, sent)
+            heapq.heappush(queue, (passes, number, left, writing, begun, sent))
             continue
         done, served = sent, max(now, channels[0]) + load.service_s * factor * slowness[tenth]
         heapq.heapreplace(channels, served)
+        served += _added_s(load.slowed, now, writing, factor)
+        (events.write_wait_s if writing else events.read_wait_s).append(served - sent)
         events.waited.append((done, served))
         (events.writes if writing else events.reads).append(served)
         # A cloud holds requests back behind the device that its guest sees.
@@ -176,16 +234,29 @@ def simulate(load: Load, rng: np.random.Generator, slowness: np.ndarray, hog: np
             events.ops.append((begun, served))
             left, writing, begun = load.blocks, 0, served
         heapq.heappush(queue, (served, number, left, writing, begun, -1.0))
-    gate = next((gate for gate in (storage, writes, cpu_gate) if gate.cap), None)
+    gate = next((gate for gate in (storage[0], writes[0], cpu_gate) if gate.cap), None)
     if gate is None or gate.cap is None or not gate.dry_at_s:
         return Simulated(_trace(load, events, rng, hog), [], 0.0)
     return Simulated(_trace(load, events, rng, hog), gate.dry_at_s, gate.used - gate.cap.rate * gate.dry_at_s[0])
 
 
+def _pass(gates: Sequence[_Gate], at: float) -> float:
+    for gate in gates:
+        at = gate.passes_at(at, 1.0)
+    return at
+
+
+def _added_s(slowed: Slowed | None, now: float, writing: int, factor: float) -> float:
+    """Return what is added to a request; ``factor`` is lognormal with a sigma of 0.4."""
+    if slowed is None or not slowed.on_s <= now < slowed.off_s or (slowed.what == "write") != bool(writing):
+        return 0.0
+    return slowed.by_s * (1 + slowed.spread * (factor - 1) / 0.4)
+
+
 def _trace(load: Load, events: _Events, rng: np.random.Generator, hog: np.ndarray) -> Trace:
     seconds = load.seconds
     stamps = np.arange(seconds + 1) + rng.uniform(-0.01, 0.01)
-    read_at = stamps + rng.exponential(LATE_S, len(stamps)) * (rng.random(len(stamps)) < 0.7)
+    read_at = stamps + rng.exponential(load.late_s, len(stamps)) * (rng.random(len(stamps)) < 0.7)
     edges = np.arange(seconds + 1, dtype=float)
 
     def counted(times: list[float], worth: float | list[float] = 1.0) -> np.ndarray:
@@ -219,6 +290,11 @@ def _trace(load: Load, events: _Events, rng: np.random.Generator, hog: np.ndarra
         "server.write_bytes": writes * BLOCK,
         "engine.read_requests": reads,
         "engine.read_bytes": reads * BLOCK,
+        "engine.read_time_us": 1e6 * counted(events.reads, events.read_wait_s),
+        "engine.write_requests": np.zeros(seconds),
+        "engine.log_write_requests": writes,
+        "engine.log_syncs": writes,
+        "engine.log_sync_time_us": 1e6 * counted(events.writes, events.write_wait_s),
         "device.reads": reads + others,
         "device.writes": writes + others / 2,
         "device.read_bytes": (reads + others) * BLOCK,

@@ -12,7 +12,7 @@ from factories.running import COMMAND, eventually, slob
 from openslob.kinds.endurance import record as endurance
 from openslob.kinds.endurance.record import KILLED, SegmentState
 from openslob.record.model import Holds, Status
-from openslob.record.raw_csv import last_slice_end_ns
+from openslob.record.raw_csv import Event, event_rows, last_slice_end_ns, parse_probe
 
 pytestmark = pytest.mark.server
 
@@ -46,7 +46,11 @@ def test_a_killed_driver_leaves_a_record_that_another_one_completes(server, tmp_
     assert (first.state, second.state, record.status) == (SegmentState.KILLED, SegmentState.COMPLETE, Status.COMPLETE)
     assert second.seconds == pytest.approx(record.planned_s - first.seconds, abs=1)
     (gap,) = record.gaps
+    runs = (first.run, second.run)
     assert gap.why == KILLED
+    parts = [[parse_probe(each.text) for each in event_rows(folder / run) if each.kind == Event.PROBE] for run in runs]
+    assert [[(part.active, part.sessions) for part in of_run] for of_run in parts] == [[], [(1, 2), (2, 2)] * 2]
+    assert all(part.ops > 0 for part in parts[1])
     assert json.loads(done.stdout)["tables"]["marks"][0]["kind"] in ("gap", "checkpoint")
     covered = next(each for each in record.verdicts if each.name == "time_covered")
     assert covered.verdict is Holds.FAILS

@@ -3,23 +3,31 @@
 A cap shows as a plateau: while it holds, the rate that it limits hardly varies and never exceeds it, and requests wait
 longer; without it the rate is higher, and varies as that of a machine does. Saturation, a checkpoint, other load or a
 slow trend lower the rate as well, but none of them holds it constant.
+
+Requests that take longer hold it nearly constant, too: *n* sessions that wait do *n* / latency. So a plateau is only
+called a cap with more evidence (`Known`): a limit that was read, a probe in which some sessions rested, or a rate that
+is flatter than any latency leaves it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
+from openslob.analyze.level_course import course_of
 from openslob.analyze.plateaus import (
     BAND,
     LEAST_SCORE,
     LEAST_STEPS,
+    LEAST_UNEVEN,
     Plateau,
     find_plateaus,
     is_even,
+    is_flat,
     is_lower,
     plateau_of,
     runs,
@@ -27,8 +35,8 @@ from openslob.analyze.plateaus import (
 )
 from openslob.analyze.statistics import relative_half_width
 from openslob.analyze.tables import Array
-from openslob.analyze.trace import Trace
-from openslob.core.measurement import Cap, CapSearch, MeanRate
+from openslob.analyze.trace import Probe, Trace
+from openslob.core.measurement import Cap, CapSearch, Known, MeanRate
 from openslob.core.units import MIB
 
 # From this share of the CPUs that were there, they are taken for saturated.
@@ -54,8 +62,33 @@ SLOWED = 1.2
 ALSO = 0.6
 # What it takes from the score if other requests took longer than those that are limited: these follow each other.
 OTHERS_SLOWED = 2.0
+# What counts for a flow that the server counts itself: others are in the counters of a device.
+OWN = 1.0
 # The steps nearest to a switch from which the level before it is taken.
 NEAR = 10
+# So many levels under caps are looked for; what is left of a time under a cap is none if it is shorter than this, in s.
+MOST_CAPS = 4
+# Where one was found, another one is likelier: it needs so much less.
+LIKELIER = 2.5
+LEAST_HELD_S = 2.0
+# How the throughput follows the number of sessions: 0 if not at all, as under a cap, and 1 in proportion, as where each
+# request takes its time. Between the two a probe does not tell: some sessions alone may not reach a cap.
+AS_CAPPED, IN_PROPORTION = 0.25, 0.8
+# A probe at another level than that of the load's end says nothing about it.
+SAME_LEVEL = 0.15
+# What the engine times itself, by direction: total time and number.
+TIMED = {
+    "read": ("engine.read_time_us", "engine.read_requests"),
+    "write": ("engine.log_sync_time_us", "engine.log_syncs"),
+}
+# A rate that is by no more times as uneven is as even.
+AS_EVEN = 2.0
+# Requests whose sizes differ by no more are of one size.
+ONE_SIZE = 0.05
+# Requests of unknown size are taken to be so large: then they are few.
+LARGE_REQUEST = 65_536
+# Of a burst, so much must have been saved before, or what gave it was no bucket.
+SAVED = 0.7
 
 
 @dataclass(frozen=True)
@@ -68,6 +101,7 @@ class _Flow:
     limits: str = ""
     held: Sequence[str] = ()
     request_bytes: float | None = None
+    is_own: bool = False
 
     @property
     def unit(self) -> str:
@@ -76,13 +110,15 @@ class _Flow:
 
 @dataclass(frozen=True)
 class _Found:
-    """A flow with its plateau, the level of its cap, and what speaks for it."""
+    """A flow with its plateau, the level of its cap, and what speaks for it; ``direction`` if not the flow's."""
 
     flow: _Flow
     plateau: Plateau
     cap: float
     evidence: Sequence[str]
     score: float = math.inf
+    was_read: bool = False
+    direction: str = ""
 
 
 def find_cap(trace: Trace) -> Cap | None:
@@ -91,33 +127,114 @@ def find_cap(trace: Trace) -> Cap | None:
     That of a limit that was read comes first, by what is known of the server alone; of others, the one for
     which most speaks.
     """
+    found = _find(trace)
+    cap = _cap(found, trace) if found else None
+    return None if cap and _is_latency(cap, trace) else cap
+
+
+def _find(trace: Trace, least: float = LEAST_SCORE) -> _Found | None:
     flows = list(_flows(trace))
     if limited := next((each for flow in flows if (each := _by_limit(flow, trace)) is not None), None):
-        return _cap(limited, trace)
-    found = [each for flow in flows if (each := _by_course(flow, trace)) is not None]
-    return _cap(max(found, key=lambda each: _rank(each, trace)), trace) if found else None
+        return limited
+    found = [each for flow in flows if (each := _by_course(flow, trace, least)) is not None]
+    if not found:
+        return None
+    best = max(found, key=lambda each: _rank(each, trace))
+    return best if best.was_read else replace(best, direction=_direction(best, found, trace))
+
+
+def _find_all(trace: Trace) -> list[Cap]:
+    """Return the caps of a load, or what may be some: each is looked for in the steps that those before leave."""
+    left, caps = trace, list[Cap]()
+    while len(caps) < MOST_CAPS and (found := _find(left, LEAST_SCORE - bool(caps) * LIKELIER)) is not None:
+        known = np.isfinite(found.flow.rate)
+        parts = [part for each in found.plateau.parts for part in _known_parts(*each, known)]
+        caps.append(_cap(replace(found, plateau=replace(found.plateau, parts=parts)), left))
+        taken = np.zeros(trace.steps, bool)
+        for begin, end in _parts_at_level(found.flow.rate, found.plateau.level, parts):
+            taken[max(0, begin - 1) : end + 1] = True
+        if not taken.any():
+            break
+        series = {name: np.where(taken, np.nan, values) for name, values in left.series.items()}
+        left = replace(left, series=series)
+    return [_without_lower(cap, caps) for cap in caps]
+
+
+def _known_parts(begin: int, end: int, known: np.typing.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the parts of a stretch in which something is known, or all of it if nothing is."""
+    inner = [(begin + first, begin + last) for first, last in runs(known[begin:end])]
+    return inner or [(begin, end)]
+
+
+def _parts_at_level(rate: Array, level: float, parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the stretches at a level without long ones that are below it, and may be at a level of their own."""
+    at_level = np.abs(rate / level - 1) <= 2 * BAND
+    return [(begin + first, begin + last) for begin, end in parts for first, last in runs(at_level[begin:end])]
+
+
+def _without_lower(cap: Cap, caps: Sequence[Cap]) -> Cap:
+    """Return a cap without the times for which a lower one held the load back."""
+    held = list(cap.held)
+    for begin, end in (each for other in caps if _is_lower(other, cap) for each in other.held):
+        cut = [part for first, last in held for part in ((first, min(last, begin)), (max(first, end), last))]
+        held = [(first, last) for first, last in cut if last - first > LEAST_HELD_S or (first, last) in held]
+    if held == list(cap.held) or not held:
+        return cap
+    lifted = cap.lifted_at_s if held[-1][1] == cap.held[-1][1] else held[-1][1]
+    return replace(cap, held=held, lifted_at_s=lifted)
+
+
+def _in_order(caps: Sequence[Cap], trace: Trace) -> list[Cap]:
+    """Return caps in the order of time, first what comes or goes, each with the level of the steps without any."""
+    free = np.ones(trace.steps, bool)
+    for begin, end in (part for cap in caps if not cap.always for part in cap.held):
+        free[max(0, math.floor(begin / trace.step_s)) : math.ceil(end / trace.step_s)] = False
+    burst = _level(trace.get("ops"), np.flatnonzero(free).tolist(), trace.step_s)
+    several = len(caps) > 1
+    found = [replace(cap, burst=burst) if several and not cap.always else cap for cap in caps]
+    return sorted(found, key=lambda cap: (cap.always, cap.held[0][0]))
+
+
+def _is_lower(cap: Cap, other: Cap) -> bool:
+    levels = [each.sustained.ops_per_s if each.sustained else math.nan for each in (cap, other)]
+    return levels[0] < levels[1]
 
 
 def _rank(found: _Found, trace: Trace) -> float:
     """Return how much speaks for this flow among others: also, that those requests took longer which it has."""
     slowed = _find_slowed(found.plateau, trace)
     ways = {"read", "write"} if found.flow.direction == "both" else {found.flow.direction}
-    return found.score - (OTHERS_SLOWED if slowed and slowed != ways else 0.0)
+    return found.score - (OTHERS_SLOWED if slowed and slowed != ways else 0.0) + OWN * found.flow.is_own
 
 
 def _find_slowed(plateau: Plateau, trace: Trace) -> set[str]:
-    """Return which of the device's requests took longer under the cap; none where its cap is before the device.
+    """Return which requests took longer under the cap, by the device, or else by the engine; none if that is not known.
 
-    A volume's limit is behind what its host sees. What it does not limit hardly takes longer then.
+    A volume's limit is behind what its host sees, a control group's before it. What either does not limit hardly takes
+    longer then.
     """
+    of_device = {way: (f"device.{way}_ms", f"device.{way}s") for way in ("read", "write")}
+    return _slowed(plateau, trace, of_device) or _slowed(plateau, trace, TIMED)
+
+
+def _slowed(plateau: Plateau, trace: Trace, timed: Mapping[str, tuple[str, str]]) -> set[str]:
     times = {}
-    for way in ("read", "write"):
-        ms, counts = (_both(plateau, trace.get(f"device.{way}{what}")) for what in ("_ms", "s"))
+    for way, names in timed.items():
+        ms, counts = (_both(plateau, trace.get(name)) for name in names)
         under, free = (_mean(*each) if len(each[0]) == len(each[1]) else None for each in zip(ms, counts, strict=True))
         times[way] = under / free if under is not None and free else 0.0
     return {
         way for way, longer in times.items() if max(times.values()) > SLOWED and longer > max(times.values()) * ALSO
     }
+
+
+def _direction(found: _Found, others: Sequence[_Found], trace: Trace) -> str:
+    """Return the direction of a cap as it was seen: ``request`` where reads and writes were as even, and as slow."""
+    own = found.flow.direction
+    ways = {"read", "write"} if own == "both" else {own}
+    as_even = max(AS_EVEN * found.plateau.uneven, LEAST_UNEVEN)
+    rivals = {each.flow.direction for each in others if each.plateau.uneven <= as_even} - {own}
+    return own if not rivals or _find_slowed(found.plateau, trace) == ways else "request"
 
 
 def search(trace: Trace) -> CapSearch:
@@ -132,7 +249,11 @@ def search(trace: Trace) -> CapSearch:
     if not any(np.isfinite(flow.rate).sum() >= 2 * LEAST_STEPS for flow in _flows(trace)):
         why = "neither the server's requests to storage nor its CPU are known by the second"
         return CapSearch(trace.seconds, why_unknown=why)
-    return CapSearch(trace.seconds, find_cap(trace))
+    caps = _in_order(_find_all(trace), trace)
+    slower = next((each for each in caps if _is_latency(each, trace)), None)
+    others = [each for each in caps if each is not slower]
+    first = others[0] if others else None
+    return CapSearch(trace.seconds, first, more=others[1:], slower=slower, course=course_of(trace))
 
 
 # --- what may be limited
@@ -144,23 +265,38 @@ def _flows(trace: Trace) -> Iterator[_Flow]:
     reads, writes = trace.get("device.reads"), trace.get("device.writes")
     share = _share(trace.get("server.read_bytes"), trace.get("server.write_bytes")) or _share(reads, writes)
     for way in _ways(share):
-        limits, held = f"cgroup.{way}_limit", ("volume.iops_exceeded", "instance.iops_exceeded")
         own, device = trace.get(f"server.{way}_bytes"), trace.get(f"device.{way}s")
+        limits, held = f"cgroup.{way}_limit", ("volume.iops_exceeded", "instance.iops_exceeded")
+        of_device = _mean(trace.get(f"device.{way}_bytes"), device)
         if way == "read" and size is not None:
-            yield _Flow("iops", way, own / size, limits, held, size)
-        yield _Flow("iops", way, device, limits, held, _mean(trace.get(f"device.{way}_bytes"), device))
+            yield _Flow("iops", way, own / size, limits, held, size, is_own=True)
+        elif way == "write":
+            yield _Flow("iops", way, _own_writes(trace), limits, held, of_device, is_own=True)
+        yield _Flow("iops", way, device, limits, held, of_device)
         if not np.isfinite(own).any():
             # An engine counts requests when a slice ends: later than they are made.
-            yield _Flow("iops", way, trace.get(f"engine.{way}_requests"), limits, held)
+            yield _Flow("iops", way, trace.get(f"engine.{way}_requests"), limits, held, size if way == "read" else None)
         limits, held = f"cgroup.{way}_bytes_limit", ("volume.bytes_exceeded", "instance.bytes_exceeded")
-        for amount in (own, trace.get(f"device.{way}_bytes")):
-            yield _Flow("bytes", way, amount / MIB, limits, held)
+        each = size if way == "read" and size is not None else of_device
+        yield _Flow("bytes", way, own / MIB, limits, held, each, is_own=True)
+        yield _Flow("bytes", way, trace.get(f"device.{way}_bytes") / MIB, limits, held, each)
+        if way == "write":
+            yield _Flow("bytes", way, trace.get("engine.log_bytes") / MIB, "", held, is_own=True)
     if share is not None and _MATTERS < share < 1 - _MATTERS:
-        yield _Flow("iops", "both", reads + writes, "", ("volume.iops_exceeded", "instance.iops_exceeded"))
+        requests = reads + writes
+        each = _mean(trace.get("device.read_bytes") + trace.get("device.write_bytes"), requests)
+        yield _Flow("iops", "both", requests, "", ("volume.iops_exceeded", "instance.iops_exceeded"), each)
         for whose in ("server", "device"):
             both = trace.get(f"{whose}.read_bytes") + trace.get(f"{whose}.write_bytes")
-            yield _Flow("bytes", "both", both / MIB, "", ("volume.bytes_exceeded", "instance.bytes_exceeded"))
-    yield _Flow("cpu", "", trace.get("server.cpu"), "cgroup.cpu_quota", ("cgroup.cpu_throttled",))
+            held = ("volume.bytes_exceeded", "instance.bytes_exceeded")
+            yield _Flow("bytes", "both", both / MIB, "", held, each, is_own=whose == "server")
+    yield _Flow("cpu", "", trace.get("server.cpu"), "cgroup.cpu_quota", ("cgroup.cpu_throttled",), is_own=True)
+
+
+def _own_writes(trace: Trace) -> Array:
+    """Return the requests by which the server wrote data and log; unknown where it does not count those of the log."""
+    log = trace.get("engine.log_write_requests")
+    return np.nan_to_num(trace.get("engine.write_requests")) + log
 
 
 def _request_bytes(trace: Trace) -> float | None:
@@ -206,22 +342,22 @@ def _by_limit(flow: _Flow, trace: Trace) -> _Found | None:
         known = f"the server's cgroup had a limit of {amount(limit, flow.unit)}"
         if flow.kind == "cpu":
             known += f", which held its tasks back for {float(np.mean(plateau.within(throttled))):.2g} s a second"
-        return _Found(flow, plateau, limit, (known,))
+        return _Found(flow, plateau, limit, (known,), was_read=True)
     return None
 
 
-def _by_course(flow: _Flow, trace: Trace) -> _Found | None:
+def _by_course(flow: _Flow, trace: Trace, least: float) -> _Found | None:
     """Return the cap that the course of a flow shows; None if it shows none, or if something else explains it."""
     if flow.kind == "cpu":
         # The CPU of a load that waits more is as even as that under a quota, which the kernel tells.
         return None
     likely = [(_speaks_for(flow, plateau, trace), plateau) for plateau in find_plateaus(flow.rate)]
     score, plateau = max(likely, key=lambda each: each[0], default=(-math.inf, None))
-    if plateau is None or score < LEAST_SCORE:
+    if plateau is None or score < least:
         return None
     held = _find_held_back(flow, plateau, trace)
     even = f"the rate varied by {100 * plateau.uneven:.1f} % under it and by {100 * plateau.free_uneven:.1f} % without"
-    return _Found(flow, plateau, plateau.level, (*held, even), score)
+    return _Found(flow, plateau, plateau.level, (*held, even), score, was_read=bool(held))
 
 
 def _speaks_for(flow: _Flow, plateau: Plateau, trace: Trace) -> float:
@@ -249,7 +385,7 @@ def _against(plateau: Plateau, trace: Trace) -> float:
         under, free = _both(plateau, trace.get(name))
         if len(under) and len(free) and np.mean(under) > np.mean(free) + TAKEN:
             return math.inf
-    under, free = _both(plateau, sum((trace.get(name) for name in WAITS), np.zeros(trace.steps)))
+    under, free = _both(plateau, _waiting(trace))
     if len(under) and len(free):
         # By Little's law, as many sessions that wait while the rate is lower mean that each request takes longer.
         if np.mean(under) < LEAST_WAITING or np.mean(under) < np.mean(free) * QUEUE_KEPT:
@@ -259,6 +395,14 @@ def _against(plateau: Plateau, trace: Trace) -> float:
         if len(under) and len(free) and np.median(under) < LEAST_LONGER * np.median(free):
             return math.inf
     return _taken_cpu(plateau, trace)
+
+
+def _waiting(trace: Trace) -> Array:
+    """Return how many sessions waited for storage; of a kind that was never seen among those that were, none did."""
+    seen = [values for name, values in trace.series.items() if name.startswith("waits.")]
+    if not seen:
+        return trace.get("waits.data_io")
+    return sum((trace.series.get(name, np.zeros(trace.steps)) for name in WAITS), 0.0 * seen[0])
 
 
 def _taken_cpu(plateau: Plateau, trace: Trace) -> float:
@@ -291,25 +435,108 @@ def _cap(found: _Found, trace: Trace) -> Cap:
     until = max(parts[0][0] + 2, round((dry or 0.0) / trace.step_s))
     spent = np.cumsum(np.where(np.isfinite(rate), rate - found.cap, 0.0)[:until])
     # What a slow device leaves in a bucket after it ran dry is spent again: its content is the most that was.
-    bucket = None if begins_so else max(0.0, float(spent.max())) * trace.step_s
+    used = None if begins_so else max(0.0, float(spent.max())) * trace.step_s
+    refills = _count_refills(rate, found.cap, parts)
     done = trace.get("ops")
     free = [at for at in range(len(rate)) if found.plateau.free[at]]
     # Operations may be counted late, when a slice ends: the first third of a stretch has those begun before.
     settled = [at for begin, end in parts for at in range(begin + 1 + (end - begin) // 3, max(end - 1, begin + 2))]
-    return Cap(
+    cap = Cap(
         kind=flow.kind,
-        direction=flow.direction,
+        direction=found.direction or flow.direction,
         cap=found.cap,
         unit=flow.unit,
         held=held,
         dry_at_s=dry,
         lifted_at_s=None if ends_so else held[-1][1],
-        bucket=bucket,
+        bucket=used if refills else None,
         burst=_level(done, free, trace.step_s),
         sustained=_level(done, settled, trace.step_s),
         evidence=found.evidence,
         request_bytes=flow.request_bytes,
+        kind_known=found.was_read or flow.kind == "cpu" or not _has_one_size(flow, trace),
+        used=used,
+        refills=refills,
+        each_ms=_each_ms(flow, found.plateau, trace),
     )
+    return _with_known(cap, found, trace)
+
+
+def _with_known(cap: Cap, found: _Found, trace: Trace) -> Cap:
+    """Return the cap with how it is known to be one."""
+    if found.was_read:
+        return replace(cap, known=Known.LIMIT)
+    probe = _probe_of(cap, trace)
+    if probe is not None:
+        cap = replace(cap, evidence=(*cap.evidence, probe.in_words))
+        if probe.elasticity is not None and probe.elasticity < AS_CAPPED:
+            return replace(cap, known=Known.PROBE)
+    requests = cap.cap if cap.kind == "iops" else cap.cap * MIB / (cap.request_bytes or LARGE_REQUEST)
+    if is_flat(found.plateau, found.flow.rate, trace.step_s, requests):
+        return replace(cap, known=Known.FLAT)
+    return cap
+
+
+def _is_latency(cap: Cap, trace: Trace) -> bool:
+    """Return whether a probe showed that requests took longer, and that nothing capped them."""
+    probe = _probe_of(cap, trace)
+    follows = probe.elasticity if probe else None
+    return cap.known is not Known.LIMIT and follows is not None and follows > IN_PROPORTION
+
+
+def _probe_of(cap: Cap, trace: Trace) -> Probe | None:
+    """Return the probe that was made right after a cap, and at its level; None if there was none."""
+    late_s = 2 * trace.step_s
+    inside = [each for each in trace.probes if any(begin < each.at_s <= end + late_s for begin, end in cap.held)]
+    probe = inside[-1] if inside else None
+    if probe is None or cap.sustained is None or not cap.sustained.ops_per_s > 0:
+        return None
+    if abs(probe.with_all / cap.sustained.ops_per_s - 1) > SAME_LEVEL:
+        return None
+    return probe
+
+
+def _count_refills(rate: Array, cap: float, parts: Sequence[tuple[int, int]]) -> int:
+    """Return how often a bucket was seen to refill: what it let through beyond the cap had been saved just before."""
+    count = 0
+    for (_, end), (begin, _) in pairwise(parts):
+        burst = float(np.nansum(np.maximum(rate[max(0, end - 1) : begin + 1] - cap, 0)))
+        before = rate[: max(0, end - 1)]
+        at_cap = np.flatnonzero(~(before < cap * (1 - BAND)))
+        saved = float(np.nansum(cap - before[int(at_cap[-1]) + 1 if len(at_cap) else 0 :]))
+        count += burst > 0 and saved >= SAVED * burst
+    return count
+
+
+def _has_one_size(flow: _Flow, trace: Trace) -> bool:
+    """Return whether all requests have one size, so that a cap on their number is one on their bytes, or may have."""
+    pairs = [(f"device.{way}_bytes", f"device.{way}s") for way in ("read", "write") if flow.direction in (way, "both")]
+    own = {
+        "read": ("engine.read_bytes", "engine.read_requests"),
+        "write": ("engine.log_bytes", "engine.log_write_requests"),
+    }
+    pairs = [own[flow.direction], *pairs] if flow.direction in own else pairs
+    for amount, requests in pairs:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sizes = trace.get(amount) / trace.get(requests)
+        sizes = sizes[np.isfinite(sizes)]
+        if len(sizes) >= LEAST_STEPS:
+            low, middle, high = np.percentile(sizes, [5, 50, 95])
+            return bool(high - low <= ONE_SIZE * middle)
+    return True
+
+
+def _each_ms(flow: _Flow, plateau: Plateau, trace: Trace) -> tuple[float, float] | None:
+    """Return how long each request took without and under a cap, as the engine timed it or by Little's law."""
+    rate = flow.rate if flow.kind == "iops" else flow.rate * MIB / (flow.request_bytes or math.nan)
+    waited_us = _waiting(trace) * 1e6
+    timed = [[trace.get(name) for name in TIMED[flow.direction]]] if flow.direction in TIMED else []
+    for amounts, counts in (*timed, (waited_us, rate)):
+        known = np.where(np.isfinite(amounts) & np.isfinite(counts), 1.0, np.nan)
+        free, under = (_mean(side(amounts * known), side(counts * known)) for side in (plateau.outside, plateau.within))
+        if flow.kind != "cpu" and free and under:
+            return free / 1e3, under / 1e3
+    return None
 
 
 def _exact(begin: int, end: int, rate: Array, cap: float, step_s: float) -> tuple[float, float]:

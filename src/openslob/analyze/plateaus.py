@@ -38,6 +38,14 @@ MOST_LEVELS = 12
 # A median absolute deviation as a standard deviation, and the share of values with which a deviation is as exact.
 _MAD = 1.4826
 _EFFICIENCY = 0.37
+# Under real caps a rate varies by 0.0 to 0.2 %, and by 0.6 to 2.3 % where each request takes longer: less than this is
+# flat, with the one-sided 95 % limit of what was seen. So many times less must it be than latency would leave.
+MOST_FLAT = 0.003
+FLATTER = 1.5
+SURE = 1.645
+# What is smaller is below what readings show; fewer steps are even by chance.
+LEAST_SEEN = 0.0005
+LEAST_FLAT_STEPS = 8
 # Right beside a cap, the rate is higher by this share at the least, and so are most of the steps without it.
 HIGHER = 0.08
 # What a cap must come to (`score_of`).
@@ -216,11 +224,7 @@ def _extend(parts: Sequence[tuple[int, int]], rate: Array, means: Array, level: 
     above = np.flatnonzero(means > level * (1 + BAND))
     groups = np.split(above, np.flatnonzero(np.diff(above) > 1) + 1)
     beyond = _beyond_kept(rate, level)
-    kept = [
-        group
-        for group in groups
-        if (len(group) > KEPT_STEPS or np.any(means[group] > level * (1 + KEPT))) and np.any(beyond[group])
-    ]
+    kept = [group for group in groups if _parts_stretches(group, means, level, beyond)]
     above = np.concatenate(kept) if kept else np.array([], int)
     found: dict[int, int] = {}
     for begin, end in parts:
@@ -228,6 +232,14 @@ def _extend(parts: Sequence[tuple[int, int]], rate: Array, means: Array, level: 
         since = int(above[next_above - 1]) + 1 if next_above else 0
         found[since] = int(above[next_above]) if next_above < len(above) else len(means)
     return sorted(found.items())
+
+
+def _parts_stretches(
+    group: np.typing.NDArray[np.intp], means: Array, level: float, beyond: np.typing.NDArray[np.bool_]
+) -> bool:
+    """Return whether steps above a level are no part of a plateau: a long burst is none, even of saved tokens."""
+    high = bool(np.any(means[group] > level * (1 + KEPT)))
+    return (high and len(group) > KEPT_STEPS) or ((high or len(group) > KEPT_STEPS) and bool(np.any(beyond[group])))
 
 
 def _beyond_kept(rate: Array, level: float) -> np.typing.NDArray[np.bool_]:
@@ -271,6 +283,23 @@ def is_even(plateau: Plateau, step_s: float) -> bool:
     Any rate is more even in longer steps. A long load has so many that a small difference is sure, but tells nothing.
     """
     return plateau.uneven <= min(MOST_UNEVEN / math.sqrt(step_s), max(LEAST_UNEVEN, plateau.free_uneven / MORE_EVEN))
+
+
+def is_flat(plateau: Plateau, rate: Array, step_s: float, requests: float) -> bool:
+    """Return whether the rate varied by less than any higher latency would leave of how it varied before.
+
+    What makes a machine slower for a while still does so when something is added to each request: of the unevenness
+    without the plateau, the share stays by which the rate is lower. Few steps can be even by chance, and of a few
+    ``requests`` a second so little is not seen.
+    """
+    count = len(plateau.within(rate))
+    near = _near(plateau, rate)
+    if count < LEAST_FLAT_STEPS or not near > 0:
+        return False
+    at_most = max(plateau.uneven, LEAST_SEEN) * math.exp(SURE * math.sqrt(SMOOTHED / (2 * _EFFICIENCY * count)))
+    left = plateau.free_uneven * plateau.level / near
+    allowed = min(MOST_FLAT / math.sqrt(step_s), left / FLATTER)
+    return at_most <= allowed and allowed * requests * SMOOTHED * step_s >= 1
 
 
 def is_lower(plateau: Plateau, rate: Array, done: Array) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from openslob.analyze.timeline import OBSERVED_STEP_S
 from openslob.core.measurement import classify_wait
 from openslob.core.units import NANOS
 from openslob.metrics.cpu import is_busy
-from openslob.record.raw_csv import Event, Happening
+from openslob.record.raw_csv import Event, Happening, parse_probe
 
 # A step is known when so much of it was recorded: readings do not come at the edges of steps.
 _WHOLE = 0.95
@@ -56,6 +57,34 @@ class Mark:
     kind: str
     text: str = ""
     count: int = 1
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The throughput right after a load that ended at ``at_s``, with all sessions and while only a share worked.
+
+    ``active`` is that share. No figure includes these seconds.
+    """
+
+    at_s: float
+    active: float
+    with_all: float
+    with_some: float
+
+    @property
+    def elasticity(self) -> float | None:
+        """How the throughput follows the sessions: 0 if it does not, 1 if it is in proportion; None if not known."""
+        if not (self.with_all > 0 and self.with_some > 0 and 0 < self.active < 1):
+            return None
+        return math.log(self.with_some / self.with_all) / math.log(self.active)
+
+    @property
+    def in_words(self) -> str:
+        """What it showed."""
+        return (
+            f"after the load, {self.active:.0%} of the sessions did {self.with_some:,.0f} operations/s and all "
+            f"{self.with_all:,.0f}"
+        ).replace("%", " %")
 
 
 @dataclass(frozen=True)
@@ -99,6 +128,7 @@ class Trace:
     step_s: float
     series: Mapping[str, Array]
     marks: Sequence[Mark] = ()
+    probes: Sequence[Probe] = ()
 
     def __post_init__(self) -> None:
         if len({len(values) for values in self.series.values()}) > 1:
@@ -143,7 +173,17 @@ def trace_of(
         **dict(_host(tables.host, edges)),
         **_waits(tables.waits, edges, tables.thinned_from_s),
     }
-    return Trace(tables.zero_ns, step, series, tuple(_marks(tables, seconds, events)))
+    return Trace(tables.zero_ns, step, series, tuple(_marks(tables, seconds, events)), tuple(_probes(seconds, events)))
+
+
+def _probes(seconds: float, events: Sequence[Happening]) -> Iterator[Probe]:
+    """Yield the probe of a load, if one was made. ValueError if an event of it can't be read."""
+    parts = [parse_probe(each.text) for each in events if each.kind == Event.PROBE]
+    everybody = [part for part in parts if part.active == part.sessions]
+    some = [part for part in parts if part.active < part.sessions]
+    if everybody and some:
+        rates = [sum(part.ops for part in of) / sum(part.seconds for part in of) for of in (everybody, some)]
+        yield Probe(seconds, some[0].active / some[0].sessions, rates[0], rates[1])
 
 
 def _step_s(tables: RunTables, events: Sequence[Happening], least_s: float) -> float:

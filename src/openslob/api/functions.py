@@ -261,6 +261,7 @@ def endure(
     target: str | Target | None = None,
     duration: float | str | None = None,
     resume: Folder = None,
+    probe: bool | None = None,
     results: Folder = None,
     config: Folder = None,
     progress: ProgressOption = None,
@@ -273,6 +274,7 @@ def endure(
         target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
         duration: The time under load, such as ``"8h"``.
         resume: An endurance run to go on with, on the target of its record.
+        probe: As for `Target.endure`.
         results: As for `Target.endure`.
         config: As for `Target.endure`.
         progress: As for `Target.endure`.
@@ -281,7 +283,14 @@ def endure(
     """
     on = _target(target, config)
     return on.endure(
-        name, duration=duration, resume=resume, results=results, config=config, progress=progress, **parameters
+        name,
+        duration=duration,
+        resume=resume,
+        probe=probe,
+        results=results,
+        config=config,
+        progress=progress,
+        **parameters,
     )
 
 

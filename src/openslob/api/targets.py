@@ -221,6 +221,7 @@ class Target:
         *,
         duration: float | str | None = None,
         resume: Folder = None,
+        probe: bool | None = None,
         results: Folder = None,
         config: Folder = None,
         progress: ProgressOption = None,
@@ -234,6 +235,8 @@ class Target:
             name: The name of the endurance run.
             duration: The time under load, such as ``"8h"``; `run_time` is the length of a run.
             resume: The folder or the id of an endurance run to go on with, instead of a duration and parameters.
+            probe: False makes no probe after the load: by default a quarter of the sessions rest by turns for some
+                seconds, which tells a cap from requests that take longer, and which no figure includes.
             results: The folder of the records; by default that of the command line.
             config: A file with parameters: slob.toml, slob.conf or pgio.conf.
             progress: A function that gets each `Progress`, or False to show nothing.
@@ -245,9 +248,9 @@ class Target:
 
         """
         context = self.context(results, config, progress)
-        path = _find_resumed(resume, context, ENDURANCE, {"duration": duration, **parameters})
+        path = _find_resumed(resume, context, ENDURANCE, {"duration": duration, "probe": probe, **parameters})
         length_s = 0.0 if path else parse_seconds("duration", duration, endurance.LEAST_S)
-        request = EnduranceRequest(self._resolve(parameters, config), name, length_s, path)
+        request = EnduranceRequest(self._resolve(parameters, config), name, length_s, path, probe is not False)
         try:
             folder = endurance.execute(request, context)
         except SegmentError as error:

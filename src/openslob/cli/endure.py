@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from functools import partial
 from typing import Annotated
 
@@ -55,6 +56,22 @@ NAME = Annotated[
 ]
 
 
+class Probing(StrEnum):
+    """Whether a probe follows the load."""
+
+    ON = "on"
+    OFF = "off"
+
+
+PROBE = Annotated[
+    Probing | None,
+    typer.Option(
+        help="Whether a quarter of the sessions rest by turns for some 15 s after the load, which tells a cap from "
+        "requests that take longer; no figure includes that time. [default: on]"
+    ),
+]
+
+
 @partial(with_workload, hidden=("run_time", "work_loop"))
 def endure(
     resolved: Resolved,
@@ -62,6 +79,7 @@ def endure(
     *,
     seconds: FOR = None,
     resume: RESUME = None,
+    probe: PROBE = None,
     results: RESULTS,
     require: REQUIRE = None,
     report_interval: REPORT_INTERVAL = None,
@@ -74,13 +92,14 @@ def endure(
     """
     require_known(require or (), [*NAMES, *verdict_registry.NAMES])
     if resume:
-        _require_alone(resolved, seconds)
+        _require_alone(resolved, seconds, probe)
     else:
         _require_one_length(resolved, seconds)
     path = finding.one(resume, results, notify, {ENDURANCE}).folder if resume else None
     context = make_context(resolved, results, Screen(report_interval, live))
     try:
-        folder = execute(EnduranceRequest(resolved.parameters, name, seconds or 0, path), context)
+        request = EnduranceRequest(resolved.parameters, name, seconds or 0, path, probe is not Probing.OFF)
+        folder = execute(request, context)
     except SegmentError as error:
         _show(error.folder, json)
         again = f"slob endure --resume {error.folder.record.id} goes on with the time that is left"
@@ -98,9 +117,9 @@ def _require_one_length(resolved: Resolved, seconds: float | None) -> None:
         notify(f"RUN_TIME ({source}) is not used: --for is the length")
 
 
-def _require_alone(resolved: Resolved, seconds: float | None) -> None:
+def _require_alone(resolved: Resolved, seconds: float | None, probe: Probing | None) -> None:
     flags = (f"--{name.replace('_', '-')}" for name in resolved.parameters.given)
-    given = [*flags, *(["--for"] if seconds else [])]
+    given = [*flags, *(["--for"] if seconds else []), *(["--probe"] if probe else [])]
     if given:
         raise UsageError(f"--resume takes the parameters of the record, not {', '.join(given)}", "leave them out")
 

@@ -479,16 +479,33 @@ class MeanRate:
     end_s: float
 
 
+class Known(StrEnum):
+    """How it is known that a cap held a load back, and not requests that took longer.
+
+    A ``limit read`` is one that the kernel, or a volume, reported. In a ``probe`` some sessions rested, and the rate
+    stayed. A ``flat rate`` varied by so little that no latency explains it. ``either``: nothing tells the two apart.
+    """
+
+    LIMIT = "limit read"
+    PROBE = "probe"
+    FLAT = "flat rate"
+    EITHER = "either"
+
+
 @dataclass(frozen=True)
 class Cap:
     """A cap that was in force in ``held``, periods in s of the load, and in the rest of the load was not.
 
-    ``kind`` is ``iops``, ``bytes`` or ``cpu``, and ``direction`` ``read``, ``write`` or ``both`` (empty for CPU).
+    ``kind`` is ``iops``, ``bytes`` or ``cpu``, and ``direction`` ``read``, ``write``, ``both``, or ``request`` where it
+    was not seen which of them (empty for CPU). All requests of one size have a rate of both kinds: ``kind_known`` says
+    whether the kind is more than a guess.
     ``cap`` is in ``unit``: IOPS, MB/s or CPUs; it is also what refills a bucket in a second. ``dry_at_s`` is when it
-    came into force; None if it was from the beginning. ``bucket`` is what was used beyond the refill until then, in
-    requests, MB or s of CPU: all of a bucket that was full at the beginning. ``lifted_at_s`` is when it went out of
-    force; None if it held until the end. ``burst`` is the level without the cap and ``sustained`` the one under it.
-    ``evidence`` says what speaks for it. ``request_bytes`` is the mean size of the requests, if that is known.
+    came into force; None if it was from the beginning. ``used`` is what was used beyond the refill until then, in
+    requests, MB or s of CPU. It is the content of a ``bucket`` only if one was seen to refill, ``refills`` times: else
+    that is None. ``lifted_at_s`` is when it went out of force; None if it held until the end. ``burst`` is the level
+    without the cap and ``sustained`` the one under it. ``evidence`` says what speaks for it, and ``known`` what tells
+    it from higher latency. ``request_bytes`` is the mean size of the requests, if that is known. ``each_ms`` is how
+    long each took without the cap and under it, if that is known.
     """
 
     kind: str
@@ -503,11 +520,44 @@ class Cap:
     sustained: MeanRate | None
     evidence: Sequence[str]
     request_bytes: float | None = None
+    known: Known = Known.EITHER
+    kind_known: bool = False
+    used: float | None = None
+    refills: int = 0
+    each_ms: tuple[float, float] | None = None
 
     @property
     def always(self) -> bool:
         """Whether the cap was in force from the beginning to the end."""
         return self.dry_at_s is None and self.lifted_at_s is None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is a cap, and not only one of two explanations of a lower level."""
+        return self.known is not Known.EITHER
+
+
+@dataclass(frozen=True)
+class LevelCourse:
+    """How the throughput of a load went, whatever the cause; shares are of the ``level``, in operations per second.
+
+    ``kept_pct`` is the share of the time in which it was not far below the level, and ``lowest`` the longest other
+    stretch, in s; None without one. A slow ``fall`` goes from ``fall[0]`` to ``fall[1]`` (s) by ``fall_pct`` of the
+    rate before. ``period_s`` is that of a throughput that goes up and down; None if it does not.
+    """
+
+    level: float
+    kept_pct: float
+    lowest: tuple[float, float] | None = None
+    lowest_rate: float | None = None
+    fall: tuple[float, float] | None = None
+    fall_pct: float = 0.0
+    period_s: float | None = None
+
+    @property
+    def slope_pct_per_min(self) -> float | None:
+        """By how much of the rate before it the throughput fell in a minute of the slow fall."""
+        return None if self.fall is None else -60 * self.fall_pct / (self.fall[1] - self.fall[0])
 
 
 @dataclass(frozen=True)
@@ -515,11 +565,21 @@ class CapSearch:
     """What the course of a load of so many ``seconds`` tells of whether its level lasts.
 
     ``cap`` is what held it back; None if nothing did, or if ``why_unknown`` says why the course does not show it.
+    ``more`` are further caps, at other levels. ``slower`` is a lower level at which each request took longer, as a
+    probe showed: no cap. ``course`` is that of the throughput.
     """
 
     seconds: float
     cap: Cap | None = None
     why_unknown: str = ""
+    more: Sequence[Cap] = ()
+    slower: Cap | None = None
+    course: LevelCourse | None = None
+
+    @property
+    def proven(self) -> Cap | None:
+        """The first cap that is known to be one."""
+        return next((each for each in (self.cap, *self.more) if each and each.is_sure), None)
 
 
 @dataclass(frozen=True, kw_only=True)

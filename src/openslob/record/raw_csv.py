@@ -51,6 +51,7 @@ class Event(StrEnum):
     ``BEGIN_NS`` is its begin by the server's clock, ``PLANNED_S`` its planned length (0: none), ``CLOCK_OFFSET_NS`` the
     server's clock minus the driver's. ``STEP_S`` is written in a long window: from here on, a row is about so many
     seconds. ``TOTAL`` is a number of the whole window, by its name, that is not the sum of rows: see `totals`.
+    ``PROBE`` is a part of a probe after the window: see `ProbePart`.
     """
 
     PHASE = "phase"
@@ -61,6 +62,7 @@ class Event(StrEnum):
     CLOCK_OFFSET_NS = "clock_offset_ns"
     STEP_S = "step_s"
     TOTAL = "total"
+    PROBE = "probe"
 
 
 # The events that say when the window began, by which clock.
@@ -73,6 +75,30 @@ class Happening(NamedTuple):
     wall_ns: int
     kind: str
     text: str
+
+
+class ProbePart(NamedTuple):
+    """A part of a probe: how many of all sessions worked, for how many seconds, and how many operations they did."""
+
+    active: int
+    sessions: int
+    seconds: float
+    ops: float
+
+    @property
+    def text(self) -> str:
+        """The text of its event."""
+        return f"{self.active}/{self.sessions} {self.seconds:.3f} {self.ops:.1f}"
+
+
+def parse_probe(text: str) -> ProbePart:
+    """Return the part of a probe that an event's text is. ValueError if it is none."""
+    sessions, seconds, ops = text.split()
+    active, _, of_all = sessions.partition("/")
+    part = ProbePart(int(active), int(of_all), float(seconds), float(ops))
+    if not (0 < part.active <= part.sessions and part.seconds > 0 and part.ops >= 0):
+        raise ValueError(f"{text!r} is no part of a probe")
+    return part
 
 
 # A crash of the driver loses at most the rows of this time: rows that are not flushed are only in its memory.

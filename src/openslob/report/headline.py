@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openslob.analyze.load_kinds import is_paced, load_kind
+from openslob.core.measurement import Known
 from openslob.core.units import MIB
 from openslob.metrics.cost import price_of
 from openslob.record.model import Holds, RecordKind, RunRecord, Status
@@ -97,18 +98,32 @@ def _rate(record: RunRecord) -> str:
 
 
 def _burst(record: RunRecord) -> str:
-    """Return the two levels of a load that a cap held back for a part of its time: the figures are the mean of both."""
+    """Return the levels of a load that did not keep one: its figures are the mean of all."""
     if record.outcome(LEVEL_SUSTAINED) is not Holds.FAILS:
         return ""
     figures = next(each.figures for each in record.verdicts if each.name == LEVEL_SUSTAINED)
     unit = load_kind(record).unit_of_work[0].removeprefix("per ")
     burst, capped = (number(_float(figures.get(f"{level}_ops_per_s"))) for level in ("burst", "sustained"))
     per = {"operation": "ops/s", "transaction": "transactions/s"}[unit]
-    dry = _float(figures.get("dry_at_s"))
+    if "sustained_ops_per_s" not in figures:
+        return _no_level(figures)
+    # Records that are older say of each such level that it was that of a cap.
+    is_cap = "cap" in figures and figures.get("cap_known") != Known.EITHER
+    dry, under = _float(figures.get("dry_at_s")), " under a cap" if is_cap else ""
     if dry is None:
-        return f", not one level but {capped} {per} under a cap, then {burst}"
-    lifted = " until that was lifted" if figures.get("lifted_at_s") is not None else ""
-    return f", not one level but a burst of {burst} {per} for {seconds(dry)}, then {capped} under a cap{lifted}"
+        return f", not one level but {capped} {per}{under}, then {burst}"
+    lifted = f" until that was {'lifted' if is_cap else 'over'}" if figures.get("lifted_at_s") is not None else ""
+    first = f"a burst of {burst}" if is_cap else burst
+    return f", not one level but {first} {per} for {seconds(dry)}, then {capped}{under}{lifted}"
+
+
+def _no_level(figures: Mapping[str, Any]) -> str:
+    """Return how a load went that no even level explains."""
+    if (period := _float(figures.get("period_s"))) is not None:
+        return f", not one level but one that swings every {seconds(period)}"
+    if (fall := _float(figures.get("fall_pct"))) is not None:
+        return f", not one level but one that fell by {percent(fall)}"
+    return f", not one level: it was kept for {percent(_float(figures.get('kept_pct')))} of the time"
 
 
 def _float(figure: object) -> float | None:

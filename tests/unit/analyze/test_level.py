@@ -1,6 +1,7 @@
 """A cap that comes into force in a load, or is lifted, is found in its course; nothing else is taken for one."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from factories.capped_load import Cap, Load, course, simulate
 from factories.tables import table
 from openslob.analyze.level import find_cap, search
 from openslob.analyze.plateaus import LEAST_STEPS
-from openslob.analyze.trace import Trace
+from openslob.analyze.trace import Probe, Trace
+from openslob.core.measurement import Known
 from openslob.core.units import MIB
 
 BLOCK = 8192
@@ -56,7 +58,8 @@ def test_a_bucket_that_runs_dry_has_its_moment_its_content_and_both_levels():
     assert (found.kind, found.direction, found.unit) == ("iops", "read", "IOPS")
     assert found.cap == pytest.approx(3000, rel=0.01)
     assert found.dry_at_s == pytest.approx(20.3, abs=0.3)
-    assert found.bucket == pytest.approx(20 * 5000 + 1500, rel=0.05)
+    assert found.used == pytest.approx(20 * 5000 + 1500, rel=0.05)
+    assert (found.bucket, found.refills) == (None, 0), "nothing was seen to refill it"
     assert found.lifted_at_s is None
     assert found.burst.ops_per_s == pytest.approx(1000, rel=0.05)
     assert found.sustained.low < 375 < found.sustained.high
@@ -212,3 +215,120 @@ def test_a_cap_can_show_from_twice_the_least_steps_of_a_level_on():
     steps = 2 * LEAST_STEPS
     assert search(trace(rates((8000, steps)))).why_unknown == ""
     assert f"shows from {steps} s on" in search(trace(rates((8000, steps - 1)))).why_unknown
+
+
+def slowed(by, steps=30, spread=0.012):
+    """Reads of sessions that wait longer for each: evener than before, as a part of each wait is always the same."""
+    return np.concatenate([rates((8000, 30)), 8000 / by * noise(steps, spread, seed=9)])
+
+
+@table("by", [1.5, 2, 4])
+def test_reads_that_take_longer_may_be_a_cap_or_not(by):
+    found = find_cap(trace(slowed(by)))
+    assert (found.known, found.is_sure) == (Known.EITHER, False)
+    assert found.each_ms[1] / found.each_ms[0] == pytest.approx(by, rel=0.05)
+    assert search(trace(slowed(by))).proven is None
+
+
+def test_a_rate_that_varies_by_next_to_nothing_is_a_cap():
+    reads = rates((8000, 30), (-3000, 40))
+    found = find_cap(trace(reads))
+    assert (found.known, found.is_sure) == (Known.FLAT, True)
+    # A few requests a second are even whatever holds them back, and so is what hardly varied before.
+    few = find_cap(trace(reads / 100))
+    assert few is None or few.known is Known.EITHER
+    deep = find_cap(trace(rates((8000, 30), (-100, 40))))
+    assert deep is None or deep.known is Known.EITHER
+    short = find_cap(trace(rates((8000, 40), (-3000, 8))))
+    assert short is None or short.known is Known.EITHER
+
+
+def test_a_limit_that_was_read_or_reported_needs_no_more():
+    limit = np.repeat([math.nan, 3000.0], [20, 25])
+    read = find_cap(trace(rates((8000, 20), (-3000, 25)), cgroup__read_limit=limit))
+    assert (read.known, read.kind_known, read.kind) == (Known.LIMIT, True, "iops")
+    told = find_cap(trace(slowed(2), volume__iops_exceeded=np.repeat([0.0, 0.6], [30, 30])))
+    assert (told.known, told.kind_known) == (Known.LIMIT, True)
+
+
+def probed(by, some, all_=None):
+    """A load that ended at a lower level, and the throughput after it: of all sessions and of three of four."""
+    load = trace(slowed(by))
+    under = float(np.median(load.get("ops")[35:]))
+    return replace(load, probes=[Probe(load.seconds, 0.75, under * (all_ or 1.0), under * some)])
+
+
+def test_a_probe_tells_a_cap_from_reads_that_take_longer():
+    capped = search(probed(2, some=0.99))
+    assert (capped.cap.known, capped.slower) == (Known.PROBE, None)
+    assert "after the load, 75 % of the sessions did" in capped.cap.evidence[-1]
+    latency = search(probed(2, some=0.76))
+    assert (latency.cap, latency.proven, latency.slower.known) == (None, None, Known.EITHER)
+    # Between the two, a cap may be out of reach for some sessions; at another level the probe says nothing.
+    between = search(probed(2, some=0.88))
+    assert (between.cap.known, between.slower) == (Known.EITHER, None)
+    other = search(probed(2, some=0.99, all_=1.5))
+    assert other.cap.known is Known.EITHER
+
+
+def test_a_probe_says_nothing_about_a_level_that_ended_before():
+    load = trace(rates((8000, 20), (4000, 20), (8000, 20)))
+    load.series["server.read_bytes"][20:40] = 4000 * BLOCK * noise(20, 0.012)
+    under = float(np.median(load.get("ops")[22:38]))
+    found = search(replace(load, probes=[Probe(60.0, 0.75, under, under)]))
+    assert found.cap is None or found.cap.known is Known.EITHER
+
+
+def test_one_size_of_request_does_not_tell_the_kind_of_a_cap_and_two_do():
+    reads = rates((8000, 30), (-3000, 40))
+    assert not find_cap(trace(reads)).kind_known
+    sizes = np.where(np.random.default_rng(5).random(70) < 0.5, 1.0, 1.5)
+    mixed = find_cap(trace(reads, server__read_bytes=reads * BLOCK * sizes, device__read_bytes=reads * BLOCK * sizes))
+    assert (mixed.kind, mixed.kind_known) == ("iops", True)
+
+
+def test_a_bucket_that_refills_is_counted_and_a_cap_that_is_lifted_is_none():
+    # 20 s at 1,000 below 3,000 save 40,000, which 8 s at 8,000 spend.
+    saved = ((1000, 20), (8000, 8), (-3000, 15))
+    found = find_cap(trace(rates((8000, 20), (-3000, 20), *saved, *saved)))
+    assert (found.refills, len(found.held)) == (2, 3)
+    assert found.bucket == found.used == pytest.approx(100_000, rel=0.05)
+    lifted = find_cap(trace(rates((8000, 20), (-3000, 20), (8000, 20), (-3000, 20), (8000, 20), (-3000, 20))))
+    assert (lifted.refills, lifted.bucket, len(lifted.held)) == (0, None, 3)
+
+
+def test_stairs_are_several_levels():
+    found = search(trace(rates((8000, 25), (-5000, 25), (-3000, 25), (-1500, 25))))
+    every = sorted((found.cap, *found.more), key=lambda each: each.held[0])
+    assert [round(each.cap, -2) for each in every] == [5000, 3000, 1500]
+    assert [each.held[0][0] for each in every] == [pytest.approx(at, abs=1.5) for at in (25, 50, 75)]
+
+
+def test_a_cap_on_the_log_is_found_by_what_the_server_counts_itself():
+    writes = rates((4000, 30), (-1200, 40), spread=0.06)
+    others = 600 * np.abs(noise(70, 1.0, seed=3))
+    found = find_cap(
+        trace(
+            np.zeros(70),
+            writes,
+            waits__data_io=None,  # a kind that was never seen has no series
+            waits__log=np.full(70, 7.5),
+            engine__log_write_requests=writes,
+            engine__log_syncs=writes,
+            engine__log_sync_time_us=np.full(70, 7.5e6),
+            device__writes=writes + others,
+            device__write_bytes=(writes + others) * BLOCK,
+        )
+    )
+    assert (found.direction, found.known) == ("write", Known.FLAT)
+    assert found.cap * (MIB / BLOCK if found.unit == "MB/s" else 1) == pytest.approx(1200, rel=0.02)
+    assert found.each_ms[1] == pytest.approx(7500 / 1200, rel=0.05)
+
+
+def test_reads_and_writes_that_follow_each_other_do_not_show_which_of_them_is_capped():
+    reads = rates((8000, 30), (-3000, 40))
+    mixed = find_cap(trace(reads, reads / 4))
+    assert mixed.direction == "request"
+    times = {"engine__read_requests": reads, "engine__read_bytes": reads * BLOCK, "engine__log_syncs": reads / 4}
+    slow = {"engine__read_time_us": np.full(70, 6e6), "engine__log_sync_time_us": reads / 4 * 500}
+    assert find_cap(trace(reads, reads / 4, **times, **slow)).direction == "read"

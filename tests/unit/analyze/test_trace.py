@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from openslob.analyze.run_tables import RunTables
-from openslob.analyze.trace import Trace, trace_of
+from openslob.analyze.trace import Probe, Trace, trace_of
 from openslob.core.units import NANOS
 from openslob.record.cells import Cells
+from openslob.record.raw_csv import Event, Happening
 
 START = 1_000 * NANOS
 # What grows by so much in each second, and what stays.
@@ -90,3 +91,23 @@ def test_sessions_that_waited_are_means_over_the_samples_of_each_step():
 def test_series_of_different_lengths_are_no_trace():
     with pytest.raises(ValueError, match="different lengths"):
         Trace(0, 1.0, {"ops": np.ones(3), "commits": np.ones(2)})
+
+
+def test_a_probe_after_the_load_has_the_rates_with_all_sessions_and_with_some():
+    texts = ("6/8 2.0 600", "8/8 2.0 1000", "6/8 1.0 390", "8/8 2.0 1040")
+    events = [Happening(START + 20 * NANOS, Event.PROBE, text) for text in texts]
+    (probe,) = trace_of(RunTables(START), 5.0, events).probes
+    assert (probe.at_s, probe.active, probe.with_all, probe.with_some) == (5.0, 0.75, 510.0, 330.0)
+    assert trace_of(RunTables(START), 5.0, events[:1]).probes == ()
+    with pytest.raises(ValueError):
+        trace_of(RunTables(START), 5.0, [Happening(START, Event.PROBE, "6/8")])
+
+
+def test_how_the_rate_follows_the_sessions_is_0_under_a_cap_and_1_where_each_takes_its_time():
+    assert Probe(60.0, 0.75, 1000.0, 1000.0).elasticity == pytest.approx(0)
+    assert Probe(60.0, 0.75, 1000.0, 750.0).elasticity == pytest.approx(1)
+    assert Probe(60.0, 0.5, 1000.0, 500.0).elasticity == pytest.approx(1)
+    assert Probe(60.0, 0.75, 0.0, 0.0).elasticity is None
+    assert Probe(60.0, 0.75, 1000.0, 760.0).in_words == (
+        "after the load, 75 % of the sessions did 760 operations/s and all 1,000"
+    )

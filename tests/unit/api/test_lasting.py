@@ -81,6 +81,10 @@ def test_an_endurance_run_that_was_stopped_is_gone_on_with(server, monkeypatch):
     done = openslob.endure(target="postgresql://me@db1/test", resume="latest", progress=False)
     assert [each.state for each in done.record.segments] == [SegmentState.INTERRUPTED, SegmentState.COMPLETE]
     assert (done.record.workload["sessions"], done.record.target) == (2, "postgresql://me@db1/test")
+    assert done.record.probe
+    assert not server.endure(duration="8s", sessions=2, probe=False, progress=False).record.probe
+    with pytest.raises(openslob.UsageError, match="not probe"):
+        server.endure(resume="latest", probe=True)
     with pytest.raises(openslob.UsageError, match="is complete"):
         server.endure(resume="latest")
 

@@ -143,14 +143,14 @@ def _uses_up_quota(measurement: Measurement) -> bool:
 
 def _capped_share(measurement: Measurement) -> float:
     """Return the share of the load for which a cap on I/O held it back."""
-    cap = measurement.caps.cap if measurement.caps else None
+    cap = measurement.caps.proven if measurement.caps else None
     if cap is None or cap.kind == "cpu" or measurement.window.load_seconds <= 0:
         return 0.0
     return sum(end - begin for begin, end in cap.held) / measurement.window.load_seconds
 
 
 def _in_force(measurement: Measurement) -> str:
-    cap = measurement.caps.cap if measurement.caps else None
+    cap = measurement.caps.proven if measurement.caps else None
     assert cap is not None
     share = f"for {100 * _capped_share(measurement):.0f} % of the load" if not cap.always else "all the time"
     return f"The limit was a{cap_in_words(cap)[1:]}, in force {share}"

@@ -41,13 +41,15 @@ STOPPED = "it was stopped"
 class EnduranceRequest:
     """An endurance run: its parameters, its name, and its time under load in seconds.
 
-    With ``resume``, the folder of an earlier one, it is the rest of that, with the parameters of its record.
+    With ``resume``, the folder of an earlier one, it is the rest of that, with the parameters of its record. ``probe``:
+    some sessions rest by turns for a while after the load, which tells a cap from requests that take longer.
     """
 
     parameters: Resolution
     name: str = "endure"
     seconds: float = 0.0
     resume: Path | None = None
+    probe: bool = True
 
 
 class SegmentError(SlobError):
@@ -92,7 +94,7 @@ def _open_folder(request: EnduranceRequest, engine: Engine, context: Context) ->
     found = take_loaded(request.parameters, engine, context.tell)
     target = context.target.shown
     record = new_record(request.name, target, found.workload, request.seconds, found.sources, found.notices)
-    return EnduranceFolder.begin(context.results, record)
+    return EnduranceFolder.begin(context.results, record.model_copy(update={"probe": request.probe}))
 
 
 def _announce(record: EnduranceRecord, tell: Callable[[str], None]) -> None:
@@ -158,6 +160,7 @@ def run_segment(folder: EnduranceFolder, engine: Engine, context: Context) -> No
         record.sources,
         consented=context.consented,
         goes_on=segment.number > 1,
+        probe=record.probe,
     )
     try:
         finished = context.run(engine, request)

@@ -22,7 +22,7 @@ from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS, log_scale, 
 Row = dict[str, Any]
 OPERATIONS = "operation"
 # Kinds of marks that are drawn as a line through the picture: each of them matters.
-LINES = ("write cliff", "lasting drop", "cap", "error")
+LINES = ("write cliff", "lasting drop", "cap", "lower level", "error")
 _KIND_HEIGHT = 26
 # A mark is at least so wide, as a share of the picture: what took a second would not be seen among hours.
 _LEAST_SHARE = 0.002

@@ -83,9 +83,9 @@ class EnduranceRecord(DocumentWithFigures):
     """The request of an endurance run, its segments, and what they come to.
 
     ``planned_s`` is the time under load that was asked for. ``workload`` holds every parameter (`Workload.to_record`),
-    ``sources`` where each came from. ``summary``, ``verdicts`` and ``tables`` are of the first ``judged_segments``
-    segments together; each table is a list of rows of plain values by column name. They are empty before the first
-    segment has ended.
+    ``sources`` where each came from. ``probe``: a probe follows each segment. ``summary``, ``verdicts`` and ``tables``
+    are of the first ``judged_segments`` segments together; each table is a list of rows of plain values by column name.
+    They are empty before the first segment has ended.
     """
 
     endurance_version: int = ENDURANCE_VERSION
@@ -99,6 +99,7 @@ class EnduranceRecord(DocumentWithFigures):
     workload: Load
     sources: Mapping[str, str] = Field(default_factory=dict)
     planned_s: float
+    probe: bool = False
     segments: tuple[Segment, ...] = ()
     judged_segments: int = 0
     summary: Mapping[str, Figure] = Field(default_factory=dict)

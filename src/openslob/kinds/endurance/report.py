@@ -37,7 +37,7 @@ MOST_MARKS = 12
 # Fewer levels are seen better in the table.
 _LEAST_PLOTTED = 5
 # Kinds of which every one matters; of the others there are too many.
-SINGLE = ("gap", "burst", "cap", "write cliff", "lasting drop", "error")
+SINGLE = ("gap", "burst", "cap", "lower level", "write cliff", "lasting drop", "error")
 
 
 def endurance_document(record: EnduranceRecord, folder: Path | None = None) -> Document:

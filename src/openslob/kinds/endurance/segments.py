@@ -22,7 +22,7 @@ from openslob.analyze.steady_state import RatePoint
 from openslob.analyze.steps import step_s
 from openslob.analyze.trace import Mark, Trace, trace_of
 from openslob.analyze.verdicts.environment import least_for
-from openslob.analyze.verdicts.level import cap_in_words, sustained
+from openslob.analyze.verdicts.level import cap_in_words, slower_in_words, sustained
 from openslob.core.histogram import BUCKETS, PERCENTILES, Histogram
 from openslob.core.measurement import Cap, CapSearch
 from openslob.core.units import NANOS, format_bytes
@@ -49,7 +49,7 @@ from openslob.record.raw_csv import Event, event_rows, window_facts
 RATES = {"engine.read_requests": "reads_per_s", "commits": "commits_per_s"}
 # A time line with more marks would be longer than anybody reads; each kind is counted in another table.
 MOST_MARKS = 5000
-BURST, CAPPED = "burst", "cap"
+BURST, CAPPED, LOWER = "burst", "cap", "lower level"
 # The slow stretches that are kept, and the steps in which they are looked for: more would take minutes.
 MOST_EPISODES, MOST_STEPS_LOOKED_AT = 200, 3600
 # And those in which a cap is looked for: seconds, in a run of a working day.
@@ -184,7 +184,7 @@ def with_figures(folder: Path, record: EnduranceRecord) -> EnduranceRecord:
         return record.model_copy(update={"verdicts": (covered,), "summary": {}, "tables": failing})
     trace, points, caps = course.trace, _rate_points(course.trace), course.caps
     snia = snia_steady_state(trace.get("ops"), trace.step_s)
-    slow = _slow_stretches(trace, caps.cap)
+    slow = _slow_stretches(trace, caps.proven)
     verdicts = (
         covered,
         steady_by_snia(snia),
@@ -242,18 +242,29 @@ def _marks(course: EnduranceCourse, slow: Sequence[Episode]) -> list[Mark]:
 
 
 def _of_cap(caps: CapSearch) -> Iterator[Mark]:
-    """Yield the bursts before a cap came into force, and the times in which it was."""
-    cap = caps.cap
-    if cap is None or cap.always:
-        return
+    """Yield the bursts before a cap came into force, the times in which it was, and those of other lower levels."""
+    if caps.cap and caps.cap.is_sure and not caps.cap.always:
+        yield from _bursts(caps.cap)
+    for cap in (caps.cap, *caps.more):
+        if cap and not cap.always:
+            text = cap_in_words(cap)
+            yield from _held(cap, CAPPED, text.removeprefix("A cap of ")) if cap.is_sure else _held(cap, LOWER, text)
+    if caps.slower:
+        yield from _held(caps.slower, LOWER, slower_in_words(caps.slower))
+
+
+def _bursts(cap: Cap) -> Iterator[Mark]:
     since, text = 0.0, cap_in_words(cap)
+    rate = f"{cap.burst.ops_per_s:,.0f} operations/s, " if cap.burst else ""
     for begin, end in cap.held[:MOST_MARKS]:
         if begin > since:
-            rate = f"{cap.burst.ops_per_s:,.0f} operations/s, " if cap.burst else ""
             yield Mark(since, begin, BURST, f"{rate}until {text[0].lower()}{text[1:]} came into force")
-        rate = f", {cap.sustained.ops_per_s:,.0f} operations/s" if cap.sustained else ""
-        yield Mark(begin, end, CAPPED, f"{text.removeprefix('A cap of ')}{rate}")
         since = end
+
+
+def _held(cap: Cap, kind: str, text: str) -> Iterator[Mark]:
+    rate = f", {cap.sustained.ops_per_s:,.0f} operations/s" if cap.sustained else ""
+    yield from (Mark(begin, end, kind, f"{text}{rate}") for begin, end in cap.held[:MOST_MARKS])
 
 
 def _rate_points(trace: Trace) -> list[RatePoint]:

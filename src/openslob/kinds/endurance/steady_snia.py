@@ -5,9 +5,8 @@ steady state has two parts. Within a measurement window of five rounds, the excu
 most 20 % of the window's average, and the line that fits the values best rises or falls over the window by at most
 10 % of the average. A test that is not steady after 25 rounds ends without steady state.
 
-The specification is for storage devices, and tracks what a device does in rounds of a minute. Here the tracked value is
-the throughput of the load. Rounds are longer in a run of many hours, where they include whole checkpoints, and shorter
-in a run that is too short for 25 rounds of a minute.
+The specification is for storage devices, and tracks what a device does in rounds of a minute. So are the rounds here,
+and the tracked value is the throughput of the load.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ MAX_EXCURSION_PCT = 20.0
 MAX_SLOPE_PCT = 10.0
 # A test that is not steady after so many rounds is ended by the specification.
 ROUNDS = 25
-# Lengths of rounds in seconds; the longest of which a run has 25.
-ROUND_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
+ROUND_S = 60.0
 # A round of which less is known has no value.
 KNOWN_SHARE = 0.5
 
@@ -51,7 +49,8 @@ class SniaWindow:
 class SniaResult:
     """The windows of a run in their order, each of `WINDOW_ROUNDS` rounds of ``round_s`` seconds.
 
-    There are no windows across a gap, nor in a run with fewer known rounds; ``why`` says then what was missing.
+    There are no windows across a gap, nor in a run with fewer known rounds; ``why`` says then what was missing. The
+    rounds are counted from the begin of the run, gaps included.
     """
 
     round_s: float
@@ -64,6 +63,11 @@ class SniaResult:
         return next((each for each in self.windows if each.is_steady), None)
 
     @property
+    def in_time(self) -> bool:
+        """Whether steady state was reached within the rounds after which the specification ends a test."""
+        return self.first is not None and self.first.end_s <= ROUNDS * self.round_s
+
+    @property
     def last(self) -> SniaWindow | None:
         """The last window."""
         return self.windows[-1] if self.windows else None
@@ -73,11 +77,6 @@ class SniaResult:
         """The share of the windows from the first steady one on that meet the criteria; None if none does."""
         steady = [each.is_steady for each in self.windows]
         return sum(steady) / (len(steady) - steady.index(True)) if True in steady else None
-
-
-def round_length(seconds: float) -> float:
-    """Return the length of a round for a run that lasts so long."""
-    return next((each for each in reversed(ROUND_S) if seconds / each >= ROUNDS), ROUND_S[0])
 
 
 def round_averages(values: _Array, step_s: float, round_s: float) -> _Array:
@@ -92,16 +91,18 @@ def round_averages(values: _Array, step_s: float, round_s: float) -> _Array:
 
 def snia_steady_state(values: _Array, step_s: float) -> SniaResult:
     """Judge a series of rates in equal steps, NaN where unknown."""
-    round_s = max(round_length(len(values) * step_s), step_s)
-    rounds = round_averages(values, step_s, round_s)
+    if step_s > ROUND_S or ROUND_S % step_s:
+        why = f"the run is known in steps of {step_s:g} s, which make no rounds of {ROUND_S:g} s"
+        return SniaResult(ROUND_S, [], why)
+    rounds = round_averages(values, step_s, ROUND_S)
     windows = [
         window
         for first in range(len(rounds) - WINDOW_ROUNDS + 1)
-        if (window := _window(rounds[first : first + WINDOW_ROUNDS], first, round_s)) is not None
+        if (window := _window(rounds[first : first + WINDOW_ROUNDS], first, ROUND_S)) is not None
     ]
     known = "in which something was done" if np.isfinite(rounds).sum() >= WINDOW_ROUNDS else "that are known"
-    why = "" if windows else f"there are no {WINDOW_ROUNDS} rounds of {round_s:g} s one after the other {known}"
-    return SniaResult(round_s, windows, why)
+    why = "" if windows else f"there are no {WINDOW_ROUNDS} rounds of {ROUND_S:g} s one after the other {known}"
+    return SniaResult(ROUND_S, windows, why)
 
 
 def _window(rounds: _Array, first: int, round_s: float) -> SniaWindow | None:

@@ -113,6 +113,10 @@ class Phase:
             yield (last + self.end_ns) // 2
         yield self.end_ns
 
+    def slices(self, session: int, sessions: int) -> Iterator[tuple[int, int]]:
+        """Yield from when on and until when each slice of one session may run."""
+        return ((self.begin_ns, until_ns) for until_ns in self.boundaries(session, sessions))
+
     def end_soon(self, last_end_ns: int, sessions: int) -> None:
         """End the phase as soon as all sessions can end together; ``last_end_ns`` is the latest end of a slice."""
         # A slice lasts one length, or up to SHORTEST_SLICE more when a remainder was added to it.

@@ -29,6 +29,7 @@ from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.explain import explain_errors
 from openslob.kinds.run.plan import Phase, between_slices_s, lead_seconds, session_plans
 from openslob.kinds.run.preflight import active_bytes, findings, is_cacheable, server_reports
+from openslob.kinds.run.probing import ProbeCounts, ProbePhase, can_probe, part_seconds
 from openslob.kinds.run.progress import Connecting, ProgressLog, ProgressSink, RunProgress, each_second
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.recorder import Recorder, WindowAccumulator
@@ -37,6 +38,7 @@ from openslob.kinds.run.session_pool import SessionPool, ignore
 from openslob.kinds.run.warmup import WarmupMonitor
 from openslob.kinds.run.window import READ_EARLIER_S, WindowReadings, count_between, read_ahead_s, read_opening
 from openslob.record.model import SET, RunRecord, Status
+from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder, UnsavedError
 
 # A run by WORK_LOOP alone has no end time; this one is never reached.
@@ -54,6 +56,7 @@ class RunRequest:
     names the licensed capabilities of the server that the run may use. ``held`` is the target's lock, if the caller has
     it already. ``goes_on``: an earlier run had the same load, so its data may have grown. ``hire`` makes its crew.
     ``settings`` are settings of the server that the run is made with: its sessions set their own, and find the others.
+    ``probe``: some sessions rest by turns for a while after the window (`probing`), if the load allows it.
     """
 
     workload: Workload
@@ -68,6 +71,7 @@ class RunRequest:
     goes_on: bool = False
     hire: Hire = local_crew
     settings: Sequence[SettingChange] = ()
+    probe: bool = False
 
 
 @dataclass(frozen=True)
@@ -251,7 +255,28 @@ class _Run:
             more_s = READ_EARLIER_S[0] + samplers.reading_s + session_pool.crew.lead_s
             begin_ns = self._begin_ns(offset_ns, more_s)
             readings = self._window(folder, held, session_pool, samplers, plans, begin_ns, offset_ns)
-        return ours_alone(self._measurement(readings, session_pool, samplers, blocks_before))
+        measurement = ours_alone(self._measurement(readings, session_pool, samplers, blocks_before))
+        if self._request.probe and not (measurement.errors or measurement.interrupted) and can_probe(self._workload):
+            self._probe(folder, held, session_pool, measurement)
+        return measurement
+
+    def _probe(self, folder: RunFolder, held: Hold, session_pool: SessionPool, measurement: Measurement) -> None:
+        """Let some sessions rest by turns, and write what was done; nothing that goes wrong here concerns the run."""
+        ops = sum(each.counts.ops for each in measurement.sessions)
+        mean_s = sum(each.busy_us for each in measurement.sessions) / 1e6 / max(ops, 1)
+        begin_ns = self._begin_ns(session_pool.clock_offset_ns, session_pool.crew.lead_s)
+        phase = ProbePhase.beginning_at(begin_ns, part_seconds(mean_s))
+        counts = ProbeCounts(phase, self._workload.total_sessions)
+        seconds = (phase.end_ns - begin_ns) / NANOS
+        pulse = each_second(self._show, phase.name, seconds, partial(session_pool.watch, held))
+        session_pool.run_phase(phase, counts.handle, pulse=pulse)
+        self._patience.allow(CLOSING_S if session_pool.overdue else None)
+        if session_pool.errors or self._patience.interrupt.requested:
+            why = session_pool.errors[0] if session_pool.errors else "it was stopped"
+            self._builder.notes.append(f"the probe after the load was not made to its end: {why}")
+            return
+        for part in counts.parts():
+            folder.raw.event(Event.PROBE, part.text)
 
     def _attach_to(self, folder: RunFolder) -> Callable[[str, str | bytes], None]:
         def attach(name: str, content: str | bytes) -> None:

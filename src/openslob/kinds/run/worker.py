@@ -184,11 +184,12 @@ class Worker(Thread):
     def _run_phase(self, session: Session, phase: Phase) -> None:
         last_op = self._next_op + phase.max_ops if phase.max_ops else 0
         due_ns = first_due_ns(self._plan, phase)
-        for number, until_ns in enumerate(phase.boundaries(self.number, self._plan.workload.total_sessions)):
+        spans = phase.slices(self.number, self._plan.workload.total_sessions)
+        for number, (begin_ns, until_ns) in enumerate(spans):
             if self._stopping() or (last_op and self._next_op >= last_op):
                 return
             remaining = last_op - self._next_op if last_op else 0
-            order = SliceRequest(self._next_op, phase.begin_ns, until_ns, remaining, due_ns)
+            order = SliceRequest(self._next_op, begin_ns, until_ns, remaining, due_ns)
             result = session.run_slice(order)
             self._report(SliceDone(self.number, number, self._next_op, result))
             self._next_op += result.counts.ops

@@ -54,6 +54,14 @@ def test_steady_state_by_snia_is_told_with_its_first_and_its_last_window():
     # Of 21 windows the last three are not steady: in the last one the rate rises by 40 of 120.
     assert lost.figures["kept_pct"] == pytest.approx(100 * 18 / 21, abs=0.05)
     assert (lost.figures["last_excursion_pct"], lost.figures["last_slope_pct"]) == pytest.approx((33.33, 33.33))
+    # Steady at both ends, but not in four of 21 windows between.
+    between = by_snia(*[100.0] * 15, *[50.0] * 10)
+    assert (between.verdict, between.figures["last_excursion_pct"]) == (FAILS, 0)
+    kept = by_snia(*[100.0] * 100, *[50.0] * 10)
+    assert (kept.verdict, kept.figures["kept_pct"]) == (HOLDS, pytest.approx(100 * 102 / 106, abs=0.05))
+    late = by_snia(*[100 * 1.2**at for at in range(25, 0, -1)], *[100.0] * 30)
+    assert late.verdict is FAILS
+    assert "after the 25 rounds within which the specification asks for it" in late.why
     never = by_snia(*np.linspace(100, 1000, 25))
     assert (never.verdict, never.figures["reached_s"], never.figures["kept_pct"]) == (FAILS, None, None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openslob.kinds.endurance.steady_snia import round_averages, round_length, snia_steady_state
+from openslob.kinds.endurance.steady_snia import round_averages, snia_steady_state
 
 
 def of_rounds(*values: float) -> np.ndarray:
@@ -70,12 +70,29 @@ def test_too_short_a_series_has_no_window_and_says_so() -> None:
     assert found.windows == []
     assert found.first is None
     assert found.kept_share is None
-    assert "5 rounds of 1 s" in found.why
+    assert "5 rounds of 60 s" in found.why
 
 
-@pytest.mark.parametrize(("seconds", "length"), [(10, 1), (60, 2), (25 * 60, 60), (8 * 3600, 600), (7 * 86_400, 3600)])
-def test_rounds_are_minutes_or_longer_where_the_run_has_25_of_them(seconds: float, length: float) -> None:
-    assert round_length(seconds) == length
+@pytest.mark.parametrize("minutes", [5, 25, 8 * 60])
+def test_a_round_is_a_minute_however_long_the_run(minutes: int) -> None:
+    found = snia_steady_state(np.full(minutes * 60, 100.0), 1.0)
+    assert found.round_s == 60
+    assert len(found.windows) == minutes - 4
+
+
+@pytest.mark.parametrize("step_s", [7.0, 120.0])
+def test_steps_that_make_no_minutes_have_no_rounds(step_s: float) -> None:
+    found = snia_steady_state(np.full(500, 100.0), step_s)
+    assert found.windows == []
+    assert f"steps of {step_s:g} s" in found.why
+
+
+def test_steady_state_is_in_time_within_the_rounds_of_the_specification() -> None:
+    falling = [100 * 1.2**at for at in range(40, 0, -1)]
+    assert snia_steady_state(of_rounds(*falling[-20:], *[100.0] * 10), 1.0).in_time
+    late = snia_steady_state(of_rounds(*falling[-21:], *[100.0] * 10), 1.0)
+    assert late.first is not None
+    assert not late.in_time
 
 
 def test_a_round_of_which_too_little_is_known_has_no_average() -> None:

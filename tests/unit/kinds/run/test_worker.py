@@ -15,6 +15,7 @@ from openslob.engines.base import SliceRequest, SliceResult
 from openslob.kinds.run import worker as worker_module
 from openslob.kinds.run.crew import LocalCrew
 from openslob.kinds.run.plan import Phase, session_plans
+from openslob.kinds.run.probing import PART_S, PARTS, ProbePhase
 from openslob.kinds.run.worker import Lost, SliceDone, Worker, allow_files
 
 BEGIN = 1_000 * NANOS
@@ -53,10 +54,10 @@ class Session:
         return SliceResult(BEGIN, request.until_ns, BEGIN, SliceCounts(ops), {}, due_ns=due_ns)
 
 
-def worked(phases, **parameters):
+def worked(phases, number=0, **parameters):
     """The requests of the slices of these phases, and what the worker reported of each."""
     session, reports = Session(), []
-    plan = session_plans(Workload(sessions=1, **parameters), 8192, "test")[0]
+    plan = session_plans(Workload(**{"sessions": 1, **parameters}), 8192, "test")[number]
     worker = Worker(session, plan, reports.append, lambda: False)
     for phase in (*phases, None):
         worker.give(phase)
@@ -91,6 +92,15 @@ def test_a_limit_of_operations_is_that_of_the_phase():
     requests, reports = worked([WARM_UP, limited])
     assert [request.max_ops for request in requests] == [0, 0, 17, 10, 3]
     assert sum(report.result.counts.ops for report in reports[2:]) == 17
+
+
+def test_a_session_that_rests_waits_in_the_server_for_its_next_part():
+    probe = ProbePhase.beginning_at(BEGIN, PART_S)
+    parts = [BEGIN + part * probe.part_ns for part in range(PARTS)]
+    for number, begins in ((0, parts), (3, parts[::2])):
+        requests, _ = worked([probe], number, schemas=1, sessions=4)
+        assert sorted({request.not_before_ns for request in requests}) == begins
+        assert max(request.until_ns for request in requests) == probe.end_ns
 
 
 @table(

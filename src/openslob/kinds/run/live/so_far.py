@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from openslob.analyze.causes import episodes
-from openslob.analyze.level import find_cap
+from openslob.analyze.level import search
 from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.analyze.measure import Until, measure
 from openslob.analyze.outcome import unknown
@@ -71,7 +71,7 @@ def slow_so_far(
 ) -> list[tuple[float, str]]:
     """Return when the load was slow up to ``end_s``, each with its end, cause and evidence."""
     trace = trace_of(tables, end_s, events, load_kind(record).publishes_late)
-    found = episodes(trace, find_cap(trace))
+    found = episodes(trace, search(trace).proven)
     return [(each.begin_s, slow_text(each.end_s, each.cause, each.evidence)) for each in found]
 
 

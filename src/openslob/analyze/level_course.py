@@ -1,0 +1,125 @@
+"""How the throughput of a load went over time, whatever the cause: whether it kept its level, fell slowly, or swung."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openslob.analyze.steps import stretches
+from openslob.analyze.tables import Array
+from openslob.analyze.trace import Trace
+from openslob.core.measurement import LevelCourse
+
+# A dip that is shorter than half of so many seconds is none of the level's.
+SMOOTHED_S = 5.0
+# The level is what the load reaches for this percentile of the time or more; below this part of it, it is not kept.
+USUAL, FAR_BELOW = 75, 0.8
+# Shorter stretches below the level do not count.
+LEAST_BELOW_S = 3.0
+# A slow fall takes so long, in seconds and as a share of the load, and comes to so much of the rate before; of what the
+# rates vary, it explains this share. A load is looked at in so many parts.
+LEAST_FALL_S, LEAST_FALL_SHARE = 10.0, 0.1
+LEAST_FALL, EXPLAINED = 0.2, 0.75
+PARTS = 60
+# Stairs are what falls by so much of it at once, and by so many times as much as on a straight line.
+STAIR, STEEP = 0.25, 3.0
+# A throughput swings if it is like itself a period later (correlation), in so many periods, by so much of its level.
+ALIKE, PERIODS, LEAST_SWING = 0.5, 3, 0.25
+NEARLY = 0.85
+# Fewer steps have no course.
+LEAST_STEPS = 12
+
+
+def course_of(trace: Trace) -> LevelCourse | None:
+    """Return how the throughput went; None if too little of it is known."""
+    ops, step_s = trace.get("ops"), trace.step_s
+    known = np.isfinite(ops)
+    if known.sum() < LEAST_STEPS:
+        return None
+    smoothed = _running_median(ops, max(1, round(SMOOTHED_S / step_s)))
+    level = float(np.percentile(smoothed[known], USUAL))
+    if not level > 0:
+        return None
+    low = known & (smoothed < FAR_BELOW * level)
+    below = [part for part in stretches(low, 1) if (part[1] - part[0]) * step_s >= LEAST_BELOW_S]
+    longest = max(below, key=lambda part: part[1] - part[0], default=None)
+    fall = _slow_fall(smoothed, step_s)
+    return LevelCourse(
+        level=level,
+        kept_pct=100 - 100 * sum(int(low[begin:end].sum()) for begin, end in below) / float(known.sum()),
+        lowest=longest and (longest[0] * step_s, longest[1] * step_s),
+        lowest_rate=None if longest is None else float(np.nanmean(ops[slice(*longest)])),
+        fall=fall and (fall[0], fall[1]),
+        fall_pct=100 * fall[2] if fall else 0.0,
+        period_s=_period_s(smoothed, level, step_s),
+    )
+
+
+def _running_median(values: Array, steps: int) -> Array:
+    """Return the median of the known values around each step; NaN where the step itself is unknown."""
+    half = steps // 2
+    padded = np.pad(values, half, constant_values=np.nan)
+    known = np.isfinite(values)
+    medians = np.full(len(values), np.nan)
+    medians[known] = np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)[known], axis=1)
+    return medians
+
+
+def _slow_fall(values: Array, step_s: float) -> tuple[float, float, float] | None:
+    """Return begin and end (s) of a slow fall to a lower level, and by which share of the level before; None without.
+
+    The rates are fitted by one level, a straight line down to another, and that level until the end (least squares).
+    A fall that is best fitted by a short line is no slow one.
+    """
+    parts = np.array_split(np.arange(len(values)), min(PARTS, len(values)))
+    known = [part for part in parts if np.isfinite(values[part]).any()]
+    at = np.array([part.mean() + 0.5 for part in known]) * step_s
+    rates = np.array([np.nanmean(values[part]) for part in known])
+    spread = float(((rates - rates.mean()) ** 2).sum())
+    least_s = max(LEAST_FALL_S, LEAST_FALL_SHARE * len(values) * step_s)
+    best = None
+    for first, begin in enumerate(at[:-1]):
+        ends = at[first + 1 :]
+        # How far each part is on the way down, for each possible end: 0 before, 1 after.
+        way = np.clip((at[None, :] - begin) / (ends - begin)[:, None], 0, 1)
+        apart = way - way.mean(axis=1, keepdims=True)
+        by = (apart @ rates) / np.maximum((apart**2).sum(axis=1), 1e-12)
+        explained = by**2 * (apart**2).sum(axis=1)
+        chosen = int(np.argmax(explained))
+        if best is None or explained[chosen] > best[0]:
+            top = float(rates.mean() - by[chosen] * way[chosen].mean())
+            best = (float(explained[chosen]), float(begin), float(ends[chosen]), -float(by[chosen]), top)
+    if best is None or best[0] < EXPLAINED * spread or best[4] <= 0:
+        return None
+    _, begin, end, fallen, top = best
+    if end - begin < least_s or fallen < LEAST_FALL * top or _has_steps(values, fallen, end - begin, step_s):
+        return None
+    return begin, end, fallen / top
+
+
+def _has_steps(values: Array, fallen: float, seconds: float, step_s: float) -> bool:
+    """Return whether a large part of a fall came at once: stairs are no slow fall."""
+    apart = max(1, round(SMOOTHED_S / step_s))
+    at_once = np.nanmax(values[:-apart] - values[apart:]) / fallen
+    return bool(at_once > max(STAIR, STEEP * apart * step_s / seconds))
+
+
+def _period_s(values: Array, level: float, step_s: float) -> float | None:
+    """Return the period of a throughput that goes up and down, by its correlation with itself; None if it does not."""
+    filled = np.interp(np.arange(len(values)), np.flatnonzero(np.isfinite(values)), values[np.isfinite(values)])
+    low, high = np.percentile(filled, [10, 90])
+    if high - low < LEAST_SWING * level:
+        return None
+    apart = filled - filled.mean()
+    size = len(apart)
+    power = np.abs(np.fft.rfft(apart, 2 * size)) ** 2
+    alike = np.fft.irfft(power)[:size] / np.arange(size, 0, -1)
+    alike = alike[: size // PERIODS + 1] / alike[0]
+    negative = np.flatnonzero(alike < 0)
+    if not len(negative):
+        return None
+    after = int(negative[0])
+    # Two and three periods later it is as alike.
+    highest = float(alike[after:].max())
+    peaks = np.flatnonzero((alike[1:-1] >= alike[:-2]) & (alike[1:-1] >= alike[2:]) & (alike[1:-1] >= NEARLY * highest))
+    peaks = peaks[peaks + 1 > after] + 1
+    return float(peaks[0]) * step_s if highest >= ALIKE and len(peaks) else None
