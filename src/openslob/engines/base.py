@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram
@@ -153,6 +153,26 @@ class CounterReading:
     server_ns: int
     values: Mapping[str, float]
     epoch: str
+
+
+class Counting(Protocol):
+    """How an engine takes differences of its readings.
+
+    An implementation is a frozen dataclass of plain values, which a record keeps: with them and the readings in
+    `samples.csv` the differences can be taken again, without the server.
+    """
+
+    def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
+        """Return what happened between two readings; all figures are unknown if a counter was reset in between."""
+
+
+@runtime_checkable
+class Recountable(Protocol):
+    """Counters whose differences can be taken again."""
+
+    @property
+    def counting(self) -> Counting | None:
+        """What takes their differences; None if one of several can't be taken again."""
 
 
 class Counters(Protocol):

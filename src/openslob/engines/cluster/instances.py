@@ -24,6 +24,8 @@ from openslob.engines.base import (
     Activity,
     CounterReading,
     Counters,
+    Counting,
+    Recountable,
     Session,
     SliceRequest,
     SliceResult,
@@ -240,6 +242,26 @@ class ClusterReading(CounterReading):
         return cls(max(moments), values, epoch, parts)
 
 
+@dataclass(frozen=True)
+class ClusterCounting:
+    """Takes differences of the readings of all instances, each of which counts as its part says."""
+
+    parts: Sequence[Counting]
+    targets: Sequence[str]
+
+    def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
+        """Return the sum of the differences of all instances, and each in ``by_instance``."""
+        each = enumerate(self.parts)
+        own = [part.difference(_of_instance(before, number), _of_instance(after, number)) for number, part in each]
+        return add_deltas(own, self.targets)
+
+
+def _of_instance(reading: CounterReading, number: int) -> CounterReading:
+    mine = f"{number}."
+    values = {name.removeprefix(mine): value for name, value in reading.values.items() if name.startswith(mine)}
+    return CounterReading(reading.server_ns, values, reading.epoch)
+
+
 class ClusterCounters:
     """Reads every instance over a connection of its own."""
 
@@ -255,6 +277,12 @@ class ClusterCounters:
 
     def backend_ids(self) -> list[int]:
         return [backend for sampler in self._counters for backend in sampler.backend_ids()]
+
+    @property
+    def counting(self) -> ClusterCounting | None:
+        """What takes the differences again; None if those of an instance can't be."""
+        parts = [each.counting if isinstance(each, Recountable) else None for each in self._counters]
+        return None if None in parts else ClusterCounting([each for each in parts if each], self._targets)
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """Return the sum of the counters' differences over all instances."""

@@ -7,6 +7,7 @@ ENTRY = EngineEntry(
     adapter=f"{__name__}.adapter",
     servers=f"{__name__}.server",
     clients=f"{__name__}.clients",
+    counting=f"{__name__}.counters",
     embedded="embedded-mariadb",
     standbys=True,
     clusters=f"{__name__}.galera",

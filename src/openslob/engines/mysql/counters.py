@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pymysql
@@ -228,8 +228,25 @@ class ByteCount:
         return count
 
 
+@dataclass(frozen=True)
+class Counting:
+    """Takes differences of the test's counters, or of those of the whole server."""
+
+    whole_server: bool = False
+
+    def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
+        """Return what happened between two readings."""
+        if before.epoch != after.epoch:
+            return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
+        # A counter that was missing before was 0: statistics of a table begin with its first use.
+        change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
+        return server_delta(change) if self.whole_server else to_delta(change)
+
+
 class MysqlCounters(ConnectionOwner[Connection]):
     """Reads all sources that this server has and this user may see in one statement, so that all are of one moment."""
+
+    counting = Counting()
 
     def __init__(self, connection: Connection, names: MysqlNames) -> None:
         super().__init__(connection)
@@ -309,14 +326,7 @@ class MysqlCounters(ConnectionOwner[Connection]):
         return float(query(self._connection, read_statements(PACKAGE, "counters")["commits"])[0]["Value"])
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        if before.epoch != after.epoch:
-            return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
-        # A counter that was missing before was 0: statistics of a table begin with its first use.
-        change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
-        return self._delta(change)
-
-    def _delta(self, change: Values) -> EngineDelta:
-        return to_delta(change)
+        return self.counting.difference(before, after)
 
     def task_kinds(self) -> dict[int, str]:
         """Return threads as performance_schema names them; none when it is off, or this user may not read it."""
@@ -460,14 +470,13 @@ _MS = 1000.0
 class MysqlServerCounters(MysqlCounters):
     """Reads what the server counts of all its databases."""
 
+    counting = Counting(whole_server=True)
+
     def _sources(self) -> Sequence[str]:
         transactions = ("transactions_mariadb", "transactions_mysql", "transactions_observed")
         watched = {"every_file": "files_watched", "latches": "latches_watched"}
         found = [part for part, question in watched.items() if self._holds(question)]
         return ("metrics_mariadb", "metrics_mysql", *transactions, *found)
-
-    def _delta(self, change: Values) -> EngineDelta:
-        return server_delta(change)
 
 
 def server_delta(change: Values) -> EngineDelta:

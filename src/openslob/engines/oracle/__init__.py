@@ -2,4 +2,4 @@
 
 from openslob.engines.registry.entry import EngineEntry
 
-ENTRY = EngineEntry("oracle", adapter="openslob.engines.oracle.adapter", extra="openslob[oracle]")
+ENTRY = EngineEntry("oracle", adapter=f"{__name__}.adapter", extra="openslob[oracle]", counting=f"{__name__}.delta")

@@ -11,7 +11,7 @@ from openslob.core.measurement import EngineDelta
 from openslob.engines.base import CounterReading
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, query, statement
-from openslob.engines.oracle.delta import Values, make_unknown, to_delta, to_server_delta
+from openslob.engines.oracle.delta import STATEMENTS, Counting, Values
 from openslob.engines.oracle.errors import CONNECTION_LOST, explain_error, find_codes, is_missing, report_as
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.server_engine import ConnectionOwner
@@ -58,6 +58,7 @@ class OracleCounters(OracleSampler):
 
     # The parts of counters.sql to read, as far as they can be.
     parts: Collection[str] = VIEWS
+    _whole_database = False
 
     def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(connection)
@@ -137,7 +138,7 @@ class OracleCounters(OracleSampler):
         epochs = [str(row["name"]) for row in rows if row["source"] == "epoch"]
         counted = [row for row in rows if row["source"] != "epoch" and row["value"] is not None]
         values = {f"{row['source']}.{row['name']}": float(row["value"]) for row in counted}
-        values["statements.count"] = float(len(self._statements))
+        values[STATEMENTS] = float(len(self._statements))
         server_ns = int(values.pop("clock.us")) * 1000
         # Without a right to see when the instance started: its statistics never decrease otherwise.
         if any(values.get(name, 0.0) < value for name, value in self._last.items() if name.startswith("sysstat.")):
@@ -145,19 +146,13 @@ class OracleCounters(OracleSampler):
         self._last = values
         return CounterReading(server_ns, values, " ".join([*epochs, f"reset {self._resets} times while watched"]))
 
-    def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        if before.epoch != after.epoch:
-            return make_unknown("the server's statistics were reset during the run: it was started again")
-        # What was missing before was 0: an event begins with its first wait.
-        change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
-        if not self._statements and "sql" not in self.missing and after.values.get("sessions.count") == 0:
-            # Nobody has run the work loop yet; whoever does will find its statements.
-            change["sql.update.rows"] = 0.0
-        return self._to_delta(change)
-
-    def _to_delta(self, change: Values) -> EngineDelta:
+    @property
+    def counting(self) -> Counting:
         unsearched = {"sql": self._search_failed} if self._search_failed and not self._statements else {}
-        return to_delta(change, {**unsearched, **self.missing}, self._pluggable)
+        return Counting({**unsearched, **self.missing}, "sql" in self.missing, self._pluggable, self._whole_database)
+
+    def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
+        return self.counting.difference(before, after)
 
     def task_kinds(self) -> dict[int, str]:
         """Return processes as the server names them; none when this user may not read them."""
@@ -172,13 +167,11 @@ class DatabaseCounters(OracleCounters):
     """Reads what is counted of all sessions of the database, or of the pluggable one that the connection is to."""
 
     parts = tuple(name for name in VIEWS if name not in ("sql", "sessions", "objects"))
+    _whole_database = True
 
     def _search(self) -> Sequence[str]:
         """Return no statements: the work loop's are of no interest."""
         return ()
-
-    def _to_delta(self, change: Values) -> EngineDelta:
-        return to_server_delta(change, self.missing, self._pluggable)
 
 
 def _name_views(part: str) -> str:

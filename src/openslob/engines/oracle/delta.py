@@ -7,7 +7,7 @@ I/O of the test's tables. Everything else is of all sessions. Background process
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openslob.core.measurement import (
@@ -20,8 +20,11 @@ from openslob.core.measurement import (
     WaitClass,
     scale,
 )
+from openslob.engines.base import CounterReading
 
 Values = Mapping[str, float]
+# How many statements of the work loop were found when the counters were read.
+STATEMENTS = "statements.count"
 
 _CENTISECOND_US = 10_000.0
 # Statistics of V$SYSSTAT and of single sessions, by field. Data blocks alone: the "total" ones have the log, control
@@ -90,6 +93,32 @@ _OF_TABLES = "the whole server is observed: only the work loop's own tables tell
 _UNCOUNTED = "this version of the server does not count them"
 _ENDED = ("sysstat.user commits", "sysstat.user rollbacks")
 _READS, _WRITES = "io.reads.", "io.writes."
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Takes differences of the test's counters, or of those of the whole database.
+
+    ``missing`` as in `to_delta`; ``blind``: this user may not read what the statements did.
+    """
+
+    missing: Mapping[str, str]
+    blind: bool
+    pluggable: bool
+    whole_database: bool = False
+
+    def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
+        """Return what happened between two readings."""
+        if before.epoch != after.epoch:
+            return make_unknown("the server's statistics were reset during the run: it was started again")
+        # What was missing before was 0: an event begins with its first wait.
+        change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
+        if self.whole_database:
+            return to_server_delta(change, self.missing, self.pluggable)
+        if not after.values.get(STATEMENTS) and not self.blind and after.values.get("sessions.count") == 0:
+            # Nobody has run the work loop yet; whoever does will find its statements.
+            change["sql.update.rows"] = 0.0
+        return to_delta(change, self.missing, self.pluggable)
 
 
 def make_unknown(why: str) -> EngineDelta:
@@ -205,7 +234,7 @@ def _count_rows(change: Values) -> dict[str, float | None]:
 
     The loop keeps the lengths of rows, so that none migrates; if one had, reading it would show as a continued row.
     """
-    if not any(name.startswith("sql.") for name in change) or change.get("statements.count", 0.0) != 0:
+    if not any(name.startswith("sql.") for name in change) or change.get(STATEMENTS, 0.0) != 0:
         return {}
     rows, cursors, loads = (change.get(f"sql.update.{name}", 0.0) for name in ("rows", "cursors", "loads"))
     if rows < 0 or cursors < 0 or loads != cursors:

@@ -9,6 +9,7 @@ ENTRY = EngineEntry(
     adapter=f"{__name__}.adapter",
     servers=f"{__name__}.server",
     clients=f"{__name__}.clients",
+    counting=f"{__name__}.counters",
     embedded=DEFAULT_SERVER,
     standbys=True,
 )

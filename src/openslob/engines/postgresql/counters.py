@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -78,19 +78,51 @@ LATENESS_S = 1.0
 LATENESS_SHARE = 0.01
 
 
+@dataclass(frozen=True)
+class Counting:
+    """Takes differences of the test's counters, or of those of the whole server.
+
+    ``prompt``: the server shows counts as soon as a statement has ended.
+    """
+
+    prompt: bool
+    block_size: int
+    whole_server: bool = False
+
+    def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
+        """Return what happened between two readings."""
+        if before.epoch != after.epoch or (self.whole_server and _were_reset(before.values, after.values)):
+            return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})
+        delta = (_server_delta if self.whole_server else _test_delta)(before.values, after.values, self.block_size)
+        return delta if self.prompt else _remove_late(delta, (after.server_ns - before.server_ns) / NANOS)
+
+
+def _test_delta(before: Values, after: Values, block_size: int) -> EngineDelta:
+    change: Values = subtract(before, after)
+    if not after.get(SESSIONS):
+        # A pooler may give the work loop's sessions another name: their reads would seem to be none.
+        change = remove_sessions(change)
+    return to_delta(change, block_size, *are_timed(before, after))
+
+
+def _server_delta(before: Values, after: Values, block_size: int) -> EngineDelta:
+    return server_delta(subtract(before, after), block_size, *are_timed(before, after))
+
+
 class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
     """Reads all sources that this server has in one statement, so that all are of one moment."""
 
     # How the sources become one value, and those of the other scope.
     _together = TOGETHER
     _not_read = frozenset({"each_database"})
+    _whole_server = False
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str, block_size: int) -> None:
         super().__init__(connection)
         self._schema = schema.encode()
         self._values: list[bytes] = []
-        self._block_size = block_size
         self._prompt = connection.info.server_version >= PROMPT_SINCE
+        self.counting = Counting(self._prompt, block_size, self._whole_server)
 
     def _is_on(self, setting: str) -> bool:
         return self._connection.execute("SELECT current_setting(%s) = 'on'", (setting,)).fetchone() == (True,)
@@ -137,17 +169,7 @@ class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
         return found
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
-        if before.epoch != after.epoch:
-            return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})
-        delta = self._delta(before.values, after.values)
-        return delta if self._prompt else _remove_late(delta, (after.server_ns - before.server_ns) / NANOS)
-
-    def _delta(self, before: Values, after: Values) -> EngineDelta:
-        change: Values = subtract(before, after)
-        if not after.get(SESSIONS):
-            # A pooler may give the work loop's sessions another name: their reads would seem to be none.
-            change = remove_sessions(change)
-        return to_delta(change, self._block_size, *are_timed(before, after))
+        return self.counting.difference(before, after)
 
     def task_kinds(self) -> dict[int, str]:
         """Return the ``backend_type`` of each process that this role may see, with our own samplers apart."""
@@ -237,6 +259,7 @@ class PostgresServerCounters(PostgresCounters):
     """Reads what the server counts of all its databases."""
 
     _not_read = frozenset({*TEST_ONLY, "session_io", "session_wal"})
+    _whole_server = True
 
     def __init__(self, connection: psycopg.Connection[Any], own: OwnWork, block_size: int) -> None:
         if connection.info.server_version >= PROMPT_SINCE:
@@ -259,11 +282,6 @@ class PostgresServerCounters(PostgresCounters):
 
     def backend_ids(self) -> list[int]:
         return self._ids
-
-    def _delta(self, before: Values, after: Values) -> EngineDelta:
-        if _were_reset(before, after):
-            return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})
-        return server_delta(subtract(before, after), self._block_size, *are_timed(before, after))
 
 
 def _were_reset(before: Values, after: Values) -> bool:

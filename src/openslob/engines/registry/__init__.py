@@ -14,9 +14,10 @@ from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.places import home
 from openslob.core.secrets import redact_url, require_target
-from openslob.engines.base import Engine
+from openslob.engines.base import Counting, Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.cluster.engine import ClusterEngine
+from openslob.engines.cluster.instances import ClusterCounting
 from openslob.engines.managed.base import RUNNING, Control, ManagedCluster, ManagedServer, ReadySetting, ServerSpec
 from openslob.engines.managed.state import ServerState, is_ours, names, spec_from
 from openslob.engines.registry.entry import DEFAULT_SERVER, GROUP, EngineEntry, ManagedServers
@@ -108,6 +109,21 @@ def workloads(engine: str) -> Sequence[str]:
     entry = _engines().get(engine)
     programs = entry.client_programs() if entry else None
     return programs.workloads() if programs else ()
+
+
+def counting(engine: str, facts: object) -> Counting | None:
+    """Return what takes differences of an engine's readings again, by what a record keeps of it.
+
+    It is None if no installed engine does. SlobError if these can't be such facts.
+    """
+    entry = _engines().get(engine)
+    if not isinstance(facts, Mapping) or "parts" not in facts:
+        return entry.recounting(facts) if entry else None
+    parts, targets = facts["parts"], facts.get("targets")
+    if not isinstance(parts, Sequence) or not isinstance(targets, Sequence) or len(parts) != len(targets):
+        raise SlobError(f"how a cluster of {engine} counted is damaged", "restore the record")
+    each = [counting(engine, part) for part in parts]
+    return None if None in each else ClusterCounting([part for part in each if part], list(map(str, targets)))
 
 
 def managed(spec: ServerSpec) -> ManagedServer:

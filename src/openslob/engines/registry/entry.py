@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.engines.base import Engine
+from openslob.engines.base import Counting, Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.managed.base import Control, ManagedCluster, ManagedServer, ReadySetting, ServerSpec
+from openslob.record.facts import fit
 
 GROUP = "openslob.engines"
 # The managed server that is the default target. The engine whose server has this name is the default engine.
@@ -50,6 +51,8 @@ class EngineEntry:
         extra: What pip installs with it the libraries that only this engine needs; None if openslob always has them.
         standbys: Whether a managed server can be a standby of another one.
         clusters: Module with ``cluster(specs) -> ManagedCluster``; None if slob makes no clusters of this engine.
+        counting: Module with ``Counting(**facts)``, which takes differences of the engine's readings again; None if
+            nothing does.
         clients: Module with the functions of `ClientPrograms`; None if no client program is known.
 
     """
@@ -62,6 +65,7 @@ class EngineEntry:
     clients: str | None = None
     standbys: bool = False
     clusters: str | None = None
+    counting: str | None = None
 
     def connect(self, url: str) -> Engine:
         """Return the engine for a target URL; nothing is connected yet. SlobError when its library is not installed."""
@@ -77,6 +81,13 @@ class EngineEntry:
     def client_programs(self) -> ClientPrograms | None:
         """Return what is known of the product's client programs; None if nothing is."""
         return cast(ClientPrograms, import_module(self.clients)) if self.clients else None
+
+    def recounting(self, facts: object) -> Counting | None:
+        """Return what takes differences of the engine's readings again, by what a record keeps of it.
+
+        SlobError if that can't be. None if nothing does.
+        """
+        return cast(Counting, fit(import_module(self.counting).Counting, facts)) if self.counting else None
 
     def cluster(self, specs: Sequence[ServerSpec]) -> ManagedCluster:
         """Return a cluster of nodes to be made by these specifications. UsageError when slob makes none."""
