@@ -10,6 +10,7 @@ from openslob.analyze.causes import episodes
 from openslob.analyze.level import search
 from openslob.analyze.trace import Trace
 from openslob.analyze.trace_stretch import unevenness_of
+from openslob.analyze.verdict_registry import RULES_FACT, RULES_VERSION
 from openslob.analyze.verdicts import judge, judge_observed
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram
@@ -20,6 +21,8 @@ from openslob.metrics import summary
 from openslob.metrics.quantity import ENGINE_SPAN, Quantity, host, why_no_cpu, window_differences_pct
 from openslob.metrics.waits import histogram_of, top_events
 from openslob.record.model import MOST_EPISODES, EpisodeRow, InstanceRow, RecordKind, RunRecord, Status, WindowRecord
+
+HOST_CPU = "host_cpu_s"
 
 
 def build_record(
@@ -53,7 +56,7 @@ def build_record(
         openslob_version=openslob_version,
         spec=spec,
         sources=sources or {},
-        environment=with_engine_cpu(measured, environment),
+        environment={**with_engine_cpu(measured, with_host_cpu(measured, environment)), RULES_FACT: RULES_VERSION},
         engine=with_wait_latency(measured, engine),
         window=window_record(measured),
         summary=summary(measured),
@@ -64,6 +67,13 @@ def build_record(
         notes=notes,
         **_of_own_load(measured) if isinstance(measured, Measurement) else {"verdicts": judge_observed(measured)},
     )
+
+
+def status_of(measured: Observed) -> Status:
+    """Return how the load ended."""
+    if measured.errors:
+        return Status.FAILED
+    return Status.INTERRUPTED if measured.interrupted else Status.COMPLETE
 
 
 def _of_own_load(measurement: Measurement) -> dict[str, Any]:
@@ -92,6 +102,11 @@ def episode_rows(trace: Trace, caps: CapSearch | None = None) -> tuple[EpisodeRo
         )
         for each in sorted(worst, key=lambda each: each.begin_s)
     )
+
+
+def with_host_cpu(measured: Observed, environment: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the facts on the host with the CPU seconds of the window by kind, if it was asked for them."""
+    return {**environment, HOST_CPU: dict(measured.host.cpu or {})} if HOST_CPU in environment else environment
 
 
 def with_engine_cpu(measurement: Observed, environment: Mapping[str, Any]) -> Mapping[str, Any]:

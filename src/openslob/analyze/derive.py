@@ -7,11 +7,12 @@ records, the longest operation of each kind where there are several kinds. The d
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from openslob.analyze.measure import LATENCY, NOT_KEPT, RESPONSE, WAIT_SAMPLES, measure, times
+from openslob.analyze.rebuild import ROUNDING
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.session_sums import SessionSums
 from openslob.core.histogram import BELOW_RESOLUTION_US, PERCENTILES, Histogram
@@ -21,27 +22,31 @@ from openslob.metrics import add_costs, summary
 from openslob.metrics.cost import price_of
 from openslob.metrics.run_metrics import PACED
 from openslob.metrics.waits import top_events
+from openslob.record.facts import same
 from openslob.record.model import Figure, RecordKind, RunRecord, value_of
 
-# Sums of fractions depend on their order: an error of the last digits is none.
-_SAME = 1e-9
-_OF_SCHEDULE = "it follows from when sessions woke up, which no raw file has"
+OF_SCHEDULE = "it follows from when sessions woke up, which no raw file has"
 _THINNED = "samples of a load of more than an hour are means of steps"
 
 
 @dataclass(frozen=True)
 class Derived:
-    """A number of the record and the same one from its raw measurements; ``value`` is None for the reason ``why``."""
+    """A part of the record and the same one from its raw measurements; ``value`` is None for the reason ``why``."""
 
     name: str
-    recorded: float
-    value: float | None
+    recorded: Any
+    value: Any
     why: str = ""
 
     @property
     def same(self) -> bool:
         """Whether both are the same, but for the rounding of sums."""
-        return self.value is not None and math.isclose(self.recorded, self.value, rel_tol=_SAME, abs_tol=_SAME)
+        return self.value is not None and same(self.recorded, self.value, ROUNDING)
+
+    @property
+    def differs(self) -> bool:
+        """Whether both are known and are not the same."""
+        return self.value is not None and not self.same
 
 
 def derive_numbers(
@@ -59,7 +64,7 @@ def derive_numbers(
         *_window(record, measured),
         *_figures(record, measured, has_means_only),
         *_latencies(record, measured, totals),
-        *([] if totals.keys() & _times(measured) else _of_all_kinds(record, measured, tables.sessions)),
+        *([] if totals.keys() & _times(measured) else of_all_kinds(record, measured, tables.sessions)),
         *_waits(record, measured, has_means_only),
     ]
 
@@ -71,7 +76,7 @@ def _figures(record: RunRecord, measured: Observed, thinned: bool) -> Iterator[D
         if figure.value is None:
             continue
         of_samples = again.get(name) != without.get(name)
-        why = _OF_SCHEDULE if name in PACED else _THINNED if of_samples else NOT_KEPT
+        why = OF_SCHEDULE if name in PACED else _THINNED if of_samples else NOT_KEPT
         value = None if of_samples else value_of(again, name)
         yield Derived(name, figure.value, value, why if value is None else "")
 
@@ -120,8 +125,8 @@ def _times(measured: Observed) -> dict[str, float]:
     return dict(total for kind, found in kinds for total in times(LATENCY, kind, found))
 
 
-def _of_all_kinds(record: RunRecord, measured: Observed, sessions: SessionSums) -> Iterator[Derived]:
-    """Yield mean and maximum: slices have both of all kinds together."""
+def of_all_kinds(record: RunRecord, measured: Observed, sessions: SessionSums) -> Iterator[Derived]:
+    """Yield mean and longest operation of all kinds together, which slices have."""
     if not isinstance(measured, Measurement) or not sessions.slices:
         return
     known, kinds, ops = record.latency.values(), "+".join(record.latency), measured.counts.ops

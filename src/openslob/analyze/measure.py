@@ -178,12 +178,14 @@ def _totals(sessions: SessionSums, load: Workload, window: Window, unfinished: C
     totals = []
     for number in sorted({*range(load.total_sessions), *sums}):
         own, begin_ns = sums.get(number), window.load_start_ns
-        counts, busy_us, slices, end_ns = SliceCounts(), 0.0, 0, begin_ns
+        counts, busy_us, idle_us, slices, end_ns = SliceCounts(), 0.0, 0.0, 0, begin_ns
         if own is not None:
-            counts, busy_us, slices, begin_ns, end_ns = own.counts, own.busy_us, own.slices, own.begin_ns, own.end_ns
+            counts, busy_us, idle_us, slices = own.counts, own.busy_us, own.idle_us, own.slices
+            begin_ns, end_ns = own.begin_ns, own.end_ns
         after_ns = 0 if number in unfinished else window.load_end_ns - max(end_ns, begin_ns)
         apart_ns = max(0, begin_ns - window.load_start_ns) + max(0, after_ns)
-        totals.append(SessionTotals(number, 1 + number % load.schemas, counts, busy_us, 0.0, slices, apart_ns / 1000))
+        schema = 1 + number % load.schemas
+        totals.append(SessionTotals(number, schema, counts, busy_us, idle_us, slices, apart_ns / 1000))
     return totals
 
 
@@ -272,12 +274,18 @@ def _host(readings: _Part, totals: Mapping[str, float], alone: bool) -> HostDelt
         cpu=cpu or None,
         server_cpu_s=grown.get(SERVER_CPU),
         sampler_cpu_s=grown.get("sampler.sampler_cpu_s"),
+        server_cores=None if (cores := _last(readings, "server.server_cores")) is None else int(cores),
+        server_cpus_busy_s=grown.get("cpus.server_cpus_busy_s"),
         server_read_bytes=grown.get("server.server_read_bytes"),
         server_write_bytes=grown.get("server.server_write_bytes"),
         package_energy_j=grown.get("energy.package_energy_j"),
         driver_cpu_s=totals.get(f"{_OF_HOST}driver_cpu_s", grown.get("driver.driver_cpu_s") if alone else None),
         client_cpu_s=totals.get(f"{_OF_HOST}client_cpu_s"),
+        driver_peak_rss_bytes=_last(readings, "driver.driver_peak_rss_bytes") if alone else None,
         device=_device(readings, grown),
+        page_cache_bytes_before=_first(readings, "memory.page_cache_bytes"),
+        page_cache_bytes_after=_last(readings, "memory.page_cache_bytes"),
+        memory_available_bytes=_last(readings, "memory.memory_available_bytes"),
         group=_group(readings, grown),
         server_runqueue_s=grown.get("server.server_runqueue_s"),
         unknown={EVERY_FIGURE: NOT_KEPT},
@@ -300,6 +308,11 @@ def _group(readings: _Part, grown: Mapping[str, float]) -> GroupUse | None:
     counted = [grown.get(f"cgroup.{name}") for name in ("cpu_throttled_s", "cpu_periods", "cpu_periods_throttled")]
     known = [amount for amount in counted if amount is not None]
     return GroupUse(_last(readings, "cgroup.cpu_quota"), *known) if len(known) == len(counted) else None
+
+
+def _first(readings: _Part, name: str) -> float | None:
+    values = readings.value(name)
+    return None if values is None or np.isnan(values[0]) else float(values[0])
 
 
 def _last(readings: _Part, name: str) -> float | None:

@@ -24,7 +24,8 @@ _MOST = 2.0**53
 class SessionTally:
     """What the slices of one session come to. Moments are in ns of the server's clock.
 
-    ``first_op_ns`` is None if no slice had an operation, and ``end_ns`` is the latest end of a slice.
+    ``first_op_ns`` is None if no slice had an operation, and ``end_ns`` is the latest end of a slice. ``idle_us`` is
+    the time between slices.
     """
 
     counts: SliceCounts
@@ -33,6 +34,7 @@ class SessionTally:
     begin_ns: int
     first_op_ns: int | None
     end_ns: int
+    idle_us: float
 
 
 def amounts_of(columns: Sequence[str], cells: Cells) -> Array:
@@ -56,6 +58,7 @@ class SessionSums:
         self._rows: dict[int, int] = {}
         self._amounts: Array = np.zeros((len(AMOUNTS), 0))
         self._slices: Moments = np.zeros(0, np.int64)
+        self._inside_ns: Moments = np.zeros(0, np.int64)
         self._moments: Moments = np.zeros((6, 0), np.int64)
         # The longest operation of any kind; None if there was none.
         self.max_us: float | None = None
@@ -101,6 +104,7 @@ class SessionSums:
             begin_ns,
             None if first_op_ns == _UNKNOWN else first_op_ns,
             end_ns,
+            (end_ns - begin_ns - int(self._inside_ns[row])) / 1000,
         )
 
     def rows_of(self, numbers: Moments) -> Moments:
@@ -110,7 +114,7 @@ class SessionSums:
         new = len(self._rows) - len(self._slices)
         if new:
             self._amounts = np.pad(self._amounts, ((0, 0), (0, new)))
-            self._slices = np.pad(self._slices, (0, new))
+            self._slices, self._inside_ns = (np.pad(each, (0, new)) for each in (self._slices, self._inside_ns))
             self._moments = np.pad(self._moments, ((0, 0), (0, new)), constant_values=_UNKNOWN)
         return np.array([self._rows[number] for number in numbers.tolist()], np.int64)
 
@@ -131,6 +135,7 @@ class SessionSums:
         rows = self.rows_of(numbers)
         self._amounts[:, rows] += [np.bincount(code, each, len(rows)) for each in amounts]
         self._slices[rows] += np.bincount(code, minlength=len(rows))
+        np.add.at(self._inside_ns, rows[code], ends - begins)
         require_exact(self._amounts)
         for moment, values in ((_FIRST_BEGIN, begins[first]), (_FIRST_END, ends[first])):
             self._put(moment, rows, values, older)

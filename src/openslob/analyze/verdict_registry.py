@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+# The version of the rules: which verdicts and causes there are, and their thresholds. A record states by which it was
+# judged: only under the same rules must a judgement be what it was. It goes up with every change of a threshold.
+RULES_VERSION = 1
+RULES_FACT = "rules_version"
+
 
 class VerdictGroup(StrEnum):
     """The question that a verdict helps to answer."""

@@ -3,57 +3,40 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from openslob.analyze.derive import Derived, derive_numbers
-from openslob.analyze.measure import totals_in
-from openslob.analyze.operation_order import OperationOrder
-from openslob.analyze.run_folder import tables_of
+from openslob.analyze.derive import Derived
+from openslob.analyze.only_stated import DOCUMENT, GROUPS, Group
 from openslob.core.disk import scratch_folder
-from openslob.core.errors import SlobError, VerdictError
+from openslob.core.errors import VerdictError
+from openslob.kinds.checked_runs import NOTHING, RunCheck, check, order_of
 from openslob.kinds.contract import kind_of
 from openslob.record import bundle as bundles
-from openslob.record import finding, store
-from openslob.record.arrays import read_whole
+from openslob.record import digests, finding, store
 from openslob.record.bundle import Opened
-from openslob.record.cells import Cells
+from openslob.record.digests import Checked
+from openslob.record.facts import leaves
 from openslob.record.finding import Found
 from openslob.record.kinds import AnyKind, of_single_runs
-from openslob.record.model import RecordKind, RunRecord
-from openslob.record.raw_csv import RESTORE, TEXTS, Event, event_rows
 from openslob.report.format import fold_table, wrap
 
+__all__ = [
+    "RunCheck", "Verification", "open_record", "order_of", "render_verification", "state_outcome", "verification_json",
+    "verify",
+]  # fmt: skip
 _MOST_NAMED = 20
-# What figures follow from: every run and every observation writes these files, if only with their heads.
-_RAW, _PACED = ("slices.csv", "engine.csv", "os.csv", "waits.csv", "latency.csv"), "response.csv"
-# What is read of a record that has no figures, too: it can be damaged.
-_READ = ("slices.csv", "engine.csv", "os.csv", "waits.csv")
-
-
-@dataclass(frozen=True)
-class RunCheck:
-    """A run's numbers, each recorded and derived, and which sessions did other operations than its seed says.
-
-    ``problem`` says why nothing can be derived; else it is empty.
-    """
-
-    id: str
-    seed: int | None
-    numbers: tuple[Derived, ...] = ()
-    faults: tuple[str, ...] = ()
-    slices: int = 0
-    problem: str = ""
 
 
 @dataclass(frozen=True)
 class Verification:
     """What the check of a record found: of its runs, of its own document, and of the bundle that it came in.
 
-    ``raw`` says why figures of the record's own can't be derived; else it is empty.
+    ``raw`` says why figures of the record's own can't be derived; else it is empty. ``digests`` are its folder's.
+    ``parts`` is how many the document of a record of several parts has.
     """
 
     kind: AnyKind
@@ -62,6 +45,8 @@ class Verification:
     numbers: tuple[Derived, ...] = ()
     raw: str = ""
     bundle: Opened | None = None
+    digests: Checked = field(default_factory=Checked)
+    parts: int = 0
 
     @property
     def every(self) -> Iterator[tuple[str, Derived]]:
@@ -71,8 +56,9 @@ class Verification:
 
     @property
     def differing(self) -> list[tuple[str, Derived]]:
-        """The numbers that differ from what the raw files say."""
-        return [(run, each) for run, each in self.every if each.value is not None and not each.same]
+        """The numbers, and all other parts of records, that differ from what the raw files say."""
+        statements = ((run.id, each) for run in self.runs for each in run.statements)
+        return [(run, each) for run, each in (*self.every, *statements) if each.differs]
 
     @property
     def unknown(self) -> list[tuple[str, Derived]]:
@@ -81,13 +67,26 @@ class Verification:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """What of the bundle is not as it was written."""
-        return self.bundle.changed if self.bundle else ()
+        """What of the bundle, or else of the record's folder, is not as it was written."""
+        return (self.bundle.changed if self.bundle else ()) or self.digests.changed
+
+    @property
+    def once(self) -> Mapping[Group, int]:
+        """How many parts of each group are stated only once, so that nothing shows whether they are true."""
+        found = {group: [run.once[group] for run in self.runs if group in run.once] for group in GROUPS}
+        found[DOCUMENT] = [self.parts] if self.parts else []
+        return {group: sum(parts) for group, parts in found.items() if parts}
+
+    @property
+    def rules(self) -> list[str]:
+        """Why verdicts of runs are not compared, each reason once."""
+        return list(dict.fromkeys(run.rules for run in self.runs if run.rules))
 
     @property
     def faults(self) -> list[str]:
         """What is wrong, in words, the worst first; none if the record is what it says."""
-        found = [f"changed since the bundle was made: {each}" for each in self.changed]
+        since = "the bundle was made" if self.bundle and self.bundle.changed else "the record was finished"
+        found = [f"changed since {since}: {each}" for each in self.changed]
         found += [_in_words(run, each) for run, each in self.differing]
         found += [f"{run.id}: {each}" for run in self.runs for each in run.faults]
         return [*found, *(f"{run.id}: {run.problem}" for run in self.runs if run.problem)]
@@ -95,7 +94,9 @@ class Verification:
 
 def _in_words(run: str, number: Derived) -> str:
     of = f"{run}: " if run else ""
-    return f"{of}{number.name} is {number.recorded!r}, and the raw files say {number.value!r}"
+    recorded = NOTHING if number.recorded is None else repr(number.recorded)
+    derived = NOTHING if number.value == NOTHING else repr(number.value)
+    return f"{of}{number.name} is {recorded}, and the raw files say {derived}"
 
 
 @contextmanager
@@ -123,55 +124,15 @@ def open_record(
 
 def verify(found: Found, bundle: Opened | None = None) -> Verification:
     """Derive every figure of a record again, and of all its runs. SlobError if the record can't be read."""
+    sealed = digests.check(found.folder)
     if found.kind is of_single_runs():
-        return Verification(found.kind, found.folder.name, (_check(found.folder, found.path),), bundle=bundle)
+        run = check(found.folder, found.path)
+        return Verification(found.kind, found.folder.name, (run,), bundle=bundle, digests=sealed)
     kind = kind_of(found)
-    runs = tuple(_check(entry.path, entry.path) for entry in store.find(found.folder))
-    return Verification(kind, found.folder.name, runs, tuple(kind.numbers(found.folder)), kind.why_not_derived, bundle)
-
-
-def _check(folder: Path, path: Path) -> RunCheck:
-    try:
-        return _check_run(folder, store.load(path))
-    except SlobError as error:
-        return RunCheck(folder.name, None, problem=str(error))
-
-
-def _check_run(folder: Path, record: RunRecord) -> RunCheck:
-    """Derive every figure of a run or an observation from the raw files in its folder."""
-    needed = (*_RAW, *([_PACED] if record.response else []))
-    missing = [name for name in needed if not (folder / name).is_file()]
-    if record.window is not None and missing:
-        problem = f"its figures can't be derived again without {', '.join(missing)}"
-        return RunCheck(record.id, record.spec.get("seed"), problem=problem)
-    if record.window is None:
-        for name in _READ:
-            read_whole(folder / name, _read_through)
-    tables = tables_of(folder, record)
-    events = event_rows(folder)
-    try:
-        totals = totals_in(events)
-    except ValueError as error:
-        raise SlobError(f"{folder / 'events.csv'} is damaged: {error}", RESTORE) from error
-    numbers = tuple(derive_numbers(record, tables, totals, any(each.kind == Event.STEP_S for each in events)))
-    if record.kind is not RecordKind.RUN:
-        return RunCheck(record.id, record.spec.get("seed"), numbers, slices=tables.sessions.slices)
-    order = order_of(folder, record)
-    return RunCheck(record.id, record.spec.get("seed"), numbers, tuple(order.faults()), order.sessions.slices)
-
-
-def _read_through(columns: Sequence[str], cells: Cells) -> None:
-    """Read the numbers of lines from which nothing is derived. ValueError if one is none."""
-    for place, name in enumerate(columns):
-        if name not in TEXTS:
-            cells.numbers(place)
-
-
-def order_of(folder: Path, record: RunRecord) -> OperationOrder:
-    """Read what operations the sessions of a run did, and in what order."""
-    order = OperationOrder(record)
-    read_whole(folder / "slices.csv", order.take)
-    return order
+    runs = tuple(check(entry.path, entry.path) for entry in store.find(found.folder))
+    numbers, whole = tuple(kind.numbers(found.folder)), store.read_document(found.folder / kind.files[0])
+    parts = max(0, sum(1 for _ in leaves(whole)) - sum(each.value is not None for each in numbers))
+    return Verification(kind, found.folder.name, runs, numbers, kind.why_not_derived, bundle, sealed, parts)
 
 
 def render_verification(found: Verification, columns: int | None = None) -> str:
@@ -183,7 +144,16 @@ def render_verification(found: Verification, columns: int | None = None) -> str:
         state = f"{len(found.changed)} not as written" if found.changed else "all as written"
         lines += [f"bundle      made by openslob {made.openslob_version} with Python {made.python}"]
         lines += [f"checksums   {len(made.files)} files, {size:,} bytes: {state}", f"SHA-256     {found.bundle.sha256}"]
+    else:
+        lines += _fact("digests     ", _of_digests(found), columns)
     lines += _fact("figures     ", _of_figures(found), columns)
+    if said := sum(len(run.statements) for run in found.runs):
+        off = sum(each.differs for run in found.runs for each in run.statements)
+        state = f"{off} differ" if off else "all the same"
+        what = f"verdicts, settings and all else that is stated, {said:,} parts"
+        lines += _fact("statements  ", f"{what}, made again of raw files and facts: {state}", columns)
+    for why in found.rules:
+        lines += _fact("verdicts    ", why, columns)
     if slices := sum(run.slices for run in found.runs):
         off = sum(len(run.faults) for run in found.runs)
         state = f"{off} differ from what the seed says" if off else "in every session as the seed says"
@@ -195,7 +165,7 @@ def render_verification(found: Verification, columns: int | None = None) -> str:
             lines += wrap(fault, columns=columns) if columns else [fault]
         if len(found.faults) > _MOST_NAMED:
             lines.append(f"and {len(found.faults) - _MOST_NAMED} more (--json has all)")
-    return "\n".join([*lines, *_not_derived(found, columns)])
+    return "\n".join([*lines, *_not_derived(found, columns), *_stated_once(found, columns)])
 
 
 def state_outcome(found: Verification) -> str:
@@ -204,12 +174,22 @@ def state_outcome(found: Verification) -> str:
     if not known:
         return "only the checksums could be compared" if found.bundle else "nothing could be compared"
     some = "the" if known == every else f"{known:,} of {every:,}"
-    return f"verified: {some} figures follow from the raw files"
+    rest = "all else but verdicts" if found.rules else "verdicts and all else"
+    more = f", and {rest} from them and what is stated once" if any(run.statements for run in found.runs) else ""
+    return f"verified: {some} figures follow from the raw files{more}"
 
 
 def _fact(name: str, text: str, columns: int | None) -> list[str]:
     wide = textwrap.wrap(text, max(columns - len(name), 20)) if columns else [text]
     return [f"{name if number == 0 else ' ' * len(name)}{line}" for number, line in enumerate(wide)]
+
+
+def _of_digests(found: Verification) -> str:
+    if found.digests.changed:
+        return f"{len(found.digests.changed)} not as written"
+    if not found.digests.sha256:
+        return "none: the record is older than they are, or its end was never written"
+    return f"all files as written; SHA-256 of all {found.digests.sha256}"
 
 
 def _of_figures(found: Verification) -> str:
@@ -234,6 +214,13 @@ def _not_derived(found: Verification, columns: int | None) -> list[str]:
     return ["", "NOT DERIVED", *fold_table(("figure", "runs", "why"), rows, columns, texts={0, 2}), *more]
 
 
+def _stated_once(found: Verification, columns: int | None) -> list[str]:
+    if not found.once:
+        return []
+    rows = [(group.name, f"{parts:,}" if parts else "", group.why) for group, parts in found.once.items()]
+    return ["", "STATED ONCE", *fold_table(("what", "parts", "why nothing shows it"), rows, columns, texts={0, 2})]
+
+
 def verification_json(found: Verification) -> dict[str, Any]:
     """Return the same as plain values."""
     bundle = found.bundle
@@ -249,6 +236,10 @@ def verification_json(found: Verification) -> dict[str, Any]:
         ],
         "not_derived": [{"run": run, "figure": each.name, "why": each.why} for run, each in found.unknown],
         "why_not_derived": found.raw or None,
+        "digest": found.digests.sha256 or None,
+        "statements": sum(len(run.statements) for run in found.runs),
+        "verdicts_not_compared": found.rules,
+        "stated_once": [{"what": group.name, "parts": parts, "why": group.why} for group, parts in found.once.items()],
         "slices": sum(run.slices for run in found.runs),
         "faults": found.faults,
         "verified": not found.faults,

@@ -35,6 +35,7 @@ from openslob.core.disk import open_regular, refuse_planted, require_space
 from openslob.core.errors import SlobError
 from openslob.core.secrets import redact_document, redact_text
 from openslob.record import finding, store
+from openslob.record.digests import FileDigest, files_of
 from openslob.record.finding import Found
 from openslob.record.model import RecordModel
 from openslob.record.versions import Format
@@ -50,17 +51,12 @@ MOST_FILES, MOST_MANIFEST_BYTES, MOST_BYTES, MOST_RATIO = 20_000, 16 * 1024**2, 
 _ALWAYS_BYTES = 16 * 1024**2
 # A file is written once and is mostly small: what must stay free beside a load need not beside it.
 _RESERVE_TIMES = 64
-# Files of a record's folder that are no part of it: its lock, and a page that is made of it.
-_LEFT_OUT = frozenset({store.MARKER_FILE, "report.html"})
 _RENAME = "rename it, or move it elsewhere"
 _NOT_OURS = "name a file that `slob export --bundle` wrote"
 
 
-class BundledFile(RecordModel):
+class BundledFile(FileDigest):
     """The SHA-256 of a file in a bundle, and its length."""
-
-    sha256: str
-    bytes: int
 
 
 class Manifest(RecordModel):
@@ -101,7 +97,7 @@ def save(found: Found, path: Path) -> str:
     folder = found.folder
     if (pid := store.running_pid(folder)) is not None:
         raise SlobError(f"{folder.name} is still in progress (process {pid})", "wait for its end")
-    files = list(_files(folder))
+    files = list(files_of(folder))
     # With manifest and packages.
     if len(files) + 2 > MOST_FILES:
         raise SlobError(f"{folder} has {len(files):,} files: a bundle has at most {MOST_FILES:,}")
@@ -129,13 +125,6 @@ def save(found: Found, path: Path) -> str:
     finally:
         temporary.unlink(missing_ok=True)
     return seal
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.is_file() and not path.is_symlink() and not hidden and path.name not in _LEFT_OUT:
-            yield path
 
 
 def _name_in(folder: Path, path: Path) -> str:

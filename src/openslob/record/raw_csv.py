@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from io import StringIO
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, TypeVar
@@ -344,6 +345,21 @@ def event_rows(folder: Path) -> list[Happening]:
     return _read(folder / "events.csv", lambda row: Happening(int(row[0]), row[1], row[2]))
 
 
+def counter_readings(folder: Path) -> Iterator[tuple[int, str, dict[str, float]]]:
+    """Yield the readings of the engine's counters in `samples.csv`: moment, epoch, and every counter at that moment.
+
+    A row is of a counter that moved, or of one that is no longer there. SlobError for a damaged file.
+    """
+    now: dict[str, float] = {}
+    try:
+        for (moment, epoch), rows in groupby(_rows(folder / "samples.csv"), key=lambda row: (row[0], row[1])):
+            moved = {name: None if not text else _number(text) for _, _, name, text in rows}
+            now = {name: value for name, value in {**now, **moved}.items() if value is not None}
+            yield int(moment), epoch, now
+    except ValueError as error:
+        raise SlobError(f"{folder / 'samples.csv'} is damaged: {error}", RESTORE) from error
+
+
 # Columns of text; all others hold numbers.
 TEXTS = frozenset({"epoch", "counter", "figure", "event", "kind", "text"})
 
@@ -361,8 +377,10 @@ def raw_table(folder: Path, name: str) -> tuple[tuple[str, ...], list[list[Cell]
 def _value(column: str, text: str) -> Cell:
     if column in TEXTS:
         return text or None
-    if not text:
-        return None
+    return _number(text) if text else None
+
+
+def _number(text: str) -> int | float:
     try:
         return int(text)
     except ValueError:

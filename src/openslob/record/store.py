@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, ClassVar, Generic, Self, TypeVar
+from typing import IO, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -29,6 +29,8 @@ from openslob.core.disk import open_regular, read_json, refuse_planted, write_at
 from openslob.core.errors import SlobError
 from openslob.core.secrets import redact_document, redact_text
 from openslob.core.units import iso
+from openslob.record import digests
+from openslob.record.facts import FACTS_FILE, FORMAT, FactsRecord
 from openslob.record.model import DocumentModel, RunRecord, Status
 from openslob.record.raw_csv import RawCsv
 from openslob.record.thinning import ThinnedCsv
@@ -92,6 +94,7 @@ class RunFolder:
         self.path = path
         self.raw = raw
         self._marker = marker
+        self._facts: FactsRecord | None = None
 
     @classmethod
     def begin(cls, results: Path, record: RunRecord) -> Self:
@@ -118,8 +121,12 @@ class RunFolder:
         """Id of the record."""
         return self.path.name
 
+    def keep(self, facts: FactsRecord) -> None:
+        """Give what no raw file says of the run, which `finish` writes."""
+        self._facts = facts
+
     def finish(self, record: RunRecord, report: str = "") -> None:
-        """Replace the record by the final one, and write the text report beside it.
+        """Replace the record by the final one, write the text report beside it, and the digests of all files.
 
         Raises:
             UnsavedError: One of them can't be written. If that is the record, the first one, of a failed run, stays.
@@ -128,7 +135,10 @@ class RunFolder:
         with ExitStack() as steps:
             steps.enter_context(_unsaved(record))
             steps.callback(self.close)
+            steps.push(self._seal)
+            steps.callback(self.raw.close)
             steps.callback(self._save, record)
+            steps.callback(self._save_facts)
             if report:
                 save_text(self.path / REPORT_FILE, redact_text(report))
 
@@ -162,6 +172,14 @@ class RunFolder:
     ) -> None:
         self.close()
 
+    def _seal(self, type_: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None) -> None:
+        _seal(self.path, type_ is not None)
+
+    def _save_facts(self) -> None:
+        if self._facts is not None:
+            given = {**self._facts.given, "id": self.id}
+            _save_document(self.path / FACTS_FILE, self._facts.model_copy(update={"given": given}))
+
     def _save(self, record: RunRecord) -> None:
         _save_document(self.path / RECORD_FILE, record.model_copy(update={"id": self.id}))
 
@@ -169,9 +187,9 @@ class RunFolder:
 class DocumentFolder(Generic[Document]):
     """The folder of a record that is one JSON document, replaced as a whole. One process writes it.
 
-    A ``with`` block releases the folder at its end; the document stays as last saved. A kind of record sets its
-    ``form``, its ``file_name``, and ``unfinished``: the fields by which a document whose driver ended too early says
-    so.
+    A ``with`` block releases the folder at its end; the document stays as last saved, with digests of all files. A kind
+    of record sets its ``form``, its ``file_name``, and ``unfinished``: the fields by which a document whose driver
+    ended too early says so.
     """
 
     form: ClassVar[Format[Any]]
@@ -215,7 +233,9 @@ class DocumentFolder(Generic[Document]):
         record = cls.load(path)
         if (pid := running_pid(path)) is not None:
             raise SlobError(f"{path.name} is running in process {pid}", "wait for it to end, or stop it")
-        return cls(path, lock_marker(path), record)
+        folder = cls(path, lock_marker(path), record)
+        _break_seal(path)
+        return folder
 
     def save(self, record: Document) -> None:
         """Replace the record on disk atomically."""
@@ -230,9 +250,12 @@ class DocumentFolder(Generic[Document]):
         return self
 
     def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
+        self, type_: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
     ) -> None:
-        _release(self.path, self._marker)
+        try:
+            _seal(self.path, type_ is not None)
+        finally:
+            _release(self.path, self._marker)
 
 
 @dataclass(frozen=True)
@@ -259,6 +282,13 @@ def load(path: Path) -> RunRecord:
     """
     file = path / RECORD_FILE if path.is_dir() else path
     return RUN.parse(read_document(file), str(file))
+
+
+def load_facts(folder: Path) -> FactsRecord | None:
+    """Read what a run knew that its raw files do not say; None if it has no such file. SlobError for a damaged one."""
+    if not (folder / FACTS_FILE).is_file():
+        return None
+    return FORMAT.parse(read_document(folder / FACTS_FILE), str(folder / FACTS_FILE))
 
 
 def read_document(file: Path) -> object:
@@ -386,9 +416,30 @@ def _release(folder: Path, marker: IO[bytes]) -> None:
     marker.close()
 
 
-def _save_document(path: Path, record: DocumentModel) -> None:
-    document = _only_json(redact_document(record.model_dump(mode="json")))
-    save_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+def _seal(path: Path, failed: bool) -> None:
+    """Write the digests of a record's files; if it ``failed`` before, that error is what the user must know."""
+    try:
+        digests.write(path)
+    except OSError as error:
+        if not failed:
+            raise cannot_write(path / digests.DIGESTS_FILE, error) from error
+
+
+def _break_seal(path: Path) -> None:
+    """Remove the digests of a record that goes on."""
+    try:
+        digests.remove(path)
+    except OSError as error:
+        raise cannot_write(path / digests.DIGESTS_FILE, error) from error
+
+
+def _save_document(path: Path, record: BaseModel) -> None:
+    save_json(path, to_document(record))
+
+
+def to_document(record: BaseModel) -> dict[str, Any]:
+    """Return what is written of a record: without secrets, and without numbers that JSON does not have."""
+    return cast(dict[str, Any], _only_json(redact_document(record.model_dump(mode="json"))))
 
 
 def _only_json(value: object) -> object:
@@ -398,6 +449,11 @@ def _only_json(value: object) -> object:
     if isinstance(value, list):
         return [_only_json(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def save_json(path: Path, document: object) -> None:
+    """Replace a JSON file of a record. SlobError when it can't be written."""
+    save_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def save_text(path: Path, text: str, remedy: str = "") -> None:

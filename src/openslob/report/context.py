@@ -66,6 +66,7 @@ _HOST_KNOWN = frozenset(
         "cpu_source",
         "openslob",
         "python",
+        "rules_version",
         "unknown",
         "command",
         "drivers",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ def summed(rows: list[dict[str, Any]]) -> dict[int, SessionTally]:
             begin_ns=own[0]["start_ns"],
             first_op_ns=next((row["first_op_ns"] for row in own if row["first_op_ns"] != ""), None),
             end_ns=max(row["end_ns"] for row in own),
+            idle_us=sum(after["start_ns"] - before["end_ns"] for before, after in pairwise(own)) / 1000,
         )
         for number, own in sorted(by_session.items())
     }

@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
+from openslob.analyze.build_record import HOST_CPU
 from openslob.analyze.stillness import say_stillness
 from openslob.core.errors import SlobError
 from openslob.core.measurement import EVERY_FIGURE, DriverUse, EngineDelta, HostDelta, Instance
@@ -47,7 +48,7 @@ def set_host_facts(builder: RecordBuilder, samplers: Samplers, limits: SeenLimit
         by_kind = samplers.cpu_by_kind(host.server_cpu_s)
     except SlobError as error:
         builder.notes.append(str(error))
-    builder.environment["host_cpu_s"] = dict(host.cpu or {})
+    builder.environment[HOST_CPU] = dict(host.cpu or {})
     why = host.unknown.get("server_cpu_s") or host.unknown.get(EVERY_FIGURE) or WHY_UNATTRIBUTED
     builder.set_fact("server_cpu_s", by_kind, why)
     builder.set_fact("server_limits", None if limits.why_unknown else dict(limits.first), limits.why_unknown)

@@ -5,19 +5,21 @@ It grows while the run goes on. Every record of the run is built from it, also t
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from openslob.analyze.build_record import build_record
+from openslob.analyze.build_record import build_record, status_of
 from openslob.analyze.load_kinds import LOAD_KINDS
 from openslob.analyze.measure import measure, totals_beside
 from openslob.analyze.run_tables import TablesInMemory
 from openslob.analyze.trace import Trace, trace_of
+from openslob.analyze.verdict_registry import RULES_VERSION
 from openslob.core.measurement import Observed
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
+from openslob.record.facts import FactsRecord, beside, given_of
 from openslob.record.model import RecordKind, RunRecord, Status
 from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder, new_head
@@ -55,6 +57,8 @@ class RecordBuilder:
             **({"experimental": facts.experimental} if facts.experimental else {}),
             **({"stand_in": True} if facts.stand_in else {}),
         }
+        # What differences of the engine's counters follow from, if they can be taken again.
+        self.counting: Mapping[str, Any] | None = None
         self._sources = dict(sources)
         self._spec = spec
         self._kind = kind
@@ -75,17 +79,17 @@ class RecordBuilder:
 
         SlobError when it can't be written.
         """
-        folder = RunFolder.begin(results, self.without_figures(Status.FAILED))
+        self._folder = folder = RunFolder.begin(results, self.without_figures(Status.FAILED))
         self._raw, self._tables = folder.raw, TablesInMemory(folder.raw)
         return folder
 
-    def measure(self, totals: Mapping[str, float] = MappingProxyType({}), unfinished: Container[int] = ()) -> Observed:
+    def measure(self, totals: Mapping[str, float] = MappingProxyType({}), unfinished: Collection[int] = ()) -> Observed:
         """Return what was measured by all rows so far, the ``totals`` that no rows say, and nothing else.
 
         ``unfinished`` are the sessions that were cancelled in their last slice.
         """
         self._raw.flush()
-        self._totals = totals
+        self._totals, self._unfinished = totals, unfinished
         record = self.without_figures(Status.FAILED)
         self._derived = measure(record, self._tables.read(), totals, unfinished=unfinished)
         return self._derived
@@ -93,17 +97,27 @@ class RecordBuilder:
     def with_figures(self, measured: Observed) -> RunRecord:
         """Return the record of what was measured: what `measure` returned, and what is known besides.
 
-        The numbers of it that the raw files do not add up to are written into them.
+        The numbers of it that the raw files do not add up to are written into them, and the rest of what is known into
+        the record's facts.
         """
-        status = Status.COMPLETE
-        if measured.errors:
-            status = Status.FAILED
-        elif measured.interrupted:
-            status = Status.INTERRUPTED
+        status = status_of(measured)
         for name, value in {**self._totals, **totals_beside(measured, self._derived)}.items():
             self._raw.event(Event.TOTAL, f"{name} {value!r}")
         trace = self._trace(measured.window.load_seconds)
+        self._folder.keep(self._facts(measured, status, trace is not None))
         return build_record(measured, trace, kind=self._kind, sources=self._sources, **self._identity(status))
+
+    def _facts(self, measured: Observed, status: Status, has_course: bool) -> FactsRecord:
+        more, less = beside(measured, self._derived)
+        return FactsRecord(
+            rules_version=RULES_VERSION,
+            given=given_of(self.without_figures(status)),
+            measured=tuple(more),
+            unmeasured=tuple(less),
+            unfinished=tuple(self._unfinished),
+            counting=self.counting,
+            has_course=has_course,
+        )
 
     def _trace(self, seconds: float) -> Trace | None:
         """Return the course of the load; None, with a note, if not all rows have times that can be."""

@@ -127,8 +127,9 @@ class ReadingsRecorder:
         """Record a reading: the one before the window, the one after it, or one between."""
         # Only counters that moved are written: a run has thousands that never do.
         moved = {name: v for name, v in reading.counters.values.items() if self._raw_seen.get(name) != v}
-        self._raw_seen.update(moved)
-        self._raw.sample(reading.counters.server_ns, reading.counters.epoch, moved)
+        gone: dict[str, float | None] = dict.fromkeys(self._raw_seen.keys() - reading.counters.values.keys())
+        self._raw_seen = dict(reading.counters.values)
+        self._raw.sample(reading.counters.server_ns, reading.counters.epoch, {**moved, **gone})
         wall_ns = self._anchor.wall_of(reading.os.time_ns)
         self.limits.see(reading.os)
         self._raw.os(wall_ns, {f"{source}.{name}": value for _, source, name, value in reading.os.rows()})

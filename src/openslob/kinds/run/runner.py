@@ -367,6 +367,7 @@ class _Run:
         recorder, before, after = readings.recorder, readings.before, readings.after
         accumulator = recorder.accumulator
         measured = self._builder.measure(times_by_kind(accumulator), unfinished_s)
+        self._builder.counting = samplers.counting
         assert isinstance(measured, Measurement)
         if before is None or not measured.counts.ops:
             raise SlobError(errors[0] if errors else "the window ended before any operation was done")

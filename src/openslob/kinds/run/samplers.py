@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, cast
 
 from openslob.core.errors import SlobError
 from openslob.core.measurement import EngineDelta
 from openslob.core.units import NANOS
-from openslob.engines.base import Activity, CounterReading, Counters, Engine, SamplingScope
+from openslob.engines.base import Activity, CounterReading, Counters, Engine, Recountable, SamplingScope
 from openslob.engines.patience import StoppedError
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
@@ -130,6 +131,12 @@ class Samplers:
     def engine_delta(self, before: SystemReading, after: SystemReading) -> EngineDelta:
         """Return what the engine counted between two readings."""
         return self._counters.difference(before.counters, after.counters)
+
+    @property
+    def counting(self) -> Mapping[str, Any] | None:
+        """What differences of the counters follow from beside the readings; None if they can't be taken again."""
+        counting = self._counters.counting if isinstance(self._counters, Recountable) else None
+        return None if counting is None else asdict(cast(Any, counting))
 
     def server_clock_offset_ns(self) -> int:
         """Return the server's clock minus this host's, from the quickest of a few queries."""

@@ -246,6 +246,7 @@ class Observer:
     def _measure_observed(self, ending: CommandEnding) -> Observed:
         readings, recorder, before, after = self._readings, self._readings.recorder, self._before, self._after
         measured = self._builder.measure()
+        self._builder.counting = self.samplers.counting
         counted, seconds = count_between(self.samplers, before, after, measured.window.load_start_ns)
         if not seconds:
             self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
