@@ -51,7 +51,7 @@ def test_require(capabilities, name, consented, what, remedy):
 def test_what_is_missing_is_found_but_no_licence_is_asked_for():
     (finding,) = find_lacking([off(TIMING), off(REPORTS)])
     assert finding.name == "timing"
-    assert finding.why.startswith("timing is off: ")
+    assert finding.why == f"{off(TIMING).lack}: {TIMING.why}"
     assert (finding.remedy, finding.blocking, finding.spoils) == ("set timing = on", False, False)
 
 
