@@ -348,6 +348,7 @@ CASES = [
     # It used most of the CPU itself, but niced programs have the rest, and nobody waits.
     ("limit_found", HOLDS, queued(260.0, server_cpu_s=50.0), "The limit was the server's CPU, not storage"),
     ("limit_found", HOLDS, queued(10.0, server_cpu_s=40.0), "Storage was the limit"),
+    ("limit_found", FAILS, queued(10.0, server_cpu_s=40.0) | {"waits": {"CPU": 1000}}, "Nothing was at its limit"),
     ("limit_found", HOLDS, queued(10.0, server_cpu_s=58.0), "The limit was the server's CPU, not storage"),
     # It waited for CPUs that nobody used, or that were about to be used up.
     ("limit_found", HOLDS, queued(300.0, server_cpus_busy_s=30.0), "The limit was the CPU quota that can't be read"),
