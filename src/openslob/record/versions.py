@@ -71,6 +71,11 @@ class Format(Generic[Record]):
         return document
 
 
+def take_defaults(document: Document) -> Document:
+    """Return a document as it is: what the next version adds was not there, as the model's defaults say."""
+    return document
+
+
 def _add_response(document: Document) -> Document:
     # No run of version 1 had a given rate: the model's default, an empty ``response``, is right.
     return document

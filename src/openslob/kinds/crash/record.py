@@ -4,6 +4,7 @@ It is a folder, ``results/<time>-<name>/``, with `crash.json`, and with the driv
 something was lost or damaged. The file is replaced as a whole after every cycle.
 
 History of the format, newest first:
+  2  whether a cycle crashed in a checkpoint or in recovery, and the pages that it left torn.
   1  first version.
 """
 
@@ -18,9 +19,9 @@ from pydantic import Field
 from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Status, Verdict
 from openslob.record.parts import Asked, Environment
 from openslob.record.store import UNFINISHED, DocumentFolder
-from openslob.record.versions import Format
+from openslob.record.versions import Format, take_defaults
 
-CRASH_VERSION = 1
+CRASH_VERSION = 2
 CRASH_FILE = "crash.json"
 
 
@@ -119,7 +120,7 @@ class CrashRecord(DocumentWithFigures):
     notes: tuple[str, ...] = ()
 
 
-FORMAT = Format(CrashRecord, "the record of a proof of durability", "crash_version", CRASH_VERSION)
+FORMAT = Format(CrashRecord, "the record of a proof of durability", "crash_version", CRASH_VERSION, {1: take_defaults})
 
 
 class CrashFolder(DocumentFolder[CrashRecord]):

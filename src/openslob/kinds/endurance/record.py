@@ -5,6 +5,7 @@ segment is the record of a run. The file is replaced as a whole before and after
 was killed has the state running and no process that holds its lock.
 
 History of the format, newest first:
+  2  whether a probe follows each segment, in ``probe``.
   1  first version.
 """
 
@@ -24,9 +25,9 @@ from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Stat
 from openslob.record.parts import READ, Course, Load
 from openslob.record.raw_csv import Event, last_slice_end_ns, window_facts
 from openslob.record.store import RECORD_FILE, DocumentFolder, running_pid
-from openslob.record.versions import Format
+from openslob.record.versions import Format, take_defaults
 
-ENDURANCE_VERSION = 1
+ENDURANCE_VERSION = 2
 ENDURANCE_FILE = "endurance.json"
 KILLED = "the driver was killed"
 
@@ -153,7 +154,9 @@ class EnduranceRecord(DocumentWithFigures):
         return self.model_copy(update={"segments": (*others, segment)})
 
 
-FORMAT = Format(EnduranceRecord, "the record of an endurance run", "endurance_version", ENDURANCE_VERSION)
+FORMAT = Format(
+    EnduranceRecord, "the record of an endurance run", "endurance_version", ENDURANCE_VERSION, {1: take_defaults}
+)
 
 
 class EnduranceFolder(DocumentFolder[EnduranceRecord]):

@@ -4,6 +4,7 @@ It is a folder, ``results/<time>-<name>/``, with `lab.json` and the folders of i
 file is replaced as a whole after every run.
 
 History of the format, newest first:
+  2  the interval that holds for all values of a setting together, in ``joint_low`` and ``joint_high``.
   1  first version.
 """
 
@@ -17,9 +18,9 @@ from pydantic import Field, ValidationInfo, model_validator
 from openslob.record.model import DocumentModel, RecordModel, Status, Verdict
 from openslob.record.parts import READ, Load
 from openslob.record.store import DocumentFolder
-from openslob.record.versions import Format
+from openslob.record.versions import Format, take_defaults
 
-LAB_VERSION = 1
+LAB_VERSION = 2
 LAB_FILE = "lab.json"
 
 
@@ -231,7 +232,7 @@ class LabRecord(DocumentModel):
         return next((each for each in self.results if (each.setting, each.value, each.load) == wanted), None)
 
 
-FORMAT = Format(LabRecord, "the record of a lab", "lab_version", LAB_VERSION)
+FORMAT = Format(LabRecord, "the record of a lab", "lab_version", LAB_VERSION, {1: take_defaults})
 
 
 class LabFolder(DocumentFolder[LabRecord]):
