@@ -4,7 +4,7 @@ A cause is named only if the data show it, and if it explains clearly more of th
 next one. Otherwise it is one or the other, and both are named. What a cause looks like is compared with what is usual
 in the steps around it that are not slow.
 
-Causes of one family explain the same time, such as that of requests to storage. Of these, evidence of more weight comes
+Causes of one family explain the same time, such as that of requests to storage. Of these, stronger evidence comes
 first: a limit that was read tells why reads took longer.
 """
 
@@ -18,7 +18,7 @@ from itertools import groupby
 import numpy as np
 
 from openslob.analyze import evidence as shows
-from openslob.analyze.evidence import Evidence, Weight
+from openslob.analyze.evidence import Evidence, Strength
 from openslob.analyze.slow_steps import BRIDGED, LEAST_STEPS, Steps, parts_of, slow_steps
 from openslob.analyze.steps import stretches
 from openslob.analyze.tables import Array
@@ -81,11 +81,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class _Found:
-    """A candidate with its family and the weight of its evidence; an unknown share is 0."""
+    """A candidate with its family and the strength of its evidence; an unknown share is 0."""
 
     candidate: Candidate
     family: _Family
-    weight: Weight
+    strength: Strength
 
     @property
     def cause(self) -> Cause:
@@ -144,7 +144,7 @@ CAUSES: tuple[tuple[Cause, _Family, Callable[[TraceStretch], Evidence | None]], 
 def _rank(look: TraceStretch) -> list[_Found]:
     """Return the causes that the data show, the one that explains most first.
 
-    In a family, those of less weight than another that explains about as much are left out: they are what it did.
+    In a family, those of less strength than another that explains about as much are left out: they are what it did.
     Nothing else happened while all stood still.
     """
     found: dict[Cause, _Found] = {}
@@ -153,7 +153,7 @@ def _rank(look: TraceStretch) -> list[_Found]:
         if said is None or said.share < LEAST_NAMED or cause in found:
             continue
         share = float(said.share) if np.isfinite(said.share) else None
-        found[cause] = _Found(Candidate(cause, said.text, share), family, said.weight)
+        found[cause] = _Found(Candidate(cause, said.text, share), family, said.strength)
     every = list(found.values())
     still = [each for each in every if each.family is _Family.STANDSTILL and each.share >= LEAST_STATED]
     kept = still or [each for each in every if not any(_makes(other, each) for other in every)]
@@ -161,9 +161,9 @@ def _rank(look: TraceStretch) -> list[_Found]:
 
 
 def _makes(cause: _Found, effect: _Found) -> bool:
-    """Return whether a cause with more weight makes what another one says."""
-    same = cause.family is effect.family and cause.weight > effect.weight
-    return same and cause.weight >= Weight.SHOWN and cause.share * CLEARLY >= effect.share
+    """Return whether a cause with more strength makes what another one says."""
+    same = cause.family is effect.family and cause.strength > effect.strength
+    return same and cause.strength >= Strength.SHOWN and cause.share * CLEARLY >= effect.share
 
 
 def _judge(look: TraceStretch) -> tuple[str, str, list[Cause], list[Candidate]]:
@@ -171,7 +171,7 @@ def _judge(look: TraceStretch) -> tuple[str, str, list[Cause], list[Candidate]]:
     found = _rank(look)
     candidates = [each.candidate for each in found]
     rival = _find_rival(found)
-    if not found or found[0].share < LEAST_STATED or (found[0].weight is Weight.POSSIBLE and rival is None):
+    if not found or found[0].share < LEAST_STATED or (found[0].strength is Strength.POSSIBLE and rival is None):
         partly = [f"{each.cause} explains {_pct(each.candidate)}: {each.candidate.evidence}" for each in found]
         said = "; ".join([shows.describe_change(look), *partly])
         return Cause.UNKNOWN, said, [each.cause for each in found], candidates
@@ -188,7 +188,7 @@ def _judge(look: TraceStretch) -> tuple[str, str, list[Cause], list[Candidate]]:
 def _find_rival(found: Sequence[_Found]) -> _Found | None:
     """Return the cause that may as well be it as the first one; None if there is none."""
     close = [each for each in found[1:] if found[0].share < CLEARLY * each.share]
-    if found and found[0].weight is Weight.POSSIBLE:
+    if found and found[0].strength is Strength.POSSIBLE:
         close.sort(key=lambda each: each.family is not found[0].family)
     return next(iter(close), None)
 

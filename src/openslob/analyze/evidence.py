@@ -1,7 +1,7 @@
 """What shows each cause of a slow stretch, and how much of the time that the stretch lost it explains.
 
 A finder returns None unless the data show what separates its cause from others. Where they fit another cause as well,
-its evidence is only `Weight.POSSIBLE`.
+its evidence is only `Strength.POSSIBLE`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _EXCEEDED = {
 _IO = ("data_io", "log")
 
 
-class Weight(IntEnum):
+class Strength(IntEnum):
     """How far evidence goes: what was recorded of a cause itself is more than what it left in other figures.
 
     A ``SYMPTOM`` is what a cause that nothing shows did to the server. What is ``POSSIBLE`` looks the same as another.
@@ -64,11 +64,11 @@ class Weight(IntEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """A sentence, the share of the lost time that it explains (NaN if that is not known), and its weight."""
+    """A sentence, the share of the lost time that it explains (NaN if that is not known), and its strength."""
 
     text: str
     share: float
-    weight: Weight = Weight.SHOWN
+    strength: Strength = Strength.SHOWN
 
 
 def find_stop(look: TraceStretch) -> Evidence | None:
@@ -84,7 +84,7 @@ def find_stop(look: TraceStretch) -> Evidence | None:
         return None
     cpu = _instead(look.low("server.cpu"), look.usual("server.cpu"), "CPUs")
     text = f"the server answered no question for about {silent_s:.1f} s, and its processes used {cpu}"
-    return Evidence(text, _at_rest(look, silent_s / look.seconds), Weight.RECORDED)
+    return Evidence(text, _at_rest(look, silent_s / look.seconds), Strength.RECORDED)
 
 
 def find_quota(look: TraceStretch) -> Evidence | None:
@@ -97,7 +97,7 @@ def find_quota(look: TraceStretch) -> Evidence | None:
     text = f"the CPU quota{quota} of the server's control group held its tasks back for {held:.2g} s a second"
     # The kernel counts the CPUs on which tasks were held back, and not how many.
     share = _most(_share_queued(look), _at_rest(look, (held - usual) / look.cores))
-    return Evidence(f"{text} instead of {usual:.2g} s", share, Weight.RECORDED)
+    return Evidence(f"{text} instead of {usual:.2g} s", share, Strength.RECORDED)
 
 
 def _find_hidden_quota(look: TraceStretch) -> Evidence | None:
@@ -116,7 +116,7 @@ def _find_hidden_quota(look: TraceStretch) -> Evidence | None:
         return Evidence(text, _share_queued(look))
     if _may_be_quota(look):
         text = f"{_queued(look)}, and whether it had a quota can't be read"
-        return Evidence(text, _share_queued(look), Weight.POSSIBLE)
+        return Evidence(text, _share_queued(look), Strength.POSSIBLE)
     return None
 
 
@@ -131,7 +131,7 @@ def find_io_cap(look: TraceStretch) -> Evidence | None:
     for name, whose in _EXCEEDED.items():
         if look.rises(name, _LEAST_EXCEEDED):
             text = f"more was asked than {whose} allow, for {look.high(name):.2g} s of each second"
-            return Evidence(text, look.share_of(*_IO), Weight.RECORDED)
+            return Evidence(text, look.share_of(*_IO), Strength.RECORDED)
     return _find_limit(look) or _find_cap(look) or _find_flat(look)
 
 
@@ -149,7 +149,7 @@ def _find_limit(look: TraceStretch) -> Evidence | None:
                 device = f"; the device itself took {_ms(own)} a {way}" if np.isfinite(own) else ""
                 text = f"a limit of {said} a second of the server's control group, "
                 text += f"whose {_whose(rate)} usually does {before}{device}"
-                return Evidence(text, look.share_of(*_IO), Weight.RECORDED)
+                return Evidence(text, look.share_of(*_IO), Strength.RECORDED)
     return None
 
 
@@ -186,7 +186,7 @@ def _find_flat(look: TraceStretch) -> Evidence | None:
         says = "too few seconds to say how even that is" if uneven is None else f"within {100 * uneven:.1f} %"
         text = f"{mean:,.0f} {way}s a second of the {_server(rate)}, {says}, and each took {took}"
         sure = uneven is not None and uneven <= SURELY_FLAT
-        return Evidence(text, look.share_of(*kinds), Weight.SHOWN if sure else Weight.POSSIBLE)
+        return Evidence(text, look.share_of(*kinds), Strength.SHOWN if sure else Strength.POSSIBLE)
     return None
 
 
@@ -200,7 +200,7 @@ def find_lock(look: TraceStretch) -> Evidence | None:
     if not look.rises("sessions.lock", 0.1 * look.usual("sessions.active")):
         return None
     said = f"{high:.0%} of the sessions waited for locks, usually {usual:.0%}".replace("%", " %")
-    return Evidence(said, share, Weight.RECORDED)
+    return Evidence(said, share, Strength.RECORDED)
 
 
 def _part_of(look: TraceStretch, kind: str, which: str) -> float:
@@ -259,12 +259,12 @@ def find_lack_of_memory(look: TraceStretch) -> Evidence | None:
     """Return the evidence that memory was short."""
     if look.high("cgroup.oom_kills") > 0:
         text = "the kernel killed processes of the server's control group because memory was short"
-        return Evidence(text, 1.0, Weight.RECORDED)
+        return Evidence(text, 1.0, Strength.RECORDED)
     if not look.rises("pressure.memory", _LEAST_PRESSURE):
         return None
     high, usual = look.high("pressure.memory"), look.usual("pressure.memory")
     text = f"tasks waited for memory {100 * high:.0f} % of the time, usually {100 * usual:.0f} %"
-    return Evidence(text, _at_rest(look, high - usual), Weight.RECORDED)
+    return Evidence(text, _at_rest(look, high - usual), Strength.RECORDED)
 
 
 def find_io_of_others(look: TraceStretch) -> Evidence | None:
@@ -324,7 +324,7 @@ def find_slow_reads(look: TraceStretch) -> Evidence | None:
     if not look.rises(by_server, _LEAST_LONGER_MS, _LONGER):
         return None
     text = f"a read took the {_server(by_server)} {_ms(look.high(by_server))} instead of {_ms(look.usual(by_server))}"
-    return Evidence(text + _beside(look, by_server, device), look.share_of("data_io"), Weight.SYMPTOM)
+    return Evidence(text + _beside(look, by_server, device), look.share_of("data_io"), Strength.SYMPTOM)
 
 
 def find_slow_writes(look: TraceStretch) -> Evidence | None:
@@ -333,7 +333,7 @@ def find_slow_writes(look: TraceStretch) -> Evidence | None:
     if look.rises(_read_each(look), _LEAST_LONGER_MS, _LONGER) or not look.rises(each, _LEAST_LONGER_MS, _LONGER):
         return None
     text = f"a write of the device took {_ms(look.high(each))} instead of {_ms(look.usual(each))}"
-    return Evidence(text, look.share_of("data_io"), Weight.SYMPTOM)
+    return Evidence(text, look.share_of("data_io"), Strength.SYMPTOM)
 
 
 def _beside(look: TraceStretch, name: str, device: str) -> str:
@@ -352,7 +352,7 @@ def find_slow_log_sync(look: TraceStretch) -> Evidence | None:
         return None
     what = "a write of the device" if _whose(each) == "device" else "a sync of the log"
     text = f"{what} took {_ms(look.high(each))} instead of {_ms(look.usual(each))}"
-    return Evidence(text + _beside(look, each, "device.write_each_ms"), look.share_of("log"), Weight.SYMPTOM)
+    return Evidence(text + _beside(look, each, "device.write_each_ms"), look.share_of("log"), Strength.SYMPTOM)
 
 
 def find_others_on_cpu(look: TraceStretch) -> Evidence | None:
@@ -363,13 +363,13 @@ def find_others_on_cpu(look: TraceStretch) -> Evidence | None:
     if look.rises("host.steal", 0.1 * look.cores):
         steal, usual = look.high("host.steal"), look.usual("host.steal")
         share = _most(look.share_of("cpu"), _share_queued(look), _at_rest(look, (steal - usual) / look.cores))
-        return Evidence(f"the hypervisor took {_instead(steal, usual, 'CPUs')}", share, Weight.RECORDED)
+        return Evidence(f"the hypervisor took {_instead(steal, usual, 'CPUs')}", share, Strength.RECORDED)
     if not has_more_of_others(look) or not look.rises("sessions.queue", _LEAST_QUEUED):
         return None
     used = _instead(look.high("others.cpu"), look.usual("others.cpu"), "CPUs")
     server = _instead(look.low("server.cpu"), look.usual("server.cpu"), "CPUs")
     text = f"other programs used {used}, and the server {server}, of {look.usual('cpus.all'):.0f}; {_queued(look)}"
-    return Evidence(text, _share_queued(look), Weight.POSSIBLE if _may_be_quota(look) else Weight.SHOWN)
+    return Evidence(text, _share_queued(look), Strength.POSSIBLE if _may_be_quota(look) else Strength.SHOWN)
 
 
 def has_more_of_others(look: TraceStretch) -> bool:
@@ -398,7 +398,7 @@ def find_busy_driver(look: TraceStretch) -> Evidence | None:
     busy = _instead(look.low("sessions.busy"), look.usual("sessions.busy"), "sessions")
     text = f"{busy} were inside operations: this program did not begin their next ones"
     idle = 1 - float(np.nanmean(look.trace.get("sessions.busy")[look.part])) / look.usual("sessions.busy")
-    return Evidence(text, _at_rest(look, idle), Weight.RECORDED)
+    return Evidence(text, _at_rest(look, idle), Strength.RECORDED)
 
 
 def find_stopped_driver(look: TraceStretch) -> Evidence | None:

@@ -166,6 +166,12 @@ class EngineDelta:
         """Return every counter by name: all fields but those that break others down."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NO_AMOUNTS}
 
+    @property
+    def storage_waits(self) -> Mapping[str, Mapping[tuple[int, int], int]]:
+        """The durations of waits for storage and for the log by event, for engines that count by duration."""
+        kinds = (WaitClass.DATA_IO, WaitClass.LOG)
+        return {wait.event: wait.durations for wait in self.timed_waits if wait.durations and wait.wait_class in kinds}
+
 
 # What `EngineDelta.unknown` calls the durations of waits: the fact of the record, where the engine could count them.
 WAIT_LATENCY = "wait_latency"

@@ -10,7 +10,6 @@ from pathlib import Path
 from openslob.analyze.rebuild import ROUNDING
 from openslob.core.measurement import EngineDelta
 from openslob.engines.base import CounterReading, Counting
-from openslob.kinds.run.recorder import storage_waits
 from openslob.record.facts import same
 from openslob.record.raw_csv import Cell, counter_readings, raw_table
 
@@ -85,7 +84,7 @@ def _amounts(counted: EngineDelta) -> _Values:
 
 
 def _by_span(counted: EngineDelta) -> _Values:
-    waits = storage_waits(counted)
+    waits = counted.storage_waits
     return {(event, *span): float(count) for event, spans in waits.items() for span, count in spans.items()}
 
 

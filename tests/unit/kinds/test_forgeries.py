@@ -19,7 +19,6 @@ from openslob.analyze.verdict_registry import RULES_VERSION
 from openslob.engines import registry
 from openslob.kinds import checked_runs
 from openslob.kinds.recounting import readings
-from openslob.kinds.run.recorder import storage_waits
 from openslob.kinds.verification import render_verification, verification_json
 from openslob.record import digests
 from openslob.record.model import Holds
@@ -122,7 +121,7 @@ def is_counted(sealed: Path, digit: Digit) -> bool:
     moved = replace(last, values={**last.values, digit.row[2]: last.values[digit.row[2]] + 1000})
     one, other = (counting.difference(first, each) for each in (last, moved))
     if any(int(digit.row[0]) == each.server_ns for each in between):
-        return (one.amounts(), storage_waits(one)) != (other.amounts(), storage_waits(other))
+        return (one.amounts(), one.storage_waits) != (other.amounts(), other.storage_waits)
     return one != other
 
 

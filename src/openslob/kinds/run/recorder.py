@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram, Slow, slowest_of
-from openslob.core.measurement import EngineDelta, OtherSessions, Schedule, WaitClass
+from openslob.core.measurement import EngineDelta, OtherSessions, Schedule
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS, Anchor
 from openslob.core.workload import SLICE_S, Pacing, slice_seconds
@@ -156,7 +156,7 @@ class ReadingsRecorder:
         engine = self._difference_of(before, after)
         begin_ns, end_ns = before.counters.server_ns, after.counters.server_ns
         self._raw.engine(begin_ns, end_ns, engine.amounts())
-        self._raw.engine_latency(begin_ns, end_ns, storage_waits(engine))
+        self._raw.engine_latency(begin_ns, end_ns, engine.storage_waits)
         self.interval_ended(before, after, engine)
 
     def finish(self) -> None:
@@ -168,12 +168,6 @@ class ReadingsRecorder:
 
     def interval_replaced(self) -> None:
         """Forget what was made of the last interval: a longer one with the same begin comes; nothing by default."""
-
-
-def storage_waits(engine: EngineDelta) -> Mapping[str, Mapping[tuple[int, int], int]]:
-    """Return the durations of waits for storage and for the log by event, for engines that count by duration."""
-    kinds = (WaitClass.DATA_IO, WaitClass.LOG)
-    return {wait.event: wait.durations for wait in engine.timed_waits if wait.durations and wait.wait_class in kinds}
 
 
 def sum_of(amounts: Iterable[float | None]) -> float | None:
