@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from openslob.analyze.trace import Probe, Trace
+from openslob.analyze.trace import ProbeOutcome, Trace
 
 # Reads per second of real runs in % of their medians: PostgreSQL 18, direct I/O, 1 to 32 sessions, 0 to 100 %
 # updates, on a virtual machine with two cores that others used.
@@ -164,7 +164,7 @@ def simulate(load: Load, rng: np.random.Generator, slowness: np.ndarray, hog: np
     found = _simulate(longer, rng, slow, taken, load.seconds)
     ops = found.trace.get("ops")[load.seconds :].reshape(PROBE_PARTS, PART_S)[:, 1:]
     resting = sum(number % 4 == 3 for number in range(load.sessions))
-    probe = Probe(load.seconds, 1 - resting / load.sessions, float(ops[2::2].mean()), float(ops[1::2].mean()))
+    probe = ProbeOutcome(load.seconds, 1 - resting / load.sessions, float(ops[2::2].mean()), float(ops[1::2].mean()))
     series = {name: values[: load.seconds] for name, values in found.trace.series.items()}
     dry = [each for each in found.dry_at_s if each < load.seconds]
     return Simulated(Trace(0, 1.0, series, probes=[probe] if resting else []), dry, found.used)

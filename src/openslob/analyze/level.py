@@ -35,7 +35,7 @@ from openslob.analyze.plateaus import (
 )
 from openslob.analyze.statistics import relative_half_width
 from openslob.analyze.tables import Array
-from openslob.analyze.trace import Probe, Trace
+from openslob.analyze.trace import ProbeOutcome, Trace
 from openslob.core.measurement import Cap, CapSearch, Known, MeanRate
 from openslob.core.units import MIB
 
@@ -484,7 +484,7 @@ def _is_latency(cap: Cap, trace: Trace) -> bool:
     return cap.known is not Known.LIMIT and follows is not None and follows > IN_PROPORTION
 
 
-def _probe_of(cap: Cap, trace: Trace) -> Probe | None:
+def _probe_of(cap: Cap, trace: Trace) -> ProbeOutcome | None:
     """Return the probe that was made right after a cap, and at its level; None if there was none."""
     late_s = 2 * trace.step_s
     inside = [each for each in trace.probes if any(begin < each.at_s <= end + late_s for begin, end in cap.held)]

@@ -12,23 +12,25 @@ from openslob.record.facts import FactsRecord, Path, leaves
 
 
 @dataclass(frozen=True)
-class Group:
+class Stated:
     """Things that are only stated: their name, and why nothing else shows them."""
 
     name: str
     why: str
 
 
-IDENTITY = Group("name, time and version", "the program's own word; other times are moments of raw files")
-ASKED = Group("what was asked for", "raw files show operations and their rate, and not what was wanted")
-PLATFORM = Group("server, host and settings", "they said so once, and no row has it")
-REMARKS = Group("notes, errors and reasons", "sentences; what they explain is missing from raw files, too")
-OTHERS = Group("other sessions", "samples have the test's sessions alone")
-OPERATIONS = Group("single operations", "slices have sums: slowest, late, and cancelled ones, and times of each kind")
-BEFORE = Group("before and after the window", "sizes of tables, warm-up, ceiling and server's report are of no row")
-ROWS = Group("rows between", "moments, and counters that no figure needs: the course of the load alone depends on them")
-FILES = Group("reports and attachments", "texts for people: only their digests are compared")
-DOCUMENT = Group("the record of several parts", "what it says beside the figures of its runs has no raw files")
+IDENTITY = Stated("name, time and version", "the program's own word; other times are moments of raw files")
+ASKED = Stated("what was asked for", "raw files show operations and their rate, and not what was wanted")
+PLATFORM = Stated("server, host and settings", "they said so once, and no row has it")
+REMARKS = Stated("notes, errors and reasons", "sentences; what they explain is missing from raw files, too")
+OTHERS = Stated("other sessions", "samples have the test's sessions alone")
+OPERATIONS = Stated("single operations", "slices have sums: slowest, late, and cancelled ones, and times of each kind")
+BEFORE = Stated("before and after the window", "sizes of tables, warm-up, ceiling and server's report are of no row")
+ROWS = Stated(
+    "rows between", "moments, and counters that no figure needs: the course of the load alone depends on them"
+)
+FILES = Stated("reports and attachments", "texts for people: only their digests are compared")
+DOCUMENT = Stated("the record of several parts", "what it says beside the figures of its runs has no raw files")
 GROUPS = (IDENTITY, ASKED, PLATFORM, REMARKS, OTHERS, OPERATIONS, BEFORE, ROWS, FILES, DOCUMENT)
 
 _GIVEN = {"spec": ASKED, "sources": ASKED, "engine": PLATFORM, "environment": PLATFORM, "notes": REMARKS}
@@ -40,7 +42,7 @@ _MEASURED = {
 }  # fmt: skip
 
 
-def group_of(path: Path) -> Group:
+def group_of(path: Path) -> Stated:
     """Return the group of a part of a measurement or, below ``given``, of a record."""
     if "unknown" in path:
         return REMARKS
@@ -49,7 +51,7 @@ def group_of(path: Path) -> Group:
     return _MEASURED.get(str(path[0]), BEFORE)
 
 
-def only_stated(facts: FactsRecord, counted: bool) -> Iterator[tuple[Group, Path]]:
+def only_stated(facts: FactsRecord, counted: bool) -> Iterator[tuple[Stated, Path]]:
     """Yield what only a run's facts say, with its group; ``counted``: what the engine counted follows from rows."""
     found = [path for path, _ in leaves(dict(facts.given), ("given",))]
     found += [path for path, _ in facts.measured if not (counted and _is_counted(path))]

@@ -60,7 +60,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbeOutcome:
     """The throughput right after a load that ended at ``at_s``, with all sessions and while only a share worked.
 
     ``active`` is that share. No figure includes these seconds.
@@ -128,7 +128,7 @@ class Trace:
     step_s: float
     series: Mapping[str, Array]
     marks: Sequence[Mark] = ()
-    probes: Sequence[Probe] = ()
+    probes: Sequence[ProbeOutcome] = ()
 
     def __post_init__(self) -> None:
         if len({len(values) for values in self.series.values()}) > 1:
@@ -176,14 +176,14 @@ def trace_of(
     return Trace(tables.zero_ns, step, series, tuple(_marks(tables, seconds, events)), tuple(_probes(seconds, events)))
 
 
-def _probes(seconds: float, events: Sequence[Happening]) -> Iterator[Probe]:
+def _probes(seconds: float, events: Sequence[Happening]) -> Iterator[ProbeOutcome]:
     """Yield the probe of a load, if one was made. ValueError if an event of it can't be read."""
     parts = [parse_probe(each.text) for each in events if each.kind == Event.PROBE]
     everybody = [part for part in parts if part.active == part.sessions]
     some = [part for part in parts if part.active < part.sessions]
     if everybody and some:
         rates = [sum(part.ops for part in of) / sum(part.seconds for part in of) for of in (everybody, some)]
-        yield Probe(seconds, some[0].active / some[0].sessions, rates[0], rates[1])
+        yield ProbeOutcome(seconds, some[0].active / some[0].sessions, rates[0], rates[1])
 
 
 def _step_s(tables: RunTables, events: Sequence[Happening], least_s: float) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from openslob.analyze.derive import OF_SCHEDULE, Derived, derive_numbers, of_all_kinds
 from openslob.analyze.measure import totals_in
-from openslob.analyze.only_stated import FILES, ROWS, Group, only_stated
+from openslob.analyze.only_stated import FILES, ROWS, Stated, only_stated
 from openslob.analyze.operation_order import OperationOrder
 from openslob.analyze.rebuild import ROUNDING, Part, Rebuilt, changed_judgements, compare, rebuild
 from openslob.analyze.run_folder import tables_of
@@ -57,7 +57,7 @@ class RunCheck:
     problem: str = ""
     statements: tuple[Derived, ...] = ()
     rules: str = ""
-    once: Mapping[Group, int] = field(default_factory=dict)
+    once: Mapping[Stated, int] = field(default_factory=dict)
 
 
 def check(folder: Path, path: Path) -> RunCheck:
@@ -195,7 +195,7 @@ def _rules(version: int | None, record: RunRecord, again: RunRecord | None) -> s
     return f"{why}: verdicts are not compared{now if changed else ''}"
 
 
-def _count_stated(folder: Path, facts: FactsRecord, counted: bool) -> Mapping[Group, int]:
+def _count_stated(folder: Path, facts: FactsRecord, counted: bool) -> Mapping[Stated, int]:
     """Return how many parts of each group nothing else shows."""
     texts = [folder / store.REPORT_FILE, *(folder / store.ATTACHMENTS).glob("*")]
     found = Counter(group for group, _ in only_stated(facts, counted))

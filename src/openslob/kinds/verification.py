@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.analyze.derive import Derived
-from openslob.analyze.only_stated import DOCUMENT, GROUPS, Group
+from openslob.analyze.only_stated import DOCUMENT, GROUPS, Stated
 from openslob.core.disk import scratch_folder
 from openslob.core.errors import VerdictError
 from openslob.kinds.checked_runs import NOTHING, RunCheck, check, order_of
@@ -71,7 +71,7 @@ class Verification:
         return (self.bundle.changed if self.bundle else ()) or self.digests.changed
 
     @property
-    def once(self) -> Mapping[Group, int]:
+    def once(self) -> Mapping[Stated, int]:
         """How many parts of each group are stated only once, so that nothing shows whether they are true."""
         found = {group: [run.once[group] for run in self.runs if group in run.once] for group in GROUPS}
         found[DOCUMENT] = [self.parts] if self.parts else []

@@ -10,7 +10,7 @@ from factories.capped_load import Cap, Load, course, simulate
 from factories.tables import table
 from openslob.analyze.level import find_cap, search
 from openslob.analyze.plateaus import LEAST_STEPS
-from openslob.analyze.trace import Probe, Trace
+from openslob.analyze.trace import ProbeOutcome, Trace
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 
@@ -255,7 +255,7 @@ def probed(by, some, all_=None):
     """A load that ended at a lower level, and the throughput after it: of all sessions and of three of four."""
     load = trace(slowed(by))
     under = float(np.median(load.get("ops")[35:]))
-    return replace(load, probes=[Probe(load.seconds, 0.75, under * (all_ or 1.0), under * some)])
+    return replace(load, probes=[ProbeOutcome(load.seconds, 0.75, under * (all_ or 1.0), under * some)])
 
 
 def test_a_probe_tells_a_cap_from_reads_that_take_longer():
@@ -275,7 +275,7 @@ def test_a_probe_says_nothing_about_a_level_that_ended_before():
     load = trace(rates((8000, 20), (4000, 20), (8000, 20)))
     load.series["server.read_bytes"][20:40] = 4000 * BLOCK * noise(20, 0.012)
     under = float(np.median(load.get("ops")[22:38]))
-    found = search(replace(load, probes=[Probe(60.0, 0.75, under, under)]))
+    found = search(replace(load, probes=[ProbeOutcome(60.0, 0.75, under, under)]))
     assert found.cap is None or found.cap.known is Known.EITHER
 
 

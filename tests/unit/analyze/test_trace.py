@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from openslob.analyze.run_tables import RunTables
-from openslob.analyze.trace import Probe, Trace, trace_of
+from openslob.analyze.trace import ProbeOutcome, Trace, trace_of
 from openslob.core.units import NANOS
 from openslob.record.cells import Cells
 from openslob.record.raw_csv import Event, Happening
@@ -104,10 +104,10 @@ def test_a_probe_after_the_load_has_the_rates_with_all_sessions_and_with_some():
 
 
 def test_how_the_rate_follows_the_sessions_is_0_under_a_cap_and_1_where_each_takes_its_time():
-    assert Probe(60.0, 0.75, 1000.0, 1000.0).elasticity == pytest.approx(0)
-    assert Probe(60.0, 0.75, 1000.0, 750.0).elasticity == pytest.approx(1)
-    assert Probe(60.0, 0.5, 1000.0, 500.0).elasticity == pytest.approx(1)
-    assert Probe(60.0, 0.75, 0.0, 0.0).elasticity is None
-    assert Probe(60.0, 0.75, 1000.0, 760.0).in_words == (
+    assert ProbeOutcome(60.0, 0.75, 1000.0, 1000.0).elasticity == pytest.approx(0)
+    assert ProbeOutcome(60.0, 0.75, 1000.0, 750.0).elasticity == pytest.approx(1)
+    assert ProbeOutcome(60.0, 0.5, 1000.0, 500.0).elasticity == pytest.approx(1)
+    assert ProbeOutcome(60.0, 0.75, 0.0, 0.0).elasticity is None
+    assert ProbeOutcome(60.0, 0.75, 1000.0, 760.0).in_words == (
         "after the load, 75 % of the sessions did 760 operations/s and all 1,000"
     )
