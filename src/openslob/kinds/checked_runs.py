@@ -42,7 +42,9 @@ _NAMED = {"waits": "event", "verdicts": "name", "instances": "target"}
 
 @dataclass(frozen=True)
 class RunCheck:
-    """A run's numbers, each recorded and derived, and which sessions did other operations than its seed says.
+    """A run's numbers, each recorded and derived, and what is wrong with its files.
+
+    ``out_of_order`` is how many of the ``faults`` are sessions that did other operations than the seed says.
 
     ``statements`` are all other parts of its record in the same way; an old one has none that can be derived. ``rules``
     says why its verdicts are not compared, and ``once`` how many parts of each group are stated only once. ``problem``
@@ -54,6 +56,7 @@ class RunCheck:
     numbers: tuple[Derived, ...] = ()
     faults: tuple[str, ...] = ()
     slices: int = 0
+    out_of_order: int = 0
     problem: str = ""
     statements: tuple[Derived, ...] = ()
     rules: str = ""
@@ -85,11 +88,10 @@ def _check_run(folder: Path, record: RunRecord, path: Path) -> RunCheck:
     else:
         found = RunCheck(record.id, seed, _figures(folder, record), rules=_rules(None, record, None))
     order = order_of(folder, record) if record.kind is RecordKind.RUN else None
-    return replace(
-        found,
-        faults=(*found.faults, *(order.faults() if order else ())),
-        slices=order.sessions.slices if order else 0,
-    )
+    if order is None:
+        return found
+    others = tuple(order.faults())
+    return replace(found, faults=(*found.faults, *others), slices=order.sessions.slices, out_of_order=len(others))
 
 
 def _figures(folder: Path, record: RunRecord) -> tuple[Derived, ...]:

@@ -155,7 +155,7 @@ def render_verification(found: Verification, columns: int | None = None) -> str:
     for why in found.rules:
         lines += _fact("verdicts    ", why, columns)
     if slices := sum(run.slices for run in found.runs):
-        off = sum(len(run.faults) for run in found.runs)
+        off = sum(run.out_of_order for run in found.runs)
         state = f"{off} differ from what the seed says" if off else "in every session as the seed says"
         what = f"selects, updates and scans by the end of each of {slices:,} slices"
         lines += _fact("operations  ", f"{what}: {state}", columns)

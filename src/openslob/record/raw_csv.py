@@ -348,7 +348,8 @@ def event_rows(folder: Path) -> list[Happening]:
 def counter_readings(folder: Path) -> Iterator[tuple[int, str, dict[str, float]]]:
     """Yield the readings of the engine's counters in `samples.csv`: moment, epoch, and every counter at that moment.
 
-    A row is of a counter that moved, or of one that is no longer there. SlobError for a damaged file.
+    A row is of a counter that moved, or of one that is no longer there; if none did, of any one. SlobError for a
+    damaged file.
     """
     now: dict[str, float] = {}
     try:

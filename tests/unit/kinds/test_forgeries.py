@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -50,6 +51,17 @@ def document(sealed: Path) -> dict[str, object]:
 def some(every: list[Leaf], quick: int) -> list[Leaf]:
     """All of them in a thorough run, and otherwise so many, the same ones each time."""
     return random.Random(30).sample(every, effort.number(min(quick, len(every)), len(every)))
+
+
+def test_an_interval_that_is_gone_says_nothing_of_the_operations(sealed: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(sealed, tmp_path / "cut")
+    rows = (folder / "engine.csv").read_text().splitlines(keepends=True)
+    last = rows[-1].split(",")[:2]
+    (folder / "engine.csv").write_text("".join(row for row in rows if row.split(",")[:2] != last))
+    found = checked(folder)
+    assert found.faults
+    assert [run.out_of_order for run in found.runs] == [0]
+    assert "in every session as the seed says" in render_verification(found)
 
 
 def test_a_record_that_nobody_changed_is_what_it_says(sealed: Path) -> None:

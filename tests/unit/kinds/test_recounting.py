@@ -64,6 +64,13 @@ def recounted(folder: Path, thinned: bool = False) -> Recount:
     return recount(folder, Plain(), thinned)
 
 
+def test_a_reading_in_which_nothing_moved_is_a_reading(tmp_path: Path) -> None:
+    """A busy server publishes nothing for a second."""
+    still = (1.5, *READINGS[1][1:])
+    found = recounted(recorded(tmp_path / "r", [*READINGS[:2], still, *READINGS[2:]]))
+    assert (found.faults, found.intervals) == ([], 5)
+
+
 def test_every_interval_and_the_whole_follow_from_the_readings(tmp_path: Path) -> None:
     found = recounted(recorded(tmp_path / "r"))
     assert found.faults == []

@@ -125,10 +125,11 @@ class ReadingsRecorder:
 
     def add_reading(self, reading: SystemReading) -> None:
         """Record a reading: the one before the window, the one after it, or one between."""
-        # Only counters that moved are written: a run has thousands that never do.
-        moved = {name: v for name, v in reading.counters.values.items() if self._raw_seen.get(name) != v}
-        gone: dict[str, float | None] = dict.fromkeys(self._raw_seen.keys() - reading.counters.values.keys())
-        self._raw_seen = dict(reading.counters.values)
+        # Only counters that moved are written: a run has thousands that never do. Where none did, one tells the moment.
+        values = reading.counters.values
+        moved = {name: v for name, v in values.items() if self._raw_seen.get(name) != v} or dict([*values.items()][:1])
+        gone: dict[str, float | None] = dict.fromkeys(self._raw_seen.keys() - values.keys())
+        self._raw_seen = dict(values)
         self._raw.sample(reading.counters.server_ns, reading.counters.epoch, {**moved, **gone})
         wall_ns = self._anchor.wall_of(reading.os.time_ns)
         self.limits.see(reading.os)
