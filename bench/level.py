@@ -26,7 +26,7 @@ import numpy as np
 
 from common import parse, parser, start
 from factories.capped_load import Cap, Load, Simulated, Slowed, course, simulate
-from openslob.analyze.level import find_cap, search
+from openslob.analyze.level import search
 from openslob.analyze.verdicts.level import sustained
 from openslob.core.measurement import Cap as FoundCap
 from openslob.core.measurement import CapSearch
@@ -61,7 +61,7 @@ def main() -> None:
     loads = 10 if args.quick else args.loads
     rng = np.random.default_rng(args.seed)
     missed = [why for _ in range(loads) if (why := of_capped(rng))]
-    seen = [str(found) for _ in range(loads) if (found := find_cap(uncapped(rng).trace))]
+    seen = [str(found) for _ in range(loads) if (found := search(uncapped(rng).trace).cap)]
     for text in (*missed, *seen) if args.verbose else ():
         print(f"  {text}")
     found = loads - len(missed)
@@ -117,7 +117,7 @@ def of_capped(rng: np.random.Generator) -> str:
     until_on = float((free[: int(on)] - rate).sum())
     load.cap = Cap(what, rate, bucket=until_on) if is_bucket and until_on > 0 else Cap(what, rate, on, off)
     simulated = simulate(load, rng, slow, hog)
-    why = wrong(load.cap, simulated, find_cap(simulated.trace))
+    why = wrong(load.cap, simulated, search(simulated.trace).cap)
     return why and f"{load}: {why}"
 
 

@@ -60,21 +60,28 @@ _LEAST_SHARE = 1e-12
 
 
 @dataclass(frozen=True)
-class ChangePoint:
-    """A change before value number ``at``, from 0: the medians of the parts before and after, ``p`` the probability.
-
-    ``p`` is that of a series without a change to look so changed, at the most, whatever its neighbours have in common.
-    """
+class Step:
+    """Another level from value number ``at`` on, from 0: the medians of the parts before and after."""
 
     at: int
     before: float
     after: float
-    p: float
 
     @property
     def change_pct(self) -> float:
         """The change in % of the value before."""
         return 100 * (self.after - self.before) / self.before if self.before else float("nan")
+
+
+@dataclass(frozen=True)
+class ChangePoint(Step):
+    """A change of a series.
+
+    ``p`` is the probability of a series without a change to look so changed, at the most, whatever its neighbours have
+    in common.
+    """
+
+    p: float
 
 
 @dataclass(frozen=True)
@@ -87,21 +94,13 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class EarlyStep:
-    """What may become a change point before value number ``at``: ``more`` values like those after it would make it one.
+class EarlyStep(Step):
+    """What may become a change point: ``more`` values like those after it would make it one.
 
     ``more`` is None if it takes more than `MOST_MORE`.
     """
 
-    at: int
-    before: float
-    after: float
     more: int | None
-
-    @property
-    def change_pct(self) -> float:
-        """The change in % of the value before."""
-        return 100 * (self.after - self.before) / self.before if self.before else float("nan")
 
 
 @dataclass(frozen=True)
@@ -143,11 +142,6 @@ def course_to_the_last(values: Sequence[float]) -> Course:
     changes = _with_levels(series, sorted(found))
     drifts = [Drift(begin + each.begin, begin + each.end, each.correlation) for each in late.drifts]
     return Course(changes, whole.drifts or drifts, _early_step(series, changes))
-
-
-def change_points_to_the_last(values: Sequence[float]) -> list[ChangePoint]:
-    """Return the change points of a series that grows, in their order, as `course_to_the_last` does."""
-    return course_to_the_last(values).changes
 
 
 def _whole_course(series: _Array, significance: float, least: int) -> Course:

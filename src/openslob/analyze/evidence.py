@@ -12,6 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from openslob.analyze.level import amount as in_words
+from openslob.analyze.plateaus import MOST_FLAT
 from openslob.analyze.trace_stretch import TraceStretch
 
 # Of the CPUs: less is lost in the noise of a second.
@@ -27,9 +28,8 @@ _LEAST_QUEUED = 0.2
 # A limit is what usually does much more.
 _BELOW = 0.9
 _REACHED = 0.5
-# How much a rate varies from second to second. Read caps that were set on real devices kept it to 0.2 %, while requests
-# that took longer varied it by 0.6 % and more; what varies by more than the second is no cap.
-SURELY_FLAT, MAYBE_FLAT = 0.003, 0.03
+# How much a rate varies from second to second; what varies by more than the second is no cap.
+SURELY_FLAT, MAYBE_FLAT = MOST_FLAT, 0.03
 _STEADY = 0.1
 # A device that completes less than this part of its requests has nearly stopped.
 _STOPPED = 0.02
@@ -110,12 +110,11 @@ def _find_hidden_quota(look: TraceStretch) -> Evidence | None:
     cores = look.usual("cpus.all")
     idle = cores - look.high("cpus.busy")
     if idle > _LEAST_CPUS * cores:
-        text = (
-            f"{_queued(look)}, though {idle:.2g} of its {cores:.0f} CPUs were idle, as under a quota that can't be read"
-        )
+        unused = f"{idle:.2g} of its {cores:.0f} CPUs were idle"
+        text = f"{_say_queue(look)}, though {unused}, as under a quota that can't be read"
         return Evidence(text, _share_queued(look))
     if _may_be_quota(look):
-        text = f"{_queued(look)}, and whether it had a quota can't be read"
+        text = f"{_say_queue(look)}, and whether it had a quota can't be read"
         return Evidence(text, _share_queued(look), Strength.POSSIBLE)
     return None
 
@@ -368,7 +367,7 @@ def find_others_on_cpu(look: TraceStretch) -> Evidence | None:
         return None
     used = _instead(look.high("others.cpu"), look.usual("others.cpu"), "CPUs")
     server = _instead(look.low("server.cpu"), look.usual("server.cpu"), "CPUs")
-    text = f"other programs used {used}, and the server {server}, of {look.usual('cpus.all'):.0f}; {_queued(look)}"
+    text = f"other programs used {used}, and the server {server}, of {look.usual('cpus.all'):.0f}; {_say_queue(look)}"
     return Evidence(text, _share_queued(look), Strength.POSSIBLE if _may_be_quota(look) else Strength.SHOWN)
 
 
@@ -381,7 +380,7 @@ def has_more_of_others(look: TraceStretch) -> bool:
     return look.rises("others.cpu", min(_LEAST_CPUS * look.cores, 0.5 * fell)) if fell else False
 
 
-def _queued(look: TraceStretch) -> str:
+def _say_queue(look: TraceStretch) -> str:
     high, usual, pressure = look.high("sessions.queue"), look.usual("sessions.queue"), look.high("pressure.cpu")
     text = f"{high:.2g} threads of the server waited for a CPU instead of {usual:.2g}"
     return f"{text}, and tasks {100 * pressure:.0f} % of the time (PSI)" if np.isfinite(pressure) else text

@@ -14,7 +14,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from openslob.analyze.change_points import LEAST_PART, ChangePoint, EarlyStep, course_to_the_last
+from openslob.analyze.change_points import LEAST_PART, Step, course_to_the_last
 from openslob.analyze.compare import better_of, is_figure, unit_of
 from openslob.analyze.curves.points import ParameterValue, facts, parameters_of
 from openslob.analyze.load_kinds import load_kind
@@ -53,11 +53,8 @@ class HistoryRun:
 
 
 @dataclass(frozen=True)
-class HistoryChange:
-    """A change point of a figure, before run number ``at``, from 0; ``worse`` is None for a figure without a direction.
-
-    ``changed`` is what else changed with this run, or with the one before or after it.
-    """
+class FigureStep:
+    """Another level of a figure from run number ``at`` on, from 0, which has this ``id``."""
 
     figure: str
     at: int
@@ -66,25 +63,27 @@ class HistoryChange:
     before: float
     after: float
     change_pct: float
+
+
+@dataclass(frozen=True)
+class HistoryChange(FigureStep):
+    """A change point of a figure; ``worse`` is None for a figure without a direction.
+
+    ``changed`` is what else changed with this run, or with the one before or after it.
+    """
+
     p: float
     worse: bool | None
     changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class EarlyChange:
-    """What may become a change point of a figure, from run number ``at`` on: it takes ``more`` runs like those since.
+class EarlyChange(FigureStep):
+    """What may become a change point of a figure: it takes ``more`` runs like those since.
 
     ``more`` is None if it takes more than `openslob.analyze.change_points.MOST_MORE`; ``worse`` is as of a change.
     """
 
-    figure: str
-    at: int
-    id: str
-    started_at: str
-    before: float
-    after: float
-    change_pct: float
     more: int | None
     worse: bool | None
 
@@ -288,7 +287,7 @@ def _course(
     return changes, early, drifts
 
 
-def _step(run: HistoryRun, at: int, name: str, change: ChangePoint | EarlyStep) -> dict[str, Any]:
+def _step(run: HistoryRun, at: int, name: str, change: Step) -> dict[str, Any]:
     """Return what a change and what may become one have in common."""
     better = better_of(name)
     return {

@@ -121,18 +121,11 @@ class _Found:
     direction: str = ""
 
 
-def find_cap(trace: Trace) -> Cap | None:
-    """Return the cap that held a load back, for all of its time or for a part; None if there is none to be seen.
+def _find(trace: Trace, least: float) -> _Found | None:
+    """Return what held a load back, for all of its time or for a part; None if nothing is to be seen.
 
-    That of a limit that was read comes first, by what is known of the server alone; of others, the one for
-    which most speaks.
+    A limit that was read comes first, by what is known of the server alone; of others, the one for which most speaks.
     """
-    found = _find(trace)
-    cap = _cap(found, trace) if found else None
-    return None if cap and _is_latency(cap, trace) else cap
-
-
-def _find(trace: Trace, least: float = LEAST_SCORE) -> _Found | None:
     flows = list(_flows(trace))
     if limited := next((each for flow in flows if (each := _by_limit(flow, trace)) is not None), None):
         return limited

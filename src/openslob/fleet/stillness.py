@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openslob.core.units import NANOS
+from openslob.host.run_queue import parse_schedstat
 
 # Sessions begin their slices later by no more than that on a busy host.
 LEAST_S = 1.0
@@ -58,6 +59,7 @@ class StillnessWatch:
 def waited_for_cpu_s() -> float | None:
     """Return how long the calling thread was ready and had no CPU so far; None where Linux does not count it."""
     try:
-        return int(SCHEDULED.read_text(encoding="ascii").split()[1]) / NANOS
-    except (OSError, ValueError, IndexError):
+        counted = parse_schedstat(SCHEDULED.read_bytes())
+    except (OSError, ValueError):
         return None
+    return counted[1] / NANOS if counted else None

@@ -45,7 +45,6 @@ class RunCheck:
     """A run's numbers, each recorded and derived, and what is wrong with its files.
 
     ``out_of_order`` is how many of the ``faults`` are sessions that did other operations than the seed says.
-
     ``statements`` are all other parts of its record in the same way; an old one has none that can be derived. ``rules``
     says why its verdicts are not compared, and ``once`` how many parts of each group are stated only once. ``problem``
     says why nothing can be derived. Either is empty if there is nothing to say.

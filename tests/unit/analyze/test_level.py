@@ -8,13 +8,17 @@ import pytest
 
 from factories.capped_load import Cap, Load, course, simulate
 from factories.tables import table
-from openslob.analyze.level import find_cap, search
+from openslob.analyze.level import search
 from openslob.analyze.plateaus import LEAST_STEPS
 from openslob.analyze.trace import ProbeOutcome, Trace
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 
 BLOCK = 8192
+
+
+def find_cap(load):
+    return search(load).cap
 
 
 def noise(steps, spread, seed=1):

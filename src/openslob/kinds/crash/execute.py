@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from openslob._version import __version__
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
-from openslob.core.units import NANOS, iso
+from openslob.core.units import NANOS
 from openslob.durability.accounting import LedgerAccount, account
 from openslob.durability.clients import Clients
 from openslob.durability.cut import Survival
@@ -30,7 +29,7 @@ from openslob.kinds.crash.moments import Checkpoint, Moments
 from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashMethod, CrashRecord, LostCommit
 from openslob.kinds.crash.rig import Crash, Rig
 from openslob.record.model import Status
-from openslob.record.store import record_id
+from openslob.record.store import new_head
 
 # How long sessions may take to notice that the server is gone, in s.
 _NOTICE_S = 5.0
@@ -157,17 +156,13 @@ def execute(
 
 
 def _record(plan: CrashRequest) -> CrashRecord:
-    started_at = iso(time.time_ns())
     control = None
     if plan.control:
         settings, why = rigs.excuses(_engine(plan), plan.control, plan.survival)
         control = CrashControl(name=plan.control, settings=settings, may_lose_nothing=why)
     return CrashRecord(
-        id=record_id(plan.name, started_at),
-        name=plan.name,
+        **new_head(plan.name),
         status=Status.FAILED,
-        started_at=started_at,
-        openslob_version=__version__,
         asked=plan.asked,
         environment=environment(None),
         storage=_CUT[plan.survival] if plan.survival else "",
