@@ -46,6 +46,7 @@ from openslob.kinds.repeated.execute import RepeatedRequest
 from openslob.kinds.repeated.report import time_line
 from openslob.kinds.run import execute as run
 from openslob.kinds.run import loading
+from openslob.kinds.run.again import RETRIES
 from openslob.kinds.run.context import Context
 from openslob.kinds.run.execute import AskedRun
 from openslob.kinds.run.preflight import preflight
@@ -124,6 +125,7 @@ class Target:
         name: str = "run",
         *,
         settings: Mapping[str, object] | None = None,
+        retries: int = RETRIES,
         results: Folder = None,
         config: Folder = None,
         progress: ProgressOption = None,
@@ -136,6 +138,7 @@ class Target:
         Args:
             name: The name of the run.
             settings: The server's own settings to run with, such as ``{"wal_compression": "pglz"}``.
+            retries: How often it is made again if a busy host read its counters too late for a rate.
             results: The folder of the records; by default that of the command line.
             config: A file with parameters: slob.toml, slob.conf or pgio.conf.
             progress: A function that gets each `Progress`, or False to show nothing.
@@ -146,7 +149,7 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        asked = AskedRun(self._resolve(parameters, config), name, write_values(settings or {}))
+        asked = AskedRun(self._resolve(parameters, config), name, write_values(settings or {}), retries)
         finished = run.execute(asked, self.context(results, config, progress))
         if finished.record.status is not Status.COMPLETE:
             raise SlobError("the run was stopped before its end", f"its record is {finished.folder}")
@@ -168,6 +171,7 @@ class Target:
         new: bool = False,
         resume: Folder = None,
         settings: Mapping[str, object] | None = None,
+        retries: int = RETRIES,
         results: Folder = None,
         config: Folder = None,
         progress: ProgressOption = None,
@@ -190,6 +194,7 @@ class Target:
             new: Begin a new sweep even if the same one is unfinished.
             resume: The folder or the id of a sweep to resume; points that failed are run again.
             settings: The server's own settings, with a value or several, such as ``{"io_method": ["sync", "worker"]}``.
+            retries: How often a run is made again if a busy host read its counters too late for a rate.
             results: The folder of the records; by default that of the command line.
             config: A file with parameters: slob.toml, slob.conf or pgio.conf.
             progress: A function that gets each `Progress`, or False to show nothing.
@@ -208,7 +213,7 @@ class Target:
             sweep_file(Path(grid) if grid else None, ready, self._address, own), against, repeats,
             None if until_steady is None else parse_seconds("until_steady", until_steady),
             search_for(find_max_iops_under, at, most_sessions), own, Path(config) if config else None,
-            find_environment(self._address, config), new, _find_resumed(resume, context, SWEEP),
+            find_environment(self._address, config), new, _find_resumed(resume, context, SWEEP), retries,
         )  # fmt: skip
         folder = sweep.execute(sweep_plan(request, context), context)
         _require_all_points(folder)

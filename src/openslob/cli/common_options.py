@@ -117,6 +117,13 @@ REPORT_INTERVAL = Annotated[
         help="Print a line at this interval instead of a bar: time, reads, visits and commits per second, p99.",
     ),
 ]  # fmt: skip
+RETRIES = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=0, max=100,
+        help="How often a run is made again whose counters a busy host read too late for a rate.",
+    ),
+]  # fmt: skip
 RECORD_JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 REQUIRE = Annotated[
     list[str] | None,

@@ -14,6 +14,7 @@ from openslob.cli.common_options import (
     REPORT_INTERVAL,
     REQUIRE,
     RESULTS,
+    RETRIES,
     require_known,
     require_verdicts,
 )
@@ -48,6 +49,7 @@ def run(
     *,
     results: RESULTS,
     require: REQUIRE = None,
+    retries: RETRIES = 1,
     ceiling: CEILING_OR_MEASURE = None,
     report_interval: REPORT_INTERVAL = None,
     live: LIVE = False,
@@ -65,7 +67,7 @@ def run(
     from openslob.kinds.run.execute import AskedRun, execute  # noqa: PLC0415
 
     require_known(require or (), verdict_registry.NAMES)
-    asked = AskedRun(resolved.parameters, name, parse_settings(settings or ()))
+    asked = AskedRun(resolved.parameters, name, parse_settings(settings or ()), retries)
     of_drivers = (drivers, tls_ca_file, tls_cert, tls_key)
     context = make_context(resolved, results, Screen(report_interval, live), ceiling, of_drivers)
     try:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from openslob.cli.ceilings import CEILING_OR_MEASURE
-from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, at_least
+from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, RETRIES, at_least
 from openslob.cli.completion import ready_sweeps, records
 from openslob.cli.console import columns, notify, write, write_report
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
@@ -122,6 +122,7 @@ def sweep(
     settings: SET = None,
     against: AGAINST = None,
     repeats: REPEATS = None,
+    retries: RETRIES = 1,
     until_steady: STEADY = None,
     find_max_iops_under: UNDER = None,
     at: AT = "p99",
@@ -151,7 +152,7 @@ def sweep(
     request = SweepRequest(
         name or ready or "sweep", _split(several.texts), _split(several.servers),
         sweep_file(grid, ready, several.target, own), against, repeats, until_steady, search, own,
-        several.config, several.environment, new, path,
+        several.config, several.environment, new, path, retries,
     )  # fmt: skip
     of_drivers = (drivers, tls_ca_file, tls_cert, tls_key)
     context = make_context(several, results, Screen(report_interval, live), ceiling, of_drivers)

@@ -26,7 +26,7 @@ from openslob.kinds.sweep import execute, plan
 from openslob.kinds.sweep.create import find_unfinished, new_sweep
 from openslob.kinds.sweep.plan import POINT_OVERHEAD_S, sessions_at_most
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepFolder, load_sweep
-from openslob.record.model import Status
+from openslob.record.model import RunRecord, Status
 from openslob.record.store import say_nothing
 
 
@@ -279,7 +279,7 @@ def rewriting(run, change):
         record = json.loads((file := finished.folder / "run.json").read_text())
         change(args[1].workload, record)
         file.write_text(json.dumps(record))
-        return finished
+        return FinishedRun(RunRecord.model_validate(record), finished.folder)
 
     return changed
 
@@ -324,6 +324,22 @@ def test_a_search_whose_repeats_are_none_says_so(tmp_path, world):
     runner.run = rewriting(world.run, lambda _, record: record["environment"].update(host=next(hosts)))
     with pytest.raises(SlobError, match="they are not repeats"):
         go(folder, world)
+
+
+def test_a_point_whose_window_is_lost_is_made_again_and_the_sweep_says_so(tmp_path, world):
+    def lose_first(_workload, record):
+        if len(world.ran) == 1:
+            record["window"]["counter_seconds"] = 0.0
+            record["summary"]["pio_read_per_s"] = {"value": None, "unit": "1/s", "why": "read late"}
+
+    runner.run = rewriting(world.run, lose_first)
+    folder = SweepFolder.begin(tmp_path, asked({"sessions": (1, 2)}))
+    go(folder, world)
+    record = load_sweep(folder.path)
+    runs = sorted(path.name for path in folder.path.iterdir() if path.is_dir())
+    assert len(world.ran) == len(runs) == 3
+    assert [point.run for point in record.points] == runs[1:]
+    assert record.notes[-1] == f"point 1 was made again: the window of {runs[0]} was lost (read late)"
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
