@@ -154,8 +154,8 @@ def _render(found: Runs, form: ExportFormat, per: Per) -> str | bytes:
             from openslob.report.several_runs import set_answers  # noqa: PLC0415 - as above
 
             points = found.points()
-            rows = tidy.point_rows(points.points), tidy.run_rows(found.runs)
-            return workbook(points, *rows, set_answers(found.runs))
+            tables = tidy.point_rows(points.points), tidy.run_rows(found.runs)
+            return workbook(points, *tables, set_answers(found.runs))
         case ExportFormat.OPENMETRICS:
             from openslob.export.openmetrics import openmetrics  # noqa: PLC0415 - its library takes a moment to import
 
