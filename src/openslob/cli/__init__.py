@@ -18,6 +18,7 @@ import typer
 from openslob._version import __version__
 from openslob.cli.configured import add_configuration, from_file
 from openslob.cli.console import BROKEN_PIPE, complain, guard_streams, report_bug
+from openslob.cli.gate import GATE
 from openslob.cli.outline import add_outline
 from openslob.cli.tree import OUTPUT_PANEL, Group, finish
 from openslob.core.errors import SlobError, of_the_system
@@ -171,8 +172,8 @@ def _run() -> int:
         sys.stdout.flush()
         return code or 0
     except SlobError as error:
-        complain(str(error))
-        return error.exit_code
+        complain(GATE.sentence(error))
+        return GATE.code_of(error)
     except _OptionError as error:
         if line := one_line(error):
             complain(line)
