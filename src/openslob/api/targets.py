@@ -178,9 +178,7 @@ class Target:
         progress: ProgressOption = None,
         **parameters: Unpack[SweptParameters],
     ) -> Results:
-        """Run a grid of points: every combination of the values of the parameters; any may have several.
-
-        After a stop the same call resumes the sweep.
+        """Run a grid of points, each combination of the parameters' values. After a stop the same call resumes it.
 
         Args:
             name: The name of the sweep.
@@ -195,7 +193,7 @@ class Target:
             new: Begin a new sweep even if the same one is unfinished.
             resume: The folder or the id of a sweep to resume; points that failed are run again.
             settings: The server's own settings, with a value or several, such as ``{"io_method": ["sync", "worker"]}``.
-            retries: How often a run is made again if a busy host read its counters too late for a rate.
+            retries: How often a run is made again whose counters a busy host read too late.
             results: The folder of the records; by default that of the command line.
             config: A file with parameters: slob.toml, slob.conf or pgio.conf.
             progress: A function that gets each `Progress`, or False to show nothing.
