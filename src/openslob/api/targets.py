@@ -28,7 +28,7 @@ from openslob.api.reported import EnduranceResult, RepeatedResult
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.config.resolve import Resolution
-from openslob.core.errors import SlobError, UsageError, VerdictError
+from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt, interruptible
 from openslob.core.secrets import Address
 from openslob.core.units import format_bytes, format_duration
@@ -55,6 +55,7 @@ from openslob.kinds.sweep import execute as sweep
 from openslob.kinds.sweep.record import SweepFolder
 from openslob.kinds.sweep.request import SweepRequest, search_for, sweep_file
 from openslob.kinds.sweep.request import plan as sweep_plan
+from openslob.kinds.sweep.search import require_answer
 from openslob.record import finding
 from openslob.record.finding import AnyKind
 from openslob.record.model import Status
@@ -197,7 +198,7 @@ class Target:
 
         Raises:
             SlobError: A point failed; the others are in the record.
-            VerdictError: A search found no session count below the limit.
+            VerdictError: A search found no session count below the limit, or that is undecided (UndecidedError).
             UsageError: A parameter is unknown, or a value is not allowed.
 
         """
@@ -470,8 +471,7 @@ def _require_all_points(folder: SweepFolder) -> None:
         raise SlobError(
             f"some points failed: {why}", f"openslob.read({where}) has the others, sweep(resume={where}) repeats them"
         )
-    if record.search and record.search.sessions is None:
-        raise VerdictError(f"no session count stays under the limit: {record.search.why}")
+    require_answer(folder)
 
 
 def _endure_again(folder: Path) -> str:

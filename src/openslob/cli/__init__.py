@@ -18,6 +18,7 @@ from openslob._version import __version__
 from openslob.cli.configured import add_configuration, from_file
 from openslob.cli.console import BROKEN_PIPE, complain, guard_streams, report_bug, write
 from openslob.cli.contents import COMMANDS
+from openslob.cli.gate import GATE
 from openslob.cli.outline import add_outline
 from openslob.cli.tree import OUTPUT_PANEL, Group, finish
 from openslob.core.errors import SlobError, of_the_system
@@ -145,8 +146,8 @@ def _run() -> int:
         sys.stdout.flush()
         return code or 0
     except SlobError as error:
-        complain(str(error))
-        return error.exit_code
+        complain(GATE.sentence(error))
+        return GATE.code_of(error)
     except _OptionError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             write(error.message)

@@ -165,7 +165,7 @@ USUAL: Mapping[str, Usual] = {
     "slob config": Usual({"FILES": "--config --profile", "RESULT": "--json"}),
     "slob compare": Usual(
         {
-            "GATE": "--fail-if --thresholds --baseline --dir",
+            "GATE": "--fail-if --thresholds --baseline --inconclusive",
             "CONDITIONS": "--anyway --may-differ",
             "PRECISION": "--see --spread",
             "RESULT": "--results --format",

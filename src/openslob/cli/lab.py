@@ -163,7 +163,7 @@ def _print(folder: LabFolder, as_json: bool) -> None:
 
 
 def _judge(record: LabRecord, required: Sequence[str]) -> None:
-    """Raise the error with the exit code: 1 if it was stopped or failed, 3 for a verdict that does not hold."""
+    """Raise the error with the exit code: 1 if it was stopped or failed, 3 or 4 for a verdict that does not hold."""
     if record.status is Status.FAILED:
         raise SlobError(next(iter(record.errors), "the lab failed"), f"slob lab --resume {record.id} tries again")
     if record.status is Status.INTERRUPTED:

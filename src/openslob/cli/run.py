@@ -97,7 +97,7 @@ def list_required(workload: Workload, require: list[str] | None) -> list[str]:
 
 
 def judge(record: RunRecord, required: list[str]) -> None:
-    """Raise the error with the exit code: 1 for a run that was stopped, 3 for a required verdict that does not hold."""
+    """Raise the error with the exit code: 1 for a run that was stopped, 3 or 4 for a verdict that does not hold."""
     if record.status is not Status.COMPLETE:
         raise SlobError("the run was stopped before its end; its record says interrupted")
     require_verdicts(record.verdicts, required)

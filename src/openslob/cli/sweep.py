@@ -20,7 +20,7 @@ from openslob.cli.options import Several, with_several
 from openslob.cli.screen import LIVE
 from openslob.config.grid import split
 from openslob.core.disk import existing_parent
-from openslob.core.errors import SlobError, UsageError, VerdictError
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines.registry import servers_place
 from openslob.engines.settings import parse_settings
 from openslob.kinds.contract import Wanted
@@ -32,6 +32,7 @@ from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SweepFolder, SweepRecord
 from openslob.kinds.sweep.report import plan_sections
 from openslob.kinds.sweep.request import SweepRequest, plan, search_for, sweep_file
+from openslob.kinds.sweep.search import require_answer
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.format import pairs
@@ -213,14 +214,13 @@ def _print(folder: SweepFolder, json: bool) -> None:
 
 
 def judge(folder: SweepFolder) -> None:
-    """Raise the error with the exit code: 1 for a stopped sweep or failed points, 3 for a search without an answer."""
+    """Raise the error with the exit code: 1 if it was stopped or points failed, 3 or 4 if a search has no answer."""
     record = folder.record
     if record.status is Status.INTERRUPTED:
         raise SlobError("the sweep was stopped before its end", f"slob sweep --resume {folder.path} resumes it")
     if record.status is Status.FAILED:
         raise SlobError("some points failed", f"slob sweep --resume {folder.path} runs them again")
-    if record.search and record.search.sessions is None:
-        raise VerdictError(f"no session count stays under the limit: {record.search.why}")
+    require_answer(folder)
 
 
 def register(app: typer.Typer) -> None:

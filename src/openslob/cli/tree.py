@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
 from itertools import pairwise
@@ -18,6 +18,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from openslob.cli import short_help
 from openslob.cli.contents import USUAL
+from openslob.cli.gate import CONDITIONS, INCONCLUSIVE
 from openslob.cli.output import OUTPUT, Color
 from openslob.core.errors import UsageError
 
@@ -51,7 +52,9 @@ class _Common:
     _help_option: Any
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's own, of which there are many
-        params = [*(given.pop("params", None) or ()), *_output_options()]
+        params = [*(given.pop("params", None) or ())]
+        params += [] if CONDITIONS.isdisjoint(param.name for param in params) else _copies_of(_gate_command())
+        params += _copies_of(_output_command())
         super().__init__(params=params, **given)  # type: ignore[call-arg]
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's own
@@ -157,15 +160,25 @@ def _metavar(option: TyperOption, ctx: Any) -> str:  # noqa: ANN401 - typer's ow
     return shown if len(shown) <= _LONGEST_METAVAR else (option.name or "").upper()
 
 
-def _output_options() -> list[Any]:
-    """Return the options that every command has; the program has them too, so that they can stand before a command."""
-    return [copy(option) for option in _output_command().params]
+def _copies_of(command: Any) -> list[Any]:  # noqa: ANN401 - typer's own
+    """Return the options of a command for another one; the program has those of output, too, before a command."""
+    return [copy(option) for option in command.params]
 
 
 @cache
 def _output_command() -> Any:  # noqa: ANN401 - typer's own
+    return _with_callbacks_alone(_output)
+
+
+@cache
+def _gate_command() -> Any:  # noqa: ANN401 - typer's own
+    return _with_callbacks_alone(_gate)
+
+
+def _with_callbacks_alone(function: Callable[..., None]) -> Any:  # noqa: ANN401 - typer's own
+    """Return a command whose options other commands can have, since their values go to their callbacks alone."""
     app = typer.Typer(add_completion=False)
-    app.command()(_output)
+    app.command()(function)
     command = typer.main.get_command(app)
     for option in command.params:
         option.expose_value = False
@@ -230,3 +243,6 @@ def _output(
         ),
     ] = False,
 ) -> None: ...  # fmt: skip
+
+
+def _gate(inconclusive: INCONCLUSIVE = None) -> None: ...

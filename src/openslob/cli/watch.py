@@ -381,7 +381,7 @@ def _print(folder: RepeatedFolder, json: bool) -> None:
 
 
 def _judge(folder: RepeatedFolder, required: Sequence[str]) -> None:
-    """Raise the error with the exit code: 1 if it was stopped before its end, 3 for a verdict that does not hold."""
+    """Raise the error with the exit code: 1 if it was stopped early, 3 or 4 for a verdict that does not hold."""
     record = folder.record
     if record.status is not Status.COMPLETE:
         left = (record.planned or 0) - len(record.times)

@@ -28,6 +28,8 @@ from openslob.record.model import Figure, Status, Verdict
 GAIN = 0.05
 # Rates that differ by less than this share count as equal: more requests in flight would only wait longer.
 SAME = 0.02
+# A number is measured at most so often: the median of three has one lucky or unlucky step less.
+MOST_TIMES = 3
 # The halving ends when the gap is this fraction of the smaller number: rates within it can't be distinguished.
 _FINEST_FRACTION = 8
 
@@ -86,19 +88,58 @@ def decide(probes: Sequence[DepthProbe], limits: SearchLimits) -> NextDepth | Se
     3. A latency above the limit ends it too. Then the gap between the largest number within the limit and the smallest
        number above it is halved, until it is an eighth of the smaller one.
     4. The result is the smallest number within the limit whose rate is within `SAME` of the best rate within the limit.
+    5. What the result rests on is measured again: the chosen number, and the smallest one above the limit. If the two
+       measurements disagree, a third one is made. The median counts, and the search goes on if it changes a decision.
+       So one step that was lucky, as the first one with data in a cache of the storage, does not end the search.
 
     The result depends on the probes alone: neither on the number of disks nor on other files. Each decision has a
     reason, which goes into the record.
     """
     if not probes:
         return NextDepth(1, "the search starts with one request at a time")
-    allowed = sorted((each for each in probes if limits.allows(each)), key=lambda each: each.in_flight)
-    exceeding = [each for each in probes if not limits.allows(each)]
+    of_number = _by_number(probes)
+    typical = [_typical(each) for each in of_number.values()]
+    allowed = [each for each in typical if limits.allows(each)]
+    exceeding = [each for each in typical if not limits.allows(each)]
+    decision = _decide(allowed, exceeding, limits)
+    if isinstance(decision, NextDepth):
+        return decision
+    rests_on = [*([decision.best] if decision.best else []), *exceeding[:1]]
+    doubtful = (each.in_flight for each in rests_on if not _is_certain(of_number[each.in_flight], limits))
+    again = next(doubtful, None)
+    return NextDepth(again, f"{again} in flight again: the result rests on it") if again else decision
+
+
+def _by_number(probes: Sequence[DepthProbe]) -> dict[int, list[DepthProbe]]:
+    """Return the probes by their number in flight, the smallest first."""
+    numbers = sorted({each.in_flight for each in probes})
+    return {number: [each for each in probes if each.in_flight == number] for number in numbers}
+
+
+def _typical(probes: Sequence[DepthProbe]) -> DepthProbe:
+    """Return the medians of the probes of one number in flight."""
+    return DepthProbe(
+        probes[0].in_flight, median(each.iops for each in probes), median(each.latency_us for each in probes)
+    )
+
+
+def _is_certain(probes: Sequence[DepthProbe], limits: SearchLimits) -> bool:
+    """Return whether a number was measured often enough: twice with one outcome, or `MOST_TIMES`."""
+    rates = [each.iops for each in probes]
+    agree = max(rates) <= min(rates) * (1 + GAIN) and len({limits.allows(each) for each in probes}) == 1
+    return len(probes) >= MOST_TIMES or (len(probes) > 1 and agree)
+
+
+def _decide(
+    allowed: Sequence[DepthProbe], exceeding: Sequence[DepthProbe], limits: SearchLimits
+) -> NextDepth | SearchResult:
+    """Return what `decide` does, from one probe of each number, without a look at how certain it is."""
     if not allowed:
-        latency = f"{limits.at} {exceeding[0].latency_us:,.0f} µs"
-        return SearchResult(None, f"even one request at a time exceeds the limit: {latency}")
+        one = exceeding[0]
+        found = f"{limits.at} {one.latency_us:,.0f} µs at {one.iops:,.0f} requests/s, limit {limits.limit_us:,.0f} µs"
+        return SearchResult(None, f"even one request at a time exceeds the limit: {found}")
     if exceeding:
-        return _halve(allowed, min(exceeding, key=lambda each: each.in_flight), limits)
+        return _halve(allowed, exceeding[0], limits)
     return _double(allowed, limits)
 
 
@@ -111,8 +152,11 @@ def _double(allowed: Sequence[DepthProbe], limits: SearchLimits) -> NextDepth | 
         return _result(allowed, why)
     if 2 * last.in_flight > limits.most:
         return _result(allowed, f"{last.in_flight} in flight is the highest number tried")
-    why = f"the last doubling gained {100 * gains[-1]:+.1f} %" if gains else "double, to see whether the rate grows"
-    return NextDepth(2 * last.in_flight, why)
+    if not gains:
+        return NextDepth(2 * last.in_flight, "double, to see whether the rate grows")
+    # The numbers are named: a step's reason is shown beside its rate, whose gain it is not.
+    gained = f"{allowed[-2].in_flight} to {last.in_flight} in flight gained {100 * gains[-1]:+.1f} %"
+    return NextDepth(2 * last.in_flight, f"{gained}: double again")
 
 
 def _halve(allowed: Sequence[DepthProbe], slow: DepthProbe, limits: SearchLimits) -> NextDepth | SearchResult:

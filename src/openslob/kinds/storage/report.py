@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from openslob.core.units import MIB
 from openslob.kinds.storage.comparison.realism import ContenderKind, ContenderRow, RoundRange, best_raw
 from openslob.kinds.storage.comparison.realism import rows as contender_rows
 from openslob.kinds.storage.record import STORAGE_FILE, StorageRecord, StorageStep
@@ -32,9 +34,32 @@ from openslob.report.format import MISSING, micros, number, percent, size
 def storage_headline(record: StorageRecord) -> str:
     """Return the result in one sentence; empty for a command that has no headline."""
     if not record.summary:
-        return "No step was measured to its end."
+        return _so_far(record)
     headline = _HEADLINES.get(record.tool)
     return headline(record) if headline else ""
+
+
+def _so_far(record: StorageRecord) -> str:
+    """Return what is known of a measurement that has no result: its best steps."""
+    best = {
+        block: max(of_block, key=lambda step: step.value("iops") or 0.0)
+        for block in (record.asked.get("block_bytes"), MIB)
+        if (of_block := [step for step in record.steps if step.load and step.load.block_bytes == block])
+    }
+    if not best:
+        return "No step was measured to its end."
+    texts = [
+        f"{number(step.value('mb_per_s'))} MB/s in 1 MB requests"
+        if block == MIB
+        else f"{number(step.value('iops'))} random {size(block)} requests/s "
+        f"({_in_flight(step)}, p99 {micros(step.value('p99_us'))})"
+        for block, step in best.items()
+    ]
+    return f"There is no result: it ended after {len(record.steps)} steps. The best of them: {'; '.join(texts)}."
+
+
+def _in_flight(step: StorageStep) -> str:
+    return f"{step.load.in_flight if step.load else MISSING} in flight"
 
 
 def _calibrate_headline(record: StorageRecord) -> str:
@@ -42,15 +67,11 @@ def _calibrate_headline(record: StorageRecord) -> str:
     limit_text = f" under a {at} of {micros(limit)}" if limit else ""
     blocks = size(record.asked.get("block_bytes"))
     if record.value("max_iops") is None:
-        reads = f"no rate of random {blocks} reads is known{limit_text}, because {record.summary['max_iops'].why}"
-    else:
-        reads = (
-            f"{_number(record, 'max_iops')} random {blocks} reads/s{limit_text} "
-            f"({_number(record, 'max_iops_in_flight')} in flight, mean {_micros(record, 'max_iops_mean_us')}, "
-            f"{_micros(record, 'cpu_us_per_io')} of CPU per read)"
-        )
+        return f"{_no_rate(record, blocks)}; {_number(record, 'max_mb_per_s')} MB/s in 1 MB reads."
     parts = [
-        reads,
+        f"{_number(record, 'max_iops')} random {blocks} reads/s{limit_text} "
+        f"({_number(record, 'max_iops_in_flight')} in flight, mean {_micros(record, 'max_iops_mean_us')}, "
+        f"{_micros(record, 'cpu_us_per_io')} of CPU per read)",
         f"{_number(record, 'max_mb_per_s')} MB/s in 1 MB reads",
         f"one read alone takes {_micros(record, 'latency_mean_us')} (p99 {_micros(record, 'latency_p99_us')})",
     ]
@@ -58,6 +79,17 @@ def _calibrate_headline(record: StorageRecord) -> str:
         verified, cpu = _number(record, "verified_iops"), _micros(record, "verified_cpu_us_per_io")
         parts.append(f"with contents verified, {verified} reads/s at {cpu} of CPU per read")
     return "; ".join(parts) + "."
+
+
+def _no_rate(record: StorageRecord, blocks: str) -> str:
+    """Return what is known where no number in flight keeps the latency limit: what one read at a time does."""
+    limit, at = micros(record.asked.get("latency_limit_us")), record.asked.get("at", "p99")
+    alone = [step for step in record.steps if step.load and step.load.in_flight == 1]
+    small = [step for step in alone if step.load and step.load.block_bytes == record.asked.get("block_bytes")]
+    rates = [rate for step in small if (rate := step.value("iops")) is not None]
+    one = f"one random {blocks} read at a time has a {at} of {_micros(record, f'latency_{at}_us')}"
+    does = f", {number(median(rates))} reads/s" if rates else ""
+    return f"No rate keeps a {at} of {limit}: {one}{does} (--latency-limit none finds the highest rate)"
 
 
 def _dd_headline(record: StorageRecord) -> str:

@@ -14,7 +14,8 @@ from openslob.core.units import MIB
 from openslob.kinds.storage.dd import LOOKED, NOWHERE
 from openslob.kinds.storage.pictures import EXAMINED, ONLY_READ, calibrations, curve_rows, storage_pictures, way_rows
 from openslob.kinds.storage.record import StorageLoad, StorageRecord, StorageStep
-from openslob.kinds.storage.report import storage_document, storage_set_document
+from openslob.kinds.storage.report import storage_document, storage_headline, storage_set_document
+from openslob.metrics import storage_figure
 from openslob.record.model import Status
 from openslob.report.charts.picture import Picture, chart, svg, whole_spec
 from openslob.report.html.page import page_of, render_page
@@ -42,6 +43,21 @@ def test_the_limit_is_drawn_where_it_is_near_and_else_named() -> None:
     assert not any("limit" in note for note in near.notes)
     assert "limit 9" not in texts(far).replace("The limit", "")
     assert any("is above the picture" in note for note in far.notes)
+
+
+def test_a_search_without_a_result_says_what_it_knows() -> None:
+    summary = {name: figure for name, figure in CALIBRATED.summary.items() if not name.startswith("max_iops")}
+    summary["max_iops"] = storage_figure("max_iops", None, "over")
+    asked = {**CALIBRATED.asked, "latency_limit_us": 100.0}
+    assert storage_headline(CALIBRATED.model_copy(update={"summary": summary, "asked": asked})) == (
+        "No rate keeps a p99 of 100 µs: one random 8 KB read at a time has a p99 of 120 µs, 15,000 reads/s "
+        "(--latency-limit none finds the highest rate); 1,100 MB/s in 1 MB reads."
+    )
+    ended = CALIBRATED.model_copy(update={"summary": {}, "status": Status.INTERRUPTED})
+    assert storage_headline(ended) == (
+        "There is no result: it ended after 8 steps. The best of them: 61,000 random 8 KB requests/s (8 in flight, "
+        "p99 –); 1,100 MB/s in 1 MB requests."
+    )
 
 
 def test_dd_is_drawn_as_bars_with_their_ranges_per_mb() -> None:

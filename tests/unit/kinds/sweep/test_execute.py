@@ -15,7 +15,7 @@ from factories.contexts import Unseen, context_in
 from factories.records import Made, physical
 from factories.tables import table
 from openslob.config.grid import Grid
-from openslob.core.errors import SlobError
+from openslob.core.errors import SlobError, UndecidedError, VerdictError
 from openslob.core.interrupt import Interrupt
 from openslob.core.workload import Workload
 from openslob.engines.base import Hold
@@ -26,6 +26,7 @@ from openslob.kinds.sweep import execute, plan
 from openslob.kinds.sweep.create import find_unfinished, new_sweep
 from openslob.kinds.sweep.plan import POINT_OVERHEAD_S, sessions_at_most
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepFolder, load_sweep
+from openslob.kinds.sweep.search import require_answer
 from openslob.record.model import Status
 from openslob.record.store import say_nothing
 
@@ -297,6 +298,27 @@ def test_a_stall_that_percentiles_hide_is_not_within_the_limit(tmp_path, world, 
     found = load_sweep(folder.path).search
     assert found.sessions == 3
     assert "operations stalled" in found.why
+
+
+STALLED = {"name": "no_stalls", "verdict": "fails"}
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "code"),
+    [
+        (lambda record: record["summary"].update(ops_per_s={"value": None, "unit": "1/s"}), UndecidedError, 4),
+        (lambda record: None, VerdictError, 3),
+        (lambda record: record["verdicts"].append({**STALLED, "why": ""}), VerdictError, 3),
+    ],
+)  # fmt: skip
+def test_a_search_without_an_answer_tells_a_slow_server_from_a_missing_figure(tmp_path, world, change, error, code):
+    runner.run = rewriting(world.run, lambda _, record: change(record))
+    world.made = lambda load: Made(sessions=load.total_sessions, read_us=100.0, visits=20_000)
+    folder = SweepFolder.begin(tmp_path, asked({}, search=SearchRecord(limit_us=1, at="mean", most_sessions=8)))
+    go(folder, world)
+    with pytest.raises(error) as raised:
+        require_answer(folder)
+    assert raised.value.exit_code == code
 
 
 def test_counts_that_find_more_in_the_cache_are_held_against_the_others_by_operations(tmp_path, world):
