@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import zip_longest
 from typing import Any
@@ -55,7 +55,7 @@ def program_help(program: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's own
     return _painted([*lines, "", *pairs(more)])
 
 
-def _in_two_columns(heading: str, group: dict[str, str]) -> Iterator[str]:
+def _in_two_columns(heading: str, group: Mapping[str, str]) -> Iterator[str]:
     cells = [f"{name:<{_NAME}}{about}" for name, about in group.items()]
     half = (len(cells) + 1) // 2
     for number, (left, right) in enumerate(zip_longest(cells[:half], cells[half:], fillvalue="")):
