@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack, overload
 
+from openslob.analyze.intervals import LEAST_STARTS
 from openslob.api.asking import Folder, find_target, parse_amount, parse_seconds, parse_size, resolve_parameters
 from openslob.api.checking import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
@@ -342,6 +343,7 @@ def lab(
     ready: Sequence[str] = (),
     duration: float | str = DEFAULT_FOR_S,
     precision_pct: float = PRECISION_PCT,
+    pairs: int = LEAST_STARTS,
     loads: Sequence[str] = (),
     sessions: int = DEFAULT_SESSIONS,
     cache: int | str = DEFAULT_CACHE,
@@ -361,6 +363,7 @@ def lab(
         ready: Ready ones, such as ``["io-method"]``.
         duration: The time that it may take, such as ``"10m"``.
         precision_pct: How narrow the interval of a rate is to be, in %.
+        pairs: Pairs that the time must allow for each comparison; of fewer than 6, none is settled.
         loads: Loads of every setting, instead of those where it can matter.
         sessions: Sessions of each run.
         cache: Cache of the servers that are made.
@@ -375,7 +378,7 @@ def lab(
 
     Raises:
         SlobError: The lab was stopped, or no pair of runs was made; what was measured is in its record.
-        UsageError: There is nothing to compare, or the server does not take a value.
+        UsageError: There is nothing to compare, the server does not take a value, or the time is too short.
 
     """
     on = _target(target, config)
@@ -383,7 +386,7 @@ def lab(
         name, tuple(settings), tuple(ready), tuple(loads), parse_seconds("duration", duration), precision_pct,
         parse_amount("cache", cache, rehearsal.LEAST_CACHE) or DEFAULT_CACHE, sessions,
         parse_seconds("run_time", run_time), seed,
-        resolve_parameters({"price": price}, config, on.address).workload.price,
+        resolve_parameters({"price": price}, config, on.address).workload.price, pairs=pairs,
     )  # fmt: skip
     context = on.context(results, config, progress)
     folder = execute(plan(asked, context), context)

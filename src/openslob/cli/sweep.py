@@ -142,7 +142,7 @@ def sweep(
 ) -> None:
     """Run a grid of points; any parameter takes several values. After a stop the same command resumes it.
 
-    Example: slob sweep --sessions 1,2,4,8,16,32 --update-pct 0,10,20 --run-time 10 --repeats 3
+    Example: slob sweep --sessions 1,4,16,32 --update-pct 0,20 --repeats 3
     """
     if ready == LIST:
         write(_ready_list(json))

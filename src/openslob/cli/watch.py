@@ -325,7 +325,8 @@ def parameter_texts(words: str) -> dict[str, str]:
         if parameter is None or (parameter.flag != flag and not parameter.is_switch):
             near = nearest(flag, list(flags))
             raise UsageError(
-                f"--run: {flag} is no parameter of a run", f"did you mean {near}?" if near else "see slob run --help"
+                f"--run: {flag} is no parameter of a run",
+                f"did you mean {near}?" if near else "see slob run --help-all",
             )
         if parameter.is_switch:
             texts[parameter.name] = "FALSE" if flag.startswith("--no-") else "TRUE"

@@ -22,7 +22,7 @@ from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.kinds.lab.figures import RATE, figures_of, is_done, with_results
 from openslob.kinds.lab.loads import writes
-from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, round_s, side_s
+from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, require_time, round_s, side_s
 from openslob.kinds.lab.record import LabArm, LabFolder, LabRecord, LabRun, LeftOut
 from openslob.kinds.lab.request import LabPlan
 from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_servers
@@ -81,9 +81,11 @@ def execute(planned: LabPlan, context: Context) -> LabFolder:
 
     Raises:
         SlobError: The servers can't be used, or the record can't be written.
-        UsageError: The lab that is to go on is complete.
+        UsageError: The lab that is to go on is complete, or the time is too short for what one that begins compares.
 
     """
+    if not planned.folder:
+        require_time(planned.record, planned.pairs)
     begun = LabFolder.resume(planned.folder) if planned.folder else LabFolder.begin(context.results, planned.record)
     with context.stopping(), begun as folder:
         if planned.folder:
