@@ -31,6 +31,7 @@ from openslob.kinds.lab.request import (
     LabRequest,
     plan,
 )
+from openslob.kinds.run.again import RETRIES
 from openslob.record.model import Status
 
 
@@ -166,6 +167,7 @@ def run(
     *,
     target: str | Target | None = None,
     settings: Mapping[str, object] | None = None,
+    retries: int = RETRIES,
     results: Folder = None,
     config: Folder = None,
     progress: ProgressOption = None,
@@ -177,6 +179,7 @@ def run(
         name: The name of the run.
         target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
         settings: As for `Target.run`.
+        retries: As for `Target.run`.
         results: As for `Target.run`.
         config: As for `Target.run`.
         progress: As for `Target.run`.
@@ -188,7 +191,7 @@ def run(
 
     """
     return _target(target, config).run(
-        name, settings=settings, results=results, config=config, progress=progress, **parameters
+        name, settings=settings, retries=retries, results=results, config=config, progress=progress, **parameters
     )
 
 
@@ -208,6 +211,7 @@ def sweep(
     new: bool = False,
     resume: Folder = None,
     settings: Mapping[str, object] | None = None,
+    retries: int = RETRIES,
     results: Folder = None,
     config: Folder = None,
     progress: ProgressOption = None,
@@ -229,6 +233,7 @@ def sweep(
         new: Begin a new sweep in any case.
         resume: A sweep to resume.
         settings: The server's own settings, such as ``{"io_method": ["sync", "worker"]}``.
+        retries: How often a run is made again whose counters were read too late.
         results: The folder of the records.
         config: A file with parameters.
         progress: A function that gets each `Progress`, or False.
@@ -236,23 +241,10 @@ def sweep(
 
     """
     return _target(target, config).sweep(
-        name,
-        ready=ready,
-        grid=grid,
-        against=against,
-        repeats=repeats,
-        until_steady=until_steady,
-        find_max_iops_under=find_max_iops_under,
-        at=at,
-        most_sessions=most_sessions,
-        new=new,
-        resume=resume,
-        settings=settings,
-        results=results,
-        config=config,
-        progress=progress,
-        **parameters,
-    )
+        name, ready=ready, grid=grid, against=against, repeats=repeats, until_steady=until_steady,
+        find_max_iops_under=find_max_iops_under, at=at, most_sessions=most_sessions, new=new, resume=resume,
+        settings=settings, retries=retries, results=results, config=config, progress=progress, **parameters,
+    )  # fmt: skip
 
 
 @with_parameters(Parameters)
