@@ -1,4 +1,4 @@
-"""Calibration of storage: highest IOPS within a latency limit, highest MB/s, latency, and CPU per request.
+"""Calibration of storage: highest IOPS within a latency limit, highest MB/s, latency, CPU per request, writes, syncs.
 
 A search finds the number of requests in flight for each: the fewest that give the highest rate within the limit. Then
 everything is measured again several times in alternating order, and the medians are the results. The record contains
@@ -17,7 +17,7 @@ from openslob.analyze.outcome import holds_or_fails, unknown
 from openslob.core.errors import UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import MIB, format_bytes
-from openslob.kinds.storage.fio import VERIFY_INTERVAL, Coverage, Fio, IoEngine, Job, JobResult, coverage
+from openslob.kinds.storage.fio import VERIFY_INTERVAL, Coverage, Fio, IoEngine, Job, JobResult, Pattern, coverage
 from openslob.kinds.storage.record import StorageRecord, StorageStep
 from openslob.kinds.storage.session import Notify, StepRunner, StorageRequest, StorageTarget, session
 from openslob.kinds.storage.target import TestFile
@@ -187,6 +187,8 @@ MOST_IN_FLIGHT = 1024
 # More processes than this are scheduled rather than run.
 MOST_PROCESSES = 256
 MOST_LARGE = 64
+# Sessions that commit wait for one log: with more writers, they wait for each other.
+MOST_SYNCING = 16
 # Repeats that differ by more are not repeatable.
 MAX_SPREAD_PCT = 3.0
 # Direct reads have no read-ahead: the device should read as many bytes as fio.
@@ -196,6 +198,7 @@ _MOST_LOGGED = 50_000
 RAMP_SHARE = 0.25
 
 IOPS, THROUGHPUT, LATENCY, VERIFIED = "max IOPS", "max MB/s", "latency", "max IOPS, contents verified"
+WRITES, SYNCS, ONE_SYNC = "max writes", "max syncs", "sync"
 
 
 @dataclass(frozen=True)
@@ -203,7 +206,7 @@ class CalibrationPlan:
     """Parameters of a calibration.
 
     ``processes`` is the number of CPUs that fio may use. ``limit_us`` limits the statistic ``at`` of the latency of
-    small reads.
+    small reads. ``writes``: writes and syncs are measured, too, if the file is slob's own.
     """
 
     engine: IoEngine
@@ -216,6 +219,7 @@ class CalibrationPlan:
     direct: bool = True
     verify: bool = False
     cpus: str | None = None
+    writes: bool = True
 
 
 @dataclass(frozen=True)
@@ -261,7 +265,7 @@ def execute(request: CalibrationRequest, interrupt: Interrupt, notify: Notify) -
     asked = {
         "block_bytes": plan.block_size, "latency_limit_us": plan.limit_us, "at": plan.at, "repeats": plan.runs,
         "seconds": plan.seconds, "verify": plan.verify, "engine": plan.engine.value, "direct": plan.direct,
-        "cpus": plan.cpus, "processes": plan.processes,
+        "cpus": plan.cpus, "processes": plan.processes, "writes": plan.writes,
     }  # fmt: skip
     measurement = StorageRequest("calibrate", request.name, request.results, asked)
     target = StorageTarget(request.path, request.size, plan.engine, plan.direct)
@@ -283,29 +287,97 @@ def calibrate(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) ->
     small = _search(step_runner, plan, job_maker(file, plan, plan.block_size), _small_limits(plan), IOPS)
     large = _search(step_runner, plan, job_maker(file, plan, LARGE_BLOCK), _large_limits(plan), THROUGHPUT)
     jobs = _result_jobs(file, plan, small, large)
-    repeats = RepeatedSteps()
-    for number in range(plan.runs):
-        names = list(jobs) if number % 2 == 0 else list(reversed(jobs))
-        for name in names:
-            purpose = f"measured again, run {number + 1} of {plan.runs}"
-            repeats.add(name, step_runner.run(_reseed(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
+    repeats = _repeat(step_runner, plan, jobs)
     found = _measure_coverage(step_runner, file, jobs[IOPS if IOPS in jobs else LATENCY])
+    # Last: writes overwrite the checksums in the test file.
+    written = _measure_writes(step_runner, file, plan) if plan.writes and file.ours else None
+    if plan.writes and not file.ours:
+        step_runner.notify(NOT_WRITTEN)
     return step_runner.folder.finish(
         Status.COMPLETE,
-        summary=summary(repeats, small.best, large.best),
+        summary={**summary(repeats, small.best, large.best), **(written.summary() if written else {})},
         verdicts=(
             repeatable(repeats),
             limit_kept(repeats, plan),
             judge_reached_device(repeats, plan.direct),
             covers_file(found),
         ),
-        notes=(*step_runner.folder.record.notes, f"{IOPS}: {small.why}", f"{THROUGHPUT}: {large.why}"),
+        notes=(
+            *step_runner.folder.record.notes,
+            f"{IOPS}: {small.why}",
+            f"{THROUGHPUT}: {large.why}",
+            *((f"{WRITES}: {written.writes.why}", f"{SYNCS}: {written.syncs.why}") if written else ()),
+            *((NOT_WRITTEN,) if plan.writes and not file.ours else ()),
+        ),
     )
 
 
+NOT_WRITTEN = "writes and syncs are not measured: a file or device of yours is only read; give a directory"
+
+
+def _repeat(step_runner: StepRunner, plan: CalibrationPlan, jobs: Mapping[str, Job]) -> RepeatedSteps:
+    """Measure each job so often as the plan says, in alternating order."""
+    repeats = RepeatedSteps()
+    for number in range(plan.runs):
+        for name in [*jobs] if number % 2 == 0 else [*jobs][::-1]:
+            purpose = f"measured again, run {number + 1} of {plan.runs}"
+            repeats.add(name, step_runner.run(_reseed(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
+    return repeats
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was found about writes and syncs, and their repeated measurements."""
+
+    writes: SearchResult
+    syncs: SearchResult
+    repeats: RepeatedSteps
+
+    def summary(self) -> Mapping[str, Figure]:
+        """Return the medians of the repeats."""
+        values = {
+            "write_iops": self.repeats.median(WRITES, "iops"),
+            "write_mean_us": self.repeats.median(WRITES, "mean_us"),
+            "write_p99_us": self.repeats.median(WRITES, "p99_us"),
+            "write_in_flight": self.writes.best.in_flight if self.writes.best else None,
+            "syncs_per_s": self.repeats.median(SYNCS, "iops"),
+            "syncs_at_once": self.syncs.best.in_flight if self.syncs.best else None,
+            "sync_mean_us": self.repeats.median(ONE_SYNC, "mean_us"),
+            "sync_p99_us": self.repeats.median(ONE_SYNC, "p99_us"),
+        }
+        return {name: storage_figure(name, value, "not measured") for name, value in values.items()}
+
+
+def _measure_writes(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) -> Written:
+    """Measure random writes, and sequential writes that are each synced, as a server writes its data and its log."""
+    write_job, sync_job = job_maker(file, plan, plan.block_size, Pattern.RANDOM_WRITE), _sync_job_maker(file, plan)
+    limits = SearchLimits(_most_small(plan), multiple_of=_multiple(plan))
+    writes = _search(step_runner, plan, write_job, limits, WRITES)
+    syncs = _search(step_runner, plan, sync_job, SearchLimits(MOST_SYNCING), SYNCS)
+    jobs = {ONE_SYNC: sync_job(1)}
+    jobs |= {WRITES: write_job(writes.best.in_flight)} if writes.best else {}
+    jobs |= {SYNCS: sync_job(syncs.best.in_flight)} if syncs.best else {}
+    return Written(writes, syncs, _repeat(step_runner, plan, jobs))
+
+
+def _sync_job_maker(file: TestFile, plan: CalibrationPlan) -> Callable[[int], Job]:
+    """Return a function from a number of processes to the job in which each writes and syncs, through the page cache.
+
+    Nothing is ramped: fio counts the syncs of a ramp, too.
+    """
+    one = replace(
+        job_maker(file, plan, plan.block_size, Pattern.SEQUENTIAL_WRITE)(1),
+        engine=IoEngine.PSYNC, direct=False, synced=True, ramp_s=0.0,
+    )  # fmt: skip
+    return lambda processes: replace(one, copies=processes)
+
+
 def _small_limits(plan: CalibrationPlan) -> SearchLimits:
-    most = MOST_PROCESSES if plan.engine is IoEngine.PSYNC else MOST_IN_FLIGHT
-    return SearchLimits(most, plan.limit_us, plan.at, _multiple(plan))
+    return SearchLimits(_most_small(plan), plan.limit_us, plan.at, _multiple(plan))
+
+
+def _most_small(plan: CalibrationPlan) -> int:
+    return MOST_PROCESSES if plan.engine is IoEngine.PSYNC else MOST_IN_FLIGHT
 
 
 def _large_limits(plan: CalibrationPlan) -> SearchLimits:
@@ -320,7 +392,9 @@ def _power_of_two(count: int) -> int:
     return 1 << (count.bit_length() - 1)
 
 
-def job_maker(file: TestFile, plan: CalibrationPlan, block_size: int) -> Callable[[int], Job]:
+def job_maker(
+    file: TestFile, plan: CalibrationPlan, block_size: int, pattern: Pattern = Pattern.RANDOM_READ
+) -> Callable[[int], Job]:
     """Return a function from a number of requests in flight to the job that keeps them, spread over fio's CPUs."""
 
     def job(in_flight: int) -> Job:
@@ -333,6 +407,7 @@ def job_maker(file: TestFile, plan: CalibrationPlan, block_size: int) -> Callabl
             block_size=block_size,
             engine=plan.engine,
             seconds=plan.seconds,
+            pattern=pattern,
             ramp_s=plan.seconds * RAMP_SHARE,
             depth=in_flight // copies,
             copies=copies,
@@ -350,7 +425,11 @@ def _reseed(step_runner: StepRunner, job: Job) -> Job:
 
 def _title(name: str, job: Job) -> str:
     size = format_bytes(job.block_size)
-    return f"{name}: random {size} reads, {job.in_flight} in flight"
+    what = f"{size} writes, each synced" if job.synced else f"random {size} {_VERBS.get(job.pattern, 'reads')}"
+    return f"{name}: {what}, {job.in_flight} in flight"
+
+
+_VERBS = {Pattern.RANDOM_WRITE: "writes"}
 
 
 def _search(

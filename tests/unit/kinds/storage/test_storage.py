@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import random
 import re
 from dataclasses import replace
@@ -109,6 +110,22 @@ def test_a_job_is_written_as_fio_has_it():
         "direct=1", "runtime=1500ms", "randseed=7", "allow_file_create=0",
     } <= lines  # fmt: skip
     assert not any(line.startswith(("verify=", "rwmixread=", "cpus_allowed=")) for line in lines)
+
+
+def test_syncs_are_counted_and_timed_in_place_of_their_writes():
+    lines = set(replace(JOB, pattern=Pattern.SEQUENTIAL_WRITE, synced=True).section().splitlines())
+    # Each of the two copies has a part of its own.
+    assert {"fdatasync=1", f"size={32 * MIB}", f"offset_increment={32 * MIB}", "rw=write"} <= lines
+    latency = {"min": 1, "max": 3_000_000, "mean": 200_000.0, "N": 40, "bins": {"200000": 39, "3000000": 1}}
+    none = {"total_ios": 0}
+    said = {"jobname": "log", "read": none, "write": {"total_ios": 41, "io_bytes": 41 * 8192, "runtime": 500,
+            "lat_ns": {"mean": 9000.0, "N": 41, "max": 9000, "bins": {"9000": 41}}}, "job_runtime": 500,
+            "usr_cpu": 1.0, "sys_cpu": 2.0, "ctx": 3}  # fmt: skip
+    (plain,), (synced,) = (
+        parse(json.dumps({"jobs": [{**said, **more}]})) for more in ({}, {"sync": {"lat_ns": latency}})
+    )
+    assert (plain.iops, plain.latency.mean_us()) == (82, 9)
+    assert (synced.iops, synced.latency.mean_us()) == (80, 200)
 
 
 def test_colons_in_names_do_not_part_files_and_options_win():
