@@ -42,7 +42,7 @@ class CompareFormat(StrEnum):
     JSON = "json"
 
 
-_SIDE = "Runs or a sweep: name, id, the beginning of either, or path; several: a,b,c."
+_SIDE = "Runs or a sweep: number, name, id, or path; several: a,b,c."
 A = Annotated[str, typer.Argument(autocompletion=completion.records, metavar="A", help=_SIDE)]
 _B_HELP = f"{_SIDE} Left out with --baseline."
 B = Annotated[
@@ -154,7 +154,7 @@ def _side(names: str, results: Path) -> Runs:
     side = runs.find(names.split(","), results)
     for problem in side.problems:
         notify(problem)
-    return replace(side, name=names)
+    return replace(side, name=runs.title_of(names, side))
 
 
 def _read_baseline(baseline: str, directory: Path) -> Runs:

@@ -31,12 +31,34 @@ def _offer(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)]
 
 
+def _results() -> Path:
+    return Path(os.environ.get("SLOB_RESULTS") or places.results())
+
+
 def records(incomplete: str) -> list[str]:
     """Return the ids of the records, the latest first, and the word for the latest."""
     with suppress(SlobError, OSError):
-        folder = Path(os.environ.get("SLOB_RESULTS") or places.results())
-        ids = sorted((path.name for path in folder.iterdir() if path.is_dir()), reverse=True)
+        ids = sorted((path.name for path in _results().glob("[!.]*") if path.is_dir()), reverse=True)
         return _offer(("latest", *ids), incomplete)
+    return []
+
+
+def kinds(incomplete: str) -> list[str]:
+    """Return the kinds of records, as the list calls them."""
+    from openslob.record.kinds import every  # noqa: PLC0415
+
+    with suppress(SlobError):
+        return one_of(["observation", *(kind.labels.listed for kind in every())])(incomplete)
+    return []
+
+
+def tags(incomplete: str) -> list[str]:
+    """Return the tags of the records."""
+    from openslob.record import labels  # noqa: PLC0415
+
+    with suppress(SlobError, OSError):
+        folders = [path.parent for path in _results().glob(f"[!.]*/{labels.LABEL_FILE}")]
+        return one_of(sorted({tag for folder in folders for tag in labels.of(folder).tags}))(incomplete)
     return []
 
 

@@ -31,6 +31,9 @@ OTHERS: Mapping[str, Mapping[str, str]] = {
     },
     "LOOK": {
         "list": "the records",
+        "tag": "words to find one by",
+        "rename": "call one otherwise",
+        "rm": "remove one",
         "live": "as it runs, or replayed",
         "report": "a page with pictures",
         "history": "a server over time",
@@ -46,12 +49,9 @@ OTHERS: Mapping[str, Mapping[str, str]] = {
         "crash": "that commits survive",
         "failover": "what an outage costs",
     },
-    "HELP": {
-        "help": "a topic, manual pages",
-    },
 }
 # The order of all lists of commands.
-COMMANDS = tuple(chain(FIRST, *OTHERS.values()))
+COMMANDS = (*chain(FIRST, *OTHERS.values()), "help")
 
 
 @dataclass(frozen=True)

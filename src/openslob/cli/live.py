@@ -29,7 +29,7 @@ RECORD = Annotated[
         autocompletion=records,
         metavar="[RECORD]",
         show_default="the one in progress, or the latest",
-        help="A path, an id, a name, the beginning of either, or latest.",
+        help="A number, an id, a name, the beginning of either, a path, or latest.",
     ),
 ]
 SPEED = Annotated[

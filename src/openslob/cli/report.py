@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 WHICH = (
-    "Runs and sweeps, or raw measurements: name, id, the beginning of either, or path; default: latest. "
+    "Runs and sweeps, or raw measurements: number, name, id, the beginning of either, or path; default: latest. "
     "a,b: two records as one side."
 )
 RECORDS = Annotated[
@@ -153,7 +153,7 @@ def page_of_runs(
     found = runs.join([side for _, side in sides])
     for problem in found.problems:
         notify(problem)
-    named = [(name, side.runs) for name, side in sides]
+    named = [(runs.title_of(words, side), side.runs) for words, side in sides]
     if ceiling and len(found.runs) == 1:
         raise UsageError(
             "--ceiling is drawn only for several runs", f"to judge a single run: slob run --ceiling {ceiling}"

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from openslob.cli.console import columns
-from openslob.cli.contents import FIRST, OTHERS, USUAL
+from openslob.cli.contents import COMMANDS, FIRST, OTHERS, USUAL
 from openslob.cli.output import OUTPUT, add_colour
 from openslob.report.format import INDENT, WIDTH, pairs, wrap
 
@@ -25,6 +25,10 @@ _EXAMPLE = re.compile(r"\s*Examples?: (.+)$", re.MULTILINE)
 _DEFAULT = re.compile(r"[Dd]efault: ((?:[^;.]|\.(?=\d))+)\.?$")
 # The end of the first statement of a help text, which is not in brackets.
 _END = re.compile(r"[.;](?:\s|$)(?![^()]*\))")
+_MORE = (
+    "HELP      slob COMMAND --help   its usual options",
+    "          slob --help-all       each command in a sentence, topics of slob help",
+)
 # The first column of the list of commands, and the command and what it is for in each of the two others.
 _HEADING, _NAME, _LEFT = 10, 10, 26
 
@@ -37,7 +41,6 @@ def path_of(ctx: Any) -> str:  # noqa: ANN401 - typer's own
 def program_help(program: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's own
     """Return the list of commands on one screen."""
     there = set(program.list_commands(ctx))
-    listed = {*FIRST, *(name for group in OTHERS.values() for name in group)}
     lines = [
         "What can this database platform do, and is the number true?",
         "Start with: slob demo",
@@ -46,13 +49,9 @@ def program_help(program: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's own
         "",
         *(line for heading, group in OTHERS.items() for line in _in_two_columns(heading, group)),
     ]
-    if others := [(name, program.commands[name]) for name in program.list_commands(ctx) if name not in listed]:
+    if others := [(name, program.commands[name]) for name in program.list_commands(ctx) if name not in COMMANDS]:
         lines += ["", "OTHERS", *pairs([(name, command.get_short_help_str(limit=200)) for name, command in others])]
-    more = [
-        ("slob COMMAND --help", "its usual options"),
-        ("slob --help-all", "every command in a sentence, and all topics of slob help"),
-    ]
-    return _painted([*lines, "", *pairs(more)])
+    return _painted([*lines, *_MORE])
 
 
 def _in_two_columns(heading: str, group: Mapping[str, str]) -> Iterator[str]:

@@ -17,7 +17,9 @@ from openslob.report.terminal import render_answer, render_text
 RECORD = Annotated[
     str,
     typer.Argument(
-        autocompletion=records, metavar="[RECORD]", help="A path, an id, a name, the beginning of either, or latest."
+        autocompletion=records,
+        metavar="[RECORD]",
+        help="A number, an id, a name, the beginning of either, a path, or latest.",
     ),
 ]
 

@@ -65,7 +65,7 @@ class RunCheck:
 def check(folder: Path, path: Path) -> RunCheck:
     """Check the run or the observation in a folder, whose record is at ``path``."""
     try:
-        return _check_run(folder, store.load(path), path)
+        return _check_run(folder, store.load_as_written(path), path)
     except SlobError as error:
         return RunCheck(folder.name, None, problem=str(error))
     except _UNFIT as error:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.places import server_of
 from openslob.core.workload import Workload
 from openslob.record import finding, store
 from openslob.record.finding import Found, Listed
 from openslob.record.kinds import KindOfDocument, KindOfRecord, every, of_single_runs
 from openslob.record.model import Holds, RunRecord, Status, Verdict
 from openslob.record.store import RECORD_FILE, Document, Record, say_nothing
+from openslob.report.format import number
 
 if TYPE_CHECKING:
     from openslob.analyze.compare import ComparedValues
@@ -64,6 +66,19 @@ class Kind(KindOfRecord[Record]):
     @abstractmethod
     def row(self, record: Record) -> Row:
         """Return the main figures for `slob list --json`, by name; None where one is unknown."""
+
+    def listed_as(self, _record: Record) -> str:
+        """Return what `slob list` calls a record of this kind."""
+        return self.labels.listed
+
+    def server(self, record: Record) -> str:
+        """Return the server that the record is of, for `slob list`; empty if it is of none."""
+        return server_of(str(getattr(record, "target", "")))
+
+    def answer(self, record: Record, _runs: Sequence[RunRecord] = ()) -> str:
+        """Return the main figure in a few words, for `slob list`; ``_runs`` are those of the record, if it has any."""
+        rate = self.row(record).get("ops_per_s")
+        return self.contents(record) if rate is None else f"{number(rate)} ops/s"
 
     def contents(self, _record: Record) -> str:
         """Return what the record consists of, as a remark in `slob list`; empty if there is nothing to say."""

@@ -14,16 +14,17 @@ from openslob.analyze.compare import ComparedValues, Comparison
 from openslob.analyze.compare import compare as compare_runs
 from openslob.analyze.curves.points import ParameterValue, Run
 from openslob.analyze.curves.series import PointSet, point_set
-from openslob.analyze.history import History, server_of
+from openslob.analyze.history import History
 from openslob.analyze.history import histories as of_records
 from openslob.analyze.latencies import means_us
 from openslob.analyze.run_folder import engine_course, tables_of, take_engine_counts
 from openslob.core.disk import is_there
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.places import server_of
 from openslob.kinds.contract import Kind, every_kind
 from openslob.metrics import add_costs
 from openslob.metrics.cost import price_in
-from openslob.record import finding, store
+from openslob.record import finding, numbers, store
 from openslob.record.model import DocumentModel, RunRecord, Status
 from openslob.report.several_runs import runs_document
 
@@ -167,6 +168,18 @@ def _find(wanted: str, results: Path, figures: Collection[str] | None) -> Runs:
     else:
         found = replace(join([_load_folder(folder, figures) for folder in folders]), name=wanted)
     return replace(found, problems=(*problems, *found.problems))
+
+
+def title_of(words: str, found: Runs) -> str:
+    """Return what runs are called that ``words`` name: these words, but where they say only which record is meant.
+
+    "latest" is another record tomorrow, and a number is one in another folder: the records' names stand for them.
+    """
+    if not any(map(finding.is_pointer, words.split(","))):
+        return words
+    names = [found.whole.name] if found.whole else [record.name for record in found.records]
+    named = ", ".join(dict.fromkeys(names))
+    return f"{named} (#{words.removeprefix('#')})" if numbers.read_number(words) else named
 
 
 def join(several: Sequence[Runs]) -> Runs:

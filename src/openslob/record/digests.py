@@ -19,13 +19,14 @@ from pathlib import Path
 
 from openslob.core.disk import read_json, write_atomically
 from openslob.core.errors import SlobError
+from openslob.record.labels import LABEL_FILE
 from openslob.record.model import RecordModel
 from openslob.record.versions import RESTORE, Format
 
 DIGESTS_VERSION = 1
 DIGESTS_FILE = "digests.json"
-# The lock of whoever writes the folder, and a page that is made of the record.
-NO_PART = frozenset({"running", "report.html"})
+# The lock of whoever writes the folder, a page that is made of the record, and what a user calls it afterwards.
+NO_PART = frozenset({"running", "report.html", LABEL_FILE})
 # What a record consists of: a file of another kind that lies beside is somebody's own.
 _OURS = frozenset({".csv", ".json"})
 

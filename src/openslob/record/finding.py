@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.record import store
+from openslob.record import labels, numbers, store
 from openslob.record.kinds import AnyKind, of_runs, of_single_runs
 from openslob.record.kinds import every as every_kind
 from openslob.record.store import RecordEntry, say_nothing
@@ -70,7 +70,7 @@ class Listed:
 
 def has_records(folder: Path) -> bool:
     """Return whether there is a record of any kind in ``folder``."""
-    return any(next(folder.glob(f"*/{name}"), None) for kind in every_kind() for name in kind.files)
+    return any(next(folder.glob(f"[!.]*/{name}"), None) for kind in every_kind() for name in kind.files)
 
 
 def every(results: Path, names: Collection[str] | None = None, parts: bool = True) -> list[Listed]:
@@ -79,9 +79,7 @@ def every(results: Path, names: Collection[str] | None = None, parts: bool = Tru
     With ``names``, only those in folders of these names; without ``parts``, no runs of other records.
     """
     found = [
-        Listed(kind, entry, _whole_of(entry.path))
-        for kind in every_kind()
-        for entry in kind.find(results, names, parts)
+        Listed(kind, entry, whole_of(entry.path)) for kind in every_kind() for entry in kind.find(results, names, parts)
     ]
     return sorted(found, key=lambda each: store.age(each.entry))
 
@@ -92,7 +90,7 @@ def newest_names(results: Path) -> list[str]:
     Those that begin with none come first of all: what they are, only their records say.
     """
     try:
-        names = [each.name for each in os.scandir(results) if each.is_dir()]
+        names = [each.name for each in os.scandir(results) if each.is_dir() and not each.name.startswith(".")]
     except OSError:
         return []
     return sorted(names, key=lambda name: (_TIMED.match(name) is None, name), reverse=True)
@@ -135,16 +133,16 @@ def one(
 ) -> Found:
     """Return the record of one of these kinds, or of any, that ``wanted`` names.
 
-    ``wanted`` is a path, also below ``results``; an id, a name, or the beginning of either; or ``latest``, the newest
-    whole record (`latest`). Of several with the same name it is the newest. ``tell`` gets the problem of each newer
-    record that can't be read, and the ids of others with the same name.
+    ``wanted`` is its number (`record.numbers`); a path, also below ``results``; an id, a name, or the beginning of
+    either; or ``latest``, the newest whole record (`latest`). Of several with the same name it is the newest. ``tell``
+    gets the problem of each newer record that can't be read, and the ids of others with the same name.
 
     Raises:
         UsageError: No record is named so, those that are have another kind, or several different names begin so.
 
     """
     kinds = every_kind() if kinds is None else kinds
-    if found := _at_path(wanted, results, kinds):
+    if found := _numbered(wanted, results, kinds) or _at_path(wanted, results, kinds):
         return found
     matches = _matches(wanted, results, tell, kinds)
     chosen = matches[-1]
@@ -164,7 +162,7 @@ def several(wanted: str, results: Path, tell: Callable[[str], None] = say_nothin
         SlobError: The only record with that name is still in progress.
 
     """
-    if found := _at_path(wanted, results, of_runs()):
+    if found := _numbered(wanted, results, of_runs()) or _at_path(wanted, results, of_runs()):
         return [found]
     matches = _matches(wanted, results, tell, of_runs())
     of_several = [each for each in matches if each.kind.has_runs]
@@ -186,6 +184,40 @@ def nameable(wanted: str) -> str:
         why = error.strerror if isinstance(error, OSError) else "no file can have it"
         raise UsageError(f"{wanted[:40]!r} is no name of a record: {why}", "see `slob list`") from None
     return wanted
+
+
+def is_pointer(wanted: str) -> bool:
+    """Return whether a word names another record at another time or in another folder: latest, or a number."""
+    return wanted in LATEST or numbers.read_number(wanted) is not None
+
+
+def _numbered(wanted: str, results: Path, kinds: Collection[AnyKind]) -> Found | None:
+    """Return the record of this number; None if the word is none, or is not that of a record.
+
+    UsageError if it is a name or a path as well: neither must be taken for the other.
+    """
+    number = numbers.read_number(wanted)
+    name = next((each for each, of_it in numbers.known(results).items() if of_it == number), None) if number else None
+    found = at(results / name) if name else None
+    if found is None:
+        if wanted.startswith("#"):
+            raise UsageError(f"there is no record {wanted} in {results}", "see `slob list`")
+        return None
+    if not wanted.startswith("#"):
+        also = [each for each in newest_names(results) if each != name and _has_name(results / each, wanted)]
+        if (Path(wanted).is_dir() and at(Path(wanted))) or also:
+            other = also[0] if also else f"./{wanted}"
+            raise UsageError(f"{wanted} is the number of {name}, and a name of {other}", "give more of the id you mean")
+    if found.kind not in kinds:
+        raise _other_kind(wanted, found.kind, kinds)
+    return found
+
+
+def _has_name(folder: Path, wanted: str) -> bool:
+    """Return whether a record's folder has exactly this name, by the folder's own and by the label."""
+    has_label = (folder / labels.LABEL_FILE).exists()
+    name = labels.of(folder).name if has_label else None
+    return wanted in (folder.name, name or folder.name[_TIME_SIGNS:])
 
 
 def _at_path(wanted: str, results: Path, kinds: Collection[AnyKind]) -> Found | None:
@@ -219,7 +251,8 @@ def _matches(wanted: str, results: Path, tell: Callable[[str], None], kinds: Col
         raise _other_kind(others[-1].entry.id, others[-1].kind, kinds)
     what = "record of runs" if set(kinds) == of_runs() else " or ".join(map(str, _in_order(kinds)))
     what = "record" if len(kinds) == len(every_kind()) else what
-    raise UsageError(f"there is no {what} {wanted!r} in {results}: no id or name begins with it", "see `slob list`")
+    why = "no record has this number or name" if numbers.is_nothing_else(wanted) else "no id or name begins with it"
+    raise UsageError(f"there is no {what} {wanted!r} in {results}: {why}", "see `slob list`")
 
 
 def _newest_that_fit(results: Path, kinds: Collection[AnyKind]) -> list[Listed]:
@@ -251,7 +284,10 @@ def _likely(wanted: str, results: Path) -> list[str]:
     return [
         name
         for name in newest_names(results)
-        if not _TIMED.match(name) or name.startswith(wanted) or name[_TIME_SIGNS:].startswith(reduced)
+        if not _TIMED.match(name)
+        or name.startswith(wanted)
+        or name[_TIME_SIGNS:].startswith(reduced)
+        or (results / name / labels.LABEL_FILE).exists()
     ]
 
 
@@ -264,6 +300,9 @@ def _find_named(wanted: str, listed: Sequence[Listed], tell: Callable[[str], Non
             if each.entry.problem:
                 tell(each.entry.problem)
         return named
+    # A number that is not given, or no longer, must not be taken for the beginning of an id.
+    if numbers.is_nothing_else(wanted):
+        return []
     begin = [each for each in listed if each.name.startswith(wanted) or any(i.startswith(wanted) for i in each.ids)]
     by_id = [each for each in begin if not each.name.startswith(wanted)]
     if len(begin) > 1 and (by_id or len({each.name for each in begin}) > 1):
@@ -275,6 +314,8 @@ def _points(wanted: str, listed: Sequence[Listed]) -> list[Listed]:
     points = [each for each in listed if each.part_of is not None]
     if exact := [each for each in points if wanted in each.ids]:
         return exact
+    if numbers.is_nothing_else(wanted):
+        return []
     begin = [each for each in points if any(i.startswith(wanted) for i in each.ids)]
     if len(begin) > 1:
         raise _ambiguous(wanted, begin)
@@ -311,7 +352,8 @@ def latest(
     return chosen
 
 
-def _whole_of(run: Path) -> Found | None:
+def whole_of(run: Path) -> Found | None:
+    """Return the record that a run's folder is a part of; None if it is a whole one."""
     with_runs = (kind for kind in every_kind() if kind.has_runs)
     return next((Found(kind, run.parent) for kind in with_runs if os.path.lexists(run.parent / kind.files[0])), None)
 

@@ -29,7 +29,7 @@ from openslob.core.disk import open_regular, read_json, refuse_planted, write_at
 from openslob.core.errors import SlobError
 from openslob.core.secrets import redact_document, redact_text
 from openslob.core.units import iso
-from openslob.record import digests
+from openslob.record import digests, labels
 from openslob.record.facts import FACTS_FILE, FORMAT, FactsRecord
 from openslob.record.model import DocumentModel, RunRecord, Status
 from openslob.record.raw_csv import RawCsv
@@ -44,7 +44,8 @@ SLICES = "slices.csv"
 UNFINISHED = "the run did not finish: its driver ended before it could write the result"
 # The folder of a run is in the results folder itself, or in that of its sweep. A run that lost its record still has the
 # raw files.
-_PATTERNS = tuple(f"{folder}/{name}" for folder in ("*", "*/*") for name in (RECORD_FILE, SLICES))
+# Names with a dot are of records that are being removed.
+_PATTERNS = tuple(f"{folder}/{name}" for folder in ("[!.]*", "[!.]*/*") for name in (RECORD_FILE, SLICES))
 
 Record = TypeVar("Record", bound=BaseModel)
 Document = TypeVar("Document", bound=DocumentModel)
@@ -203,10 +204,13 @@ class DocumentFolder(Generic[Document]):
 
     @classmethod
     def load(cls, path: Path) -> Document:
-        """Read the record in a folder, or in its file. SlobError when there is none that can be read."""
+        """Read the record in a folder, or in its file, under the name that the user gave it.
+
+        SlobError when there is none that can be read.
+        """
         file = path / cls.file_name if path.is_dir() else path
         record: Document = cls.form.parse(read_document(file), str(file))
-        return record
+        return _labelled(record, path)
 
     @classmethod
     def find(cls, results: Path, names: Collection[str] | None = None) -> list[RecordEntry[Document]]:
@@ -214,7 +218,7 @@ class DocumentFolder(Generic[Document]):
 
         With ``names``, only those in folders of these names.
         """
-        return find_records(results, (f"*/{cls.file_name}",), cls.load, names)
+        return find_records(results, (f"[!.]*/{cls.file_name}",), cls.load, names)
 
     @classmethod
     def begin(cls, results: Path, record: Document) -> Self:
@@ -274,6 +278,16 @@ class RecordEntry(Generic[Record]):
 
 
 def load(path: Path) -> RunRecord:
+    """Read the record of a run, as `load_as_written` does, under the name that the user gave it."""
+    return _labelled(load_as_written(path), path)
+
+
+def _labelled(record: Document, path: Path) -> Document:
+    name = labels.of(path).name if path.is_dir() else None
+    return record.model_copy(update={"name": name}) if name else record
+
+
+def load_as_written(path: Path) -> RunRecord:
     """Read the record of a run folder or of a `run.json`, of any format version so far.
 
     Raises:
@@ -321,7 +335,8 @@ def find_records(
     if names is None:
         paths = {file.parent for each in below for file in results.glob(each)}
     else:
-        paths = {file.parent for name in names for each in below for file in (results / name).glob(each[2:])}
+        inside = [each.partition("/")[2] for each in below]
+        paths = {file.parent for name in names for each in inside for file in (results / name).glob(each)}
     with many_documents():
         return sorted((_entry(path, read) for path in paths), key=age)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
 from openslob.kinds.crash.record import CrashFolder, CrashRecord
 from openslob.record.kinds import Labels
+from openslob.report.format import number
 
 if TYPE_CHECKING:
+    from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
 
@@ -32,6 +35,15 @@ class CrashKind(DocumentKind[CrashRecord]):
             "control": record.control.name if record.control else None,
             "failed_verdicts": list_failed(record.verdicts),
         }
+
+    def server(self, record: CrashRecord) -> str:
+        return str(record.server.get("name", ""))
+
+    def answer(self, record: CrashRecord, _runs: Sequence[RunRecord] = ()) -> str:
+        lost, acked = (record.value(name) for name in ("lost_commits", "acked_commits"))
+        if lost is None or not acked:
+            return self.contents(record)
+        return f"{number(lost)} of {number(acked)} commits lost"
 
     def contents(self, record: CrashRecord) -> str:
         with_control = f" with {record.control.name}" if record.control else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from openslob.record.kinds import Labels
 
 if TYPE_CHECKING:
     from openslob.analyze.derive import Derived
+    from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
 
@@ -34,6 +35,9 @@ class EnduranceKind(DocumentKind[EnduranceRecord]):
             "planned_s": record.planned_s,
             "failed_verdicts": list_failed(record.verdicts),
         }
+
+    def answer(self, record: EnduranceRecord, runs: Sequence[RunRecord] = ()) -> str:
+        return f"{super().answer(record, runs)}, {format_duration(record.measured_s)}"
 
     def contents(self, record: EnduranceRecord) -> str:
         gaps = f", {len(record.gaps)} gap{'s' if len(record.gaps) > 1 else ''}" if record.gaps else ""

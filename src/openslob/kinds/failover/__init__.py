@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openslob.core.places import server_of
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
 from openslob.kinds.failover.record import FailoverFolder, FailoverRecord
 from openslob.record.kinds import Labels
 from openslob.report.format import number, seconds
 
 if TYPE_CHECKING:
+    from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
 
@@ -32,6 +35,15 @@ class FailoverKind(DocumentKind[FailoverRecord]):
             "acked_lost": record.value("acked_lost"),
             "failed_verdicts": list_failed(record.verdicts),
         }
+
+    def server(self, record: FailoverRecord) -> str:
+        return server_of(record.targets[0]) if record.targets else ""
+
+    def answer(self, record: FailoverRecord, _runs: Sequence[RunRecord] = ()) -> str:
+        longest, lost = record.value("outage_max_s"), record.value("acked_lost")
+        if longest is None or lost is None:
+            return self.contents(record)
+        return f"outage {seconds(longest)}, {number(lost)} commits lost"
 
     def contents(self, record: FailoverRecord) -> str:
         """Return how many outages there were, or what the copies keep up with."""

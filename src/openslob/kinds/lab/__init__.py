@@ -15,6 +15,7 @@ from openslob.record.kinds import Labels
 if TYPE_CHECKING:
     from openslob.analyze.curves.points import ParameterValue
     from openslob.analyze.derive import Derived
+    from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
 
@@ -35,6 +36,10 @@ class LabKind(DocumentKind[LabRecord]):
             "settled": sum(result.settled for result in record.results),
             "failed_verdicts": list_failed(record.verdicts),
         }
+
+    def answer(self, record: LabRecord, _runs: Sequence[RunRecord] = ()) -> str:
+        wanted = sum(1 for _ in record.compared)
+        return f"{sum(result.settled for result in record.results)} of {wanted} effects known"
 
     def contents(self, record: LabRecord) -> str:
         wanted = sum(1 for _ in record.compared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from openslob.record.kinds import Labels
 
 if TYPE_CHECKING:
     from openslob.analyze.derive import Derived
+    from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
 
@@ -32,6 +33,11 @@ class RepeatedKind(DocumentKind[RepeatedRecord]):
             "times": dict(Counter(each.state.value for each in record.times)),
             "failed_verdicts": list_failed(record.verdicts),
         }
+
+    def answer(self, record: RepeatedRecord, runs: Sequence[RunRecord] = ()) -> str:
+        rate = record.value("ops_per_s")
+        every = "" if rate is None else f", every {format_duration(record.every_s)}"
+        return f"{super().answer(record, runs)}{every}"
 
     def contents(self, record: RepeatedRecord) -> str:
         counts = Counter(each.state.value for each in record.times)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from openslob.core.places import server_of
 from openslob.kinds.contract import AS_IT_IS, Kind, Row, Wanted, list_failed
 from openslob.record import store
 from openslob.record.finding import Found
 from openslob.record.kinds import Labels
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import RECORD_FILE, SLICES, RecordEntry
+from openslob.report.format import micros, number
 
 if TYPE_CHECKING:
     from openslob.kinds.run.live.follow import FollowedRun
@@ -57,6 +59,22 @@ class RunKind(Kind[RunRecord]):
             "p99_us": figure_of(record, "op_p99_us"),
             "failed_verdicts": list_failed(record.verdicts),
         }
+
+    def listed_as(self, record: RunRecord) -> str:
+        """Return whether it is a run or an observation."""
+        return record.kind.value
+
+    def server(self, record: RunRecord) -> str:
+        return server_of(str(record.engine.get("target", "")))
+
+    def answer(self, record: RunRecord, _runs: Sequence[RunRecord] = ()) -> str:
+        """Return the rate that the run is about; of reads that storage may have served, their latency."""
+        from openslob.metrics.run_metrics import MAIN_RATES, READS, main_rate
+
+        if (name := main_rate(record)) is None:
+            return ""
+        latency = record.value("engine_read_latency_us") if name == READS else None
+        return f"{number(record.value(name))} {MAIN_RATES[name]}" + ("" if latency is None else f"  {micros(latency)}")
 
     def documents(self, found: Found) -> list[tuple[str, Path]]:
         return [(run.id, found.folder / RECORD_FILE) for run in self.runs_of(found) if run.status is Status.COMPLETE]

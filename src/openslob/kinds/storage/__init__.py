@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
 from openslob.kinds.storage.record import CEILING, StorageFolder, StorageRecord
 from openslob.record.kinds import Labels
+from openslob.report.format import micros, number
 
 if TYPE_CHECKING:
+    from openslob.record.model import RunRecord
     from openslob.report.document import Document
+
+
+# Of measurements that look for no highest rate, the figures that are their answer, and what each is.
+_RATES = {"looked_mb_per_s": "MB/s, each byte examined", "max_mb_per_s": "MB/s", "random_iops": "IOPS"}
 
 
 class StorageKind(DocumentKind[StorageRecord]):
@@ -35,6 +41,21 @@ class StorageKind(DocumentKind[StorageRecord]):
             "p99_us": record.value("max_iops_p99_us"),
             "failed_verdicts": list_failed(record.verdicts),
         }
+
+    def listed_as(self, record: StorageRecord) -> str:
+        """Return the command that made it."""
+        return f"raw {record.tool}"
+
+    def server(self, record: StorageRecord) -> str:
+        """Return the storage: it is of no server."""
+        return str(record.place.get("label", ""))
+
+    def answer(self, record: StorageRecord, _runs: Sequence[RunRecord] = ()) -> str:
+        if (most := record.value("max_iops")) is not None:
+            p99 = record.value("max_iops_p99_us")
+            return f"{number(most)} IOPS" + ("" if p99 is None else f"  p99 {micros(p99)}")
+        rates = ((record.value(name), words) for name, words in _RATES.items())
+        return next((f"{number(rate)} {words}" for rate, words in rates if rate is not None), "")
 
     def document(self, record: StorageRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         from openslob.kinds.storage.report import storage_document

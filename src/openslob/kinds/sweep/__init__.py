@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from openslob.analyze.outcome import count_noun
+from openslob.analyze.verdict_registry import INVALIDATING
 from openslob.core.errors import UsageError
-from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted
-from openslob.kinds.sweep.record import SWEEP_FILE, SweepFolder, SweepRecord
+from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
+from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepFolder, SweepRecord
 from openslob.record.finding import Found
 from openslob.record.kinds import Labels
 from openslob.record.model import RunRecord, Status
 from openslob.record.store import RECORD_FILE, many_documents
+from openslob.report.format import number
 
 if TYPE_CHECKING:
     from openslob.analyze.compare import ComparedValues
@@ -45,6 +50,18 @@ class SweepKind(DocumentKind[SweepRecord]):
     def contents(self, record: SweepRecord) -> str:
         counts = record.counts.items()
         return ", ".join(f"{count} {state.value}" for state, count in counts if count) or "no points yet"
+
+    def answer(self, record: SweepRecord, runs: Sequence[RunRecord] = ()) -> str:
+        """Return the highest rate of its points, which is the mean of the repeats, and the sessions that it takes."""
+        from openslob.metrics.run_metrics import MAIN_RATES, main_rate
+
+        points = list(_repeats(record, [run for run in runs if main_rate(run)]))
+        if not points:
+            return self.contents(record)
+        name = Counter(main_rate(run) for point in points for run in point).most_common(1)[0][0] or ""
+        rates = [(fmean(known), point) for point in points if (known := [v for r in point if (v := r.value(name))])]
+        best, point = max(rates, key=lambda each: each[0])
+        return f"{number(best)} {MAIN_RATES[name]} at {count_noun(point[0].value('sessions') or 0, 'session')}"
 
     def read_as(self, path: Path, _wanted: Wanted) -> SweepRecord:
         """Return the record: a price is that of its runs."""
@@ -101,6 +118,17 @@ class SweepKind(DocumentKind[SweepRecord]):
         figures = {"best": search.throughput, "latency_us": latency_figure(search.at)}
         again = {name: means[0].mean(figure) for name, figure in figures.items()} if len(means) == 1 else {}
         yield from compare_noted("search", {"best": search.best, "latency_us": search.latency_us}, again)
+
+
+def _repeats(record: SweepRecord, runs: Sequence[RunRecord]) -> Iterator[list[RunRecord]]:
+    """Yield the runs of each point that is done: those whose figures can be used, if there are any."""
+    usable = [run for run in runs if not INVALIDATING.intersection(list_failed(run.verdicts))]
+    by_id = {run.id: run for run in usable or runs}
+    points = defaultdict[str, list[RunRecord]](list)
+    for each in record.points:
+        if each.state is PointState.DONE and each.run in by_id:
+            points[repr(sorted({**each.server, **each.values}.items()))].append(by_id[each.run])
+    yield from points.values()
 
 
 def _list_values(record: SweepRecord, name: str) -> list[float] | None:

@@ -18,7 +18,7 @@ from openslob.analyze.verdicts import judge
 from openslob.cli.report import ceilings
 from openslob.core.errors import SlobError
 from openslob.core.measurement import StorageAlone
-from openslob.kinds.listing import overview, render_list
+from openslob.kinds.listing import Shown, overview, render_list
 from openslob.kinds.storage import ceiling as measured_ceiling
 from openslob.kinds.storage import record as storage
 from openslob.kinds.storage.record import StorageFolder, StorageLoad, StorageRecord, StorageStep, storage_alone
@@ -233,7 +233,7 @@ def test_a_raw_record_says_failed_until_its_end_and_keeps_its_steps(tmp_path):
     assert (ended.status, ended.errors, ended.value("max_iops")) == (Status.COMPLETE, (), 10_000)
     assert finding.one("latest", tmp_path).path == folder.path
     assert finding.one(str(folder.path), tmp_path).path == folder.path
-    assert "10,000" in render_list(finding.every(tmp_path))
+    assert "10,000 IOPS" in render_list(Shown({}, {}), finding.every(tmp_path))
 
 
 def test_a_second_measurement_of_the_same_second_has_a_folder_of_its_own(tmp_path):

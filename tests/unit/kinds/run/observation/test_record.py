@@ -128,11 +128,12 @@ def test_db_time_is_unknown_where_this_user_may_not_see_all_sessions(tmp_path):
     assert made.summary["db_time_per_s"].why == HIDDEN
 
 
-def test_it_is_of_its_kind_and_so_it_is_listed():
+def test_it_is_of_its_kind_and_so_it_is_listed(tmp_path):
     assert record().kind is RecordKind.OBSERVATION
-    listed = json.loads(slob("list", "--results", RECORDS, "--json").stdout)
+    results = shutil.copytree(RECORDS, tmp_path / "results")
+    listed = json.loads(slob("list", "--results", results, "--json").stdout)
     assert {row["kind"] for row in listed} == {"run", "observation"}
-    assert "observation" in slob("list", "--results", RECORDS).stdout
+    assert "observation" in slob("list", "--results", results).stdout
 
 
 def test_a_run_and_an_observation_are_compared_by_the_figures_of_the_server():
