@@ -36,7 +36,7 @@ def main() -> None:
     args = parse(options)
     size = (128 if args.quick else 1024) * MIB
     fio, target = Fio.find(Event()), StorageTarget(args.directory, size, args.engine)
-    plan = CalibrationPlan(args.engine, BLOCK, args.seconds, len(os.sched_getaffinity(0)), limit_us=None)
+    plan = CalibrationPlan(args.engine, BLOCK, args.seconds, len(os.sched_getaffinity(0)), limit_us=None, writes=False)
     pairs = []
     with tempfile.TemporaryDirectory(prefix="slob-bench-") as results:
         for number in range(args.rounds):

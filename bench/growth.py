@@ -57,13 +57,13 @@ def row(
 ) -> bool:
     """Print one line about ``count`` of something; return whether the program kept to its limits."""
     seconds, megabytes, code = used(arguments, environment)
-    kept = seconds <= most_s and megabytes <= most_mb and code in (0, 3)
+    kept = seconds <= most_s and megabytes <= most_mb and code in (0, 3, 4)
     fewer, before_s = _BEFORE.get(what, (0, 0.0))
     grows = f"{math.log(seconds / before_s) / math.log(count / fewer):5.2f}" if fewer else " " * 5
     _BEFORE[what] = (count, seconds)
     print(
         f"{what.format(f'{count:,}'):40} {seconds:7.2f} s (limit {most_s:g}) {megabytes:6.0f} MB (limit {most_mb:g})"
-        f" {grows}{'' if code in (0, 3) else f'  exit code {code}'}{'' if kept else '  MISSED'}",
+        f" {grows}{'' if code in (0, 3, 4) else f'  exit code {code}'}{'' if kept else '  MISSED'}",
         flush=True,
     )
     return kept

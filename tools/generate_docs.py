@@ -26,8 +26,8 @@ sys.path.append(str(ROOT / "tests"))
 
 _PARAMETERS_HEAD = """# Parameters
 
-Every parameter of a load or a run, as `slob load --help` and `slob run --help` list them. This page is made from the
-code by `tools/generate_docs.py`; a test fails when it is out of date. How to set parameters is in
+Every parameter of a load or a run, as `slob load --help-all` and `slob run --help-all` list them. This page is made
+from the code by `tools/generate_docs.py`; a test fails when it is out of date. How to set parameters is in
 [configuration](configuration.md).
 
 A parameter's name in `slob.toml` is the lower-case or the upper-case one; its environment variable is `SLOB_` and the

@@ -37,7 +37,7 @@ _FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 
 _COMMANDS_HEAD = """# Commands
 
-Each command with all of its options, made from the code. `slob COMMAND --help` shows the same.
+Each command with all of its options, made from the code. `slob COMMAND --help-all` shows the same.
 [The overview](../README.md#commands) has one line for each command, and the exit codes. Every parameter of a load or a
 run is also an environment variable and a key of `slob.toml`: see [configuration](../configuration.md) and
 [parameters](../parameters.md).

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from openslob.api.run_result import FigureValue, RunResult
     from openslob.api.table import MissingLibraryError, Table, UnknownNameError
     from openslob.api.targets import Server, Target
-    from openslob.core.errors import SlobError, UsageError, VerdictError
+    from openslob.core.errors import SlobError, UndecidedError, UsageError, VerdictError
 
 # The module of each public name.
 _MODULES = {
@@ -58,7 +58,7 @@ _MODULES = {
     "api.run_result": ("FigureValue", "RunResult"),
     "api.table": ("MissingLibraryError", "Table", "UnknownNameError"),
     "api.targets": ("Server", "Target"),
-    "core.errors": ("SlobError", "UsageError", "VerdictError"),
+    "core.errors": ("SlobError", "UndecidedError", "UsageError", "VerdictError"),
 }
 _HOMES = {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
 
@@ -79,6 +79,7 @@ __all__ = [
     "StorageResult",
     "Table",
     "Target",
+    "UndecidedError",
     "UnknownNameError",
     "UsageError",
     "VerdictError",

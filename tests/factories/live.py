@@ -12,7 +12,9 @@ import numpy as np
 from factories.records import START_NS, Made, physical
 from openslob.core.histogram import bucket_of, lower_edge_us
 from openslob.core.units import NANOS
-from openslob.record.model import RunRecord, Status, WindowRecord
+from openslob.core.workload import Workload
+from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepPoint, SweepRecord
+from openslob.record.model import Figure, RunRecord, Status, WindowRecord
 from openslob.record.raw_csv import COLUMNS
 from openslob.record.store import RECORD_FILE, UNFINISHED
 from openslob.record.thinning import STEPS
@@ -49,11 +51,18 @@ def slice_s(sessions: int) -> int:
 class MadeRun:
     """A run in progress: `grow` adds seconds, `finish` its result. ``at_s`` is how far it is.
 
-    ``length_s`` is the length of a slice, if it is not the usual one.
+    ``length_s`` is the length of a slice, if it is not the usual one. ``connects``: when its load begins is not known
+    before it grows.
     """
 
     def __init__(
-        self, folder: Path, sessions: int = 8, planned_s: int = 60, name: str = "made", length_s: int | None = None
+        self,
+        folder: Path,
+        sessions: int = 8,
+        planned_s: int = 60,
+        name: str = "made",
+        length_s: int | None = None,
+        connects: bool = False,
     ) -> None:
         self.folder, self.sessions, self.at_s = folder, sessions, 0
         self._length_s = length_s or slice_s(sessions)
@@ -64,13 +73,22 @@ class MadeRun:
         for file, columns in COLUMNS.items():
             (folder / file).write_text(",".join(columns) + "\n")
         wall = START_NS - OFFSET_NS
-        happened = [(wall - 2 * NANOS, "phase", "connect"), (wall - NANOS, "clock_offset_ns", str(OFFSET_NS))]
-        happened += [(wall, "planned_s", str(planned_s)), (wall, "begin_ns", str(START_NS)), (wall, "phase", "window")]
-        self._append("events.csv", "".join(f"{at},{kind},{text}\n" for at, kind, text in happened))
-        self._append("os.csv", self._host(0))
+        happened = [(wall - NANOS, "clock_offset_ns", str(OFFSET_NS)), (wall, "planned_s", str(planned_s))]
+        happened += [(wall, "begin_ns", str(START_NS)), (wall, "phase", "window")]
+        self._begin = "".join(f"{at},{kind},{text}\n" for at, kind, text in happened)
+        self._append("events.csv", f"{wall - 2 * NANOS},phase,connect\n")
+        if not connects:
+            self._begin_load()
+
+    def _begin_load(self) -> None:
+        begin, self._begin = self._begin, ""
+        if begin:
+            self._append("events.csv", begin)
+            self._append("os.csv", self._host(0))
 
     def grow(self, seconds: int) -> None:
         """Add seconds to all files."""
+        self._begin_load()
         span = range(self.at_s, self.at_s + seconds)
         step = max(1, self.sessions // 100)
         self._append("engine.csv", "".join(self._engine(at, step) for at in span if (at + 1) % step == 0))
@@ -225,3 +243,54 @@ def run_folder(
 
 def _parts(seconds: int) -> Sequence[int]:
     return [min(3600, seconds - begin) for begin in range(0, seconds, 3600)]
+
+
+class MadeSweep:
+    """A sweep in progress: `begin` begins its next run, which grows, and `end` ends it. Without a lock of its own.
+
+    A run of n sessions makes n times `OPS` times `READS` reads per second. While it goes on, each takes 100 to 106 µs;
+    the result says 90 µs and 5 µs more for each session, so that a run in progress lies between the others.
+    """
+
+    def __init__(self, folder: Path, points: Sequence[tuple[int, int]], planned_s: int = 10) -> None:
+        self.folder, self._planned_s = folder, planned_s
+        folder.mkdir(parents=True)
+        made = tuple(
+            SweepPoint(number=number, values={"sessions": sessions, "update_pct": update_pct})
+            for number, (sessions, update_pct) in enumerate(points, 1)
+        )
+        grid = {"sessions": tuple(dict.fromkeys(each[0] for each in points))}
+        grid["update_pct"] = tuple(dict.fromkeys(each[1] for each in points))
+        self.record = SweepRecord(
+            id=folder.name, name="petals", started_at="2026-03-01T10:11:12Z", openslob_version="1",
+            target="embedded", workload=Workload().to_record(), grid=grid, seed=1, points=made,
+        )  # fmt: skip
+        self._save()
+
+    def begin(self, connects: bool = True) -> MadeRun:
+        """Begin the run of the next point. ``connects``: not even when its load begins is known yet."""
+        point = self.record.pending[0]
+        sessions = int(point.values["sessions"])
+        folder = self.folder / f"20260301-1012{point.number:02}-{point.run_name}"
+        run = MadeRun(folder, sessions, self._planned_s, point.run_name, connects=connects)
+        per_s = sessions * OPS * READS
+        summary = {
+            **run.record.summary,
+            "pio_read_per_s": Figure(value=per_s, unit="1/s"),
+            "lio_per_s": Figure(value=per_s / READS, unit="blocks/s"),
+            "engine_read_latency_us": Figure(value=90.0 + 5 * sessions, unit="µs"),
+        }
+        run.record = run.record.model_copy(update={"summary": summary})
+        return run
+
+    def end(self, run: MadeRun) -> None:
+        """End a run, and with it its point."""
+        run.finish()
+        point = self.record.pending[0].model_copy(update={"state": PointState.DONE, "run": run.folder.name})
+        self.record = self.record.with_point(point)
+        self._save()
+
+    def _save(self) -> None:
+        new = self.folder / "new"
+        new.write_text(self.record.model_dump_json())
+        new.replace(self.folder / SWEEP_FILE)

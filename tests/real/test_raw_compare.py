@@ -50,7 +50,7 @@ def _ours(info, slob_home):
 
 
 def test_every_contender_is_measured_and_nothing_stays(command, tmp_path, slob_home, monkeypatch):
-    monkeypatch.setattr(compare, "ATTEMPTS", 1)  # a rate that is missing for a reason is as good here
+    monkeypatch.setattr(compare, "RETRIES", 0)  # a rate that is missing for a reason is as good here
     done = slob(*command, "--cpus", "0", "--json")
     assert done.returncode == 0, done.stderr
     record = storage.find(tmp_path)[0].record

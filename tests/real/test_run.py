@@ -342,8 +342,8 @@ def test_a_verdict_that_is_asked_for_decides_the_exit_code(pg_buffered, tmp_path
         "run", *target.arguments({"run_time": 2, **MIX, "update_pct": 0}), "--json",
         "--require", "errors", "--require", "reads_reached_device",
     )  # fmt: skip
-    assert ran.returncode == 3
     found = {verdict["name"]: verdict for verdict in json.loads(ran.stdout)["verdicts"]}["reads_reached_device"]
+    assert ran.returncode == {"fails": 3, "unknown": 4}[found["verdict"]]
     assert found["verdict"] == "fails" or "too busy" in found["why"]
     assert ran.stderr.splitlines()[-1].startswith(f"slob: verdict reads_reached_device {found['verdict']}: ")
     assert json.loads(ran.stdout)["summary"]["ops_total"]["value"] > 0

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack, overload
 
+from openslob.analyze.intervals import LEAST_STARTS
 from openslob.api.asking import Folder, find_target, parse_amount, parse_seconds, parse_size, resolve_parameters
 from openslob.api.checking import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
@@ -30,6 +31,7 @@ from openslob.kinds.lab.request import (
     LabRequest,
     plan,
 )
+from openslob.kinds.run.again import RETRIES
 from openslob.record.model import Status
 
 
@@ -165,6 +167,7 @@ def run(
     *,
     target: str | Target | None = None,
     settings: Mapping[str, object] | None = None,
+    retries: int = RETRIES,
     results: Folder = None,
     config: Folder = None,
     progress: ProgressOption = None,
@@ -176,6 +179,7 @@ def run(
         name: The name of the run.
         target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
         settings: As for `Target.run`.
+        retries: As for `Target.run`.
         results: As for `Target.run`.
         config: As for `Target.run`.
         progress: As for `Target.run`.
@@ -187,7 +191,7 @@ def run(
 
     """
     return _target(target, config).run(
-        name, settings=settings, results=results, config=config, progress=progress, **parameters
+        name, settings=settings, retries=retries, results=results, config=config, progress=progress, **parameters
     )
 
 
@@ -207,6 +211,7 @@ def sweep(
     new: bool = False,
     resume: Folder = None,
     settings: Mapping[str, object] | None = None,
+    retries: int = RETRIES,
     results: Folder = None,
     config: Folder = None,
     progress: ProgressOption = None,
@@ -228,6 +233,7 @@ def sweep(
         new: Begin a new sweep in any case.
         resume: A sweep to resume.
         settings: The server's own settings, such as ``{"io_method": ["sync", "worker"]}``.
+        retries: How often a run is made again whose counters were read too late.
         results: The folder of the records.
         config: A file with parameters.
         progress: A function that gets each `Progress`, or False.
@@ -235,23 +241,10 @@ def sweep(
 
     """
     return _target(target, config).sweep(
-        name,
-        ready=ready,
-        grid=grid,
-        against=against,
-        repeats=repeats,
-        until_steady=until_steady,
-        find_max_iops_under=find_max_iops_under,
-        at=at,
-        most_sessions=most_sessions,
-        new=new,
-        resume=resume,
-        settings=settings,
-        results=results,
-        config=config,
-        progress=progress,
-        **parameters,
-    )
+        name, ready=ready, grid=grid, against=against, repeats=repeats, until_steady=until_steady,
+        find_max_iops_under=find_max_iops_under, at=at, most_sessions=most_sessions, new=new, resume=resume,
+        settings=settings, retries=retries, results=results, config=config, progress=progress, **parameters,
+    )  # fmt: skip
 
 
 @with_parameters(Parameters)
@@ -342,6 +335,7 @@ def lab(
     ready: Sequence[str] = (),
     duration: float | str = DEFAULT_FOR_S,
     precision_pct: float = PRECISION_PCT,
+    pairs: int = LEAST_STARTS,
     loads: Sequence[str] = (),
     sessions: int = DEFAULT_SESSIONS,
     cache: int | str = DEFAULT_CACHE,
@@ -361,6 +355,7 @@ def lab(
         ready: Ready ones, such as ``["io-method"]``.
         duration: The time that it may take, such as ``"10m"``.
         precision_pct: How narrow the interval of a rate is to be, in %.
+        pairs: Pairs that the time must allow for each comparison; of fewer than 6, none is settled.
         loads: Loads of every setting, instead of those where it can matter.
         sessions: Sessions of each run.
         cache: Cache of the servers that are made.
@@ -375,7 +370,7 @@ def lab(
 
     Raises:
         SlobError: The lab was stopped, or no pair of runs was made; what was measured is in its record.
-        UsageError: There is nothing to compare, or the server does not take a value.
+        UsageError: There is nothing to compare, the server does not take a value, or the time is too short.
 
     """
     on = _target(target, config)
@@ -383,7 +378,7 @@ def lab(
         name, tuple(settings), tuple(ready), tuple(loads), parse_seconds("duration", duration), precision_pct,
         parse_amount("cache", cache, rehearsal.LEAST_CACHE) or DEFAULT_CACHE, sessions,
         parse_seconds("run_time", run_time), seed,
-        resolve_parameters({"price": price}, config, on.address).workload.price,
+        resolve_parameters({"price": price}, config, on.address).workload.price, pairs=pairs,
     )  # fmt: skip
     context = on.context(results, config, progress)
     folder = execute(plan(asked, context), context)

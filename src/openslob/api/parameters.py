@@ -58,7 +58,7 @@ class Parameters(TypedDict, total=False):
     """
 
     update_pct: int
-    """Share of operations that update, exact in every 100. Allowed: a whole number from 0 to 100. Default: 0."""
+    """Share of operations that update; exact in every 100. Allowed: a whole number from 0 to 100. Default: 0."""
 
     scan_pct: int
     """Share of the SELECTs that scan the short-scan table, exact in every 100. Allowed: a whole number from 0 to 100.
@@ -130,7 +130,8 @@ class Parameters(TypedDict, total=False):
     """
 
     mode: Literal["pio", "lio", "redo", "scan"]
-    """Purpose of the run: pio, lio, redo or scan. A verdict says whether it was met. Allowed: pio, lio, redo or scan.
+    """What to measure: physical or cached (lio) reads, commits, scans. A verdict says if it was. Allowed: pio, lio,
+    redo or scan.
     """
 
     database_statistics_type: Literal["none", "awr", "statspack"]
@@ -193,7 +194,7 @@ class SweptParameters(TypedDict, total=False):
     """
 
     update_pct: int | Sequence[int]
-    """Share of operations that update, exact in every 100. Allowed: a whole number from 0 to 100. Default: 0."""
+    """Share of operations that update; exact in every 100. Allowed: a whole number from 0 to 100. Default: 0."""
 
     scan_pct: int | Sequence[int]
     """Share of the SELECTs that scan the short-scan table, exact in every 100. Allowed: a whole number from 0 to 100.
@@ -265,7 +266,8 @@ class SweptParameters(TypedDict, total=False):
     """
 
     mode: Literal["pio", "lio", "redo", "scan"] | Sequence[Literal["pio", "lio", "redo", "scan"]]
-    """Purpose of the run: pio, lio, redo or scan. A verdict says whether it was met. Allowed: pio, lio, redo or scan.
+    """What to measure: physical or cached (lio) reads, commits, scans. A verdict says if it was. Allowed: pio, lio,
+    redo or scan.
     """
 
     database_statistics_type: Literal["none", "awr", "statspack"] | Sequence[Literal["none", "awr", "statspack"]]

@@ -12,7 +12,7 @@ from openslob.analyze.curves.points import LATENCIES, Run
 from openslob.analyze.load_kinds import load_kind
 from openslob.api.drawing import Pictured
 from openslob.api.table import Cell, Named, Table, as_row
-from openslob.core.errors import VerdictError
+from openslob.core.errors import UndecidedError, VerdictError
 from openslob.export.tidy import run_rows
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import latency_of
@@ -42,9 +42,9 @@ class FigureValue:
     definition: str
 
     def __float__(self) -> float:
-        """Return the value. VerdictError when it is not known: it must not be taken for 0."""
+        """Return the value. UndecidedError when it is not known: it must not be taken for 0."""
         if self.value is None:
-            raise VerdictError(f"{self.label} is not known: {self.reason or 'it was not recorded'}")
+            raise UndecidedError(f"{self.label} is not known: {self.reason or 'it was not recorded'}")
         return self.value
 
 
@@ -108,7 +108,8 @@ class RunResult(Pictured):
         """Return the run if these verdicts hold; without names, unless any fails.
 
         Raises:
-            VerdictError: One of them fails or is unknown; without names, one fails.
+            VerdictError: One of them fails.
+            UndecidedError: One of them is unknown.
             UnknownNameError: There is no such verdict.
 
         """
@@ -117,7 +118,8 @@ class RunResult(Pictured):
         if not names:
             bad = [each for each in self.verdicts.values() if each.verdict is Holds.FAILS]
         if bad:
-            raise VerdictError("; ".join(f"verdict {each.name} {each.verdict.value}: {each.why}" for each in bad))
+            error = VerdictError if any(each.verdict is Holds.FAILS for each in bad) else UndecidedError
+            raise error("; ".join(f"verdict {each.name} {each.verdict.value}: {each.why}" for each in bad))
         return self
 
     def slices(self) -> Table:

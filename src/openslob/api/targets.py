@@ -28,7 +28,7 @@ from openslob.api.reported import EnduranceResult, RepeatedResult
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.config.resolve import Resolution
-from openslob.core.errors import SlobError, UsageError, VerdictError
+from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt, interruptible
 from openslob.core.secrets import Address
 from openslob.core.units import format_bytes, format_duration
@@ -46,6 +46,7 @@ from openslob.kinds.repeated.execute import RepeatedRequest
 from openslob.kinds.repeated.report import time_line
 from openslob.kinds.run import execute as run
 from openslob.kinds.run import loading
+from openslob.kinds.run.again import RETRIES
 from openslob.kinds.run.context import Context
 from openslob.kinds.run.execute import AskedRun
 from openslob.kinds.run.preflight import preflight
@@ -55,6 +56,7 @@ from openslob.kinds.sweep import execute as sweep
 from openslob.kinds.sweep.record import SweepFolder
 from openslob.kinds.sweep.request import SweepRequest, search_for, sweep_file
 from openslob.kinds.sweep.request import plan as sweep_plan
+from openslob.kinds.sweep.search import require_answer
 from openslob.record import finding
 from openslob.record.finding import AnyKind
 from openslob.record.model import Status
@@ -124,6 +126,7 @@ class Target:
         name: str = "run",
         *,
         settings: Mapping[str, object] | None = None,
+        retries: int = RETRIES,
         results: Folder = None,
         config: Folder = None,
         progress: ProgressOption = None,
@@ -136,6 +139,7 @@ class Target:
         Args:
             name: The name of the run.
             settings: The server's own settings to run with, such as ``{"wal_compression": "pglz"}``.
+            retries: How often it is made again if a busy host read its counters too late for a rate.
             results: The folder of the records; by default that of the command line.
             config: A file with parameters: slob.toml, slob.conf or pgio.conf.
             progress: A function that gets each `Progress`, or False to show nothing.
@@ -146,7 +150,7 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        asked = AskedRun(self._resolve(parameters, config), name, write_values(settings or {}))
+        asked = AskedRun(self._resolve(parameters, config), name, write_values(settings or {}), retries)
         finished = run.execute(asked, self.context(results, config, progress))
         if finished.record.status is not Status.COMPLETE:
             raise SlobError("the run was stopped before its end", f"its record is {finished.folder}")
@@ -168,14 +172,13 @@ class Target:
         new: bool = False,
         resume: Folder = None,
         settings: Mapping[str, object] | None = None,
+        retries: int = RETRIES,
         results: Folder = None,
         config: Folder = None,
         progress: ProgressOption = None,
         **parameters: Unpack[SweptParameters],
     ) -> Results:
-        """Run a grid of points: every combination of the values of the parameters; any may have several.
-
-        After a stop the same call resumes the sweep.
+        """Run a grid of points, each combination of the parameters' values. After a stop the same call resumes it.
 
         Args:
             name: The name of the sweep.
@@ -190,6 +193,7 @@ class Target:
             new: Begin a new sweep even if the same one is unfinished.
             resume: The folder or the id of a sweep to resume; points that failed are run again.
             settings: The server's own settings, with a value or several, such as ``{"io_method": ["sync", "worker"]}``.
+            retries: How often a run is made again whose counters a busy host read too late.
             results: The folder of the records; by default that of the command line.
             config: A file with parameters: slob.toml, slob.conf or pgio.conf.
             progress: A function that gets each `Progress`, or False to show nothing.
@@ -197,7 +201,7 @@ class Target:
 
         Raises:
             SlobError: A point failed; the others are in the record.
-            VerdictError: A search found no session count below the limit.
+            VerdictError: A search found no session count below the limit, or that is undecided (UndecidedError).
             UsageError: A parameter is unknown, or a value is not allowed.
 
         """
@@ -208,7 +212,7 @@ class Target:
             sweep_file(Path(grid) if grid else None, ready, self._address, own), against, repeats,
             None if until_steady is None else parse_seconds("until_steady", until_steady),
             search_for(find_max_iops_under, at, most_sessions), own, Path(config) if config else None,
-            find_environment(self._address, config), new, _find_resumed(resume, context, SWEEP),
+            find_environment(self._address, config), new, _find_resumed(resume, context, SWEEP), retries,
         )  # fmt: skip
         folder = sweep.execute(sweep_plan(request, context), context)
         _require_all_points(folder)
@@ -470,8 +474,7 @@ def _require_all_points(folder: SweepFolder) -> None:
         raise SlobError(
             f"some points failed: {why}", f"openslob.read({where}) has the others, sweep(resume={where}) repeats them"
         )
-    if record.search and record.search.sessions is None:
-        raise VerdictError(f"no session count stays under the limit: {record.search.why}")
+    require_answer(folder)
 
 
 def _endure_again(folder: Path) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,37 +16,14 @@ import typer
 
 from openslob._version import __version__
 from openslob.cli.configured import add_configuration, from_file
-from openslob.cli.console import BROKEN_PIPE, complain, guard_streams, report_bug
+from openslob.cli.console import BROKEN_PIPE, complain, guard_streams, report_bug, write
+from openslob.cli.contents import COMMANDS
+from openslob.cli.gate import GATE
 from openslob.cli.outline import add_outline
 from openslob.cli.tree import OUTPUT_PANEL, Group, finish
 from openslob.core.errors import SlobError, of_the_system
 from openslob.report.format import plain_signs
 
-# The order of `slob --help`: the order in which a user needs the commands, under these headings.
-_MEASURE = "Measure a database"
-COMMANDS: Mapping[str, tuple[str, ...]] = {
-    _MEASURE: (
-        "demo",
-        "server",
-        "check",
-        "load",
-        "run",
-        "sweep",
-        "lab",
-        "endure",
-        "observe",
-        "crash",
-        "failover",
-        "drop",
-        "config",
-    ),
-    "Look at a server": ("watch",),
-    "Look at records": ("show", "live", "list", "report", "compare", "history", "baseline", "export", "verify"),
-    "Without a database": ("awr", "raw"),
-    "Help": ("help",),
-}
-
-_ALL = tuple(chain.from_iterable(COMMANDS.values()))
 # Set by the shell when it wants completions: how, and the words so far.
 _COMPLETE, _WORDS = "_SLOB_COMPLETE", ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
@@ -79,7 +55,7 @@ def _common(
 
 
 @cache
-def application(commands: Sequence[str] = _ALL, listed_only: bool = False) -> typer.Typer:
+def application(commands: Sequence[str] = COMMANDS, listed_only: bool = False) -> typer.Typer:
     """Return the program with these commands; only their modules are imported, since all together take a while.
 
     ``listed_only``: the commands have their help and nothing else, for which no module is imported.
@@ -93,13 +69,12 @@ def application(commands: Sequence[str] = _ALL, listed_only: bool = False) -> ty
     )
     app.callback()(_common)
     for name in commands:
-        if listed_only and name in _ALL and add_outline(app, name, Path(__file__).with_name(f"{name}.py")):
+        if listed_only and name in COMMANDS and add_outline(app, name, Path(__file__).with_name(f"{name}.py")):
             continue
-        import_module(f"{__name__}.{name}" if name in _ALL else find_other_commands()[name]).register(app)
+        import_module(f"{__name__}.{name}" if name in COMMANDS else find_other_commands()[name]).register(app)
     for command in list_commands(app):
         command.callback = add_configuration(command.callback)
-    others = tuple(name for name in commands if name not in _ALL)
-    finish(app, {heading: names + (others if heading == _MEASURE else ()) for heading, names in COMMANDS.items()})
+    finish(app, (*COMMANDS, *commands))
     return app
 
 
@@ -108,7 +83,7 @@ def find_other_commands() -> Mapping[str, str]:
     """Return the commands that kinds of measurement of other distributions bring: the module of each by its name."""
     from openslob.kinds.contract import commands  # noqa: PLC0415 - only for the help, or for a command that is not ours
 
-    return {name: module for name, module in commands().items() if name not in _ALL}
+    return {name: module for name, module in commands().items() if name not in COMMANDS}
 
 
 def list_commands(group: typer.Typer) -> Iterator[Any]:
@@ -124,19 +99,19 @@ def find_needed(words: Sequence[str]) -> tuple[str, ...]:
     if words == ["--version"]:
         return ()
     name = next((word for word in words if not word.startswith("-")), "help")
-    if name != "help" and (name in _ALL or name in find_other_commands()):
+    if name != "help" and (name in COMMANDS or name in find_other_commands()):
         return (name,)
     # The help does not fail for a kind that can't be loaded: who names a command of it learns why.
     with suppress(SlobError):
-        return (*_ALL, *find_other_commands())
-    return _ALL
+        return (*COMMANDS, *find_other_commands())
+    return COMMANDS
 
 
 def is_list_wanted(words: Sequence[str]) -> bool:
     """Return whether a command line asks for the list of commands, or a shell for the names that may follow `slob`."""
     if _COMPLETE in os.environ:
-        return len(words) < 2 and not any(word in _ALL for word in words)
-    return not set(words) - {"-h", "--help"}
+        return len(words) < 2 and not any(word in COMMANDS for word in words)
+    return not set(words) - {"-h", "--help", "--help-all"}
 
 
 def typed_words() -> list[str]:
@@ -171,11 +146,13 @@ def _run() -> int:
         sys.stdout.flush()
         return code or 0
     except SlobError as error:
-        complain(str(error))
-        return error.exit_code
+        complain(GATE.sentence(error))
+        return GATE.code_of(error)
     except _OptionError as error:
-        if line := one_line(error):
-            complain(line)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            write(error.message)
+        else:
+            complain(one_line(error))
         return int(error.exit_code)
     except typer.Abort:
         complain("stopped")
@@ -186,9 +163,7 @@ def _run() -> int:
 
 
 def one_line(error: Any) -> str:  # noqa: ANN401
-    """Return the message of an option error and the command that shows the help; empty if help was shown already."""
-    if type(error).__name__ == "NoArgsIsHelpError":
-        return ""
+    """Return the message of an option error and the command that shows the help."""
     message = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
     message = message[:1].lower() + message[1:]
     name = getattr(getattr(error, "param", None), "name", None)

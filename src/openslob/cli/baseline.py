@@ -12,6 +12,7 @@ from openslob.analyze.curves.points import Run, points
 from openslob.analyze.differences import DETECT_PCT
 from openslob.cli.common_options import RESULTS, parse_percent
 from openslob.cli.console import columns, notify, write, write_report
+from openslob.config.configuration import BASELINES_VARIABLE
 from openslob.kinds import baseline as baselines
 from openslob.kinds.baseline import Baseline
 from openslob.kinds.contract import kind_of
@@ -20,7 +21,7 @@ from openslob.report.comparison import plan
 from openslob.report.format import fold_table, pairs, wrap
 
 DIRECTORY = Annotated[
-    Path, typer.Option("--dir", envvar="SLOB_BASELINES", metavar="DIR", help="Directory of the baselines.")
+    Path, typer.Option("--dir", envvar=BASELINES_VARIABLE, metavar="DIR", help="Directory of the baselines.")
 ]
 DEFAULT_DIRECTORY = Path("baselines")
 NAME = Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline.")]

@@ -12,7 +12,7 @@ import typer
 from openslob.cli.completion import verdicts
 from openslob.cli.console import notify
 from openslob.core import places, rehearsal
-from openslob.core.errors import UsageError, VerdictError
+from openslob.core.errors import UndecidedError, UsageError, VerdictError
 from openslob.core.units import MIB, format_duration, parse_bytes, parse_duration
 
 if TYPE_CHECKING:
@@ -117,12 +117,21 @@ REPORT_INTERVAL = Annotated[
         help="Print a line at this interval instead of a bar: time, reads, visits and commits per second, p99.",
     ),
 ]  # fmt: skip
+RETRIES = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=0, max=100,
+        help="How often a run is made again whose counters a busy host read too late for a rate.",
+    ),
+]  # fmt: skip
 RECORD_JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
 ALL = Annotated[bool, typer.Option("--all", metavar="", help="Print the whole report: every figure and fact.")]
 REQUIRE = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="VERDICT", autocompletion=verdicts, help="Exit with 3 if this verdict does not hold; repeatable."
+        metavar="VERDICT",
+        autocompletion=verdicts,
+        help="Exit with 3 if this verdict fails, with 4 if it is unknown; repeatable.",
     ),
 ]
 BLOCK_SIZE = Annotated[int, typer.Option(parser=parse_block_size, metavar="SIZE", help="Size of the random reads.")]
@@ -140,11 +149,14 @@ def require_known(required: Sequence[str], known: Sequence[str]) -> None:
 
 
 def require_verdicts(verdicts: Sequence[Verdict], required: Sequence[str]) -> None:
-    """Raise VerdictError (exit code 3) unless every required verdict holds; UsageError for an unknown one."""
+    """Raise the error with the exit code unless every required verdict holds: 3 if one fails, 4 if one is unknown.
+
+    UsageError for a name that none of the verdicts has. A name may have several: all of them count.
+    """
     from openslob.record.model import Holds  # noqa: PLC0415 - as above
 
-    by_name = {verdict.name: verdict for verdict in verdicts}
-    require_known(required, list(by_name))
-    for name in required:
-        if by_name[name].verdict is not Holds.HOLDS:
-            raise VerdictError(f"verdict {name} {by_name[name].verdict}: {by_name[name].why}")
+    require_known(required, list(dict.fromkeys(verdict.name for verdict in verdicts)))
+    for outcome, error in ((Holds.FAILS, VerdictError), (Holds.UNKNOWN, UndecidedError)):
+        for verdict in verdicts:
+            if verdict.name in required and verdict.verdict is outcome:
+                raise error(f"verdict {verdict.name} {outcome}: {verdict.why}")

@@ -21,7 +21,8 @@ from openslob.cli import completion
 from openslob.cli.baseline import DEFAULT_DIRECTORY, DIRECTORY
 from openslob.cli.common_options import RESULTS, parse_percent
 from openslob.cli.console import columns, notify, remark, write, write_report
-from openslob.core.errors import SlobError, UsageError, VerdictError
+from openslob.cli.gate import GATE, Inconclusive
+from openslob.core.errors import SlobError, UndecidedError, UsageError, VerdictError
 from openslob.kinds import baseline as baselines
 from openslob.kinds import runs
 from openslob.kinds.runs import Runs
@@ -63,7 +64,8 @@ MAY_DIFFER = Annotated[
 FAIL_IF = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="CONDITION", help="Exit with 3 if the change meets this condition, such as 'ops_per_s < -10%'."
+        metavar="CONDITION",
+        help="Exit with 3 if the change meets this condition, such as 'ops_per_s < -10%', with 4 if that is undecided.",
     ),
 ]
 THRESHOLDS = Annotated[
@@ -196,15 +198,16 @@ def _refuse(refusal: Refusal, form: CompareFormat) -> None:
 
 
 def _print(comparison: Comparison, checks: Sequence[GateCheck], form: CompareFormat) -> None:
+    lenient = GATE.inconclusive is Inconclusive.PASS
     match form:
         case CompareFormat.JSON:
             write(json.dumps(comparison_json(comparison, checks), indent=1, ensure_ascii=False))
         case CompareFormat.MARKDOWN:
             write(ci_formats.markdown(comparison, checks), end="")
         case CompareFormat.JUNIT:
-            write(ci_formats.junit(comparison, checks), end="")
+            write(ci_formats.junit(comparison, checks, lenient=lenient), end="")
         case CompareFormat.GITHUB:
-            write(ci_formats.github(comparison, checks), end="")
+            write(ci_formats.github(comparison, checks, lenient=lenient), end="")
             _add_summary(ci_formats.markdown(comparison, checks))
         case CompareFormat.TEXT:
             write_report(render_text(comparison_document(comparison, checks), columns()))
@@ -221,11 +224,11 @@ def _add_summary(text: str) -> None:
 
 
 def _judge(checks: Sequence[GateCheck]) -> None:
-    """Raise VerdictError (exit code 3) unless every condition is decided and not met; what is met comes first."""
-    reasons = [gate_sentence(check) for check in checks if check.result is GateResult.VIOLATED]
-    reasons += [gate_sentence(check) for check in checks if check.result is GateResult.UNDECIDED]
-    if reasons:
-        raise VerdictError("; ".join(dict.fromkeys(reasons)))
+    """Raise the error with the exit code: 3 if a condition is met, 4 if one is undecided; what is met comes first."""
+    met = [gate_sentence(check) for check in checks if check.result is GateResult.VIOLATED]
+    open_ones = [gate_sentence(check) for check in checks if check.result is GateResult.UNDECIDED]
+    if met or open_ones:
+        raise (VerdictError if met else UndecidedError)("; ".join(dict.fromkeys(met + open_ones)))
 
 
 def register(app: typer.Typer) -> None:

@@ -133,16 +133,14 @@ def _show(folder: EnduranceFolder, json: bool) -> None:
 
 
 def _judge(folder: EnduranceFolder, required: Sequence[str]) -> None:
-    """Raise the error with the exit code: 1 for a stopped run, 3 for a required verdict that does not hold."""
+    """Raise the error with the exit code: 1 for a stopped run, 3 or 4 for a verdict that does not hold."""
     record = folder.record
     if record.status is not Status.COMPLETE:
         left = format_duration(record.left_s)
         raise SlobError(f"the endurance run was stopped with {left} left", f"slob endure --resume {record.id} goes on")
-    require_verdicts(record.verdicts, [name for name in required if name in NAMES])
-    of_runs = [name for name in required if name not in NAMES]
-    for segment in record.segments if of_runs else ():
-        if segment.run:
-            require_verdicts(store.load(folder.path / segment.run).verdicts, of_runs)
+    of_runs = [segment.run for segment in record.segments if segment.run] if set(required) - set(NAMES) else []
+    verdicts = [each for run in of_runs for each in store.load(folder.path / run).verdicts if each.name not in NAMES]
+    require_verdicts([*record.verdicts, *verdicts], required)
 
 
 def register(app: typer.Typer) -> None:

@@ -151,9 +151,11 @@ def _render(found: Runs, form: ExportFormat, per: Per) -> str | bytes:
         case ExportFormat.XLSX:
             # Takes a moment to import, and only this format needs it.
             from openslob.export.xlsx import workbook  # noqa: PLC0415
+            from openslob.report.several_runs import set_answers  # noqa: PLC0415 - as above
 
             points = found.points()
-            return workbook(points, tidy.point_rows(points.points), tidy.run_rows(found.runs))
+            tables = tidy.point_rows(points.points), tidy.run_rows(found.runs)
+            return workbook(points, *tables, set_answers(found.runs))
         case ExportFormat.OPENMETRICS:
             from openslob.export.openmetrics import openmetrics  # noqa: PLC0415 - its library takes a moment to import
 

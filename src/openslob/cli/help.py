@@ -20,6 +20,7 @@ from rich.markdown import Markdown
 
 from openslob._version import __version__
 from openslob.cli.console import columns, notify, write, write_file, write_report
+from openslob.cli.short_help import program_help
 from openslob.core.errors import SlobError, UsageError
 from openslob.report.format import INDENT, WIDTH, pairs, wrap
 
@@ -137,12 +138,17 @@ def _escape(text: str) -> str:
 # Chapters: what each is about, its page of the documentation, and the heading of a section of it; None: all of it.
 CHAPTERS: dict[str, tuple[str, str, str | None]] = {
     "method": ("what is measured, how, and why", "method.md", None),
-    "modes": ("what pio, lio, redo and scan must show", "method.md", "Modes"),
+    "modes": ("what a run for physical or cached reads, commits or scans must show", "method.md", "Modes"),
     "targets": ("which server is measured, and its password", "configuration.md", "The target and its password"),
     "own-server": ("measuring an existing server", "your-own-server.md", None),
     "parameters": ("each parameter with unit, range and default", "parameters.md", None),
     "configuration": ("flags, environment, files", "configuration.md", None),
     "verdicts": ("what each verdict means, and what to do when it fails", "reading-a-result.md", "The verdicts"),
+    "slob.conf": (
+        "SLOB's and pgio's own files: what differs from there",
+        "configuration.md",
+        "slob.conf and pgio.conf",
+    ),
     "figures": ("each figure with unit and definition", "figures.md", None),
     "reading": ("a report, line by line", "reading-a-result.md", None),
     "pacing": ("a fixed rate, response time", "pacing.md", None),
@@ -186,7 +192,7 @@ def show_help(ctx: typer.Context, topic: TOPIC = None, man: MAN = None, as_json:
     elif as_json:
         write(json.dumps(_values(program, words), indent=1))
     elif not words:
-        write_report(_list(program, ctx))
+        write(program_help(program, ctx.find_root()))
     elif words[0] in CHAPTERS and len(words) == 1:
         write_report(render_markdown(chapter(words[0]), min(columns() or WIDTH, 100)))
     elif words[0] in program.commands:
@@ -219,14 +225,18 @@ def _values(program: Any, words: list[str]) -> dict[str, Any]:  # noqa: ANN401 -
     raise _unknown(words)
 
 
-def _list(program: Any, ctx: typer.Context) -> str:  # noqa: ANN401 - typer's own
-    names = program.list_commands(ctx.find_root())
-    commands = [(name, program.commands[name].get_short_help_str(limit=200)) for name in names]
+def whole_help(program: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's own
+    """Return the list of all commands, options of the program and topics, each in a sentence."""
+    commands = [(name, program.commands[name].get_short_help_str(limit=200)) for name in program.list_commands(ctx)]
+    options = [(", ".join(sorted(each.opts, key=len)), each.help or "") for each in program.get_params(ctx)]
     chapters = [(name, about) for name, (about, _, _) in CHAPTERS.items()]
     others = [name for name in _other_pages() if name not in program.commands]
     pages = ["", "OTHER PAGES", *wrap(", ".join(others), INDENT, INDENT)] if others else []
     return "\n".join(
-        ["COMMANDS", *pairs(commands), "", "CHAPTERS", *pairs(chapters), *pages, "", "slob help TOPIC shows one."]
+        [
+            *("COMMANDS", *pairs(commands), "", "OPTIONS", *pairs(options), "", "CHAPTERS", *pairs(chapters), *pages),
+            *("", "slob help TOPIC shows one."),
+        ]
     )
 
 

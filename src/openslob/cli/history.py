@@ -15,7 +15,7 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import servers
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file, write_report
 from openslob.cli.picture_options import THEME, PictureTheme
-from openslob.core.errors import UsageError, VerdictError
+from openslob.core.errors import UndecidedError, UsageError, VerdictError
 from openslob.export import tidy
 from openslob.kinds import runs
 from openslob.report.history import change_sentence, early_sentence, history_document, history_json, history_rows
@@ -51,7 +51,8 @@ FAIL = Annotated[
         metavar="N",
         min=LEAST_PART,
         max=1_000_000,
-        help="Exit with 3 if a figure became worse with one of the last N runs; a change shows in its third run.",
+        help="Exit with 3 if a figure became worse with one of the last N runs, with 4 if that is undecided; a change "
+        "shows in its third run.",
     ),
 ]
 FORMAT = Annotated[HistoryFormat, typer.Option("--format", "-f", help="How to print the history.")]
@@ -93,14 +94,14 @@ def history(
 
 
 def _judge(found: list[History], last: int) -> None:
-    """Raise VerdictError when a figure became worse within the last runs, or when too few have figures."""
+    """Raise the error with the exit code: 3 if a figure became worse within the last runs, 4 if that is undecided."""
     if worse := [each for one in found for each in one.worse_within(last)]:
         raise VerdictError("; ".join(change_sentence(each) for each in worse))
     for step in (step for one in found for step in one.early if step.worse):
         notify(early_sentence(step))
     unchecked = [each for each in found if not each.can_fail(last)]
     if len(unchecked) == len(found):
-        raise VerdictError(
+        raise UndecidedError(
             f"whether a figure became worse is unknown: that takes {LEAST_RUNS} runs of a load with the figure, one "
             f"of them among the last {last}, that do not only drift"
         )

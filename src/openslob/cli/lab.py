@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from openslob.analyze.intervals import LEAST_STARTS
 from openslob.cli.common_options import (
     DURATION,
     RECORD_JSON,
@@ -30,7 +31,7 @@ from openslob.kinds.lab import KIND as LAB
 from openslob.kinds.lab.execute import execute
 from openslob.kinds.lab.figures import NAMES
 from openslob.kinds.lab.loads import DEFAULT_CACHE
-from openslob.kinds.lab.plan import ready_list, round_s
+from openslob.kinds.lab.plan import needed_s, ready_list, round_s
 from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.kinds.lab.report import lab_document, lab_plan
 from openslob.kinds.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, PRECISION_PCT, LabRequest, plan
@@ -63,6 +64,13 @@ PRECISION = Annotated[
     float,
     typer.Option(metavar="PERCENT", min=0.1, max=50, help="How narrow the interval of a rate is to be: ± so much."),
 ]
+PAIRS = Annotated[
+    int,
+    typer.Option(
+        "--pairs", metavar="N", min=1, max=1000,
+        help="Refuse to begin unless --for gives each comparison so many pairs; of fewer than 6, none is settled.",
+    ),
+]  # fmt: skip
 LOADS = Annotated[
     str | None, typer.Option(metavar="LOAD,…", help="Loads of every setting, instead of those where it can matter.")
 ]
@@ -106,6 +114,7 @@ def lab(
     ready: READY = None,
     seconds: FOR = None,
     precision: PRECISION = PRECISION_PCT,
+    least_pairs: PAIRS = LEAST_STARTS,
     loads: LOADS = None,
     sessions: SESSIONS = DEFAULT_SESSIONS,
     cache: CACHE = None,
@@ -138,12 +147,13 @@ def lab(
     names = tuple(word for each in ready or () for word in _words(each))
     request = LabRequest(
         name, tuple(settings or ()), names, _words(loads), seconds, precision, cache or DEFAULT_CACHE, sessions,
-        run_time or DEFAULT_RUN_S, seed, price_of_target(ctx, price), path,
+        run_time or DEFAULT_RUN_S, seed, price_of_target(ctx, price), path, least_pairs,
     )  # fmt: skip
     context = make_context(OnTarget(target=target), results, Screen(report_interval))
     planned = plan(request, context)
     if dry_run:
-        write(render_blocks(lab_plan(planned.record, round_s(planned.record)), columns()))
+        wanted_s = needed_s(planned.record, planned.pairs)
+        write(render_blocks(lab_plan(planned.record, round_s(planned.record), planned.pairs, wanted_s), columns()))
         return
     folder = execute(planned, context)
     _print(folder, as_json)
@@ -163,7 +173,7 @@ def _print(folder: LabFolder, as_json: bool) -> None:
 
 
 def _judge(record: LabRecord, required: Sequence[str]) -> None:
-    """Raise the error with the exit code: 1 if it was stopped or failed, 3 for a verdict that does not hold."""
+    """Raise the error with the exit code: 1 if it was stopped or failed, 3 or 4 for a verdict that does not hold."""
     if record.status is Status.FAILED:
         raise SlobError(next(iter(record.errors), "the lab failed"), f"slob lab --resume {record.id} tries again")
     if record.status is Status.INTERRUPTED:

@@ -200,7 +200,7 @@ def _print(record: RunRecord, folder: Path, json: bool, whole: bool) -> None:
 
 
 def _judge(record: RunRecord, code: int, require: list[str] | None) -> None:
-    """Raise what gives the exit code: that of the command if it failed, 3 for a required verdict that does not hold."""
+    """Raise what gives the exit code: that of the command if it failed, 3 or 4 for a verdict that does not hold."""
     if code:
         complain(f"{record.errors[0]}; its record says {record.status}" if record.errors else "the command was stopped")
         raise typer.Exit(code)

@@ -60,7 +60,7 @@ TARGET = Annotated[
     str,
     typer.Option(
         "--target", envvar=TARGET_VARIABLE, metavar="URL|NAME[,…]", show_default=True, autocompletion=servers,
-        help="The server to measure: a URL, or the name of a managed server; several: the instances of one cluster.",
+        help="Server: a URL or a managed server's name; several: the instances of one cluster.",
         rich_help_panel="Target",
     ),
 ]  # fmt: skip

@@ -60,6 +60,9 @@ BUFFERED = Annotated[
 VERIFY = Annotated[
     bool, typer.Option("--verify", metavar="", help="Also measure with the checksum of every block verified.")
 ]
+READS_ONLY = Annotated[
+    bool, typer.Option("--reads-only", metavar="", help="Leave out writes and syncs, which take half of the time.")
+]
 REPEATS = Annotated[
     int,
     typer.Option(
@@ -82,6 +85,7 @@ def calibrate(
     repeats: REPEATS = 3,
     run_time: RUN_TIME = 2.0,
     verify: VERIFY = False,
+    reads_only: READS_ONLY = False,
     io_engine: IO_ENGINE = IoEngine.IO_URING,
     buffered: BUFFERED = False,
     cpus: CPUS = None,
@@ -91,13 +95,14 @@ def calibrate(
     require: REQUIRE = None,
     json: RECORD_JSON = False,
 ) -> None:
-    """Measure the maximum of the storage: IOPS under a latency limit, MB/s, latency, CPU per read.
+    """Measure the maximum of the storage: IOPS under a latency limit, MB/s, latency, CPU per read, writes and syncs.
 
     Example: slob raw calibrate /data --size 4G --latency-limit 500us
     """
     limit_us = None if latency_limit == float("inf") else latency_limit
     plan = calibration.CalibrationPlan(
-        io_engine, block_size, run_time, len(usable_cpus(cpus)), repeats, limit_us, at, not buffered, verify, cpus
+        io_engine, block_size, run_time, len(usable_cpus(cpus)), repeats, limit_us, at, not buffered, verify, cpus,
+        not reads_only,
     )  # fmt: skip
     request = calibration.CalibrationRequest(plan, path, size, name, results)
     with stoppable() as interrupt:

@@ -15,6 +15,7 @@ from openslob.cli.common_options import (
     REPORT_INTERVAL,
     REQUIRE,
     RESULTS,
+    RETRIES,
     require_known,
     require_verdicts,
 )
@@ -49,6 +50,7 @@ def run(
     *,
     results: RESULTS,
     require: REQUIRE = None,
+    retries: RETRIES = 1,
     ceiling: CEILING_OR_MEASURE = None,
     report_interval: REPORT_INTERVAL = None,
     live: LIVE = False,
@@ -67,7 +69,7 @@ def run(
     from openslob.kinds.run.execute import AskedRun, execute  # noqa: PLC0415
 
     require_known(require or (), verdict_registry.NAMES)
-    asked = AskedRun(resolved.parameters, name, parse_settings(settings or ()))
+    asked = AskedRun(resolved.parameters, name, parse_settings(settings or ()), retries)
     of_drivers = (drivers, tls_ca_file, tls_cert, tls_key)
     context = make_context(resolved, results, Screen(report_interval, live), ceiling, of_drivers)
     try:
@@ -99,7 +101,7 @@ def list_required(workload: Workload, require: list[str] | None) -> list[str]:
 
 
 def judge(record: RunRecord, required: list[str]) -> None:
-    """Raise the error with the exit code: 1 for a run that was stopped, 3 for a required verdict that does not hold."""
+    """Raise the error with the exit code: 1 for a run that was stopped, 3 or 4 for a verdict that does not hold."""
     if record.status is not Status.COMPLETE:
         raise SlobError("the run was stopped before its end; its record says interrupted")
     require_verdicts(record.verdicts, required)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from openslob.cli.ceilings import CEILING_OR_MEASURE
-from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, at_least
+from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, RETRIES, at_least
 from openslob.cli.completion import ready_sweeps, records
 from openslob.cli.console import columns, notify, write, write_report
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
@@ -20,7 +20,7 @@ from openslob.cli.options import Several, with_several
 from openslob.cli.screen import LIVE
 from openslob.config.grid import split
 from openslob.core.disk import existing_parent
-from openslob.core.errors import SlobError, UsageError, VerdictError
+from openslob.core.errors import SlobError, UsageError
 from openslob.engines.registry import servers_place
 from openslob.engines.settings import parse_settings
 from openslob.kinds.contract import Wanted
@@ -32,6 +32,7 @@ from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SweepFolder, SweepRecord
 from openslob.kinds.sweep.report import plan_sections
 from openslob.kinds.sweep.request import SweepRequest, plan, search_for, sweep_file
+from openslob.kinds.sweep.search import require_answer
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.format import pairs
@@ -122,6 +123,7 @@ def sweep(
     settings: SET = None,
     against: AGAINST = None,
     repeats: REPEATS = None,
+    retries: RETRIES = 1,
     until_steady: STEADY = None,
     find_max_iops_under: UNDER = None,
     at: AT = "p99",
@@ -140,7 +142,7 @@ def sweep(
 ) -> None:
     """Run a grid of points; any parameter takes several values. After a stop the same command resumes it.
 
-    Example: slob sweep --sessions 1,2,4,8,16,32 --update-pct 0,10,20 --run-time 10 --repeats 3
+    Example: slob sweep --sessions 1,4,16,32 --update-pct 0,20 --repeats 3
     """
     if ready == LIST:
         write(_ready_list(json))
@@ -151,7 +153,7 @@ def sweep(
     request = SweepRequest(
         name or ready or "sweep", _split(several.texts), _split(several.servers),
         sweep_file(grid, ready, several.target, own), against, repeats, until_steady, search, own,
-        several.config, several.environment, new, path,
+        several.config, several.environment, new, path, retries,
     )  # fmt: skip
     of_drivers = (drivers, tls_ca_file, tls_cert, tls_key)
     context = make_context(several, results, Screen(report_interval, live), ceiling, of_drivers)
@@ -213,14 +215,13 @@ def _print(folder: SweepFolder, json: bool) -> None:
 
 
 def judge(folder: SweepFolder) -> None:
-    """Raise the error with the exit code: 1 for a stopped sweep or failed points, 3 for a search without an answer."""
+    """Raise the error with the exit code: 1 if it was stopped or points failed, 3 or 4 if a search has no answer."""
     record = folder.record
     if record.status is Status.INTERRUPTED:
         raise SlobError("the sweep was stopped before its end", f"slob sweep --resume {folder.path} resumes it")
     if record.status is Status.FAILED:
         raise SlobError("some points failed", f"slob sweep --resume {folder.path} runs them again")
-    if record.search and record.search.sessions is None:
-        raise VerdictError(f"no session count stays under the limit: {record.search.why}")
+    require_answer(folder)
 
 
 def register(app: typer.Typer) -> None:

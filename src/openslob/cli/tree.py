@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
 from itertools import pairwise
@@ -15,22 +15,18 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
-from typer.models import CommandInfo
 
+from openslob.cli import short_help
+from openslob.cli.contents import USUAL
+from openslob.cli.gate import CONDITIONS, INCONCLUSIVE
 from openslob.cli.output import OUTPUT, Color
 from openslob.core.errors import UsageError
 
 OUTPUT_PANEL = "Help and output"
 _USUAL_PANEL = "The usual options"
 _OWN_PANEL = "Record, result and more"
-# Of commands with the parameters of a workload, the options that most users need, in this order.
-_USUAL = {
-    "load": ("target", "schemas", "scale"),
-    "check": ("target", "mode", "sessions"),
-    "run": ("target", "sessions", "update_pct", "run_time", "warmup", "mode", "name"),
-    "sweep": ("target", "sessions", "update_pct", "run_time", "repeats", "ready", "dry_run", "name"),
-}
-
+# Set in a context whose help is to have everything.
+_WHOLE = "openslob.whole_help"
 
 _LONGEST_METAVAR = 24
 _WITHOUT_VALUE = re.compile(r"--[\w-]+=")
@@ -38,23 +34,16 @@ _WITHOUT_VALUE = re.compile(r"--[\w-]+=")
 _ORDER: list[str] = []
 
 
-def finish(app: typer.Typer, panels: Mapping[str, Sequence[str]]) -> None:
-    """Let every command and group of ``app`` be a `Command` or a `Group`, under the headings of ``panels``."""
-    heading = {name: panel for panel, names in panels.items() for name in names}
-    _ORDER.extend(heading)
+def finish(app: typer.Typer, order: Sequence[str] = ()) -> None:
+    """Let every command and group of ``app`` be a `Command` or a `Group`; lists have those of the program in order."""
+    _ORDER.extend(order)
     for command in app.registered_commands:
         if not issubclass(command.cls or TyperCommand, Command):
             command.cls = Command
-        command.rich_help_panel = heading.get(_name(command))
     for group in app.registered_groups:
         group.cls = Group
         if group.typer_instance:
-            group.rich_help_panel = heading.get(group.name or group.typer_instance.info.name or "")
-            finish(group.typer_instance, {})
-
-
-def _name(command: CommandInfo) -> str:
-    return command.name or str(getattr(command.callback, "__name__", ""))
+            finish(group.typer_instance)
 
 
 class _Common:
@@ -63,14 +52,14 @@ class _Common:
     _help_option: Any
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's own, of which there are many
-        params = [*(given.pop("params", None) or ()), *_output_options()]
-        super().__init__(  # type: ignore[call-arg]
-            params=_in_order(given.get("name") or "", params), **given
-        )
+        params = [*(given.pop("params", None) or ())]
+        params += [] if CONDITIONS.isdisjoint(param.name for param in params) else _copies_of(_gate_command())
+        params += _copies_of(_output_command())
+        super().__init__(params=params, **given)  # type: ignore[call-arg]
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's own
         """Return the parameters, each with a word for its value; those of typer are among those of help."""
-        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        params: list[Any] = _in_order(short_help.path_of(ctx), super().get_params(ctx))  # type: ignore[misc]
         for param in params:
             if isinstance(param, TyperOption) and param.metavar is None:
                 param.metavar = _metavar(param, ctx)
@@ -102,6 +91,13 @@ class Command(_Common, TyperCommand):
             _refuse_empty(args[: args.index("--")] if "--" in args else args)
         return super().parse_args(ctx, args)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own
+        """Write the usual options, or with `--help-all` typer's own help, which has all."""
+        if _WHOLE in ctx.meta:
+            super().format_help(ctx, formatter)
+        else:
+            formatter.write(short_help.command_help(self, ctx))
+
 
 def _refuse_empty(words: Sequence[str]) -> None:
     for before, word in pairwise(("", *words)):
@@ -120,6 +116,17 @@ class Group(_Common, TyperGroup):
         order = _ORDER if ctx.parent is None else []
         return sorted(self.commands, key=lambda name: order.index(name) if name in order else len(order))
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own
+        """Write the list of commands; that of the program is one screen, and with `--help-all` has everything."""
+        if _WHOLE not in ctx.meta:
+            formatter.write((short_help.group_help if ctx.parent else short_help.program_help)(self, ctx))
+        elif ctx.parent:
+            super().format_help(ctx, formatter)
+        else:
+            from openslob.cli.help import whole_help  # noqa: PLC0415 - it imports what lays out documentation
+
+            formatter.write(whole_help(self, ctx))
+
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer's own
         """Run the command; typer, in some versions, would end without a word on Ctrl-C."""
         try:
@@ -128,10 +135,11 @@ class Group(_Common, TyperGroup):
             raise typer.Abort from None
 
 
-def _in_order(name: str, params: list[Any]) -> list[Any]:
-    usual = [param for wanted in _USUAL.get(name, ()) for param in params if param.name == wanted]
-    if not usual:
+def _in_order(path: str, params: list[Any]) -> list[Any]:
+    """Return the parameters of the command at a path with its usual options first."""
+    if path not in USUAL:
         return params
+    usual = [param for wanted in USUAL[path].names for param in params if wanted in param.opts]
     rest = [param for param in params if param not in usual]
     for param in usual:
         param.rich_help_panel = _USUAL_PANEL
@@ -152,15 +160,25 @@ def _metavar(option: TyperOption, ctx: Any) -> str:  # noqa: ANN401 - typer's ow
     return shown if len(shown) <= _LONGEST_METAVAR else (option.name or "").upper()
 
 
-def _output_options() -> list[Any]:
-    """Return the options that every command has; the program has them too, so that they can stand before a command."""
-    return [copy(option) for option in _output_command().params]
+def _copies_of(command: Any) -> list[Any]:  # noqa: ANN401 - typer's own
+    """Return the options of a command for another one; the program has those of output, too, before a command."""
+    return [copy(option) for option in command.params]
 
 
 @cache
 def _output_command() -> Any:  # noqa: ANN401 - typer's own
+    return _with_callbacks_alone(_output)
+
+
+@cache
+def _gate_command() -> Any:  # noqa: ANN401 - typer's own
+    return _with_callbacks_alone(_gate)
+
+
+def _with_callbacks_alone(function: Callable[..., None]) -> Any:  # noqa: ANN401 - typer's own
+    """Return a command whose options other commands can have, since their values go to their callbacks alone."""
     app = typer.Typer(add_completion=False)
-    app.command()(_output)
+    app.command()(function)
     command = typer.main.get_command(app)
     for option in command.params:
         option.expose_value = False
@@ -188,6 +206,13 @@ def _colour(ctx: typer.Context, value: Color | None) -> None:
         os.environ["FORCE_COLOR"] = "1"
 
 
+def _show_whole(ctx: typer.Context, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_WHOLE] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
 def _output(
     quiet: Annotated[
         bool,
@@ -210,4 +235,14 @@ def _output(
             help="When to colour; auto: on a terminal.",
         ),
     ] = None,
+    help_all: Annotated[
+        bool,
+        typer.Option(
+            "--help-all", metavar="", callback=_show_whole, is_eager=True, rich_help_panel=OUTPUT_PANEL,
+            help="Show all options and exit.",
+        ),
+    ] = False,
 ) -> None: ...  # fmt: skip
+
+
+def _gate(inconclusive: INCONCLUSIVE = None) -> None: ...

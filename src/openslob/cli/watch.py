@@ -325,7 +325,8 @@ def parameter_texts(words: str) -> dict[str, str]:
         if parameter is None or (parameter.flag != flag and not parameter.is_switch):
             near = nearest(flag, list(flags))
             raise UsageError(
-                f"--run: {flag} is no parameter of a run", f"did you mean {near}?" if near else "see slob run --help"
+                f"--run: {flag} is no parameter of a run",
+                f"did you mean {near}?" if near else "see slob run --help-all",
             )
         if parameter.is_switch:
             texts[parameter.name] = "FALSE" if flag.startswith("--no-") else "TRUE"
@@ -380,7 +381,7 @@ def _print(folder: RepeatedFolder, json: bool) -> None:
 
 
 def _judge(folder: RepeatedFolder, required: Sequence[str]) -> None:
-    """Raise the error with the exit code: 1 if it was stopped before its end, 3 for a verdict that does not hold."""
+    """Raise the error with the exit code: 1 if it was stopped early, 3 or 4 for a verdict that does not hold."""
     record = folder.record
     if record.status is not Status.COMPLETE:
         left = (record.planned or 0) - len(record.times)

@@ -132,7 +132,7 @@ def _field(key: str, path: Path) -> str:
     slob = by_slob_name().get(key.upper())
     name = slob.name if slob else key.lower().replace("-", "_")
     if name not in parameters():
-        raise UsageError(f"{path}: {key} is not a parameter", "`slob run --help` lists them")
+        raise UsageError(f"{path}: {key} is not a parameter", "`slob run --help-all` lists them")
     return name
 
 

@@ -19,7 +19,7 @@ from openslob.core.workload import LARGEST_BYTES, DataSpec, Workload
 # The settings that one source gives, by field name.
 Layer = Mapping[str, Setting]
 
-_REMEDY = "`slob run --help` lists them"
+_REMEDY = "`slob run --help-all` lists them"
 LOADED = "loaded"
 # The parameters that say how much data there are.
 DATA_SIZE = ("schemas", "scale")

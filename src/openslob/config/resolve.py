@@ -8,7 +8,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from openslob.config.configuration import CONFIG_VARIABLE, PROFILE_VARIABLE, is_toml, read_configuration
+from openslob.config.configuration import (
+    BASELINES_VARIABLE,
+    CONFIG_VARIABLE,
+    INCONCLUSIVE_VARIABLE,
+    PROFILE_VARIABLE,
+    is_toml,
+    read_configuration,
+)
 from openslob.config.layers import LOADED, Layer, nearest
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Parameter, Setting, by_slob_name, parameters
 from openslob.config.slob_toml import setting_variables
@@ -19,7 +26,10 @@ from openslob.core.workload import Workload
 
 FLAG, ENVIRONMENT, DEFAULT = "flag", "environment", "default"
 # Variables with our prefix that are not parameters and are read elsewhere.
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, PROFILE_VARIABLE, rehearsal.VARIABLE, *setting_variables()})
+OTHER_VARIABLES = frozenset(
+    {CONFIG_VARIABLE, PROFILE_VARIABLE, BASELINES_VARIABLE, INCONCLUSIVE_VARIABLE}
+    | {rehearsal.VARIABLE, *setting_variables()}
+)
 
 # Blocks of a table that a rehearsal leaves at least.
 FEWEST_BLOCKS = 128

@@ -36,9 +36,15 @@ class DeniedError(SlobError):
 
 
 class VerdictError(SlobError):
-    """A required verdict does not hold; the measurement itself succeeded."""
+    """A stated condition, such as a required verdict, is not met; the measurement itself succeeded."""
 
     exit_code = 3
+
+
+class UndecidedError(VerdictError):
+    """Whether a stated condition is met is undecided; the measurement itself succeeded."""
+
+    exit_code = 4
 
 
 def of_the_system(error: OSError | MemoryError) -> SlobError:

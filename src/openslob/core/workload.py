@@ -207,7 +207,7 @@ class Workload(BaseModel):
 
     # operations
     update_pct: int = Field(
-        default=0, ge=0, le=100, description="Share of operations that update, exact in every 100.",
+        default=0, ge=0, le=100, description="Share of operations that update; exact in every 100.",
         json_schema_extra={"slob": "UPDATE_PCT", "unit": "%", "group": "operations"},
     )  # fmt: skip
     scan_pct: int = Field(
@@ -295,9 +295,10 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "SEED", "unit": "", "group": "purpose"},
     )  # fmt: skip
     mode: Mode | None = Field(
-        default=None, description="Purpose of the run: pio, lio, redo or scan. A verdict says whether it was met.",
+        default=None,
+        description="What to measure: physical or cached (lio) reads, commits, scans. A verdict says if it was.",
         json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
-    )  # fmt: skip
+    )
     database_statistics_type: StatisticsType = Field(
         default=StatisticsType.NONE,
         description="Reports of the server's own on the window; awr needs its licence and `--consent awr`.",

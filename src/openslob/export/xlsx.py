@@ -1,4 +1,4 @@
-"""Workbook with native charts: latency over IOPS and over MB/s, knees and peaks, and all the data."""
+"""Workbook: the answer, native charts of latency over IOPS and over MB/s, knees and peaks, and all the data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from openslob.analyze.curves.series import PHYSICAL, RESPONSE_LATENCY, PointSet,
 from openslob.export.tidy import INTERVAL, Row, series_rows
 from openslob.metrics import METRICS
 
-_CHARTS, _LINES, _POINTS, _RUNS, _FIGURES = "Petals", "Lines", "Points", "Runs", "Figures"
+_ANSWER, _CHARTS, _LINES, _POINTS, _RUNS, _FIGURES = "Answer", "Petals", "Lines", "Points", "Runs", "Figures"
+# Columns of points and runs that are shown if they have values; the parameters that differ come before them.
+_SHOWN = (
+    "repeats", "ops_per_s", "pio_read_per_s", "pio_read_mb_per_s", "lio_per_s", "pio_write_per_s", "commits_per_s",
+    "engine_read_latency_us", "select_p99_us", "update_p99_us", "db_cpu_per_s", "iops_per_db_cpu", "host_cpu_left_pct",
+    "limit", "failed_verdicts",
+)  # fmt: skip
+_NAMING = ("id", "name", "started_at", "status", "sessions")
+_MOST_SHOWN = 20
+_FOLDED = "Points and Runs have further columns, folded: the + above them, or Unhide, shows all. Figures defines them."
 # At a higher ratio of highest to lowest latency the axis is logarithmic, or the low points would coincide.
 _WIDE = 10
 # Okabe and Ito: colours that colour-blind people can distinguish; olive for yellow, which is faint on white.
@@ -25,17 +34,20 @@ _WIDEST_COLUMN = 28
 Range = list[str | int]
 
 
-def workbook(data: PointSet, points: Sequence[Row], runs: Sequence[Row]) -> bytes:
-    """Return the file. ``points`` are the tidy rows of ``data.points``, in the same order."""
+def workbook(data: PointSet, points: Sequence[Row], runs: Sequence[Row], answers: Sequence[str] = ()) -> bytes:
+    """Return the file, which begins with ``answers`` in sentences.
+
+    ``points`` are the tidy rows of ``data.points``, in the same order.
+    """
     target = BytesIO()
     book = xlsxwriter.Workbook(target, {"in_memory": True, "nan_inf_to_errors": True})
+    head = book.add_format({"bold": True, "bottom": 1})
+    _answer_sheet(book, data, answers, head)
     charts = book.add_worksheet(_CHARTS)
     charts.fit_to_pages(1, 1)
-    head = book.add_format({"bold": True, "bottom": 1})
-    lines = series_rows(data)
-    _sheet(book, _LINES, lines, head)
-    _sheet(book, _POINTS, points, head)
-    _sheet(book, _RUNS, runs, head)
+    _sheet(book, _LINES, series_rows(data), head)
+    _sheet(book, _POINTS, points, head, columns_shown(points))
+    _sheet(book, _RUNS, runs, head, columns_shown(runs))
     _sheet(book, _FIGURES, _definitions(), head)
     columns = list(points[0]) if points else []
     for at, (figure, heading) in enumerate(_throughputs(data, columns)):
@@ -43,6 +55,66 @@ def workbook(data: PointSet, points: Sequence[Row], runs: Sequence[Row]) -> byte
         charts.insert_chart(1 + at * _CHART_ROWS, 0, chart)
     book.close()
     return target.getvalue()
+
+
+def _answer_sheet(book: Any, data: PointSet, answers: Sequence[str], head: Any) -> None:  # noqa: ANN401
+    """Write the first sheet: the answer in sentences, a row of few figures for each point, and where the rest is."""
+    sheet = book.add_worksheet(_ANSWER)
+    text = book.add_format({"text_wrap": True, "valign": "top"})
+    for at, sentence in enumerate(answers):
+        sheet.merge_range(at, 0, at, len(_ANSWER_HEADS) - 1, "", text)
+        sheet.write_string(at, 0, sentence, text)
+        sheet.set_row(at, _LINE_HEIGHT * math.ceil(len(sentence) / _SENTENCE_WIDTH))
+    first = len(answers) + bool(answers)
+    for column, title in enumerate(_ANSWER_HEADS):
+        sheet.write_string(first, column, _rate_title(data) if title == _RATE else title, head)
+    rounded = book.add_format({"num_format": "#,##0"})
+    for at, row in enumerate(_answer_rows(data), first + 1):
+        for column, value in enumerate(row):
+            _write(sheet, at, column, value, rounded)
+    sheet.set_column(0, 0, 24)
+    sheet.set_column(1, len(_ANSWER_HEADS) - 2, 14)
+    sheet.set_column(len(_ANSWER_HEADS) - 1, len(_ANSWER_HEADS) - 1, 40)
+    sheet.write_string(first + 2 + len(data.points), 0, _FOLDED)
+    sheet.set_landscape()
+    sheet.fit_to_pages(1, 0)
+
+
+_RATE = "rate"
+_ANSWER_HEADS = ("line", "sessions", _RATE, "latency (µs)", "p99 (µs)", "CPU left (%)", "limit", "verdicts that fail")
+# Letters in a line of the merged cells of a sentence, and the height of a line in points.
+_SENTENCE_WIDTH, _LINE_HEIGHT = 130, 16
+
+
+def _rate_title(data: PointSet) -> str:
+    return f"{METRICS[data.axes.throughput].label} per second"
+
+
+def _answer_rows(data: PointSet) -> list[tuple[Any, ...]]:
+    return [
+        (
+            series.label, point.sessions, point.mean(data.axes.throughput), point.mean(_latency(series)),
+            point.mean(f"{point.main_kind}_p99_us"), point.mean("host_cpu_left_pct"),
+            point.limit.resource if point.limit else None, ", ".join(point.failed).replace("_", " ") or None,
+        )
+        for series in data.series
+        for point in series.points
+    ]  # fmt: skip
+
+
+def columns_shown(rows: Sequence[Row]) -> set[str]:
+    """Return the at most `_MOST_SHOWN` columns that are shown: what names a row, what differs, and main figures."""
+    if not rows:
+        return set()
+    columns = list(rows[0])
+    figures = columns.index("repeats") if "repeats" in columns else columns.index(next(iter(METRICS)))
+    naming = [name for name in _NAMING if name in columns]
+    differ = [name for name in columns[:figures] if len({str(row[name]) for row in rows}) > 1]
+    known = [
+        name for name in _SHOWN if name == "failed_verdicts" or any(row.get(name) not in (None, "") for row in rows)
+    ]
+    room = _MOST_SHOWN - len(naming) - len(known)
+    return {*naming, *known, *[name for name in differ if name not in naming][:room]}
 
 
 def _throughputs(data: PointSet, columns: Sequence[str]) -> list[tuple[str, str]]:
@@ -67,6 +139,8 @@ def _petals(book: Any, data: PointSet, columns: Sequence[str], figure: str, head
     chart.set_title({"name": f"Latency over {heading}; numbers are sessions", "name_font": {"size": 13}})
     chart.set_legend({"position": "bottom"})
     chart.set_size(_SIZE)
+    # Its cells may be in folded columns.
+    chart.show_hidden_data()
     return chart
 
 
@@ -142,7 +216,8 @@ def _formula(rows: range, columns: Sequence[str], name: str) -> str:
     return f"={_POINTS}!{column}${rows.start + 1}:{column}${rows.stop}"
 
 
-def _sheet(book: Any, name: str, rows: Sequence[Row], head: Any) -> None:  # noqa: ANN401
+def _sheet(book: Any, name: str, rows: Sequence[Row], head: Any, shown: set[str] | None = None) -> None:  # noqa: ANN401
+    """Write a table; columns other than those ``shown`` are folded. None: all are shown."""
     sheet = book.add_worksheet(name)
     sheet.freeze_panes(1, 0)
     for column, title in enumerate(rows[0] if rows else ()):
@@ -150,17 +225,19 @@ def _sheet(book: Any, name: str, rows: Sequence[Row], head: Any) -> None:  # noq
         sheet.write_string(0, column, title, head)
         for at, value in enumerate(values, 1):
             _write(sheet, at, column, value)
-        sheet.set_column(column, column, min(max(len(title), *(len(str(v)) for v in values)), _WIDEST_COLUMN))
+        width = min(max(len(title), *(len(str(v)) for v in values)), _WIDEST_COLUMN)
+        folded = {"level": 1, "hidden": True} if shown is not None and title not in shown else {}
+        sheet.set_column(column, column, width, None, folded)
     if rows:
         sheet.autofilter(0, 0, len(rows), len(rows[0]) - 1)
 
 
-def _write(sheet: Any, row: int, column: int, value: object) -> None:  # noqa: ANN401
+def _write(sheet: Any, row: int, column: int, value: object, number_format: Any = None) -> None:  # noqa: ANN401
     """Write a cell. Text is never read as a formula; an unknown value is an empty cell."""
     if isinstance(value, bool):
         sheet.write_boolean(row, column, value)
     elif isinstance(value, (int, float)) and math.isfinite(value):
-        sheet.write_number(row, column, value)
+        sheet.write_number(row, column, value, number_format)
     elif value is not None:
         sheet.write_string(row, column, str(value))
 

@@ -158,7 +158,7 @@ class View(Protocol):
 
     @property
     def current(self) -> View | None:
-        """The run in progress, or the last one, of a sweep; None for a run."""
+        """The run in progress of a sweep, or the last one until that has something to show; None for a run."""
 
     def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Curve:
         """Return one figure over time; KeyError when there is none of this name."""
@@ -171,6 +171,24 @@ class View(Protocol):
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
         """Return latency over time of a kind of operation, or of an event of those above; KeyError if unknown."""
+
+
+# Of what an engine does per second, most important first; what our sessions do is known a second earlier.
+REQUESTS = ("pio_read_per_s", "lio_per_s", "pio_write_per_s", "transactions_per_s")
+_OWN = ("ops_per_s",)
+
+
+def requests_in(names: Sequence[str]) -> Sequence[str]:
+    """Return the names of what a load did per second, of those that there are: the engine's, or else our sessions'."""
+    return [name for name in REQUESTS if name in names] or [name for name in _OWN if name in names]
+
+
+def has_begun(view: View) -> bool:
+    """Return whether there is something to show of a run: it has ended, or what it does per second is known."""
+    if view.head.progress is not RecordState.RUNNING:
+        return True
+    now = view.now
+    return any(now[name].value is not None for name in requests_in(view.names) if name in now)
 
 
 class Follower(Protocol):

@@ -58,14 +58,19 @@ def markdown(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
-def junit(comparison: Comparison, checks: Sequence[GateCheck] = (), refused: bool = False) -> str:
+def junit(
+    comparison: Comparison, checks: Sequence[GateCheck] = (), refused: bool = False, lenient: bool = False
+) -> str:
     """Return a JUnit document: a test case for the conditions of both sides, and one for each condition of the gate.
 
-    A condition that is met is a failure. One that can't be decided is an error, since it must not pass as if it held.
+    A condition that is met is a failure. One that is undecided is an error, since it must not pass as if it held; it
+    is skipped if ``lenient``.
     """
+    undecided = "skipped" if lenient else "error"
+    outcomes = {GateResult.OK: "", GateResult.VIOLATED: "failure", GateResult.UNDECIDED: undecided}
     cases = [(_CONDITIONS, *_conditions_case(comparison.mismatches, refused))]
     for each in checks:
-        outcome = {GateResult.OK: "", GateResult.VIOLATED: "failure", GateResult.UNDECIDED: "error"}[each.result]
+        outcome = outcomes[each.result]
         cases.append((f"not {each.condition.text}", outcome, gate_sentence(each)))
     counts = {kind: str(sum(outcome == kind for _, outcome, _ in cases)) for kind in ("failure", "error", "skipped")}
     totals = {
@@ -85,15 +90,21 @@ def junit(comparison: Comparison, checks: Sequence[GateCheck] = (), refused: boo
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
 
-def github(comparison: Comparison, checks: Sequence[GateCheck] = (), refused: bool = False) -> str:
-    """Return workflow commands of GitHub Actions, a line each: errors for what fails or is undecided, notices else."""
+def github(
+    comparison: Comparison, checks: Sequence[GateCheck] = (), refused: bool = False, lenient: bool = False
+) -> str:
+    """Return workflow commands of GitHub Actions, a line each: errors for conditions that are met, notices for others.
+
+    One that is undecided is an error too, or a warning if ``lenient``.
+    """
+    undecided = "warning" if lenient else "error"
+    levels = {GateResult.OK: "notice", GateResult.VIOLATED: "error", GateResult.UNDECIDED: undecided}
     lines = [_annotation("warning", "slob compare", text) for text in reservations(comparison)]
     if comparison.mismatches:
         _, why = _conditions_case(comparison.mismatches, refused)
         lines.append(_annotation("error" if refused else "warning", "slob compare", why))
     for each in checks:
-        ok = each.result is GateResult.OK
-        lines.append(_annotation("notice" if ok else "error", f"slob: {each.condition.text}", gate_sentence(each)))
+        lines.append(_annotation(levels[each.result], f"slob: {each.condition.text}", gate_sentence(each)))
     if not checks and not refused:
         lines.append(_annotation("notice", "slob compare", summary(comparison)))
     return "\n".join(lines) + "\n"

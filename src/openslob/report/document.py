@@ -92,9 +92,13 @@ class TextTable:
 
 @dataclass(frozen=True)
 class TextPicture:
-    """Lines whose blanks count, such as a plot in characters; ``draw`` makes them as wide as the screen."""
+    """Lines whose blanks count; ``draw`` makes them as wide as the screen.
+
+    A ``plot`` in characters is for the terminal: a page with pictures does without.
+    """
 
     draw: Callable[[int | None], Sequence[str]]
+    plot: bool = False
 
 
 Part = Paragraph | ItemList | LabelledTexts | TextTable | TextPicture
@@ -119,6 +123,12 @@ class Section:
     def table(self) -> TextTable | None:
         """Its first table; None if it has none."""
         return next((part for part in self.parts if isinstance(part, TextTable)), None)
+
+    def without_plots(self) -> Section:
+        """Return the section without plots in characters."""
+        return replace(
+            self, parts=tuple(part for part in self.parts if not (isinstance(part, TextPicture) and part.plot))
+        )
 
 
 @dataclass(frozen=True)

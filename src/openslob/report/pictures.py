@@ -31,6 +31,10 @@ from openslob.report.record_view import FigureNames
 from openslob.report.set_summary import reads_are_physical
 from openslob.report.several_runs import MOST_SIDE_BY_SIDE, keep_measured, names_for, point_sets
 
+_MB_PER_S = "pio_read_mb_per_s"
+# Rates whose ratio varies by less than this factor over the points are drawn once: nobody sees the difference.
+_SAME_RATIO = 1.05
+
 
 def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...], str]:
     """Return the pictures of the run in ``folder``, and what its damaged raw files prevent; empty if nothing."""
@@ -80,7 +84,7 @@ def _of_points(
     reads = points.axes.throughput == PHYSICAL.throughput
     pictures = [
         petals(points, points.axes.throughput, names, _ceilings(points, ceilings)),
-        *([petals(points, "pio_read_mb_per_s", names)] if reads else []),
+        *([petals(points, _MB_PER_S, names)] if reads and _differ(points, points.axes.throughput, _MB_PER_S) else []),
         latency_percentiles(points),
         cpu(points, names),
     ]
@@ -88,6 +92,13 @@ def _of_points(
         return pictures
     kind = ("reading" if reads else "cached") + ("-paced" if points.axes.latency == RESPONSE_LATENCY else "")
     return [replace(each, name=f"{each.name}-{kind}", title=f"{each.title}: {kind} runs") for each in pictures]
+
+
+def _differ(points: PointSet, rate: str, other: str) -> bool:
+    """Return whether two rates have different pictures: reads of one size have the same one in IOPS and in MB/s."""
+    means = [(point.mean(rate), point.mean(other)) for point in points.points]
+    ratios = [second / first for first, second in means if first and second]
+    return bool(ratios) and max(ratios) > min(ratios) * _SAME_RATIO
 
 
 def _ceilings(points: PointSet, alone: Sequence[StorageAlone]) -> list[Ceiling]:

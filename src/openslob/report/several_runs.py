@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, Comparison, compare, compare_values
@@ -127,7 +128,7 @@ def set_document(
             (*_banners(records, problems), *_mixed_conditions(runs, ceilings)),
         ),
         (
-            Answer((*result, *(text for points in sets for text in set_summary_lines(points, names.physical)))),
+            Answer((*result, *_sentences(sets, names))),
             VerdictsOfSeveral(tuple((_run_text(record), record.verdicts) for record in records), "run"),
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
             *([_comparison_table(comparison)] if comparison else []),
@@ -136,11 +137,25 @@ def set_document(
             *([_runs_side_by_side(few)] if few else []),
             _configuration(point_set(keep_measured(runs))),
             _runs(records, sets),
-            *(show(records[-1]) for show in _LAST),
+            *(_of_last(show(records[-1]), records) for show in _LAST),
             definitions(),
         ),
         pictures=lambda: _draw(runs, comparison, ceilings),
     )
+
+
+def set_answers(runs: Sequence[Run]) -> list[str]:
+    """Return what several runs show in sentences: one for each line of points."""
+    return _sentences(point_sets(keep_measured(runs)), names_for([run.record for run in runs]))
+
+
+def _sentences(sets: Sequence[PointSet], names: FigureNames) -> list[str]:
+    return [text for points in sets for text in set_summary_lines(points, names.physical)]
+
+
+def _of_last(section: Section, records: Sequence[RunRecord]) -> Section:
+    """Return a section on the last run under a title that says so: the others may differ."""
+    return replace(section, title=f"{section.title} of the last run, {records[-1].id}")
 
 
 def _draw(runs: Sequence[Run], comparison: Comparison | None, ceilings: Sequence[StorageAlone]) -> MadePictures:

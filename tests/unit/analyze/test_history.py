@@ -141,7 +141,7 @@ def test_a_gate_needs_a_figure_in_the_last_runs() -> None:
     assert [found.can_fail(last) for last in (3, 4)] == [False, True]
 
 
-@pytest.mark.parametrize(("runs", "code"), [(5, 3), (6, 0)])
+@pytest.mark.parametrize(("runs", "code"), [(5, 4), (6, 0)])
 def test_a_gate_with_too_few_runs_does_not_pass(tmp_path: Path, runs: int, code: int) -> None:
     for record in series(10_000, 10_000, runs=runs):
         (tmp_path / record.id).mkdir()
@@ -237,7 +237,7 @@ def test_a_step_among_the_last_runs_is_said_to_be_too_early() -> None:
 
 @pytest.mark.parametrize(
     ("records", "code", "said"),
-    [(drifting(), 3, "whether a figure became worse is unknown"), (late(), 0, "too early to say")],
+    [(drifting(), 4, "whether a figure became worse is unknown"), (late(), 0, "too early to say")],
 )
 def test_a_gate_says_what_it_does_not_know(tmp_path: Path, records: list[RunRecord], code: int, said: str) -> None:
     for record in records:

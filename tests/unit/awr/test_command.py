@@ -204,7 +204,7 @@ def test_many_files_in_several_processes_come_in_order(slob, petal_files):
 def test_help_has_an_example_and_the_exit_codes(slob):
     code, out, _ = slob("--help")
     assert code == 0
-    assert "Example: slob awr" in out
+    assert "\nEXAMPLES\n  slob awr " in out
     assert "0: every report was read completely; 1: some were; 2: none was" in " ".join(out.split())
 
 

@@ -80,7 +80,7 @@ def test_junit_has_a_case_for_each_condition(results):
 
 def test_a_gate_that_can_not_tell_says_so_and_does_not_pass(results):
     done = compare(results, "one", "other", "--fail-if", WORSE, "--format", "junit")
-    assert done.returncode == 3
+    assert done.returncode == 4
     assert junit(done)[f"not {WORSE}"] == ["error"]
     line = done.stderr.strip()
     assert line == (
@@ -92,7 +92,7 @@ def test_a_gate_that_can_not_tell_says_so_and_does_not_pass(results):
 def test_a_noisy_gate_does_not_pass_in_any_format(noisy):
     for form in ("text", "markdown", "junit", "github", "json"):
         done = compare(noisy, "calm", "slow", "--fail-if", "ops_per_s < -10%", "--format", form)
-        assert done.returncode == 3
+        assert done.returncode == 4
         assert "the 95 % interval contains 0; " in done.stdout.replace("\n  ", " ").replace("%25", "%")
         assert "the 95 % interval contains 0; " in done.stderr
         if form == "junit":
@@ -100,6 +100,20 @@ def test_a_noisy_gate_does_not_pass_in_any_format(noisy):
     done = compare(noisy, "calm", "slow", "--fail-if", "ops_per_s < -10%", "--format", "markdown")
     assert "| `ops_per_s < -10%` | **undecided** |" in done.stdout
     assert compare(noisy, "calm", "slow", "--fail-if", "ops_per_s < -25%").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("choice", "code", "outcome", "level"), [("pass", 0, "skipped", "warning"), ("fail", 3, "error", "error")]
+)
+def test_what_can_not_be_told_counts_as_the_user_says(results, monkeypatch, choice, code, outcome, level):
+    done = compare(results, "one", "other", "--fail-if", WORSE, "--format", "junit", "--inconclusive", choice)
+    assert (done.returncode, junit(done)[f"not {WORSE}"]) == (code, [outcome])
+    assert ("it passes (--inconclusive pass)" in done.stderr) is (choice == "pass")
+    monkeypatch.setenv("SLOB_INCONCLUSIVE", choice)
+    done = compare(results, "one", "other", "--fail-if", WORSE, "--format", "github")
+    assert done.returncode == code
+    assert f"::{level} title=slob%3A {WORSE.replace('%', '%25')}::Can't tell" in done.stdout
+    assert compare(results, "before", "after", "--fail-if", WORSE).returncode == 3
 
 
 def test_a_limit_on_a_share_is_in_percentage_points(noisy):
@@ -151,7 +165,8 @@ def test_a_refusal_is_in_the_summary_of_a_job(results, tmp_path, monkeypatch):
     ("sides", "conditions", "verdict", "code"),
     [
         (("before", "after"), (WORSE, "ops_per_s > 5%"), "failed", 3),
-        (("one", "other"), (WORSE,), "undecided", 3),
+        (("one", "other"), (WORSE,), "undecided", 4),
+        (("one", "other"), (WORSE, "ops_per_s > -90%"), "undecided", 4),
         (("before", "after"), ("ops_per_s < -50%",), "passed", 0),
         (("before", "after"), (), "compared", 0),
     ],

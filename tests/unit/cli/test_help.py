@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from factories.records import Made, physical
 from factories.tables import table
 from openslob import cli
 from openslob.cli import completion, console, help, output
+from openslob.cli.contents import USUAL
 from openslob.cli.help import manual_pages
 from openslob.cli.output import OUTPUT, Color, Output, add_colour
 from openslob.core.errors import UsageError
@@ -47,19 +49,77 @@ def _as_before(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
+@table("option", ["--help", "--help-all"])
 @table("name", COMMANDS)
-def test_help_fits_80_columns_and_shows_no_types_of_python(name):
-    text = called(*COMMANDS[name], "--help").stdout
+def test_help_fits_80_columns_and_shows_no_types_of_python(name, option):
+    text = called(*COMMANDS[name], option).stdout
     assert max(map(len, text.splitlines())) <= 80
     assert not re.search(r"(?<!P)<[a-z]+[\[>]", text)
-    assert "--quiet" in text
+
+
+def options_in(text):
+    return re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)
+
+
+@table("name", USUAL)
+def test_the_help_of_a_command_has_its_usual_options_alone_and_examples(name):
+    text = called(*COMMANDS[name], "--help").stdout
+    assert options_in(text) == list(USUAL[name].names)
+    assert len(USUAL[name].names) <= 14
+    for heading in (*USUAL[name].options, "EXAMPLE"):
+        assert f"\n{heading}" in text
+    count = len(command_of(name).get_params(typer.Context(command_of(name), info_name=name)))
+    assert f"options: {name} --help-all" in text
+    assert len(USUAL[name].names) < int(re.search(r"^All (\d+) options", text, re.MULTILINE)[1]) <= count
+
+
+def command_of(name):
+    command: Any = typer.main.get_command(cli.app)
+    for word in COMMANDS[name]:
+        command = command.commands[word]
+    return command
+
+
+@table("name", USUAL)
+def test_examples_of_the_help_are_command_lines(name):
+    for example in USUAL[name].examples:
+        assert example.startswith(f"{name} ")
+        words = shlex.split(example)[len(name.split()) :]
+        command_of(name).make_context(name, words, resilient_parsing=False)
+
+
+@table("name", [name for name in COMMANDS if name not in USUAL])
+def test_a_command_with_few_options_has_all_of_its_own_in_its_help(name):
+    command = command_of(name)
+    if getattr(command, "commands", None):
+        return
+    common = {"quiet", "verbose", "color", "help", "help_all", "config", "profile"}
+    own = [each for each in command.params if each.param_type_name == "option" and each.name not in common]
+    assert len(options_in(called(*COMMANDS[name], "--help").stdout)) == len(own) <= 14
 
 
 @table("command", ["load", "check", "run", "sweep"])
-def test_the_usual_options_come_first(command):
-    text = called(command, "--help").stdout
+def test_the_usual_options_come_first_in_the_whole_help(command):
+    text = called(command, "--help-all").stdout
     assert text.index("The usual options") < text.index("│ --target") < text.index("Workload: contention")
     assert text.count("│ --target ") == 1
+    assert "--quiet" in text
+
+
+def test_the_list_of_commands_is_one_screen_and_has_all_of_them():
+    text = called("--help").stdout
+    assert text == called("help").stdout
+    assert len(text.splitlines()) <= 24
+    listed = {name for name in cli.find_needed([]) if re.search(rf"  {name} ", text)}
+    assert listed == set(cli.find_needed([]))
+    assert text.index("slob demo") < text.index("  load ") < text.index("MEASURE") < text.index("PROVE")
+
+
+def test_the_whole_list_has_a_sentence_of_each_command_and_all_topics():
+    text = called("--help-all").stdout
+    for name in (*cli.find_needed([]), *help.CHAPTERS):
+        assert re.search(rf"^  {re.escape(name)} ", text, re.MULTILINE), name
+    assert "--install-completion" in text
 
 
 @table(("words", "quiet"), [(("-q", "list"), True), (("list", "-q"), True), (("list",), False)])
@@ -144,10 +204,9 @@ def test_a_chapter_ends_where_the_next_section_begins():
 
 
 def test_help_lists_what_there_is_help_on():
-    text = called("help").stdout
-    for name in ("sweep", "verdicts", "exit-codes"):
-        assert f"\n  {name} " in text
-    assert "--sessions" in called("help", "run").stdout
+    text = called("--help-all").stdout
+    assert called("help", "run").stdout == called("run", "--help").stdout
+    assert "SHARED_DATA_MODULUS" in called("help", "slob.conf").stdout
     assert "VERDICTS" in called("help", "verdicts").stdout.upper()
     assert "ORACLE_PASSWORD" in called("help", "targets").stdout
     assert "SLOB 2.5" in called("help", "oracle").stdout

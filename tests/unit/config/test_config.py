@@ -281,7 +281,7 @@ def test_unknown_key_names_file_line_key_and_the_nearest():
     assert re.fullmatch(
         r"slob\.toml:2: work_unti .* WORK_UNIT\?", error_of("[workload]\nwork_unti = 5\n", name="slob.toml")
     )
-    assert re.fullmatch(r"slob\.conf:1: colour .*`slob run --help` .*", error_of("colour=red\n"))
+    assert re.fullmatch(r"slob\.conf:1: colour .*`slob run --help-all` .*", error_of("colour=red\n"))
 
 
 def test_value_of_an_unknown_key_is_not_repeated():

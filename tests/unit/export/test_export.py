@@ -78,17 +78,37 @@ def test_csv_comes_back_as_it_was() -> None:
 def test_workbook_holds_the_points_and_both_petals() -> None:
     found = point_set(SWEEP)
     rows = point_rows(found.points)
-    content = workbook(found, rows, run_rows(SWEEP))
+    content = workbook(found, rows, run_rows(SWEEP), ["This platform does much.", "=no formula"])
     book = load_workbook(io.BytesIO(content))
-    assert book.sheetnames == ["Petals", "Lines", "Points", "Runs", "Figures"]
+    assert book.sheetnames == ["Answer", "Petals", "Lines", "Points", "Runs", "Figures"]
+    assert [book["Answer"][cell].value for cell in ("A1", "A2", "A4")] == [
+        "This platform does much.",
+        "=no formula",
+        "line",
+    ]
+    assert [row[1] for row in book["Answer"].iter_rows(min_row=5, max_row=12, values_only=True)] == [1, 2, 4, 8] * 2
     head, *body = book["Points"].iter_rows(values_only=True)
     assert list(head) == list(rows[0])
     column = head.index("pio_read_per_s")
     assert [line[column] for line in body] == pytest.approx([row["pio_read_per_s"] for row in rows])
     assert book["Runs"].max_row == 1 + len(SWEEP)
     with zipfile.ZipFile(io.BytesIO(content)) as parts:
-        # The drawing of the first sheet.
+        # The only drawing.
         assert parts.read("xl/drawings/drawing1.xml").count(b"<c:chart ") == 2
+
+
+@pytest.mark.parametrize("table", ["Points", "Runs"])
+def test_at_most_twenty_columns_are_in_sight_and_the_others_stay(table: str) -> None:
+    rows = point_rows(point_set(SWEEP).points)
+    book = load_workbook(io.BytesIO(workbook(point_set(SWEEP), rows, run_rows(SWEEP))))
+    head = [cell.value for cell in book[table][1]]
+    folded: set[str] = set()
+    for column in book[table].column_dimensions.values():
+        if column.hidden:
+            folded.update(head[column.min - 1 : column.max])
+    assert {"update_pct", "sessions", "pio_read_per_s", "limit", "failed_verdicts"} <= set(head) - folded
+    assert len(head) - len(folded) <= 20
+    assert "pio_write_mb_per_s" in folded
 
 
 def test_lines_have_their_knee_peak_and_fit() -> None:
@@ -119,6 +139,8 @@ def test_a_series_of_the_chart_is_a_line_with_error_bars_and_session_counts() ->
     assert f"Points!${letters}$6:${letters}$9" in chart
     assert "IOPS" in both
     assert "MB/s" in both
+    # Cells of folded columns are drawn.
+    assert both.count('<c:plotVisOnly val="1"/>') == 0
     assert all(f"<a:t>{n}</a:t>" in chart for n in (1, 2, 4, 8))
 
 

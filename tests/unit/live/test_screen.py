@@ -132,6 +132,39 @@ def test_a_sweep_shows_its_petals_and_the_point_that_is_measured():
     assert line in text_of(sweep_view(), 7, LARGE)
 
 
+def ended(view, **head):
+    """A view of what is over."""
+    return replace(view, head=replace(view.head, progress=RecordState.COMPLETE, phase="", **head))
+
+
+def test_a_sweep_between_its_runs_says_that_the_last_one_is_shown():
+    made = sweep_view()
+    assert "the last run" not in text_of(made)
+    text = text_of(replace(made, current=ended(MadeView()), head=replace(made.head, phase="connect")))
+    assert text.splitlines()[1:3] == [
+        "4 of 6 points  connect",
+        "the last run: PostgreSQL 18.1 · 8 sessions, 10 % updates · postgresql://slob@db…",
+    ]
+    assert "12,345/s" in text
+
+
+@pytest.mark.parametrize("size", [SMALL, MEDIUM, LARGE])
+def test_a_finished_sweep_shows_its_petals_and_points(size):
+    done = tuple(each for each in sweep_view().points if each.state == "done")
+    text = text_of(ended(replace(sweep_view(), points=done, current=ended(MadeView()))), size=size)
+    assert "4 of 4 points  complete" in text
+    for each in ("reads per second", "0 % updates", "   3  done     0 % updates  32 sessions  reads 32,500/s"):
+        assert each in text
+
+
+def test_petals_of_a_sweep_in_the_cache_are_those_of_logical_reads():
+    figures = {"lio_per_s": Figure(value=5e5, unit="blocks/s"), "op_mean_us": Figure(value=80.0, unit="µs")}
+    points = [replace(each, figures=figures) for each in sweep_view().points if each.state == "done"]
+    text = text_of(replace(sweep_view(), points=tuple(points)), tab=7)
+    assert "logical reads per second" in text
+    assert "mean latency" in text
+
+
 @pytest.mark.parametrize("size", [SMALL, MEDIUM])
 def test_petals_have_more_room_than_what_is_beside_them(size):
     lines = text_of(sweep_view(), size=size).splitlines()
@@ -394,6 +427,33 @@ def test_the_screen_of_a_command_is_that_of_what_the_command_writes():
     os.close(command.feed)
     assert played(None, command=command).return_code == 0
     os.close(command.descriptor)
+
+
+def test_while_the_next_run_of_a_command_begins_the_last_one_stays():
+    async def look():
+        command = Driving()
+        command.made = MadeSource(ended(MadeView(), id="20260301-120000-first"))
+        app = LiveScreen(None, Signs(), command)
+        async with app.run_test(size=SMALL) as pilot:
+            await pilot.pause()
+            head = replace(HEAD, id="20260301-120100-second", phase="connect", elapsed_s=0.0)
+            command.made = MadeSource(MadeView(head=head, now={}, names=()))
+            app.tick()
+            app.board.redraw()
+            lines = app.board.text.splitlines()
+            assert lines[0].startswith("run 20260301-120100-second")
+            assert lines[1].strip() == "connect"
+            assert lines[2].startswith("the last run: PostgreSQL 18.1")
+            assert "12,345/s" in app.board.text
+            command.made.made = MadeView(head=replace(head, phase="window", elapsed_s=3.0))
+            app.tick()
+            app.board.redraw()
+            assert "the last run" not in app.board.text
+            assert "0:03 of 1:00" in app.board.text
+        os.close(command.feed)
+        os.close(command.descriptor)
+
+    asyncio.run(look())
 
 
 def test_ctrl_c_ends_a_screen_of_its_own():

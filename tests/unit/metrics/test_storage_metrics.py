@@ -13,6 +13,7 @@ def test_counts_keep_the_unit_that_records_have():
     counts = {name: metric.unit for name, metric in STORAGE_METRICS.items() if metric.unit in ("", "1")}
     assert counts == {
         **dict.fromkeys(("ios", "host_cpus_busy", "max_iops_in_flight", "max_mb_in_flight"), "1"),
+        **dict.fromkeys(("write_in_flight", "syncs_at_once"), "1"),
         **dict.fromkeys(("small", "large", "read_ios", "write_ios"), ""),
     }
 

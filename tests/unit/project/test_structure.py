@@ -185,7 +185,7 @@ def test_a_file_that_one_neighbour_alone_imports_has_a_reason():
     """Otherwise the two are one file: merge them, or say in REASONS of tools/structure.py why they are two."""
     trees = {path.relative_to(SOURCE): ast.parse(path.read_text()) for path in FILES}
     alone = structure.single_importers(trees)
-    assert Path("kinds/sweep/search.py") in alone
+    assert Path("kinds/run/probing.py") in alone
     assert [str(path) for path, by in alone.items() if not structure.reason_of(path, by, trees)] == []
     assert structure.unneeded_reasons(trees) == []
 

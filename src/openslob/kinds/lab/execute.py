@@ -22,7 +22,7 @@ from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.kinds.lab.figures import RATE, figures_of, is_done, with_results
 from openslob.kinds.lab.loads import writes
-from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, round_s, side_s
+from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, require_time, round_s, side_s
 from openslob.kinds.lab.record import LabArm, LabFolder, LabRecord, LabRun, LeftOut
 from openslob.kinds.lab.request import LabPlan
 from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_servers
@@ -33,8 +33,8 @@ from openslob.record.store import say_nothing
 
 # A side whose server or runs failed so often in a row is left out: it would cost time and give no figure.
 _MOST_FAILURES = 2
-# How often a run is made if the host is too busy to give it a rate.
-_TRIES = 3
+# How often a run is made again whose window a busy host lost.
+_RETRIES = 2
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,11 @@ def execute(planned: LabPlan, context: Context) -> LabFolder:
 
     Raises:
         SlobError: The servers can't be used, or the record can't be written.
-        UsageError: The lab that is to go on is complete.
+        UsageError: The lab that is to go on is complete, or the time is too short for what one that begins compares.
 
     """
+    if not planned.folder:
+        require_time(planned.record, planned.pairs)
     begun = LabFolder.resume(planned.folder) if planned.folder else LabFolder.begin(context.results, planned.record)
     with context.stopping(), begun as folder:
         if planned.folder:
@@ -261,19 +263,10 @@ class LabExecution:
             self._save(left_out=left_out)
 
     def _measure(self, engine: Engine, side: _Side, load: str, number: int) -> None:
-        """Make a run and save what became of it; one that a busy host spoiled is made again."""
-        for attempt in range(1, _TRIES + 1):
-            made = self._run(engine, side, load, number)
-            if made is None:
-                return
-            again = attempt < _TRIES and self._left_s > 0
-            spoiled = bool(made.figures) and made.figures[RATE] is None and again
-            self._save(runs=(*self._record.runs, made.model_copy(update={"made_again": spoiled})))
-            if not spoiled:
-                return
+        """Make a run and save what became of it, and before it what was discarded because a busy host spoiled it.
 
-    def _run(self, engine: Engine, side: _Side, load: str, number: int) -> LabRun | None:
-        """Make a run; None for one that was stopped, which leaves no trace in the record. SlobError if it failed."""
+        One that was stopped leaves no trace in the record. SlobError if it failed.
+        """
         record, before = self._record, {path.name for path in self._folder.path.iterdir()}
         value = side.arm.value if side.arm else None
         made = LabRun(round=number, setting=side.setting, value=value, load=load)
@@ -281,20 +274,23 @@ class LabExecution:
         workload = Workload.model_validate({**record.load(load).workload, "seed": record.seed + number - 1})
         request = RunRequest(
             workload, f"{side.label}-{load}", self._folder.path, goes_on=number > 1,
-            settings=changes_of(side.arm) if side.arm else (),
+            settings=changes_of(side.arm) if side.arm else (), retries=_RETRIES,
         )  # fmt: skip
         try:
             finished = self._context.run(engine, request, f"[round {number}] {side.label}, {load}", self._left_s)
         except SlobError as error:
             if self._context.interrupt.requested:
-                return None
+                return
             created = (path.name for path in self._folder.path.iterdir() if path.is_dir() and path.name not in before)
             failed = made.model_copy(update={"run": next(created, None), "why": error.what})
             self._save(runs=(*record.runs, failed))
             raise
-        if finished.record.status is not Status.COMPLETE:
-            return None
-        return _complete_run(made, finished, record.load(load).rate, _not_as_asked(side, record.arms, finished.record))
+        rate = record.load(load).rate
+        again = made.model_copy(update={"made_again": True})
+        lost = [_complete_run(again, each, rate, "") for each in finished.discarded]
+        kept = [finished] * (finished.record.status is Status.COMPLETE)
+        whole = [_complete_run(made, each, rate, _not_as_asked(side, record.arms, each.record)) for each in kept]
+        self._save(runs=(*record.runs, *lost, *whole))
 
 
 def _not_as_asked(side: _Side, arms: Sequence[LabArm], record: RunRecord) -> str:

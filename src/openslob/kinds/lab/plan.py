@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from openslob.analyze.outcome import count_noun
 from openslob.config.server_parameters import MADE_WITH, SERVER_PARAMETERS
 from openslob.core.errors import UsageError
 from openslob.core.units import format_bytes
@@ -13,7 +15,7 @@ from openslob.engines.managed.base import ReadySetting, ServerSpec
 from openslob.engines.settings import Effect, KnownSettings, parse_settings
 from openslob.kinds.lab.loads import ANY, DEFAULT_CACHE, NAMES
 from openslob.kinds.lab.record import LabArm, LabRecord, LeftOut
-from openslob.kinds.lab.servers import groups, template
+from openslob.kinds.lab.servers import LabServers, groups, template
 
 # A start of a server, making and loading one, removing one, and what a run takes beside its warm-up and its window; in
 # seconds, on a quiet host, as long as nothing was measured.
@@ -229,3 +231,43 @@ def round_s(record: LabRecord) -> float:
         for loads in (base, *(arm.every_load for arm in arms)):
             both += sum(side_s(record, group) for group in groups(arms, loads))
     return both
+
+
+def needed_s(record: LabRecord, pairs: int) -> float:
+    """Return about how many seconds it takes to make so many pairs of everything, its servers included."""
+    servers = len(LabServers(ServerSpec.from_record(record.server), record.arms).names)
+    return servers * (MAKE_S + REMOVE_S) + pairs * round_s(record)
+
+
+def require_time(record: LabRecord, pairs: int) -> None:
+    """Raise UsageError, with what would fit, if a lab's time is too short for so many pairs of everything."""
+    wanted_s = needed_s(record, pairs)
+    if record.limit_s >= wanted_s:
+        return
+    enough, given = (_duration_flag(each) for each in (60 * math.ceil(wanted_s / 60), record.limit_s))
+    settings = _settings(record)
+    fitting = " ".join(_fitting(record, pairs, settings))
+    fewer = f", or fewer settings: slob lab {fitting} --for {given}" if fitting else ""
+    raise UsageError(
+        f"{pairs} pairs of each of {count_noun(len(settings), 'setting')} take about {enough}, and --for is {given}: "
+        "little would be known at its end",
+        f"--for {enough}{fewer}; --pairs 1 for a look that settles nothing",
+    )
+
+
+def _duration_flag(seconds: float) -> str:
+    return f"{seconds / 60:g}m" if seconds % 60 == 0 else f"{seconds:g}s"
+
+
+def _settings(record: LabRecord) -> list[str]:
+    return [name for name in dict.fromkeys(arm.setting for arm in record.arms) if name != NOTHING]
+
+
+def _fitting(record: LabRecord, pairs: int, settings: Sequence[str]) -> list[str]:
+    """Return the settings, the first ones first, that fit into a lab's time, with the control that all labs have."""
+    fitting: list[str] = []
+    for name in settings:
+        arms = tuple(arm for arm in record.arms if arm.setting in {*fitting, name, NOTHING})
+        if needed_s(record.model_copy(update={"arms": arms}), pairs) <= record.limit_s:
+            fitting.append(name)
+    return fitting

@@ -65,18 +65,18 @@ def _pictures(record: LabRecord) -> MadePictures:
     return lab_pictures(record), ""
 
 
-def lab_plan(record: LabRecord, round_s: float) -> tuple[Section, ...]:
-    """Return what a lab would compare; a round of all takes about ``round_s`` seconds."""
+def lab_plan(record: LabRecord, round_s: float, pairs: int, needed_s: float) -> tuple[Section, ...]:
+    """Return what a lab would compare. A round takes about ``round_s``, so many ``pairs`` of all about ``needed_s``."""
     head = ("setting", "value here", "takes", "loads", "must show nothing")
     rows = [
         (arm.label, arm.here, arm.effect, ", ".join(arm.loads) or MISSING, ", ".join(arm.controls) or MISSING)
         for arm in record.arms
     ]
-    rounds = max(1, int(record.limit_s // round_s))
+    enough = "" if needed_s <= record.limit_s else ", which is too short"
     how_long = (
-        f"A round of all takes about {format_duration(round_s)}: about {count_noun(rounds, 'round')} in "
-        f"{format_duration(record.limit_s)}. A rate is settled when six pairs or more know it to "
-        f"± {record.precision_pct:g} %; the time then goes to the others."
+        f"A round of all takes about {format_duration(round_s)}, and {count_noun(pairs, 'pair')} of each about "
+        f"{format_duration(needed_s)}; --for is {format_duration(record.limit_s)}{enough}. A rate is settled when six "
+        f"pairs or more know it to ± {record.precision_pct:g} %; the time then goes to the others."
     )
     return (
         Section("", (TextTable(head, rows, texts=frozenset(range(len(head)))),)),

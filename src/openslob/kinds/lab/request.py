@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from openslob.analyze.intervals import LEAST_STARTS
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.units import Price
@@ -33,6 +34,7 @@ class LabRequest:
     """A lab: settings as ``NAME=V1,V2`` or ``NAME``, ready ones, and how they are compared.
 
     Without settings and ready ones, all ready ones are. ``loads`` are those of every setting instead of its own.
+    Every comparison is to have time for ``pairs`` pairs: of fewer than six, nothing is settled.
     With ``resume``, the folder of a lab, it is the rest of that, for ``limit_s`` more if that is given.
     """
 
@@ -48,6 +50,7 @@ class LabRequest:
     seed: int = 1
     price: Price | None = None
     resume: Path | None = None
+    pairs: int = LEAST_STARTS
 
     def record(self, target: str) -> LabRecord:
         """Return the record of a lab that begins, after asking servers like the target what they take.
@@ -80,11 +83,12 @@ def _known_settings(spec: ServerSpec) -> AbstractContextManager[KnownSettings]:
 
 @dataclass(frozen=True)
 class LabPlan:
-    """A lab that begins, or the one in ``folder``, which goes on for ``more_s`` if that is given."""
+    """A lab that begins with time for ``pairs``, or the one in ``folder``, which goes on, for ``more_s`` if given."""
 
     record: LabRecord
     folder: Path | None = None
     more_s: float | None = None
+    pairs: int = 1
 
 
 def plan(request: LabRequest, context: Context) -> LabPlan:
@@ -92,4 +96,4 @@ def plan(request: LabRequest, context: Context) -> LabPlan:
     if request.resume:
         return LabPlan(LabFolder.load(request.resume), request.resume, request.limit_s)
     with context.stopping():
-        return LabPlan(request.record(context.address))
+        return LabPlan(request.record(context.address), pairs=rehearsal.repeats(request.pairs))

@@ -19,6 +19,7 @@ from openslob.engines.facts import ProgressSink as LoadSink
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.patience import Patience
 from openslob.kinds.run import loading
+from openslob.kinds.run.again import make_until_kept, why_lost
 from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.progress import ProgressSink
 
@@ -108,9 +109,21 @@ class Context:
             return loading.load(engine, server, workload, sink, self.interrupt.stop.is_set, self.tell, held)
 
     def run(self, engine: Engine, request: RunRequest, label: str = "", left_s: float | None = None) -> FinishedRun:
-        """Make a run and write its record, as `runner.run` does."""
+        """Make a run and write its record, as `runner.run` does; again if its window is lost and that is asked for."""
         from openslob.kinds.run import runner  # noqa: PLC0415 - takes a moment, and a load does without
         from openslob.report.text import render  # noqa: PLC0415
 
-        with self.display.running(label, left_s) as show:
-            return runner.run(engine, request, self.interrupt, show, render)
+        discarded: list[FinishedRun] = []
+        notes = list(request.notes)
+
+        def make() -> FinishedRun:
+            with self.display.running(label, left_s) as show:
+                return runner.run(engine, replace(request, notes=tuple(notes)), self.interrupt, show, render)
+
+        def discard(lost: FinishedRun, why: str) -> None:
+            discarded.append(lost)
+            notes.append(f"the run {lost.folder.name} before this one is discarded: {why}")
+            self.tell(f"{why}; the run is discarded, and made again")
+
+        finished = make_until_kept(make, lambda made: why_lost(made.record), request.retries, discard)
+        return replace(finished, discarded=tuple(discarded)) if discarded else finished

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openslob.config.resolve import Resolution
+from openslob.kinds.run.again import RETRIES
 from openslob.kinds.run.context import Context
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.runner import FinishedRun, RunRequest
@@ -14,11 +15,15 @@ from openslob.kinds.run.settings import ask_of_run, give_way, provide_target
 
 @dataclass(frozen=True)
 class AskedRun:
-    """A run: its parameters, its name, and the settings of the server's own that it is made with."""
+    """A run: its parameters, its name, and the settings of the server's own that it is made with.
+
+    It is made again up to ``retries`` times if its window is lost.
+    """
 
     parameters: Resolution
     name: str = "run"
     settings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    retries: int = RETRIES
 
 
 def execute(asked: AskedRun, context: Context) -> FinishedRun:
@@ -38,6 +43,6 @@ def execute(asked: AskedRun, context: Context) -> FinishedRun:
         with context.hire() as hire, context.display.viewing(context.results):
             request = RunRequest(
                 workload, asked.name, context.results, (*found.notices, *given_way), found.sources, ceiling=ceiling,
-                consented=context.consented, hire=hire, settings=chosen.changes,
+                consented=context.consented, hire=hire, settings=chosen.changes, retries=asked.retries,
             )  # fmt: skip
             return context.run(engine, request)

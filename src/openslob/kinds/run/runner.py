@@ -56,7 +56,8 @@ class RunRequest:
     names the licensed capabilities of the server that the run may use. ``held`` is the target's lock, if the caller has
     it already. ``goes_on``: an earlier run had the same load, so its data may have grown. ``hire`` makes its crew.
     ``settings`` are settings of the server that the run is made with: its sessions set their own, and find the others.
-    ``probe``: some sessions rest by turns for a while after the window (`probing`), if the load allows it.
+    ``probe``: some sessions rest by turns for a while after the window (`probing`), if the load allows it. ``retries``:
+    how often `Context.run` makes it again if its window is lost.
     """
 
     workload: Workload
@@ -72,14 +73,16 @@ class RunRequest:
     hire: Hire = local_crew
     settings: Sequence[SettingChange] = ()
     probe: bool = False
+    retries: int = 0
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run: its record and the folder that holds it."""
+    """A finished run: its record and its folder; ``discarded`` are those before it that lost their window."""
 
     record: RunRecord
     folder: Path
+    discarded: tuple[FinishedRun, ...] = ()
 
 
 def run(

@@ -1,4 +1,4 @@
-"""Calibration of storage: highest IOPS within a latency limit, highest MB/s, latency, and CPU per request.
+"""Calibration of storage: highest IOPS within a latency limit, highest MB/s, latency, CPU per request, writes, syncs.
 
 A search finds the number of requests in flight for each: the fewest that give the highest rate within the limit. Then
 everything is measured again several times in alternating order, and the medians are the results. The record contains
@@ -17,7 +17,7 @@ from openslob.analyze.outcome import holds_or_fails, unknown
 from openslob.core.errors import UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import MIB, format_bytes
-from openslob.kinds.storage.fio import VERIFY_INTERVAL, Coverage, Fio, IoEngine, Job, JobResult, coverage
+from openslob.kinds.storage.fio import VERIFY_INTERVAL, Coverage, Fio, IoEngine, Job, JobResult, Pattern, coverage
 from openslob.kinds.storage.record import StorageRecord, StorageStep
 from openslob.kinds.storage.session import Notify, StepRunner, StorageRequest, StorageTarget, session
 from openslob.kinds.storage.target import TestFile
@@ -28,6 +28,8 @@ from openslob.record.model import Figure, Status, Verdict
 GAIN = 0.05
 # Rates that differ by less than this share count as equal: more requests in flight would only wait longer.
 SAME = 0.02
+# A number is measured at most so often: the median of three has one lucky or unlucky step less.
+MOST_TIMES = 3
 # The halving ends when the gap is this fraction of the smaller number: rates within it can't be distinguished.
 _FINEST_FRACTION = 8
 
@@ -86,19 +88,58 @@ def decide(probes: Sequence[DepthProbe], limits: SearchLimits) -> NextDepth | Se
     3. A latency above the limit ends it too. Then the gap between the largest number within the limit and the smallest
        number above it is halved, until it is an eighth of the smaller one.
     4. The result is the smallest number within the limit whose rate is within `SAME` of the best rate within the limit.
+    5. What the result rests on is measured again: the chosen number, and the smallest one above the limit. If the two
+       measurements disagree, a third one is made. The median counts, and the search goes on if it changes a decision.
+       So one step that was lucky, as the first one with data in a cache of the storage, does not end the search.
 
     The result depends on the probes alone: neither on the number of disks nor on other files. Each decision has a
     reason, which goes into the record.
     """
     if not probes:
         return NextDepth(1, "the search starts with one request at a time")
-    allowed = sorted((each for each in probes if limits.allows(each)), key=lambda each: each.in_flight)
-    exceeding = [each for each in probes if not limits.allows(each)]
+    of_number = _by_number(probes)
+    typical = [_typical(each) for each in of_number.values()]
+    allowed = [each for each in typical if limits.allows(each)]
+    exceeding = [each for each in typical if not limits.allows(each)]
+    decision = _decide(allowed, exceeding, limits)
+    if isinstance(decision, NextDepth):
+        return decision
+    rests_on = [*([decision.best] if decision.best else []), *exceeding[:1]]
+    doubtful = (each.in_flight for each in rests_on if not _is_certain(of_number[each.in_flight], limits))
+    again = next(doubtful, None)
+    return NextDepth(again, f"{again} in flight again: the result rests on it") if again else decision
+
+
+def _by_number(probes: Sequence[DepthProbe]) -> dict[int, list[DepthProbe]]:
+    """Return the probes by their number in flight, the smallest first."""
+    numbers = sorted({each.in_flight for each in probes})
+    return {number: [each for each in probes if each.in_flight == number] for number in numbers}
+
+
+def _typical(probes: Sequence[DepthProbe]) -> DepthProbe:
+    """Return the medians of the probes of one number in flight."""
+    return DepthProbe(
+        probes[0].in_flight, median(each.iops for each in probes), median(each.latency_us for each in probes)
+    )
+
+
+def _is_certain(probes: Sequence[DepthProbe], limits: SearchLimits) -> bool:
+    """Return whether a number was measured often enough: twice with one outcome, or `MOST_TIMES`."""
+    rates = [each.iops for each in probes]
+    agree = max(rates) <= min(rates) * (1 + GAIN) and len({limits.allows(each) for each in probes}) == 1
+    return len(probes) >= MOST_TIMES or (len(probes) > 1 and agree)
+
+
+def _decide(
+    allowed: Sequence[DepthProbe], exceeding: Sequence[DepthProbe], limits: SearchLimits
+) -> NextDepth | SearchResult:
+    """Return what `decide` does, from one probe of each number, without a look at how certain it is."""
     if not allowed:
-        latency = f"{limits.at} {exceeding[0].latency_us:,.0f} µs"
-        return SearchResult(None, f"even one request at a time exceeds the limit: {latency}")
+        one = exceeding[0]
+        found = f"{limits.at} {one.latency_us:,.0f} µs at {one.iops:,.0f} requests/s, limit {limits.limit_us:,.0f} µs"
+        return SearchResult(None, f"even one request at a time exceeds the limit: {found}")
     if exceeding:
-        return _halve(allowed, min(exceeding, key=lambda each: each.in_flight), limits)
+        return _halve(allowed, exceeding[0], limits)
     return _double(allowed, limits)
 
 
@@ -111,8 +152,11 @@ def _double(allowed: Sequence[DepthProbe], limits: SearchLimits) -> NextDepth | 
         return _result(allowed, why)
     if 2 * last.in_flight > limits.most:
         return _result(allowed, f"{last.in_flight} in flight is the highest number tried")
-    why = f"the last doubling gained {100 * gains[-1]:+.1f} %" if gains else "double, to see whether the rate grows"
-    return NextDepth(2 * last.in_flight, why)
+    if not gains:
+        return NextDepth(2 * last.in_flight, "double, to see whether the rate grows")
+    # The numbers are named: a step's reason is shown beside its rate, whose gain it is not.
+    gained = f"{allowed[-2].in_flight} to {last.in_flight} in flight gained {100 * gains[-1]:+.1f} %"
+    return NextDepth(2 * last.in_flight, f"{gained}: double again")
 
 
 def _halve(allowed: Sequence[DepthProbe], slow: DepthProbe, limits: SearchLimits) -> NextDepth | SearchResult:
@@ -143,6 +187,8 @@ MOST_IN_FLIGHT = 1024
 # More processes than this are scheduled rather than run.
 MOST_PROCESSES = 256
 MOST_LARGE = 64
+# Sessions that commit wait for one log: with more writers, they wait for each other.
+MOST_SYNCING = 16
 # Repeats that differ by more are not repeatable.
 MAX_SPREAD_PCT = 3.0
 # Direct reads have no read-ahead: the device should read as many bytes as fio.
@@ -152,6 +198,7 @@ _MOST_LOGGED = 50_000
 RAMP_SHARE = 0.25
 
 IOPS, THROUGHPUT, LATENCY, VERIFIED = "max IOPS", "max MB/s", "latency", "max IOPS, contents verified"
+WRITES, SYNCS, ONE_SYNC = "max writes", "max syncs", "sync"
 
 
 @dataclass(frozen=True)
@@ -159,7 +206,7 @@ class CalibrationPlan:
     """Parameters of a calibration.
 
     ``processes`` is the number of CPUs that fio may use. ``limit_us`` limits the statistic ``at`` of the latency of
-    small reads.
+    small reads. ``writes``: writes and syncs are measured, too, if the file is slob's own.
     """
 
     engine: IoEngine
@@ -172,6 +219,7 @@ class CalibrationPlan:
     direct: bool = True
     verify: bool = False
     cpus: str | None = None
+    writes: bool = True
 
 
 @dataclass(frozen=True)
@@ -217,7 +265,7 @@ def execute(request: CalibrationRequest, interrupt: Interrupt, notify: Notify) -
     asked = {
         "block_bytes": plan.block_size, "latency_limit_us": plan.limit_us, "at": plan.at, "repeats": plan.runs,
         "seconds": plan.seconds, "verify": plan.verify, "engine": plan.engine.value, "direct": plan.direct,
-        "cpus": plan.cpus, "processes": plan.processes,
+        "cpus": plan.cpus, "processes": plan.processes, "writes": plan.writes,
     }  # fmt: skip
     measurement = StorageRequest("calibrate", request.name, request.results, asked)
     target = StorageTarget(request.path, request.size, plan.engine, plan.direct)
@@ -239,29 +287,97 @@ def calibrate(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) ->
     small = _search(step_runner, plan, job_maker(file, plan, plan.block_size), _small_limits(plan), IOPS)
     large = _search(step_runner, plan, job_maker(file, plan, LARGE_BLOCK), _large_limits(plan), THROUGHPUT)
     jobs = _result_jobs(file, plan, small, large)
-    repeats = RepeatedSteps()
-    for number in range(plan.runs):
-        names = list(jobs) if number % 2 == 0 else list(reversed(jobs))
-        for name in names:
-            purpose = f"measured again, run {number + 1} of {plan.runs}"
-            repeats.add(name, step_runner.run(_reseed(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
+    repeats = _repeat(step_runner, plan, jobs)
     found = _measure_coverage(step_runner, file, jobs[IOPS if IOPS in jobs else LATENCY])
+    # Last: writes overwrite the checksums in the test file.
+    written = _measure_writes(step_runner, file, plan) if plan.writes and file.ours else None
+    if plan.writes and not file.ours:
+        step_runner.notify(NOT_WRITTEN)
     return step_runner.folder.finish(
         Status.COMPLETE,
-        summary=summary(repeats, small.best, large.best),
+        summary={**summary(repeats, small.best, large.best), **(written.summary() if written else {})},
         verdicts=(
             repeatable(repeats),
             limit_kept(repeats, plan),
             judge_reached_device(repeats, plan.direct),
             covers_file(found),
         ),
-        notes=(*step_runner.folder.record.notes, f"{IOPS}: {small.why}", f"{THROUGHPUT}: {large.why}"),
+        notes=(
+            *step_runner.folder.record.notes,
+            f"{IOPS}: {small.why}",
+            f"{THROUGHPUT}: {large.why}",
+            *((f"{WRITES}: {written.writes.why}", f"{SYNCS}: {written.syncs.why}") if written else ()),
+            *((NOT_WRITTEN,) if plan.writes and not file.ours else ()),
+        ),
     )
 
 
+NOT_WRITTEN = "writes and syncs are not measured: a file or device of yours is only read; give a directory"
+
+
+def _repeat(step_runner: StepRunner, plan: CalibrationPlan, jobs: Mapping[str, Job]) -> RepeatedSteps:
+    """Measure each job so often as the plan says, in alternating order."""
+    repeats = RepeatedSteps()
+    for number in range(plan.runs):
+        for name in [*jobs] if number % 2 == 0 else [*jobs][::-1]:
+            purpose = f"measured again, run {number + 1} of {plan.runs}"
+            repeats.add(name, step_runner.run(_reseed(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
+    return repeats
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was found about writes and syncs, and their repeated measurements."""
+
+    writes: SearchResult
+    syncs: SearchResult
+    repeats: RepeatedSteps
+
+    def summary(self) -> Mapping[str, Figure]:
+        """Return the medians of the repeats."""
+        values = {
+            "write_iops": self.repeats.median(WRITES, "iops"),
+            "write_mean_us": self.repeats.median(WRITES, "mean_us"),
+            "write_p99_us": self.repeats.median(WRITES, "p99_us"),
+            "write_in_flight": self.writes.best.in_flight if self.writes.best else None,
+            "syncs_per_s": self.repeats.median(SYNCS, "iops"),
+            "syncs_at_once": self.syncs.best.in_flight if self.syncs.best else None,
+            "sync_mean_us": self.repeats.median(ONE_SYNC, "mean_us"),
+            "sync_p99_us": self.repeats.median(ONE_SYNC, "p99_us"),
+        }
+        return {name: storage_figure(name, value, "not measured") for name, value in values.items()}
+
+
+def _measure_writes(step_runner: StepRunner, file: TestFile, plan: CalibrationPlan) -> Written:
+    """Measure random writes, and sequential writes that are each synced, as a server writes its data and its log."""
+    write_job, sync_job = job_maker(file, plan, plan.block_size, Pattern.RANDOM_WRITE), _sync_job_maker(file, plan)
+    limits = SearchLimits(_most_small(plan), multiple_of=_multiple(plan))
+    writes = _search(step_runner, plan, write_job, limits, WRITES)
+    syncs = _search(step_runner, plan, sync_job, SearchLimits(MOST_SYNCING), SYNCS)
+    jobs = {ONE_SYNC: sync_job(1)}
+    jobs |= {WRITES: write_job(writes.best.in_flight)} if writes.best else {}
+    jobs |= {SYNCS: sync_job(syncs.best.in_flight)} if syncs.best else {}
+    return Written(writes, syncs, _repeat(step_runner, plan, jobs))
+
+
+def _sync_job_maker(file: TestFile, plan: CalibrationPlan) -> Callable[[int], Job]:
+    """Return a function from a number of processes to the job in which each writes and syncs, through the page cache.
+
+    Nothing is ramped: fio counts the syncs of a ramp, too.
+    """
+    one = replace(
+        job_maker(file, plan, plan.block_size, Pattern.SEQUENTIAL_WRITE)(1),
+        engine=IoEngine.PSYNC, direct=False, synced=True, ramp_s=0.0,
+    )  # fmt: skip
+    return lambda processes: replace(one, copies=processes)
+
+
 def _small_limits(plan: CalibrationPlan) -> SearchLimits:
-    most = MOST_PROCESSES if plan.engine is IoEngine.PSYNC else MOST_IN_FLIGHT
-    return SearchLimits(most, plan.limit_us, plan.at, _multiple(plan))
+    return SearchLimits(_most_small(plan), plan.limit_us, plan.at, _multiple(plan))
+
+
+def _most_small(plan: CalibrationPlan) -> int:
+    return MOST_PROCESSES if plan.engine is IoEngine.PSYNC else MOST_IN_FLIGHT
 
 
 def _large_limits(plan: CalibrationPlan) -> SearchLimits:
@@ -276,7 +392,9 @@ def _power_of_two(count: int) -> int:
     return 1 << (count.bit_length() - 1)
 
 
-def job_maker(file: TestFile, plan: CalibrationPlan, block_size: int) -> Callable[[int], Job]:
+def job_maker(
+    file: TestFile, plan: CalibrationPlan, block_size: int, pattern: Pattern = Pattern.RANDOM_READ
+) -> Callable[[int], Job]:
     """Return a function from a number of requests in flight to the job that keeps them, spread over fio's CPUs."""
 
     def job(in_flight: int) -> Job:
@@ -289,6 +407,7 @@ def job_maker(file: TestFile, plan: CalibrationPlan, block_size: int) -> Callabl
             block_size=block_size,
             engine=plan.engine,
             seconds=plan.seconds,
+            pattern=pattern,
             ramp_s=plan.seconds * RAMP_SHARE,
             depth=in_flight // copies,
             copies=copies,
@@ -306,7 +425,11 @@ def _reseed(step_runner: StepRunner, job: Job) -> Job:
 
 def _title(name: str, job: Job) -> str:
     size = format_bytes(job.block_size)
-    return f"{name}: random {size} reads, {job.in_flight} in flight"
+    what = f"{size} writes, each synced" if job.synced else f"random {size} {_VERBS.get(job.pattern, 'reads')}"
+    return f"{name}: {what}, {job.in_flight} in flight"
+
+
+_VERBS = {Pattern.RANDOM_WRITE: "writes"}
 
 
 def _search(

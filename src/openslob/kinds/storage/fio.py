@@ -55,6 +55,7 @@ class Job:
 
     The first ``size`` bytes of each file are used. Random requests visit every block once before they visit any block
     again. Equal seeds give equal sequences of offsets. ``ramp_s`` is a ramp time in seconds that is not measured.
+    ``synced``: fdatasync follows each write, and is what is counted and timed. Each copy then has a part of the file.
     ``cpus`` is a list such as ``0-1,4``. ``verify`` checks the checksums of files made by `TestFile`; an asynchronous
     job that verifies ends after one pass. ``options`` are fio options that override all others.
     """
@@ -74,6 +75,7 @@ class Job:
     seed: int = 1
     cpus: str | None = None
     verify: bool = False
+    synced: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -83,8 +85,13 @@ class Job:
 
     def section(self) -> str:
         """Return the section of a job file. fio reports each section separately, its copies together."""
-        lines = {**self._load(), **_ALWAYS, **(_VERIFY if self.verify else {}), **self.options}
+        own = {**(_VERIFY if self.verify else {}), **(self._synced() if self.synced else {})}
+        lines = {**self._load(), **_ALWAYS, **own, **self.options}
         return "\n".join([f"[{self.name}]", *(f"{name}={value}" for name, value in lines.items())]) + "\n"
+
+    def _synced(self) -> dict[str, str]:
+        part = self.size // self.copies // self.block_size * self.block_size
+        return {"fdatasync": "1", "size": str(part), "offset_increment": str(part)}
 
     def _load(self) -> dict[str, str]:
         return {
@@ -224,6 +231,9 @@ def parse(text: str) -> tuple[JobResult, ...]:
 
 def _job(job: Mapping[str, Any]) -> JobResult:
     read, write = _transfers(job["read"]), _transfers(job["write"])
+    if write and (latency := (job.get("sync") or {}).get("lat_ns", {})).get("N"):
+        # Of writes that are synced, what is waited for is the sync: the write only reaches the page cache.
+        write = Transfers(latency["N"], write.bytes, write.seconds, _latency(latency))
     if read is None and write is None:
         raise SlobError(f"fio's job {job['jobname']} moved no data in the measured time", "measure for longer")
     run_s = job["job_runtime"] / 1000  # of all copies together, as the shares of CPU are

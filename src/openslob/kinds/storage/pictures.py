@@ -17,7 +17,16 @@ from openslob.core.units import MIB, format_bytes
 from openslob.kinds.storage.comparison.realism import ContenderKind, ContenderRow, RoundRange
 from openslob.kinds.storage.comparison.realism import rows as contender_rows
 from openslob.kinds.storage.record import StorageRecord, StorageStep
-from openslob.kinds.storage.report import comparison_headline, range_text, storage_headline
+from openslob.kinds.storage.report import (
+    CALIBRATIONS,
+    LARGE_READS,
+    calibration_curves,
+    comparison_headline,
+    curves_table,
+    median_of,
+    range_text,
+    storage_headline,
+)
 from openslob.report.charts.colours import INK, QUIET, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
@@ -143,7 +152,45 @@ def calibration(record: StorageRecord) -> tuple[Picture, ...]:
             table=_curve_table(rows),
             heights=dict.fromkeys(range(len(rows)), _HEIGHT),
         ),
+        *_by_depth(record),
     )
+
+
+def _by_depth(record: StorageRecord) -> tuple[Picture, ...]:
+    """Return rates and latencies of small requests over the number in flight; none if there is only one number."""
+    rates, latencies = depth_rows(record, {"iops": ""}), depth_rows(record, {"mean_us": "mean", "p99_us": "p99"})
+    if len({row["load"] for row in rates}) < 2 or not latencies:
+        return ()
+    block = format_bytes(int(record.asked.get("block_bytes") or 0))
+    names = ", ".join(dict.fromkeys(row["line"] for row in rates))
+    return (
+        Picture(
+            name="calibration-depth",
+            title="Rates and latencies over requests in flight, storage alone",
+            description=f"Rates and latencies of {names}, of {block} each, by requests in flight.",
+            panels=(
+                _lines(rates, _IN_FLIGHT, "requests/s"),
+                _lines(latencies, _IN_FLIGHT, "latency (µs)", _latency_scale([row["value"] for row in latencies])),
+            ),
+            notes=("Medians.", *(("Of syncs: processes that each write and sync.",) if "syncs" in names else ())),
+            table=curves_table(record),
+        ),
+    )
+
+
+_IN_FLIGHT = "requests in flight"
+
+
+def depth_rows(record: StorageRecord, figures: Mapping[str, str]) -> list[Row]:
+    """Return a row for each curve of small requests, number in flight and figure, whose name is part of the line's."""
+    return [
+        {"load": depth, "line": f"{name} {text}".rstrip(), "value": value}
+        for name, curve in calibration_curves(record).items()
+        if name != LARGE_READS
+        for figure, text in figures.items()
+        for depth, steps in curve.items()
+        if (value := median_of(steps, figure))
+    ]
 
 
 def calibrations(records: Sequence[StorageRecord]) -> tuple[Picture, ...]:
@@ -196,13 +243,8 @@ def curve_rows(record: StorageRecord, block_bytes: int, rate: str, result: float
         for figure, text in LINES.items()
         for (verified, in_flight), group in sorted(steps.items())
         if verified is checked
-        if (at := _median(group, rate)) is not None and (us := _median(group, figure)) is not None
+        if (at := median_of(group, rate)) is not None and (us := median_of(group, figure)) is not None
     ]  # fmt: skip
-
-
-def _median(steps: Sequence[StorageStep], figure: str) -> float | None:
-    values = [value for step in steps if (value := step.value(figure)) is not None]
-    return median(values) if values else None
 
 
 def _rate_title(block_bytes: int) -> str:
@@ -286,8 +328,6 @@ def _curve_table(rows: Mapping[int, Sequence[Row]]) -> TextTable:
 
 
 SMALL, LARGE = "small", "large"
-# Tools that measure rates and latencies by the number of requests in flight.
-CALIBRATIONS = ("calibrate", "ceiling")
 PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9", "max_us": "longest"}
 # With more lines than this they cannot be distinguished; the others are in the matrix and the table.
 MOST_LINES = 6
@@ -407,7 +447,7 @@ def _cells(record: StorageRecord, kind: str, field: str) -> list[Row]:
     ]
 
 
-def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
+def _lines(rows: Sequence[Row], x_title: str, y_title: str, y_scale: alt.Scale | None = None) -> Panel:
     lines = list(dict.fromkeys(row["line"] for row in rows))
     loads = sorted({row["load"] for row in rows})
     pick = legend_selection("line", "picked_line")
@@ -415,7 +455,7 @@ def _lines(rows: Sequence[Row], x_title: str, y_title: str) -> Panel:
     scale = alt.Scale(type="log", base=2, domain=[loads[0] / 1.15, loads[-1] * 1.15])
     base = alt.Chart(inline(rows)).encode(
         x=alt.X("load:Q", title=x_title, scale=scale, axis=alt.Axis(values=loads, format="d")),
-        y=alt.Y("value:Q", title=y_title, scale=from_zero([row["value"] for row in rows])),
+        y=alt.Y("value:Q", title=y_title, scale=y_scale or from_zero([row["value"] for row in rows])),
         color=colour_by("line", lines),
         **selection_opacity(pick),
     )

@@ -27,14 +27,16 @@ STORAGE_VERSION = 1
 STORAGE_FILE = "storage.json"
 # The tool of the measurement that a run or a sweep makes for itself.
 CEILING = "ceiling"
+# The kernel interface of writes that are each followed by a sync.
+SYNCED = "pwrite and fdatasync"
 
 
 class StorageLoad(RecordModel):
     """The requests of a step: ``in_flight`` requests of ``block_bytes`` at a time, made by ``processes`` processes.
 
-    ``engine`` is the kernel interface (``io_uring``, ``libaio``, …), ``pattern`` is ``random`` or ``sequential``,
-    ``seconds`` the requested duration, or None where all data are read once. ``verified`` says that the checksum of
-    every block read was checked.
+    ``engine`` is the kernel interface (``io_uring``, ``libaio``, …, or `SYNCED`, of which IOPS and latency are those of
+    the syncs), ``pattern`` is ``random`` or ``sequential``, ``seconds`` the requested duration, or None where all data
+    are read once. ``verified`` says that the checksum of every block read was checked.
     """
 
     block_bytes: int

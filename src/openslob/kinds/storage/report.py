@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from openslob.core.units import MIB
 from openslob.kinds.storage.comparison.realism import ContenderKind, ContenderRow, RoundRange, best_raw
 from openslob.kinds.storage.comparison.realism import rows as contender_rows
-from openslob.kinds.storage.record import STORAGE_FILE, StorageRecord, StorageStep
+from openslob.kinds.storage.record import CEILING, STORAGE_FILE, SYNCED, StorageLoad, StorageRecord, StorageStep
 from openslob.report.document import (
     Answer,
     Document,
@@ -28,13 +30,40 @@ from openslob.report.document import (
 )
 from openslob.report.format import MISSING, micros, number, percent, size
 
+# Tools that measure rates and latencies by the number of requests in flight.
+CALIBRATIONS = ("calibrate", CEILING)
+
 
 def storage_headline(record: StorageRecord) -> str:
     """Return the result in one sentence; empty for a command that has no headline."""
     if not record.summary:
-        return "No step was measured to its end."
+        return _so_far(record)
     headline = _HEADLINES.get(record.tool)
     return headline(record) if headline else ""
+
+
+def _so_far(record: StorageRecord) -> str:
+    """Return what is known of a measurement that has no result: its best reads."""
+    reads = [step for step in record.steps if step.load and step.load.read_pct == READS_PCT]
+    best = {
+        block: max(of_block, key=lambda step: step.value("iops") or 0.0)
+        for block in (record.asked.get("block_bytes"), MIB)
+        if (of_block := [step for step in reads if step.load and step.load.block_bytes == block])
+    }
+    if not best:
+        return "No step was measured to its end."
+    texts = [
+        f"{number(step.value('mb_per_s'))} MB/s in 1 MB reads"
+        if block == MIB
+        else f"{number(step.value('iops'))} random {size(block)} reads/s "
+        f"({_in_flight(step)}, p99 {micros(step.value('p99_us'))})"
+        for block, step in best.items()
+    ]
+    return f"There is no result: it ended after {len(record.steps)} steps. The best of them: {'; '.join(texts)}."
+
+
+def _in_flight(step: StorageStep) -> str:
+    return f"{step.load.in_flight if step.load else MISSING} in flight"
 
 
 def _calibrate_headline(record: StorageRecord) -> str:
@@ -42,22 +71,101 @@ def _calibrate_headline(record: StorageRecord) -> str:
     limit_text = f" under a {at} of {micros(limit)}" if limit else ""
     blocks = size(record.asked.get("block_bytes"))
     if record.value("max_iops") is None:
-        reads = f"no rate of random {blocks} reads is known{limit_text}, because {record.summary['max_iops'].why}"
-    else:
-        reads = (
-            f"{_number(record, 'max_iops')} random {blocks} reads/s{limit_text} "
-            f"({_number(record, 'max_iops_in_flight')} in flight, mean {_micros(record, 'max_iops_mean_us')}, "
-            f"{_micros(record, 'cpu_us_per_io')} of CPU per read)"
-        )
+        known = [_no_rate(record, blocks), f"{_number(record, 'max_mb_per_s')} MB/s in 1 MB reads"]
+        return "; ".join([*known, *_written_parts(record)]) + "."
     parts = [
-        reads,
+        f"{_number(record, 'max_iops')} random {blocks} reads/s{limit_text} "
+        f"({_number(record, 'max_iops_in_flight')} in flight, mean {_micros(record, 'max_iops_mean_us')}, "
+        f"{_micros(record, 'cpu_us_per_io')} of CPU per read)",
         f"{_number(record, 'max_mb_per_s')} MB/s in 1 MB reads",
         f"one read alone takes {_micros(record, 'latency_mean_us')} (p99 {_micros(record, 'latency_p99_us')})",
     ]
     if "verified_iops" in record.summary:
         verified, cpu = _number(record, "verified_iops"), _micros(record, "verified_cpu_us_per_io")
         parts.append(f"with contents verified, {verified} reads/s at {cpu} of CPU per read")
-    return "; ".join(parts) + "."
+    return "; ".join([*parts, *_written_parts(record)]) + "."
+
+
+def _written_parts(record: StorageRecord) -> list[str]:
+    """Return what is known of writes and syncs; nothing if they were not measured."""
+    if record.value("write_iops") is None:
+        return []
+    return [
+        f"{_number(record, 'write_iops')} random writes/s ({_number(record, 'write_in_flight')} in flight, "
+        f"p99 {_micros(record, 'write_p99_us')})",
+        f"a sync alone takes {_micros(record, 'sync_mean_us')} (p99 {_micros(record, 'sync_p99_us')}), and at most "
+        f"{_number(record, 'syncs_per_s')} syncs/s are made",
+    ]
+
+
+# Shares of reads in a step.
+READS_PCT, WRITES_PCT = 100, 0
+LARGE_READS = "1 MB reads"
+# The curves of a calibration by requests in flight, and the figures that the table shows of each with their heads.
+CURVES = {
+    "reads": (("iops", "reads/s"), ("mean_us", "mean"), ("p99_us", "p99")),
+    "writes": (("iops", "writes/s"), ("p99_us", "p99")),
+    "syncs": (("iops", "syncs/s"), ("p99_us", "p99")),
+    LARGE_READS: (("mb_per_s", "1 MB: MB/s"),),
+}
+
+
+def calibration_curves(record: StorageRecord) -> dict[str, dict[int, list[StorageStep]]]:
+    """Return the steps of each curve by requests in flight; of syncs, by the processes that make them."""
+    curves: dict[str, dict[int, list[StorageStep]]] = {name: {} for name in CURVES}
+    for step in record.steps:
+        if step.load and (name := _curve_of(step.load, record.asked.get("block_bytes"))):
+            curves[name].setdefault(step.load.in_flight, []).append(step)
+    return {name: dict(sorted(curve.items())) for name, curve in curves.items() if curve}
+
+
+def _curve_of(load: StorageLoad, block_bytes: object) -> str:
+    if load.engine == SYNCED:
+        return "syncs"
+    if load.verified or load.pattern != "random":
+        return ""
+    if load.read_pct == WRITES_PCT:
+        return "writes"
+    return "reads" if load.block_bytes == block_bytes else LARGE_READS
+
+
+def median_of(steps: Sequence[StorageStep], figure: str) -> float | None:
+    """Return the median of a figure over steps; None if no one has it."""
+    values = [value for step in steps if (value := step.value(figure)) is not None]
+    return median(values) if values else None
+
+
+def curves_table(record: StorageRecord) -> TextTable:
+    """Return a row for each number in flight, with the medians of its steps."""
+    curves = calibration_curves(record)
+    columns = [(curve, figure, head) for name, curve in curves.items() for figure, head in CURVES[name]]
+    depths = sorted({depth for curve in curves.values() for depth in curve})
+    rows = [
+        (
+            str(depth),
+            *(
+                (micros if figure.endswith("_us") else number)(median_of(curve.get(depth, ()), figure))
+                for curve, figure, _ in columns
+            ),
+        )
+        for depth in depths
+    ]
+    return TextTable(("in flight", *(head for *_, head in columns)), rows)
+
+
+def _curves_section(record: StorageRecord) -> Section:
+    if record.tool not in CALIBRATIONS or not (table := curves_table(record)).rows:
+        return Section("", ())
+    return Section("By requests in flight", (table,), ", medians")
+
+
+def _no_rate(record: StorageRecord, blocks: str) -> str:
+    """Return what is known where no number in flight keeps the latency limit: what one read at a time does."""
+    limit, at = micros(record.asked.get("latency_limit_us")), record.asked.get("at", "p99")
+    rate = median_of(calibration_curves(record).get("reads", {}).get(1, ()), "iops")
+    one = f"one random {blocks} read at a time has a {at} of {_micros(record, f'latency_{at}_us')}"
+    does = f", {number(rate)} reads/s" if rate is not None else ""
+    return f"No rate keeps a {at} of {limit}: {one}{does} (--latency-limit none finds the highest rate)"
 
 
 def _dd_headline(record: StorageRecord) -> str:
@@ -158,6 +266,7 @@ def storage_document(record: StorageRecord, folder: Path | None = None) -> Docum
             Answer((storage_headline(record),)),
             Verdicts(record.verdicts),
             *_tables(record),
+            _curves_section(record),
             _steps(record.steps),
             _place(record),
             notes(record.notes),

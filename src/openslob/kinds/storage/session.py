@@ -27,7 +27,7 @@ from openslob.host.environment import environment
 from openslob.host.model import FigureUnknownError, Sample
 from openslob.kinds.storage.fio import Fio, IoEngine, Job, JobResult, Pattern
 from openslob.kinds.storage.process import MeasurementStoppedError
-from openslob.kinds.storage.record import StorageFolder, StorageLoad, StorageRecord, StorageStep
+from openslob.kinds.storage.record import SYNCED, StorageFolder, StorageLoad, StorageRecord, StorageStep
 from openslob.kinds.storage.target import (
     StorageLocation,
     TestFile,
@@ -298,7 +298,7 @@ def load_of(job: Job) -> StorageLoad:
         processes=job.copies,
         read_pct=_READ_PCT.get(job.pattern, job.read_pct),
         pattern="sequential" if job.pattern in _SEQUENTIAL else "random",
-        engine=job.engine.value,
+        engine=SYNCED if job.synced else job.engine.value,
         seconds=job.seconds,
         verified=job.verify,
     )

@@ -16,9 +16,10 @@ from openslob.core.measurement import StorageAlone
 from openslob.core.units import format_duration
 from openslob.engines.base import Engine, Hold
 from openslob.engines.managed.base import ManagedServer
+from openslob.kinds.run.again import RETRIES, why_lost
 from openslob.kinds.run.context import Ceiling, Context
 from openslob.kinds.run.crew import Hire
-from openslob.kinds.run.runner import RunRequest
+from openslob.kinds.run.runner import FinishedRun, RunRequest
 from openslob.kinds.sweep.plan import data_of, estimates, keep_started_with, workload_of
 from openslob.kinds.sweep.record import PointState, SweepFolder, SweepPoint, SweepRecord
 from openslob.kinds.sweep.request import SweepPlan, open_folder
@@ -44,7 +45,7 @@ def execute(planned: SweepPlan, context: Context) -> SweepFolder:
         with open_folder(planned, context) as folder:
             context = context.at(folder.record.target)
             with context.hire() as hire, context.display.viewing(context.results):
-                SweepExecution(folder, context, planned.ceiling, hire).execute()
+                SweepExecution(folder, context, planned.ceiling, hire, planned.retries).execute()
         return folder
 
 
@@ -78,10 +79,12 @@ class _PreparedServer:
 class SweepExecution:
     """The part of a sweep that one process executes: from the first pending point to the last, or until stopped."""
 
-    def __init__(self, folder: SweepFolder, context: Context, ceiling: Ceiling, hire: Hire) -> None:
+    def __init__(
+        self, folder: SweepFolder, context: Context, ceiling: Ceiling, hire: Hire, retries: int = RETRIES
+    ) -> None:
         self._folder = folder
         self._context = context
-        self._ceiling = ceiling
+        self._ceiling, self._retries = ceiling, retries
         self._hire = hire
         self._servers = SweepServers(context.address, folder.record, context.tell, context.server_pid)
         self._prepared: _PreparedServer | None = None
@@ -159,6 +162,7 @@ class SweepExecution:
             held=prepared.held,
             settings=changes_of(point.server, record.effects),
             hire=self._hire,
+            retries=self._retries,
         )
         try:
             finished = self._context.run(prepared.engine, request, self._heading(point), self._left_s(point))
@@ -169,11 +173,18 @@ class SweepExecution:
                 return point
             created = next((path.name for path in folder.iterdir() if path not in before and path.is_dir()), None)
             return point.model_copy(update={"state": PointState.FAILED, "error": error.what, "run": created})
+        self._note_discarded(point, finished)
         if finished.record.status is not Status.COMPLETE:
             return point
         if planned := self._planned.get(point.number):
             self._time_left.note_done(planned)
         return point.model_copy(update={"state": PointState.DONE, "error": None, "run": finished.folder.name})
+
+    def _note_discarded(self, point: SweepPoint, finished: FinishedRun) -> None:
+        if lost := [each.folder.name for each in finished.discarded]:
+            which = f"the window of {', '.join(lost)} was lost"
+            note = f"point {point.number} was made again: {which} ({why_lost(finished.discarded[0].record)})"
+            self._folder.update(notes=(*self._folder.record.notes, note))
 
     def _heading(self, point: SweepPoint) -> str:
         record = self._folder.record

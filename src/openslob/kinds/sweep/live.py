@@ -13,7 +13,7 @@ from openslob.core.workload import Workload
 from openslob.kinds.run.live.follow import BUDGET_S, FollowedRun, identity_of
 from openslob.kinds.run.live.run_view import RunView
 from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepPoint, SweepRecord, load_sweep
-from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
+from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View, has_begun
 from openslob.metrics.run_metrics import latency_of
 from openslob.record import store
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
@@ -24,20 +24,27 @@ RUNNING = "running"
 
 
 class SweepView:
-    """A sweep; what is drawn over time is that of its current run."""
+    """A sweep with its current run; what is drawn over time is that of ``shown``, which may be the one before."""
 
     def __init__(
-        self, record: SweepRecord, results: Mapping[str, RunRecord], progress: RecordState, run: RunView | None
+        self,
+        record: SweepRecord,
+        results: Mapping[str, RunRecord],
+        progress: RecordState,
+        run: RunView | None,
+        shown: RunView | None,
     ) -> None:
         self._record = record
         self._results = results
         self._progress = progress
         self._run = run
+        self._shown = shown
 
     @property
     def head(self) -> Head:
-        """What is being shown; the phase and the times are those of the current run."""
+        """What is being shown; the phase is that of the current run, and the times are of the one that is shown."""
         record, run = self._record, self._run.head if self._run else None
+        shown = self._shown.head if self._shown else None
         done = sum(point.state is not PointState.PENDING for point in record.points)
         asked = f"{len(record.points)} point{'s' if len(record.points) != 1 else ''}, {done} done"
         return Head(
@@ -50,8 +57,8 @@ class SweepView:
             target=record.target,
             load=f"{asked}: {run.load}" if run and self._progress is RecordState.RUNNING else asked,
             started_at=record.started_at,
-            elapsed_s=run.elapsed_s if run else 0.0,
-            planned_s=run.planned_s if run else None,
+            elapsed_s=shown.elapsed_s if shown else 0.0,
+            planned_s=shown.planned_s if shown else None,
             reservations=run.reservations if run else (),
         )
 
@@ -101,48 +108,48 @@ class SweepView:
 
     @property
     def current(self) -> View | None:
-        """The run in progress, or the last one."""
-        return self._run
+        """The run in progress, or the last one until that has something to show."""
+        return self._shown
 
     @property
     def now(self) -> Mapping[str, Figure]:
-        """The figures of the current run."""
-        return self._run.now if self._run else {}
+        """The figures of the run that is shown."""
+        return self._shown.now if self._shown else {}
 
     @property
     def names(self) -> Sequence[str]:
-        """The series of the current run."""
-        return self._run.names if self._run else ()
+        """The series of the run that is shown."""
+        return self._shown.names if self._shown else ()
 
     @property
     def waits_by_duration(self) -> Sequence[str]:
-        """The events that the engine counted by duration in the current run."""
-        return self._run.waits_by_duration if self._run else ()
+        """The events that the engine counted by duration in the run that is shown."""
+        return self._shown.waits_by_duration if self._shown else ()
 
     @property
     def verdicts(self) -> Sequence[Verdict]:
-        """The verdicts on the current run."""
-        return self._run.verdicts if self._run else ()
+        """The verdicts on the run that is shown."""
+        return self._shown.verdicts if self._shown else ()
 
     def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Curve:
-        """Return a figure of the current run; KeyError when there is none of this name."""
-        if self._run is None:
+        """Return a figure of the run that is shown; KeyError when there is none of this name."""
+        if self._shown is None:
             raise KeyError(name)
-        return self._run.series(name, begin_s, end_s, most)
+        return self._shown.series(name, begin_s, end_s, most)
 
     def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
-        """Return the waits in the current run."""
-        return self._run.waits(begin_s, end_s, most) if self._run else Stack("sessions", [], [], [])
+        """Return the waits in the run that is shown."""
+        return self._shown.waits(begin_s, end_s, most) if self._shown else Stack("sessions", [], [], [])
 
     def cpu(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
-        """Return the host's CPU time during the current run."""
-        return self._run.cpu(begin_s, end_s, most) if self._run else Stack("%", [], [], [])
+        """Return the host's CPU time during the run that is shown."""
+        return self._shown.cpu(begin_s, end_s, most) if self._shown else Stack("%", [], [], [])
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
-        """Return latency over time in the current run; KeyError when none of this kind was recorded."""
-        if self._run is None:
+        """Return latency over time in the run that is shown; KeyError when none of this kind was recorded."""
+        if self._shown is None:
             raise KeyError(of)
-        return self._run.heat(of, begin_s, end_s, most)
+        return self._shown.heat(of, begin_s, end_s, most)
 
 
 def _mean_latency(record: RunRecord) -> Figure:
@@ -163,14 +170,16 @@ class FollowedSweep:
         self._results: dict[str, RunRecord] = {}
         self._missing: list[str] = []
         self._run: FollowedRun | None = None
+        # The run before it, as long as there is nothing to show of it.
+        self._before: FollowedRun | None = None
         self._locked = False
 
     @property
     def read_share(self) -> float:
-        """The share that was read of the results, or of the current run's raw files if that is less."""
+        """The share that was read of the results, or of a run's raw files if that is less."""
         missing = len(self._missing)
         results = len(self._results) / (len(self._results) + missing) if missing else 1.0
-        return min(results, self._run.read_share if self._run else 1.0)
+        return min([results, *(run.read_share for run in (self._run, self._before) if run)])
 
     def poll(self, budget_s: float = BUDGET_S) -> bool:
         """Read what is new; return whether something changed."""
@@ -178,10 +187,25 @@ class FollowedSweep:
         until = time.monotonic() + budget_s
         changed = self._read_record() or was != self._locked
         changed = self._read_results(until) or changed
-        latest = self._latest()
-        if latest is not None and (self._run is None or latest != self._run.folder):
-            self._run, changed = FollowedRun(latest), True
-        return (self._run.poll(max(until - time.monotonic(), budget_s / 2)) if self._run else False) or changed
+        changed = self._take_latest() or changed
+        if self._run is None:
+            return changed
+        changed = self._run.poll(max(until - time.monotonic(), budget_s / 2)) or changed
+        if self._before and has_begun(self._run.view()):
+            self._before, changed = None, True
+        return (self._before.poll(budget_s / 2) if self._before else False) or changed
+
+    def _take_latest(self) -> bool:
+        """Follow the run that began last, and keep the one before; return whether it is another one."""
+        folders = sorted(path.parent for path in self.folder.glob(f"*/{RECORD_FILE}"))[-2:]
+        if not folders or (self._run and folders[-1] == self._run.folder):
+            return False
+        earlier = self._run or (FollowedRun(folders[0]) if len(folders) > 1 else None)
+        # One that never had anything to show does not take the place of one that had.
+        if self._run is None or has_begun(self._run.view()):
+            self._before = earlier
+        self._run = FollowedRun(folders[-1])
+        return True
 
     def _read_record(self) -> bool:
         identity = identity_of(self.folder / SWEEP_FILE)
@@ -206,11 +230,6 @@ class FollowedSweep:
                 break
         return some
 
-    def _latest(self) -> Path | None:
-        """Return the folder of the run that began last."""
-        runs = [path.parent for path in self.folder.glob(f"*/{RECORD_FILE}")]
-        return max(runs, key=lambda path: path.name, default=None)
-
     @property
     def progress(self) -> RecordState:
         """Whether the sweep is still executed."""
@@ -221,8 +240,11 @@ class FollowedSweep:
         return RecordState(self.record.status.value)
 
     def view(self, at_s: float | None = None) -> View:
-        """Return what is to be shown of the sweep; ``at_s`` is a moment of its current run."""
+        """Return what is to be shown of the sweep; ``at_s`` is a moment of the run that is shown."""
         if self.record is None:
             raise SlobError(f"{self.folder} has not been read", "call poll")
-        current = self._run.view(at_s) if self._run else None
-        return SweepView(self.record, self._results, self.progress, current)
+        if self._run is None:
+            return SweepView(self.record, self._results, self.progress, None, None)
+        run = self._run.view(None if self._before else at_s)
+        shown = self._before.view(at_s) if self._before else run
+        return SweepView(self.record, self._results, self.progress, run, shown)

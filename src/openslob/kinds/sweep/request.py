@@ -15,6 +15,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Address
 from openslob.engines import registry
 from openslob.kinds.run import loading
+from openslob.kinds.run.again import RETRIES
 from openslob.kinds.run.context import Ceiling, Context
 from openslob.kinds.run.settings import SettingsGrid, ask_settings, assume_settings
 from openslob.kinds.sweep.create import find_unfinished, new_sweep, ready_names, ready_sweep
@@ -34,7 +35,8 @@ class SweepRequest:
     ``texts`` are the values of parameters by field name, ``servers`` those of server parameters by their name. Others
     come from ``config`` and ``environment``. ``until_steady`` is the longest warm-up in seconds if it lasts until the
     throughput is steady. An unfinished sweep that asks for the same goes on, unless it is to be a ``new`` one. With
-    ``resume``, the folder of a sweep, it is the rest of that, and its failed points again.
+    ``resume``, the folder of a sweep, it is the rest of that, and its failed points again. A run whose window is
+    lost is made again up to ``retries`` times.
     """
 
     name: str
@@ -50,6 +52,7 @@ class SweepRequest:
     environment: Mapping[str, str] = field(default_factory=dict)
     new: bool = False
     resume: Path | None = None
+    retries: int = RETRIES
 
     def __post_init__(self) -> None:
         if self.repeats is not None and self.repeats < 1:
@@ -152,13 +155,15 @@ def sweep_file(
 class SweepPlan:
     """A sweep with its points: a new one, or the rest of the one in ``folder``, with its failed points if ``again``.
 
-    ``ceiling`` gives the raw measurement of an engine's storage that the runs are compared with.
+    ``ceiling`` gives the raw measurement of an engine's storage that the runs are compared with. A run whose window is
+    lost is made again up to ``retries`` times.
     """
 
     record: SweepRecord
     ceiling: Ceiling
     folder: Path | None = None
     again: bool = False
+    retries: int = RETRIES
 
 
 def plan(request: SweepRequest, context: Context, dry_run: bool = False) -> SweepPlan:
@@ -176,7 +181,7 @@ def plan(request: SweepRequest, context: Context, dry_run: bool = False) -> Swee
     ceiling = context.ceiling_for(sessions_at_most(record))
     if dry_run and folder:
         record = to_do(folder, load_sweep(folder), bool(request.resume), context.tell)
-    return SweepPlan(record, ceiling, folder, bool(request.resume))
+    return SweepPlan(record, ceiling, folder, bool(request.resume), request.retries)
 
 
 def _new_record(request: SweepRequest, context: Context, dry_run: bool) -> SweepRecord:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from openslob.analyze.curves.points import Point, Run, points
 from openslob.analyze.curves.series import axes_for, latency_figure
-from openslob.core.errors import SlobError
+from openslob.core.errors import SlobError, UndecidedError, VerdictError
 from openslob.kinds.sweep.plan import run_seconds, workload_of
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepFolder, SweepPoint
 from openslob.record.store import load
@@ -161,8 +161,12 @@ def _probe(folder: SweepFolder, repeats: Sequence[SweepPoint], request: SearchRe
     mean = _mean(folder, repeats)
     if mean is None or STALL_VERDICTS & mean.failed.keys():
         return SessionProbe(None, None)
+    return SessionProbe(*_rate_and_latency(mean, request))
+
+
+def _rate_and_latency(mean: Point, request: SearchRecord) -> tuple[float | None, float | None]:
     # Session counts may differ in their share of cache hits, so that only rates of operations are comparable.
-    return SessionProbe(mean.mean("ops_per_s"), mean.mean(latency_figure(request.at)))
+    return mean.mean("ops_per_s"), mean.mean(latency_figure(request.at))
 
 
 def _mean(folder: SweepFolder, repeats: Sequence[SweepPoint]) -> Point | None:
@@ -182,6 +186,24 @@ def _save_answer(folder: SweepFolder, request: SearchRecord, answer: SearchAnswe
     figures = {} if best is None else _answer_figures(best, request)
     answered = request.model_copy(update={"sessions": answer.sessions, "why": answer.why, **figures})
     folder.save(folder.record.model_copy(update={"search": answered}).with_status())
+
+
+def require_answer(folder: SweepFolder) -> None:
+    """Check that a search that ended has found a session count.
+
+    Raises:
+        UndecidedError: Figures of the only session are missing, so that nothing is known of the limit.
+        VerdictError: No session count stays under the limit.
+
+    """
+    search = folder.record.search
+    if search is None or search.sessions is not None:
+        return
+    alone = _mean(folder, _points(folder, 1))
+    stalled = alone is not None and bool(STALL_VERDICTS & alone.failed.keys())
+    if alone is None or (not stalled and None in _rate_and_latency(alone, search)):
+        raise UndecidedError("whether a session count stays under the limit is unknown: one session gave no figure")
+    raise VerdictError(f"no session count stays under the limit: {search.why}")
 
 
 def _answer_figures(best: Point, request: SearchRecord) -> dict[str, str | float | None]:

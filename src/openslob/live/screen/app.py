@@ -24,7 +24,7 @@ from textual.widget import Widget
 from textual.widgets import Footer
 
 from openslob.core.errors import SlobError
-from openslob.kinds.view import Follower, RecordState
+from openslob.kinds.view import Follower, RecordState, has_begun
 from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.panes import PaneContent, Screenful, draw, draw_help, draw_top, tabs_of
 from openslob.live.screen.playhead import Playhead
@@ -168,6 +168,8 @@ class LiveScreen(App[None], inherit_bindings=False):
         self.animation_level = "none"
         self.problem: SlobError | None = None
         self._source = source
+        # What was shown before, as long as there is nothing to show of the record that is written now.
+        self._before: Follower | None = None
         self._signs = signs
         self._command = command
         self._tell_shown = shown
@@ -216,6 +218,8 @@ class LiveScreen(App[None], inherit_bindings=False):
             self._take(self._command.source() if self._command else self._source)
             if self._source:
                 self._source.poll()
+                if self._before and has_begun(self._source.view()):
+                    self._before = None
                 if self._playhead.playing:
                     now = time.monotonic()
                     self._playhead = self._playhead.move(now - self._moved_at, self._end_s())
@@ -243,8 +247,9 @@ class LiveScreen(App[None], inherit_bindings=False):
                 self._fail(error)
 
     def _take(self, source: Follower | None) -> None:
-        """Show another record from now on."""
+        """Show another record from now on, and the one before it until there is something to show."""
         if source is not self._source:
+            self._before = self._before or self._source
             self._source, self._playhead = source, Playhead()
 
     def _draw(self, canvas: Canvas, whole: bool) -> None:
@@ -269,7 +274,8 @@ class LiveScreen(App[None], inherit_bindings=False):
 
     def _compose_pane(self, source: Follower) -> PaneContent:
         record = source.view(self._playhead.at_s)
-        view = record.current or record
+        before = self._before.view() if self._before else record
+        view = before.current or before
         head = view.head
         span = self._playhead.span(head.elapsed_s, head.planned_s)
         return PaneContent(view, record, span, self._signs, self._intensity, self._scroll)

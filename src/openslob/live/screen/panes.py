@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from openslob.analyze.curves.series import Axes
 from openslob.core.units import format_duration
-from openslob.kinds.view import Curve, Head, RecordState, Stack, View
+from openslob.kinds.view import Curve, Head, PetalPoint, RecordState, Stack, View, requests_in
+from openslob.live.axes import axes_for
 from openslob.live.screen.canvas import Canvas, Role, Signs, series_role
 from openslob.live.screen.playhead import Playhead
 from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_frame, draw_lines, draw_map, draw_stack
@@ -37,7 +39,6 @@ FIGURES: Mapping[str, str] = {
     "host_cpu_busy_pct": "host CPU",
     "iops_per_db_cpu": "reads per DB CPU",
 }
-_REQUESTS = ("pio_read_per_s", "lio_per_s", "pio_write_per_s", "transactions_per_s")
 _ENGINE_LATENCY = ("engine_read_latency_us", "log_sync_latency_us")
 _DEVICE = {"device.reads_per_s": "reads", "device.writes_per_s": "writes"}
 _SIZES = {"device.read_mb_per_s": "read", "device.write_mb_per_s": "written"}
@@ -72,7 +73,7 @@ TABS = ("Overview", "Latency", "Waits", "Host", "Verdicts", "Notes", "Petals")
 
 @dataclass(frozen=True)
 class PaneContent:
-    """What panes show: the run or observation, and the record that it belongs to, which may be a sweep."""
+    """What panes show: the run or observation, and the record that is in progress, to which it may belong."""
 
     view: View
     record: View
@@ -80,6 +81,11 @@ class PaneContent:
     signs: Signs
     intensity: bool = False
     scroll: int = 0
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the run is over, and the record has others: those that come have nothing to show yet."""
+        return self.view is not self.record and self.view.head.progress is not RecordState.RUNNING
 
     @cached_property
     def now(self) -> Mapping[str, Figure]:
@@ -111,10 +117,7 @@ Pane = Callable[[Canvas, PaneContent], None]
 
 def requests(canvas: Canvas, shown: PaneContent) -> None:
     """Draw what the engine did per second."""
-    names = [name for name in _REQUESTS if name in shown.names]
-    if not any(name in names for name in _REQUESTS):
-        names = [name for name in ("ops_per_s",) if name in shown.names]
-    _lines(canvas, shown, "Per second", {name: FIGURES[name] for name in names}, number)
+    _lines(canvas, shown, "Per second", {name: FIGURES[name] for name in requests_in(shown.view.names)}, number)
 
 
 def latency(canvas: Canvas, shown: PaneContent) -> None:
@@ -245,9 +248,8 @@ def verdicts(canvas: Canvas, shown: PaneContent) -> None:
 
 def notes(canvas: Canvas, shown: PaneContent) -> None:
     """Write what happened, the latest last."""
-    found = [*shown.record.notes, *(shown.view.notes if shown.view is not shown.record else ())]
     lines: list[tuple[str, int, int]] = []
-    for note in found:
+    for note in shown.record.notes:
         moment = "" if note.at_s is None else clock(note.at_s)
         kind = "" if note.kind == "note" else f"{note.kind}: "
         wrapped = hanging(f"{moment:>7}  ", f"{kind}{note.text}", canvas.width + 2)
@@ -258,11 +260,12 @@ def notes(canvas: Canvas, shown: PaneContent) -> None:
 
 def petals(canvas: Canvas, shown: PaneContent) -> None:
     """Draw latency over throughput, a line for each petal of a sweep, and the point that is being measured."""
-    lines = _petal_lines(shown.record)
+    axes = axes_for(shown.record.points)
+    lines = _petal_lines(shown.record.points, axes)
+    across = f"{FIGURES[axes.throughput]} per second"
+    up = FIGURES.get(axes.latency, "mean latency")
     _title(canvas, shown, "Petals")
-    drawn = canvas.width >= _LEAST_PLOT and text_plot(
-        lines, "reads per second", "read latency", canvas.width, max(canvas.height - 6, 3)
-    )
+    drawn = canvas.width >= _LEAST_PLOT and text_plot(lines, across, up, canvas.width, max(canvas.height - 6, 3))
     if not drawn:
         _nothing(canvas, shown, "no point is done yet")
     for y, line in enumerate(drawn or ()):
@@ -390,15 +393,16 @@ def _last(at_s: Sequence[float], values: Sequence[float | None], recent_s: float
     return next((value for value in reversed([*values[-2:-1], *recent]) if value is not None), None)
 
 
-def _petal_lines(record: View) -> list[TextLine]:
+def _petal_lines(points: Sequence[PetalPoint], axes: Axes) -> list[TextLine]:
     """Return the lines of the petals, and as the last one the point that is being measured."""
     petals: dict[str, list[tuple[float, float, str]]] = {}
-    for point in record.points:
+    for point in points:
         name = "running" if point.state == "running" else point.petal
-        rate, us = (point.figures[each].value if each in point.figures else None for each in _POINT[:2])
+        both = (axes.throughput, axes.latency)
+        rate, us = (point.figures[each].value if each in point.figures else None for each in both)
         if rate is not None and us is not None:
             petals.setdefault(name, []).append((rate, us, str(point.sessions)))
-    lines = [TextLine(name, sorted(points, key=_sessions)) for name, points in petals.items()]
+    lines = [TextLine(name, sorted(places, key=_sessions)) for name, places in petals.items()]
     return sorted(lines, key=lambda line: line.name == "running")
 
 
@@ -478,7 +482,8 @@ def _warnings(shown: PaneContent) -> Sequence[str]:
 def panes_of(tab: int, shown: PaneContent) -> list[Pane]:
     """Return the panes of a tab, the most important first."""
     kinds = shown.kinds
-    sweep: list[Pane] = [petals] if shown.record.head.kind == "sweep" else []
+    ended: list[Pane] = [] if shown.record.head.progress is RecordState.RUNNING else [points]
+    sweep: list[Pane] = [petals, *ended] if shown.record.head.kind == "sweep" else []
     of_kinds: list[Pane] = [partial(latency_of, kind=kind) for kind in kinds]
     of_engine: list[Pane] = [partial(heat_of, of=event) for event in shown.events[:_MAPS]]
     overview = (*sweep, requests, latency, waits, cpu, heat)
@@ -527,10 +532,9 @@ def _head(canvas: Canvas, screenful: Screenful) -> int:
     canvas.part(0, 0, room, 1).text(x, 0, state, _ENDS[record.progress], signs)
     canvas.text(canvas.width - len(right), 0, right, Role.SELECTED if right else Role.PLAIN, signs)
     _progress(canvas.part(0, 1, canvas.width, 1), shown, run if run.elapsed_s or run.phase else record)
-    about = " · ".join(
-        part for part in (run.product or record.product, run.load or record.load, run.target or record.target) if part
-    )
-    canvas.text(0, 2, shorten(about, canvas.width), Role.SOFT, signs)
+    about = (run.product or record.product, run.load or record.load, run.target or record.target)
+    x = canvas.text(0, 2, "the last run: " if shown.is_last else "", Role.STRONG, signs)
+    canvas.text(x, 2, shorten(" · ".join(part for part in about if part), canvas.width - x), Role.SOFT, signs)
     for at, text in enumerate(_warnings(shown), _HEAD_ROWS):
         canvas.text(0, at, shorten(f"! {text}", canvas.width), Role.UNSURE, signs)
     return _HEAD_ROWS + len(_warnings(shown))
@@ -553,7 +557,11 @@ def _progress(canvas: Canvas, shown: PaneContent, head: Head) -> None:
     points = shown.record.points
     ended = sum(point.state not in ("pending", "running") for point in points)
     before = f"{ended} of {len(points)} points  " if points else ""
+    head = shown.record.head if shown.is_last else head
     phase = head.phase or head.progress.value
+    if shown.is_last:
+        canvas.write(0, 0, [(before, Role.PLAIN), (phase, Role.STRONG)], shown.signs)
+        return
     if head.planned_s:
         text = f"{clock(head.elapsed_s)} of {clock(head.planned_s)}"
         if head.phase:

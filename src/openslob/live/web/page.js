@@ -220,8 +220,7 @@
     if (!chart) { return null; }
     const view = chart.view;
     if (picture.now !== undefined) {
-      try { view.data("now", picture.now); } catch (error) { if (picture.now.length) { throw error; } }
-      return view.runAsync();
+      return view.data("now", picture.now).runAsync();
     }
     Object.entries(Object.assign({}, sections.axis, picture.signals)).forEach(function (each) {
       view.signal(each[0], each[1]);
@@ -307,7 +306,8 @@
   function showMoment() {
     const head = sections.head, run = sections.run;
     if (!head) { return; }
-    const title = shown.follows && head.state === "running" ? "Figures now" : "Figures";
+    const title = run && run.state !== "running" ? "Figures of the last run" :
+      shown.follows && head.state === "running" ? "Figures now" : "Figures";
     $("figures-title").textContent = run ? title + ": " + run.name + ", " + run.about.slice(-1)[0] : title;
     const at = shown.follows ? head.end_s : head.elapsed_s;
     if (!shown.follows) { shown.at = at; }

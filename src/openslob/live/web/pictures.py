@@ -17,13 +17,14 @@ from itertools import accumulate
 from statistics import fmean
 from typing import Any, Protocol
 
-from openslob.analyze.curves.series import CACHED, MIN_READ_SHARE, PHYSICAL, Axes
+from openslob.analyze.curves.series import PHYSICAL
 from openslob.analyze.heat import Cell
 from openslob.kinds.view import Curve, HeatMap, PetalPoint, Stack, View
+from openslob.live.axes import DONE, axes_for
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.report.charts import heat, over_time, time_panels
-from openslob.report.charts.petals import RUNNING, petal_panel, verdict_sign
+from openslob.report.charts.petals import Growing, petal_panel, verdict_sign
 from openslob.report.charts.picture import Panel, Picture, Spec, page_specs
 from openslob.report.charts.time_panels import SENT, SENT_ENDS, SENT_LATENCY
 from openslob.report.format import micros, number
@@ -45,7 +46,9 @@ _MAPS = {heat.FREQUENCY: "share of the {}", heat.INTENSITY: "share of their time
 _TIMES = {"latency": "Latency", "response": "Response time, from when it was due,"}
 _BANDS = ("p50_us", "p90_us", "p99_us")
 Patch = dict[str, Any]
-DONE, RUNS = "done", "running"
+RUNS = "running"
+# Of an axis of petals, in parts of the lowest and the highest value on it.
+_BEYOND = (0.85, 1.08)
 
 
 @dataclass(frozen=True)
@@ -408,7 +411,7 @@ class Petals:
         self._axes = PHYSICAL
         self._rows: list[Row] | None = None
         self._now: list[Row] = []
-        self._fits = False
+        self._lines: list[str] = []
         self._patch: Patch = {}
 
     def whole(self) -> Patch:
@@ -417,12 +420,14 @@ class Petals:
 
     def update(self, points: Sequence[PetalPoint], names: FigureNames) -> Patch:
         """Return what is new in it."""
-        self._axes = _axes_for(points)
+        self._axes = axes_for(points)
         rows, now = self._list_done(points), self._running(points)
-        if rows == self._rows and now == self._now:
+        lines = list(dict.fromkeys(point.petal for point in points))
+        if (rows, now, lines) == (self._rows, self._now, self._lines):
             return {}
-        again = rows != self._rows or not self._patch or not _within(now, self._patch["limits"])
-        self._rows, self._now = rows, now
+        same = (rows, lines) == (self._rows, self._lines)
+        again = not same or not self._patch or not _within(now, self._patch["limits"])
+        self._rows, self._now, self._lines = rows, now, lines
         if not rows and not now:
             self._patch = {}
             return {}
@@ -431,7 +436,7 @@ class Petals:
         if not again:
             self._patch |= sent
             return sent
-        panel = petal_panel(rows, self._axes, "sessions", names, now=now[0] if now else None)
+        panel = petal_panel(rows, self._axes, "sessions", names, growing=Growing(now, lines))
         (spec,) = page_specs(Picture("petals", sent["title"], text, (panel,)))
         self._patch = sent | {"spec": spec, "limits": _limits([*rows, *now])}
         return self._patch
@@ -457,7 +462,6 @@ class Petals:
     def _running(self, points: Sequence[PetalPoint]) -> list[Row]:
         return [
             _petal_row(point.petal, point.sessions, *place, 1, point.fails)
-            | {"doubt": RUNNING.name, "sign": RUNNING.name}
             for point in points
             if point.state == RUNS and (place := self._place(point))
         ][:1]
@@ -467,15 +471,6 @@ class Petals:
         if x is None or y is None or x.value is None or y.value is None:
             return None
         return x.value, y.value
-
-
-def _axes_for(points: Sequence[PetalPoint]) -> Axes:
-    """Return the axes of the report: those of physical reads, unless most blocks come from the cache."""
-    reads, visits = (
-        sum(figure.value or 0.0 for each in points if each.state == DONE and (figure := each.figures.get(name)))
-        for name in (PHYSICAL.throughput, CACHED.throughput)
-    )
-    return CACHED if reads < MIN_READ_SHARE * visits else PHYSICAL
 
 
 def _petal_row(petal: str, sessions: int, x: float, y: float, runs: int, fails: Sequence[str]) -> Row:
@@ -488,7 +483,9 @@ def _petal_row(petal: str, sessions: int, x: float, y: float, runs: int, fails: 
 
 
 def _limits(rows: Sequence[Row]) -> Mapping[str, tuple[float, float]]:
-    return {axis: (min(row[axis] for row in rows), max(row[axis] for row in rows)) for axis in ("x", "y")}
+    """Return what has room on the axes, which go somewhat beyond their points."""
+    below, above = _BEYOND
+    return {axis: (below * min(row[axis] for row in rows), above * max(row[axis] for row in rows)) for axis in "xy"}
 
 
 def _within(now: Sequence[Row], limits: Mapping[str, tuple[float, float]]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -58,11 +59,10 @@ UNTRUE = Sign(
     "M-1,-0.75L-0.75,-1L0,-0.25L0.75,-1L1,-0.75L0.25,0L1,0.75L0.75,1L0,0.25L-0.75,1L-1,0.75L-0.25,0Z",
     WARNING,
 )
-# The point of a sweep that is being measured.
-RUNNING = Sign(
-    "circled dot: still running", _RING.format("0.8") + "M-0.35,0A0.35,0.35,0,1,1,0.35,0A0.35,0.35,0,1,1,-0.35,0Z"
-)
-SIGNS = (KNEE, DOUBTED, UNTRUE, RUNNING)
+SIGNS = (KNEE, DOUBTED, UNTRUE)
+# The point of a sweep that is being measured: a dot in a circle. Its data have a name, so that it moves.
+NOW = "now"
+_MEASURED_NOW = _RING.format("0.8") + "M-0.35,0A0.35,0.35,0,1,1,0.35,0A0.35,0.35,0,1,1,-0.35,0Z"
 
 
 def petals(
@@ -206,31 +206,44 @@ def _row(series: Series, point: Point, order: int, throughput: str, latency: str
     }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Growing:
+    """What a sweep in progress draws next: ``now`` is the point that is being measured, if there is one.
+
+    ``lines`` names all that the sweep will have, in the order of their colours.
+    """
+
+    now: Sequence[Row]
+    lines: Sequence[str]
+
+
 def petal_panel(
     rows: list[Row],
     axes: Axes,
     along: str,
     names: FigureNames,
     ceiling_points: Sequence[Row] = (),
-    now: Row | None = None,
+    growing: Growing | None = None,
 ) -> Panel:
     """Return the lines of `petal_rows`, whose points are ordered by ``along``.
 
-    ``now`` is the point that is being measured. Its rows come as the data "now", so that it moves.
+    ``growing`` is what they become: the point that is being measured is drawn from the data `NOW`, whether there is one
+    yet or not.
     """
     throughput = axes.throughput
     view = f"petals_{throughput}"
-    seen = [*rows, *([now] if now else [])]
+    seen = [*rows, *(growing.now if growing else ())]
     x_scale, y_scale = _axis_scale([*seen, *_within_latency(ceiling_points, seen)], "x"), _axis_scale(seen, "y")
     x = alt.X("x:Q", title=names.axis(throughput), scale=x_scale)
     y = alt.Y("y:Q", title=names.axis(axes.latency), scale=y_scale)
-    colours, dashes = (list(dict.fromkeys(row[name] for row in seen)) for name in ("colour", "dash"))
+    later = growing.lines if growing else ()
+    colours, dashes = (list(dict.fromkeys([*later, *(row[name] for row in seen)])) for name in ("colour", "dash"))
     two = colours != dashes
     picks = [
         legend_selection("colour", f"picked_colour_{throughput}"),
         *([legend_selection("dash", f"picked_dash_{throughput}")] if two else []),
     ]
-    signs = _signs_among(seen)
+    signs = _signs_among(rows)
     colour = colour_by("colour", colours, () if two else signs)
     shape, dash = shape_by("dash", dashes, signs, two), dash_by("dash", dashes, signs, two)
     base = alt.Chart(inline(rows)).encode(x=x, y=y, **selection_opacity(*picks))
@@ -249,8 +262,8 @@ def petal_panel(
         _arrows(between, x_scale, y_scale, colour, view).encode(**selection_opacity(*picks)),
         *_dots(base, colour, shape, tips),
         _labels(base, rows),
-        *(_draw_signs(base, sign, each) for each in signs if each is not RUNNING),
-        *(_running(alt.Chart(alt.NamedData("now")).encode(x=x, y=y, color=colour), sign, tips) if now else ()),
+        *(_draw_signs(base, sign, each) for each in signs),
+        *(_measured_now(alt.Chart(alt.NamedData(NOW)).encode(x=x, y=y, color=colour), tips) if growing else ()),
         params=picks,
         name=view,
     )
@@ -308,12 +321,11 @@ def _dots(base: alt.Chart, colour: alt.Color, shape: alt.Shape, tips: Sequence[T
     return [with_tips(dots.encode(color=colour, shape=shape), *tips) for dots in (sound, doubted)]
 
 
-def _running(moving: alt.Chart, sign: alt.Shape, tips: Sequence[Tip]) -> tuple[alt.Chart, alt.Chart]:
+def _measured_now(moving: alt.Chart, tips: Sequence[Tip]) -> tuple[alt.Chart, alt.Chart]:
     """Return the mark and the label of the point that is being measured."""
-    marked = moving.transform_calculate(sign=f"'{RUNNING.name}'").mark_point(filled=True, size=170)
-    return with_tips(marked.encode(shape=sign), *tips), moving.mark_text(align="left", dx=9, dy=-9, fontSize=11).encode(
-        text="sessions:Q"
-    )
+    marked = with_tips(moving.mark_point(shape=_MEASURED_NOW, filled=True, size=170), *tips)
+    said = moving.transform_calculate(said="datum.sessions + ', still running'")
+    return marked, said.mark_text(align="left", dx=9, dy=-9, fontSize=11).encode(text="said:N")
 
 
 def _labels(base: alt.Chart, rows: Sequence[Row]) -> alt.Chart:

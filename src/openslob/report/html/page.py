@@ -110,6 +110,7 @@ def page_of(document: Document) -> Page:
     with debug_mode(False):
         pictures, problem = document.pictures()
     title, judgement = document.title, document.judgement
+    sections = [section.without_plots() for section in document.sections] if pictures else document.sections
     return Page(
         title=title.heading,
         about=title.introduction,
@@ -117,7 +118,7 @@ def page_of(document: Document) -> Page:
         answers=document.answers,
         verdicts=judgement.lines if judgement else (),
         pictures=tuple(pictures),
-        sections=document.sections,
+        sections=tuple(section for section in sections if section.parts),
         judged_each=judgement.each if judgement else "",
         judged=judgement is not None,
     )

@@ -18,6 +18,7 @@ from openslob.kinds.lab.execute import LabExecution
 from openslob.kinds.lab.record import LabFolder
 from openslob.kinds.lab.servers import groups
 from openslob.kinds.run import loading, runner
+from openslob.kinds.run.runner import FinishedRun
 from openslob.record.model import Figure, Holds, Status
 
 BUSY = "too busy for a rate"
@@ -61,11 +62,12 @@ class World:
         summary = {name: Figure(value=1000 * level, unit="1/s") for name in ("commits_per_s", "pio_read_per_s")}
         if len(self.begun) in self.spoiled:
             summary = {name: Figure(value=None, unit="1/s", why=BUSY) for name in summary}
+            record = record.model_copy(update={"window": record.window.model_copy(update={"counter_seconds": 0.0})})
         summary |= {"pio_read_mb_per_s": summary["commits_per_s"], "db_cpu_per_s": Figure(value=2.0, unit="s/s")}
         settings = {**record.engine, "settings": self.had}
         folder = request.results / f"{len(self.begun)}-{request.name}"
         folder.mkdir()
-        return SimpleNamespace(record=record.model_copy(update={"summary": summary, "engine": settings}), folder=folder)
+        return FinishedRun(record.model_copy(update={"summary": summary, "engine": settings}), folder)
 
     def execute(self, folder):
         LabExecution(folder, context_in(interrupt=self.interrupt), lambda: self.now_s).execute()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from factories.labs import SUMS_OFF
+from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
 from openslob.core.errors import UsageError
 from openslob.core.units import MIB
 from openslob.engines import registry
@@ -18,8 +18,11 @@ from openslob.kinds.lab.plan import (
     Question,
     arms_of,
     missing_ready,
+    needed_s,
     questions,
     ready_names,
+    require_time,
+    round_s,
     with_nothing_changed,
 )
 from openslob.kinds.lab.record import LabArm
@@ -176,3 +179,28 @@ def test_all_loads_use_the_same_data_and_leave_commits_to_the_server():
 def test_a_label_of_a_value_is_that_of_the_setting():
     arm = LabArm(setting=NOTHING, value="", here="", effect="restart")
     assert (arm.label, arm.base_label) == (NOTHING, f"{NOTHING}, first")
+
+
+def with_time(limit_s):
+    """A lab of three settings that begins, with so much time."""
+    arms_ = with_nothing_changed([PAGES_OFF, METHOD, SUMS_OFF])
+    return lab_record(*((arm, 1.0) for arm in arms_), rounds=0).model_copy(update={"limit_s": limit_s})
+
+
+def test_a_lab_whose_time_is_too_short_is_refused_with_what_would_fit():
+    wanted_s = needed_s(with_time(1.0), 6)
+    assert wanted_s > 6 * round_s(with_time(1.0))
+    require_time(with_time(wanted_s), 6)
+    with pytest.raises(UsageError) as refused:
+        require_time(with_time(wanted_s - 1), 6)
+    enough = f"--for {-(-wanted_s // 60):g}m"
+    assert enough in refused.value.remedy
+    assert "6 pairs of each of 3 settings take about" in refused.value.what
+    assert f"slob lab full_page_writes io_method --for {wanted_s - 1:g}s" in refused.value.remedy
+    # What is proposed is taken, and so is a look.
+    alone = with_nothing_changed([PAGES_OFF, METHOD])
+    require_time(with_time(wanted_s - 1).model_copy(update={"arms": tuple(alone)}), 6)
+    require_time(with_time(wanted_s - 1), 1)
+    with pytest.raises(UsageError) as refused:
+        require_time(with_time(10.0), 6)
+    assert "fewer settings" not in refused.value.remedy

@@ -7,7 +7,7 @@ import pytest
 
 from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
 from openslob.kinds.lab.pictures import lab_pictures
-from openslob.kinds.lab.plan import round_s, with_nothing_changed
+from openslob.kinds.lab.plan import needed_s, round_s, with_nothing_changed
 from openslob.kinds.lab.report import lab_document, lab_plan, ratio_number, ratio_text
 from openslob.record.model import Status
 from openslob.report.charts.picture import chart
@@ -61,7 +61,10 @@ def test_what_is_not_settled_says_how_well_it_is_known():
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_the_text_fits_the_screen(width):
     every = record()
-    for text in (render_text(lab_document(every), width), render_blocks(lab_plan(every, round_s(every)), width)):
+    for text in (
+        render_text(lab_document(every), width),
+        render_blocks(lab_plan(every, round_s(every), 6, needed_s(every, 6)), width),
+    ):
         assert max(map(len, text.splitlines())) <= width
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from factories.contexts import Unseen, context_in
+from factories.records import physical
+from factories.tables import table
 from openslob.config.resolve import resolve
 from openslob.core.errors import UsageError
-from openslob.core.workload import CommitMode, DataSpec
+from openslob.core.workload import CommitMode, DataSpec, Workload
 from openslob.engines.facts import DataState
 from openslob.engines.settings import Effect
 from openslob.kinds.run import execute, runner
 from openslob.kinds.run.execute import AskedRun
+from openslob.kinds.run.runner import FinishedRun, RunRequest
 from openslob.kinds.run.settings import SettingsGrid
 
 SETTINGS = SettingsGrid(
@@ -44,7 +48,12 @@ def made(monkeypatch, tmp_path):
 
     monkeypatch.setattr(execute, "provide_target", provide)
     monkeypatch.setattr(execute, "ask_of_run", lambda _target, texts: SETTINGS if texts else SettingsGrid())
-    monkeypatch.setattr(runner, "run", lambda engine, request, *_: made.append((engine, request)))
+
+    def run(engine, request, *_):
+        made.append((engine, request))
+        return FinishedRun(physical(), tmp_path)
+
+    monkeypatch.setattr(runner, "run", run)
     return made
 
 
@@ -74,3 +83,46 @@ def test_a_parameter_that_sets_one_of_its_settings_gives_way(made, tmp_path):
     assert request.notes == ("COMMIT_MODE is engine: synchronous_commit is set instead",)
     with pytest.raises(UsageError, match="COMMIT_MODE sets synchronous_commit, too"):
         execute.execute(AskedRun(resolve({"commit_mode": "wait"}, None, {}), settings=asked.settings), context_in())
+
+
+@pytest.fixture
+def busy(monkeypatch, tmp_path):
+    """A host that loses the windows of runs with these numbers; the requests of the runs that are made on it."""
+    lost, requests = set(), []
+
+    def run(_engine, request, *_):
+        requests.append(request)
+        record, number = physical(), len(requests)
+        if number in lost:
+            unknown = record.summary["pio_read_per_s"].model_copy(update={"value": None, "why": "read late"})
+            window = record.window.model_copy(update={"counter_seconds": 0.0})
+            summary = {**record.summary, "pio_read_per_s": unknown}
+            record = record.model_copy(update={"window": window, "summary": summary})
+        return FinishedRun(record, tmp_path / f"run-{number}")
+
+    monkeypatch.setattr(runner, "run", run)
+    return SimpleNamespace(lost=lost, requests=requests)
+
+
+@table(
+    ("lost", "retries", "made", "kept"),
+    [(set(), 1, 1, True), ({1}, 1, 2, True), ({1, 2}, 1, 2, False), ({1, 2}, 2, 3, True), ({1}, 0, 1, False)],
+)
+def test_a_run_that_lost_its_window_is_made_again_and_what_was_lost_is_kept(busy, lost, retries, made, kept):
+    busy.lost.clear()
+    busy.requests.clear()
+    busy.lost.update(lost)
+    display = Unseen()
+    finished = context_in(display=display).run(None, RunRequest(Workload(), "n", Path(), ("first",), retries=retries))
+    assert len(busy.requests) == made
+    assert bool(finished.record.window.counter_seconds) is kept
+    assert [each.folder.name for each in finished.discarded] == [f"run-{number}" for number in range(1, made)]
+    assert len([each for each in display.told if "made again" in each]) == made - 1
+    notes = [f"the run run-{number} before this one is discarded: read late" for number in range(1, made)]
+    assert busy.requests[-1].notes == ("first", *notes)
+
+
+def test_a_run_is_made_again_once_unless_the_user_says_otherwise(made, tmp_path):
+    execute.execute(AskedRun(resolve({}, None, {})), context_in(tmp_path))
+    execute.execute(AskedRun(resolve({}, None, {}), retries=0), context_in(tmp_path))
+    assert [each[1].retries for each in made if isinstance(each, tuple) and each] == [1, 0]

@@ -8,13 +8,22 @@ from typing import Any
 
 import pytest
 
-from factories.storages import BLOCK, CALIBRATED, WAYS, record, step
+from factories.storages import BLOCK, CALIBRATED, WAYS, reads, record, step
 from factories.vega_lite import validate
 from openslob.core.units import MIB
 from openslob.kinds.storage.dd import LOOKED, NOWHERE
-from openslob.kinds.storage.pictures import EXAMINED, ONLY_READ, calibrations, curve_rows, storage_pictures, way_rows
-from openslob.kinds.storage.record import StorageLoad, StorageRecord, StorageStep
-from openslob.kinds.storage.report import storage_document, storage_set_document
+from openslob.kinds.storage.pictures import (
+    EXAMINED,
+    ONLY_READ,
+    calibrations,
+    curve_rows,
+    depth_rows,
+    storage_pictures,
+    way_rows,
+)
+from openslob.kinds.storage.record import SYNCED, StorageLoad, StorageRecord, StorageStep, storage_alone
+from openslob.kinds.storage.report import curves_table, storage_document, storage_headline, storage_set_document
+from openslob.metrics import storage_figure
 from openslob.record.model import Status
 from openslob.report.charts.picture import Picture, chart, svg, whole_spec
 from openslob.report.html.page import page_of, render_page
@@ -35,13 +44,47 @@ def test_a_calibration_is_drawn_as_latency_over_the_rate_by_depth() -> None:
 
 
 def test_the_limit_is_drawn_where_it_is_near_and_else_named() -> None:
-    (near,) = storage_pictures(CALIBRATED)
-    (far,) = storage_pictures(CALIBRATED.model_copy(update={"asked": {**CALIBRATED.asked, "latency_limit_us": 9e6}}))
+    near, _ = storage_pictures(CALIBRATED)
+    far, _ = storage_pictures(CALIBRATED.model_copy(update={"asked": {**CALIBRATED.asked, "latency_limit_us": 9e6}}))
     assert len(near.panels) == 2
     assert "limit 200 µs" in texts(near)
     assert not any("limit" in note for note in near.notes)
     assert "limit 9" not in texts(far).replace("The limit", "")
     assert any("is above the picture" in note for note in far.notes)
+
+
+def test_curves_by_requests_in_flight_have_reads_writes_and_syncs() -> None:
+    written = [
+        reads(BLOCK, (depth, 1000.0 * depth, 50.0, 90.0)).model_copy(
+            update={"load": StorageLoad(block_bytes=BLOCK, in_flight=depth, engine=engine, read_pct=0, pattern=pattern)}
+        )
+        for engine, pattern in (("io_uring", "random"), (SYNCED, "sequential"))
+        for depth in (1, 2)
+    ]
+    made = CALIBRATED.model_copy(update={"steps": (*CALIBRATED.steps, *written)})
+    table = curves_table(made)
+    assert table.head == ("in flight", "reads/s", "mean", "p99", "writes/s", "p99", "syncs/s", "p99", "1 MB: MB/s")
+    assert table.rows[1] == ("2", "27,000", "75 µs", "130 µs", "2,000", "90.0 µs", "2,000", "90.0 µs", "1,100")
+    assert table.rows[3] == ("8", "61,000", "400 µs", *["–"] * 6)
+    assert {row["line"] for row in depth_rows(made, {"iops": ""})} == {"reads", "writes", "syncs"}
+    # What was read is drawn as before: writes are no points of it.
+    assert curve_rows(made, BLOCK, "iops", 4) == curve_rows(CALIBRATED, BLOCK, "iops", 4)
+    assert storage_alone(made).points == storage_alone(CALIBRATED).points
+
+
+def test_a_search_without_a_result_says_what_it_knows() -> None:
+    summary = {name: figure for name, figure in CALIBRATED.summary.items() if not name.startswith("max_iops")}
+    summary["max_iops"] = storage_figure("max_iops", None, "over")
+    asked = {**CALIBRATED.asked, "latency_limit_us": 100.0}
+    assert storage_headline(CALIBRATED.model_copy(update={"summary": summary, "asked": asked})) == (
+        "No rate keeps a p99 of 100 µs: one random 8 KB read at a time has a p99 of 120 µs, 15,000 reads/s "
+        "(--latency-limit none finds the highest rate); 1,100 MB/s in 1 MB reads."
+    )
+    ended = CALIBRATED.model_copy(update={"summary": {}, "status": Status.INTERRUPTED})
+    assert storage_headline(ended) == (
+        "There is no result: it ended after 8 steps. The best of them: 61,000 random 8 KB reads/s (8 in flight, "
+        "p99 –); 1,100 MB/s in 1 MB reads."
+    )
 
 
 def test_dd_is_drawn_as_bars_with_their_ranges_per_mb() -> None:
@@ -88,7 +131,9 @@ def test_unknown_figures_are_left_out_of_orion_s_pictures() -> None:
 def test_several_measurements_share_a_page_and_calibrations_a_picture() -> None:
     other = CALIBRATED.model_copy(update={"id": "y", "status": Status.INTERRUPTED, "errors": ("stopped",)})
     page = page_of(storage_set_document([CALIBRATED, other, WAYS.model_copy(update={"id": "z"})]))
-    assert [picture.name for picture in page.pictures] == ["calibrations", "calibration-1", "calibration-2", "dd-3"]
+    assert [picture.name for picture in page.pictures] == [
+        "calibrations", "calibration-1", "calibration-depth-1", "calibration-2", "calibration-depth-2", "dd-3",
+    ]  # fmt: skip
     rows = page.pictures[0].table
     assert rows is not None
     assert {row[3] for row in rows.rows} == {"x", "y"}

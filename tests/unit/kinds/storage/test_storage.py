@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import random
 import re
 from dataclasses import replace
@@ -109,6 +110,22 @@ def test_a_job_is_written_as_fio_has_it():
         "direct=1", "runtime=1500ms", "randseed=7", "allow_file_create=0",
     } <= lines  # fmt: skip
     assert not any(line.startswith(("verify=", "rwmixread=", "cpus_allowed=")) for line in lines)
+
+
+def test_syncs_are_counted_and_timed_in_place_of_their_writes():
+    lines = set(replace(JOB, pattern=Pattern.SEQUENTIAL_WRITE, synced=True).section().splitlines())
+    # Each of the two copies has a part of its own.
+    assert {"fdatasync=1", f"size={32 * MIB}", f"offset_increment={32 * MIB}", "rw=write"} <= lines
+    latency = {"min": 1, "max": 3_000_000, "mean": 200_000.0, "N": 40, "bins": {"200000": 39, "3000000": 1}}
+    none = {"total_ios": 0}
+    said = {"jobname": "log", "read": none, "write": {"total_ios": 41, "io_bytes": 41 * 8192, "runtime": 500,
+            "lat_ns": {"mean": 9000.0, "N": 41, "max": 9000, "bins": {"9000": 41}}}, "job_runtime": 500,
+            "usr_cpu": 1.0, "sys_cpu": 2.0, "ctx": 3}  # fmt: skip
+    (plain,), (synced,) = (
+        parse(json.dumps({"jobs": [{**said, **more}]})) for more in ({}, {"sync": {"lat_ns": latency}})
+    )
+    assert (plain.iops, plain.latency.mean_us()) == (82, 9)
+    assert (synced.iops, synced.latency.mean_us()) == (80, 200)
 
 
 def test_colons_in_names_do_not_part_files_and_options_win():
@@ -266,7 +283,7 @@ def saturating(most, one):
 
 def test_the_climb_ends_where_the_device_is_saturated():
     numbers, chosen = searched(saturating(50_000, 10_000), SearchLimits(most=1024))
-    assert numbers == [1, 2, 4, 8, 16, 32]
+    assert numbers == [1, 2, 4, 8, 16, 32, 8]
     assert chosen.best.in_flight == 8
     assert chosen.why.startswith("saturated: ")
     assert re.findall(r"[+-][\d.]+ %", chosen.why) == ["+0.0 %", "+0.0 %"]
@@ -275,20 +292,20 @@ def test_the_climb_ends_where_the_device_is_saturated():
 def test_a_latency_limit_is_found_by_halves():
     # 50,000 a second: 25 in flight wait for 500 µs.
     numbers, chosen = searched(saturating(50_000, 5000), SearchLimits(most=1024, limit_us=500))
-    assert numbers == [1, 2, 4, 8, 16, 32, 24, 28, 26]
+    assert numbers == [1, 2, 4, 8, 16, 32, 24, 28, 26, 16, 26]
     assert chosen.best.in_flight == 16  # the fewest of those that give 50,000
     assert "exceeds the limit of 500 µs" in chosen.why
 
 
 def test_no_number_keeps_a_limit_below_one_read():
     numbers, chosen = searched(saturating(50_000, 5000), SearchLimits(most=1024, limit_us=100))
-    assert (numbers, chosen.best) == ([1], None)
-    assert "even one request" in chosen.why
+    assert (numbers, chosen.best) == ([1, 1], None)
+    assert chosen.why.endswith("p99 200 µs at 5,000 requests/s, limit 100 µs")
 
 
 def test_the_climb_ends_at_the_most_that_is_tried():
     numbers, chosen = searched(lambda n: 1000 * n, SearchLimits(most=32))
-    assert numbers == [1, 2, 4, 8, 16, 32]
+    assert numbers == [1, 2, 4, 8, 16, 32, 32]
     assert chosen.best.in_flight == 32
 
 
@@ -301,7 +318,34 @@ def test_one_small_gain_does_not_end_the_climb():
     rates = {1: 100.0, 2: 100.0 * (1 + GAIN / 2), 4: 200.0}
     probes = [DepthProbe(number, rate, 10) for number, rate in rates.items()]
     assert isinstance(decide(probes[:2], SearchLimits(most=64)), NextDepth)
-    assert decide(probes, SearchLimits(most=64)).in_flight == 8
+    after = decide(probes, SearchLimits(most=64))
+    assert (after.in_flight, after.why) == (8, "2 to 4 in flight gained +95.1 %: double again")
+
+
+def measured_once(first, then):
+    """A device whose first measurement of some numbers in flight is ``first``, and every other one ``then``."""
+    left = dict(first)
+    return lambda in_flight: left.pop(in_flight, then(in_flight))
+
+
+def test_a_lucky_first_step_does_not_end_the_search():
+    device = measured_once({1: 1808.0}, saturating(1500, 799))
+    numbers, chosen = searched(device, SearchLimits(most=64))
+    assert numbers[:4] == [1, 2, 4, 1]
+    assert (chosen.best.in_flight, chosen.best.iops) == (2, 1500)
+
+
+def test_a_lucky_step_on_the_way_does_not_become_the_result():
+    _, chosen = searched(measured_once({16: 9000.0}, saturating(5000, 1250)), SearchLimits(most=64))
+    assert (chosen.best.in_flight, chosen.best.iops) == (4, 5000)
+
+
+def test_one_slow_step_does_not_set_the_limit():
+    # 400 requests a second are 2,500 µs each: a disturbance of one step at one in flight.
+    device = measured_once({1: 400.0}, saturating(50_000, 5000))
+    numbers, chosen = searched(device, SearchLimits(most=1024, limit_us=500))
+    assert numbers[:3] == [1, 1, 1]
+    assert chosen.best.in_flight == 16
 
 
 # --- the verdicts

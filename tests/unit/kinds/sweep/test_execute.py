@@ -15,7 +15,7 @@ from factories.contexts import Unseen, context_in
 from factories.records import Made, physical
 from factories.tables import table
 from openslob.config.grid import Grid
-from openslob.core.errors import SlobError
+from openslob.core.errors import SlobError, UndecidedError, VerdictError
 from openslob.core.interrupt import Interrupt
 from openslob.core.workload import Workload
 from openslob.engines.base import Hold
@@ -26,7 +26,8 @@ from openslob.kinds.sweep import execute, plan
 from openslob.kinds.sweep.create import find_unfinished, new_sweep
 from openslob.kinds.sweep.plan import POINT_OVERHEAD_S, sessions_at_most
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepFolder, load_sweep
-from openslob.record.model import Status
+from openslob.kinds.sweep.search import require_answer
+from openslob.record.model import RunRecord, Status
 from openslob.record.store import say_nothing
 
 
@@ -279,7 +280,7 @@ def rewriting(run, change):
         record = json.loads((file := finished.folder / "run.json").read_text())
         change(args[1].workload, record)
         file.write_text(json.dumps(record))
-        return finished
+        return FinishedRun(RunRecord.model_validate(record), finished.folder)
 
     return changed
 
@@ -297,6 +298,27 @@ def test_a_stall_that_percentiles_hide_is_not_within_the_limit(tmp_path, world, 
     found = load_sweep(folder.path).search
     assert found.sessions == 3
     assert "operations stalled" in found.why
+
+
+STALLED = {"name": "no_stalls", "verdict": "fails"}
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "code"),
+    [
+        (lambda record: record["summary"].update(ops_per_s={"value": None, "unit": "1/s"}), UndecidedError, 4),
+        (lambda record: None, VerdictError, 3),
+        (lambda record: record["verdicts"].append({**STALLED, "why": ""}), VerdictError, 3),
+    ],
+)  # fmt: skip
+def test_a_search_without_an_answer_tells_a_slow_server_from_a_missing_figure(tmp_path, world, change, error, code):
+    runner.run = rewriting(world.run, lambda _, record: change(record))
+    world.made = lambda load: Made(sessions=load.total_sessions, read_us=100.0, visits=20_000)
+    folder = SweepFolder.begin(tmp_path, asked({}, search=SearchRecord(limit_us=1, at="mean", most_sessions=8)))
+    go(folder, world)
+    with pytest.raises(error) as raised:
+        require_answer(folder)
+    assert raised.value.exit_code == code
 
 
 def test_counts_that_find_more_in_the_cache_are_held_against_the_others_by_operations(tmp_path, world):
@@ -324,6 +346,22 @@ def test_a_search_whose_repeats_are_none_says_so(tmp_path, world):
     runner.run = rewriting(world.run, lambda _, record: record["environment"].update(host=next(hosts)))
     with pytest.raises(SlobError, match="they are not repeats"):
         go(folder, world)
+
+
+def test_a_point_whose_window_is_lost_is_made_again_and_the_sweep_says_so(tmp_path, world):
+    def lose_first(_workload, record):
+        if len(world.ran) == 1:
+            record["window"]["counter_seconds"] = 0.0
+            record["summary"]["pio_read_per_s"] = {"value": None, "unit": "1/s", "why": "read late"}
+
+    runner.run = rewriting(world.run, lose_first)
+    folder = SweepFolder.begin(tmp_path, asked({"sessions": (1, 2)}))
+    go(folder, world)
+    record = load_sweep(folder.path)
+    runs = sorted(path.name for path in folder.path.iterdir() if path.is_dir())
+    assert len(world.ran) == len(runs) == 3
+    assert [point.run for point in record.points] == runs[1:]
+    assert record.notes[-1] == f"point 1 was made again: the window of {runs[0]} was lost (read late)"
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])

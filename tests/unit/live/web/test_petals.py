@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from factories.views import point, sweep_view
 from openslob.kinds.view import PetalPoint
 from openslob.live.web.pictures import Petals
 from openslob.record.model import Figure
-from openslob.report.charts.petals import RUNNING, SOUND, UNTRUE
+from openslob.report.charts.petals import NOW, SOUND, UNTRUE
 from openslob.report.record_view import FigureNames
 
 NAMES = FigureNames()
+POINTS = sweep_view().points
 
 
 def drawn(points: tuple[PetalPoint, ...]) -> list[dict[str, object]]:
@@ -30,11 +33,33 @@ def test_points_that_are_done_are_lines_and_the_one_in_progress_comes_as_data() 
         ("20 % updates", 1, 3_300.0, 290.0),
     ]
     [now] = patch["now"]
-    assert (now["line"], now["sessions"], now["x"], now["doubt"]) == ("20 % updates", 8, 12_345.0, RUNNING.name)
+    assert (now["line"], now["sessions"], now["x"], now["fails"]) == ("20 % updates", 8, 12_345.0, "none")
     assert patch["text"] == (
         "Physical read requests, by sessions. "
         "0 % updates: at most 32,500/s with 32; 20 % updates: at most 3,300/s with 1."
     )
+
+
+def test_a_drawing_that_is_made_between_two_points_has_a_place_for_the_next_one() -> None:
+    """Also for a point of a line that has none yet."""
+    between = tuple(replace(each, state="pending", figures={}) if each.number > 3 else each for each in POINTS)
+    petals = Petals()
+    spec = petals.update(between, NAMES)["spec"]
+    assert [layer["data"] for layer in spec["layer"] if layer.get("data", {}).get("name") == NOW] == [{"name": NOW}] * 2
+    [colours] = {tuple(each) for each in domains(spec)}
+    assert colours[:2] == ("0 % updates", "20 % updates")
+    begun = tuple(
+        point(4, "20 % updates", 1, "running", 5_000.0, 290.0) if each.number == 4 else each for each in between
+    )
+    patch = petals.update(begun, NAMES)
+    assert "spec" not in patch
+    assert [each["sessions"] for each in patch["now"]] == [1]
+
+
+def domains(spec: dict[str, Any]) -> Iterator[list[str]]:
+    for layer in spec["layer"]:
+        if "color" in layer["encoding"]:
+            yield layer["encoding"]["color"]["scale"]["domain"]
 
 
 def test_the_point_in_progress_moves_without_a_new_drawing_until_it_leaves_the_axes() -> None:

@@ -37,6 +37,7 @@ from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.managed.resources import confine
 from openslob.engines.patience import Patience
 from openslob.kinds.run import loading, runner
+from openslob.kinds.run.again import make_until_kept
 from openslob.kinds.run.observation.command import ObservedCommand, observe_command, program_of
 from openslob.kinds.run.observation.observer import Observer
 from openslob.kinds.run.progress import ProgressSink
@@ -335,8 +336,8 @@ def comparison_servers(plan: ComparisonPlan, data_dir: Path | None) -> Iterator[
         yield ComparisonServers(servers)
 
 
-# A run has no rates if other load on the host delayed the reading of its counters. After so many the host is too busy.
-ATTEMPTS = 3
+# How often a run is made again whose rates are missing: other load on the host delayed the reading of its counters.
+RETRIES = 2
 RUNS = "runs"
 # The verdict whether the reads are those of storage.
 REACHED = "reads_reached_device"
@@ -479,18 +480,25 @@ class _Comparison:
             self._with_record(contender, number, purpose)
 
     def _with_record(self, contender: Contender, number: int, purpose: str) -> None:
-        for attempt in range(1, ATTEMPTS + 1):
-            measured = self._of_server(contender, number)
-            if measured.record.status is Status.INTERRUPTED:
-                raise MeasurementStoppedError
-            why = missing_rate_reason(measured.record)
-            if not why or attempt == ATTEMPTS:
-                break
-            self._progress.notify(f"{contender.name}: {why}; measuring again")
+        discarded: list[str] = []
+
+        def discard(lost: Measured, why: str) -> None:
+            discarded.append(f"{contender.name}, {purpose}: {lost.folder.name} was discarded, and made again: {why}")
+            self._progress.notify(f"{contender.name}: {why}; the run is discarded, and made again")
+
+        measured = make_until_kept(
+            lambda: self._unstopped(contender, number), lambda made: missing_rate_reason(made.record), RETRIES, discard
+        )
         step = step_of(self._next, contender, purpose, measured)
         entries = (*self._folder.record.tables[RUNS], {"step": step.number, "run": measured.folder.name})
-        notes = (*self._folder.record.notes, *find_doubts(contender, purpose, measured.record))
+        notes = (*self._folder.record.notes, *discarded, *find_doubts(contender, purpose, measured.record))
         self._add(step, tables={**self._folder.record.tables, RUNS: entries}, notes=notes)
+
+    def _unstopped(self, contender: Contender, number: int) -> Measured:
+        measured = self._of_server(contender, number)
+        if measured.record.status is Status.INTERRUPTED:
+            raise MeasurementStoppedError
+        return measured
 
     def _of_server(self, contender: Contender, number: int) -> Measured:
         """Run our sessions, or observe a client program."""
