@@ -116,7 +116,7 @@ FAULTS = (
     Fault("engines/capabilities.py", "if capability.licence and name not in consented:",
           "if capability.licence and name in consented:",
           "what needs a licence is used without the user's word", _unit("engines/oracle/test_snapshots")),
-    Fault("analyze/verdicts/report.py", "pct < _LEAST_PCT or (most_pct and pct > most_pct)", "pct < _LEAST_PCT",
+    Fault("analyze/verdicts/report.py", "is_below(pct, _LEAST_PCT, 1) or is_above(pct, most, 1)", "is_below(pct, 0, 1)",
           "a report on other work, too, agrees with the run", _unit("analyze/verdicts/test_report")),
     # --- adding up
     Fault("core/counts.py", "map(add, self.values(), other.values())", "map(add, self.values()[:-1], other.values())",
@@ -207,7 +207,7 @@ FAULTS = (
     Fault("analyze/heat.py", "(low + max(below - 1, low)) / 2)", "below)",
           "waits that the engine counts by duration take up to twice their time", _unit("report/charts/test_heat")),
     # --- figures and verdicts
-    Fault("metrics/quantity.py", "and abs(difference) > WINDOW_TOLERANCE_PCT", "and difference > WINDOW_TOLERANCE_PCT",
+    Fault("metrics/quantity.py", "is_above(abs(difference_pct),", "is_above(difference_pct,",
           "rates are published of counters that span less than the load", _unit("metrics/test_metrics")),
     Fault(_VALIDITY, "if ratio < 1 - DEVICE_TOLERANCE", "if ratio < DEVICE_TOLERANCE",
           "reads from the page cache are called physical", _VERDICTS),

@@ -20,6 +20,8 @@ _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([+-]?\d+(?:\.\d+)?)\s*(%?)\s
 
 # Runs of a side that the advice asks for: with fewer, only large changes are significant.
 ENOUGH_RUNS = 5
+# Of smaller changes, such as that of a cost, three digits are shown: one decimal would be none.
+SMALL_CHANGE = 0.05
 # What these figures are called elsewhere.
 USUAL_FIGURES = {
     "iops": ("pio_read_per_s", "iops_per_db_cpu"),
@@ -68,8 +70,18 @@ class Condition:
     bound: float
     percent: bool
 
+    @property
+    def decimals(self) -> int:
+        """With how many decimals a change is shown beside the bound: as many as it has, and one at least."""
+        return max(1, len(self.text.rstrip(" %").partition(".")[2]))
+
+    def as_shown(self, change: float) -> float:
+        """Return a change with the decimals that are shown of it: what a reader sees is what is compared."""
+        return round(change, self.decimals) if abs(change) >= SMALL_CHANGE else change
+
     def is_met_by(self, change: float) -> bool:
         """Return whether a difference of ``change`` meets the condition."""
+        change = self.as_shown(change)
         if self.operator.startswith("<"):
             return change < self.bound or (change == self.bound and "=" in self.operator)
         return change > self.bound or (change == self.bound and "=" in self.operator)
@@ -153,8 +165,9 @@ def check(condition: Condition, comparison: Comparison) -> GateCheck:
     """Check a condition: it is VIOLATED when the means meet it and the difference is significant at 95 %.
 
     It is UNDECIDED when the means meet it but no difference is shown, or when the figure is missing. It is OK when the
-    means do not meet it, however wide the interval is; the remark then says so. A sweep is checked by the mean
-    difference over its points, which is in %. UsageError for a bound in the figure's unit there.
+    means do not meet it; the remark then says whether the interval does. It is UNDECIDED, too, if the interval meets it
+    and is so wide that the change is unknown. A sweep is checked by the mean difference over its points, which is in %.
+    UsageError for a bound in the figure's unit there.
     """
     if len(comparison.pairs) > 1 and not condition.percent:
         raise UsageError(f"{condition.text!r} has no %", "the mean difference over several points is in %")
@@ -163,7 +176,8 @@ def check(condition: Condition, comparison: Comparison) -> GateCheck:
     if difference is None or change is None:
         why = _why_missing(difference, comparison.name_a)
         return GateCheck(condition, GateResult.UNDECIDED, f"Can't tell whether {condition.text}: {why}.")
-    if not condition.is_met_by(change):
+    is_vague = difference.is_vague and any(map(condition.is_met_by, _interval(condition, difference)))
+    if not condition.is_met_by(change) and not is_vague:
         return GateCheck(condition, GateResult.OK, _remark(condition, difference), difference)
     if _is_shown(condition, difference):
         return GateCheck(condition, GateResult.VIOLATED, "", difference)
@@ -192,15 +206,11 @@ def _is_shown(condition: Condition, difference: Difference) -> bool:
 
     A condition such as "< 5%", which no change meets as well, needs no significant change: all of the interval does.
     """
-    if difference.outcome is Outcome.NOT_ENOUGH or _leaves_starts_open(difference):
+    if difference.outcome is Outcome.NOT_ENOUGH or difference.leaves_open:
         return False
     return difference.outcome is not Outcome.NOT_SHOWN or all(
         map(condition.is_met_by, _interval(condition, difference))
     )
-
-
-def _leaves_starts_open(difference: Difference) -> bool:
-    return difference.shows in (Shows.ONE_RUN, Shows.ONE_START)
 
 
 def _interval(condition: Condition, difference: Difference) -> tuple[float, float]:
@@ -213,23 +223,29 @@ def _interval(condition: Condition, difference: Difference) -> tuple[float, floa
     return known[0], known[1]
 
 
+# What the runs of both sides do not show, in a sentence of the gate.
+_LEFT_OPEN = {
+    Shows.ONE_RUN: "each side has one run, which does not show how much runs differ",
+    Shows.ONE_START: "each side is of one start of the server, which does not show how much starts differ",
+    Shows.FEW_RUNS: "one side has two runs and the other one, which hardly show how much runs differ",
+}
+
+
 def _remark(condition: Condition, difference: Difference) -> str:
     """Return what the data leave open about a condition that the means do not meet."""
-    if difference.shows is Shows.ONE_RUN:
-        return "each side has one run, which does not show how much runs differ"
-    if difference.shows is Shows.ONE_START:
-        return "each side has one start of the server, which does not show how much starts differ"
+    if difference.shows in _LEFT_OPEN:
+        return _LEFT_OPEN[difference.shows]
     if any(map(condition.is_met_by, _interval(condition, difference))):
         return f"the 95 % interval reaches the limit; {_runs_needed(condition, difference)}"
     return ""
 
 
 def _why_not_shown(condition: Condition, difference: Difference) -> str:
-    if difference.shows is Shows.ONE_RUN:
-        return f"each side has one run; make {ENOUGH_RUNS} of each side, each after a restart of the server"
-    if difference.shows is Shows.ONE_START:
-        why = "each side is of one start of the server, which does not show how much starts differ"
-        return f"{why}; make {ENOUGH_RUNS} runs of each side, each after a restart"
+    if difference.shows in _LEFT_OPEN:
+        what = _LEFT_OPEN[difference.shows].partition(",")[0]
+        return f"{what}; make {ENOUGH_RUNS} runs of each side, each after a restart of the server"
+    if difference.is_vague:
+        return f"equal runs differ so much that the change is unknown; {_runs_needed(condition, difference)}"
     return f"the 95 % interval contains 0; {_runs_needed(condition, difference)}"
 
 

@@ -44,11 +44,19 @@ class Shows(StrEnum):
     SAME_START = "within the same start"
     ONE_START = "one start each"
     ONE_RUN = "one run each"
+    FEW_RUNS = "three runs"
+
+
+# Of fewer runs on both sides together, one difference between two runs would decide, and two may be alike by chance.
+LEAST_RUNS = 4
+# In % of A. Half an interval of more, with 0 in it, says that the change is unknown.
+WIDEST_PCT = 100.0
 
 
 # Where the sides do not show how much equal runs differ: what is known all the same, and what is not.
-_INSIDE = {Shows.ONE_RUN: "run", Shows.ONE_START: "start of the server"}
+_INSIDE = {Shows.ONE_RUN: "inside each run", Shows.ONE_START: "inside each start of the server"}
 _NOT_KNOWN = {
+    Shows.FEW_RUNS: "two runs against one: two may be alike by chance",
     Shows.ONE_RUN: "one run each: how much equal runs differ is not known",
     Shows.ONE_START: "one start of the server each: how much starts differ is not known",
 }
@@ -83,6 +91,18 @@ class Difference:
     shows: Shows | None = None
     unit_b: str | None = None
 
+    @property
+    def is_vague(self) -> bool:
+        """Whether the interval is so much wider than the change that the change is unknown."""
+        if self.pct_low is None or self.pct_high is None or not self.pct_low <= 0 <= self.pct_high:
+            return False
+        return (self.pct_high - self.pct_low) / 2 > WIDEST_PCT
+
+    @property
+    def leaves_open(self) -> str:
+        """What the runs of both sides do not show of how equal runs differ; empty if they show it."""
+        return "" if self.shows is None else _NOT_KNOWN.get(self.shows, "")
+
     def runs_needed(self, see_pct: float) -> int | None:
         """Return the number of runs on each side that show a change of ``see_pct``; None where no spread is known."""
         starts = starts_needed(self.spread, see_pct, self.runs_per_start)
@@ -93,6 +113,8 @@ def judge_runs(a: Estimate, b: Estimate, known: Spread | None = None) -> Shows:
     """Return what the runs of both sides show; ``known`` is the spread that others of the same test have shown."""
     if a.n == b.n == 1:
         return Shows.ONE_RUN if known is None else Shows.STARTS
+    if a.n + b.n < LEAST_RUNS and known is None:
+        return Shows.FEW_RUNS
     if a.starts == b.starts != frozenset():
         return Shows.SAME_START
     several = max(len(a.by_start), len(b.by_start)) > 1 or known is not None
@@ -134,12 +156,13 @@ def difference(
 def _why(outcome: Outcome, shows: Shows) -> str:
     if shows not in _NOT_KNOWN:
         return ""
-    return f"within the spread inside each {_INSIDE[shows]}" if outcome is Outcome.NOT_SHOWN else _NOT_KNOWN[shows]
+    inside = _INSIDE.get(shows, "of the runs")
+    return f"within the spread {inside}" if outcome is Outcome.NOT_SHOWN else _NOT_KNOWN[shows]
 
 
 def _units(a: Estimate, b: Estimate, shows: Shows) -> tuple[list[list[float]], list[list[float]]]:
     """Return the values of both sides by what varies on its own: starts, or runs where no start tells them apart."""
-    if shows is Shows.STARTS:
+    if shows in (Shows.STARTS, Shows.FEW_RUNS):
         return a.runs, b.runs
     first, second = ([[value] for start in side.runs for value in start] for side in (a, b))
     return first, second
@@ -193,7 +216,7 @@ def _half_of_change(sides: Sequence[Sequence[float]], known: Spread | None) -> f
 
 def _spread(a: Estimate, b: Estimate, shows: Shows, known: Spread | None) -> tuple[Spread | None, int]:
     """Return how much equal runs differ as far as a plan may rely on it, and the number of runs in each start."""
-    if shows in (Shows.ONE_RUN, Shows.ONE_START):
+    if shows in _NOT_KNOWN:
         return None, 1
     units = _units(a, b, shows)
     per_start = round(float(np.mean([len(start) for side in units for start in side])))

@@ -153,6 +153,16 @@ class Anchor:
         return self.wall_ns + monotonic_ns - self.monotonic_ns
 
 
+def is_above(value: float, limit: float, decimals: int) -> bool:
+    """Return whether a value with so many ``decimals`` is above a limit: what a reader sees is what is compared."""
+    return round(value, decimals) > limit
+
+
+def is_below(value: float, limit: float, decimals: int) -> bool:
+    """Return whether a value with so many ``decimals`` is below a limit; see `is_above`."""
+    return round(value, decimals) < limit
+
+
 def iso(wall_ns: int) -> str:
     """Format nanoseconds since the epoch as UTC time in ISO 8601, to the second."""
     return datetime.fromtimestamp(wall_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -12,6 +12,7 @@ from typing import Protocol, Self
 
 from openslob.core.counts import COUNTERS
 from openslob.core.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Measurement, Observed
+from openslob.core.units import is_above
 from openslob.metrics.cpu import AT_REST, total_s
 
 NOT_LOCAL = "the server is not known to be on this host"
@@ -208,6 +209,11 @@ def window_differences_pct(measurement: Observed) -> Mapping[str, float]:
     return {name: 100 * (span - load) / load for name, span in spans.items()}
 
 
+def is_another_window(difference_pct: float) -> bool:
+    """Return whether counters span so much more or less time than the load that they give no rate of it."""
+    return is_above(abs(difference_pct), WINDOW_TOLERANCE_PCT, 2)
+
+
 def why_no_span(measurement: Observed) -> str:
     """Return why the engine's counters span no time at all; empty if they do."""
     return "" if measurement.window.counter_seconds else measurement.engine.unknown.get(EVERY_FIGURE, "")
@@ -220,7 +226,7 @@ def window_fault(measurement: Observed, *spans: str) -> str:
     if why := why_no_span(measurement):
         return why
     for name, difference in window_differences_pct(measurement).items():
-        if name in spans and abs(difference) > WINDOW_TOLERANCE_PCT:
+        if name in spans and is_another_window(difference):
             more = "more" if difference > 0 else "less"
             return f"the {name} span {abs(difference):.2f} % {more} time than the load: no rate can be given"
     return ""

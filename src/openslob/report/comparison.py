@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from openslob.analyze.ci_gate import ENOUGH_RUNS, Condition, GateCheck, GateResult, verdict_of
+from openslob.analyze.ci_gate import ENOUGH_RUNS, SMALL_CHANGE, Condition, GateCheck, GateResult, verdict_of
 from openslob.analyze.compare import Breakdown, Comparison, Mismatch, Pair
 from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import axes_for
-from openslob.analyze.differences import Difference, Outcome, Shows
+from openslob.analyze.differences import WIDEST_PCT, Difference, Outcome, Shows
 from openslob.analyze.intervals import MOST_RUNS, spread, starts_needed
+from openslob.analyze.outcome import count_noun
 from openslob.analyze.statistics import Basis
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import RATE_OF
@@ -32,8 +33,6 @@ from openslob.report.record_view import REACHED_DEVICE
 
 _MOST_POINTS_NAMED = 8
 _WIDEST_VALUE = 60
-# A wider interval means that the change is unknown.
-_WIDEST_SHOWN = 100
 # Larger changes are given as a multiple: often A is practically nothing, and a percentage of it is useless.
 MOST_PCT = 1000.0
 _CHANGE_HEAD = ("B against A", "difference", "runs*")
@@ -56,13 +55,16 @@ _SIDE_BY_SIDE = (
     "pio_read_per_s", "lio_per_s", "block_visits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu",
     "host_cpu_left_pct", *RATE_OF, "engine_read_latency_us", "select_mean_us", "select_p99_us", "update_mean_us",
 )  # fmt: skip
-# Smaller changes have no digit left with one decimal; changes that are smaller still are those of rounding.
-_SMALL, _NOTHING = 0.05, 1e-9
+# Smaller changes are those of rounding.
+_NOTHING = 1e-9
 _THROUGHPUT = "ops_per_s"
 _LEFT_OPEN = {
     Shows.ONE_RUN: (
         "There is one run per side: how much runs differ from each other is not known, nor how much starts of the "
         "server do."
+    ),
+    Shows.FEW_RUNS: (
+        "There are two runs against one: how much runs differ is hardly known, as two may be alike by chance."
     ),
     Shows.ONE_START: (
         "The runs of a side are all of one start of the server: how much starts differ is not known. ± is that within "
@@ -150,12 +152,12 @@ def gate_sentence(check: GateCheck) -> str:
     return f"{measured}; {check.why}" if check.why else measured
 
 
-def _digits(value: float, sign: str = "") -> str:
-    """Return a change with one decimal, or with more where it is small, such as a cost."""
+def _digits(value: float, decimals: int = 1, sign: str = "") -> str:
+    """Return a change with so many decimals, or with more where it is small, such as a cost."""
     if abs(value) < _NOTHING:
         value = 0.0
-    if abs(value) >= _SMALL or not value:
-        return f"{value:{sign},.1f}"
+    if abs(value) >= SMALL_CHANGE or not value:
+        return f"{value:{sign},.{decimals}f}"
     return f"{'-' if value < 0 else sign}{number(abs(value))}"
 
 
@@ -166,11 +168,12 @@ def _describe_condition(condition: Condition, difference: Difference) -> str:
     if not condition.percent:
         change, low, high = difference.change, difference.change_low, difference.change_high
         unit = "pt" if difference.unit == "%" else difference.unit
-    spread = "" if low is None or high is None else f" ± {_digits((high - low) / 2)}"
+    about = "" if low is None or high is None else f" ± {_digits((high - low) / 2, condition.decimals)}"
+    changed = f"{_digits(change or 0.0, condition.decimals, '+')}{about} {unit}".rstrip()
     means = difference.a.mean, difference.b.mean
     values = "" if None in means else f" ({number(means[0])} → {number(means[1])})"
     bound = f"{condition.bound:+g}" if condition.bound else "0"
-    return f"{condition.figure} {_digits(change or 0.0, '+')}{spread} {unit}{values}, limit {bound} {unit}".rstrip()
+    return f"{condition.figure} {unclear(difference) or changed}{values}, limit {bound} {unit}".rstrip()
 
 
 def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> Document:
@@ -181,7 +184,7 @@ def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()
     if len(comparison.pairs) > 1:
         tables = [_mean_table(rows, physical), *_point_tables(comparison, physical)]
     else:
-        tables = [_value_table(rows, physical), *_time_tables(comparison.pairs[0].time)]
+        tables = [_value_table(comparison.pairs[0], rows, physical), *_time_tables(comparison.pairs[0].time)]
     doubts = reservations(comparison)
     *first, last = [(each,) for each in tables]
     return Document(
@@ -322,14 +325,9 @@ def _loads(comparison: Comparison) -> str:
     )
 
 
-def _value_table(rows: Mapping[str, Difference], physical: bool) -> TextTable:
-    last = None if any(_format_needed(change) for change in rows.values()) else -1
-    head = ("figure", "A", "B", *_CHANGE_HEAD[:last])
-    cells = [
-        (figure_label(name, physical), *value_cells(change), *change_cells(change)[:last])
-        for name, change in rows.items()
-    ]
-    return TextTable(head, cells)
+def _value_table(pair: Pair, rows: Mapping[str, Difference], physical: bool) -> TextTable:
+    labels = [figure_label(name, physical) for name in rows]
+    return _table("figure", labels, list(rows.values()), _counted([pair]), any(map(_format_needed, rows.values())))
 
 
 def _mean_table(rows: Mapping[str, Difference], physical: bool) -> TextTable:
@@ -343,8 +341,27 @@ def _point_tables(comparison: Comparison, physical: bool) -> Iterator[TextTable]
     axes = axes_for([pair.a for pair in comparison.pairs])
     for figure in (axes.throughput, axes.latency):
         rows = [(pair.label, change) for pair in comparison.pairs if (change := _of(pair, figure))]
-        head = (figure_label(rows[0][1].figure, physical) if rows else figure, "A", "B", *_CHANGE_HEAD)
-        yield TextTable(head, [(label, *value_cells(change), *change_cells(change)) for label, change in rows])
+        changes = [change for _, change in rows]
+        first = figure_label(changes[0].figure, physical) if changes else figure
+        yield _table(first, [label for label, _ in rows], changes, _counted(comparison.pairs))
+
+
+def _counted(pairs: Sequence[Pair]) -> set[tuple[int, int]]:
+    """Return how many runs the heading counts on each side, of a point."""
+    return {(len(pair.a.record_ids), len(pair.b.record_ids)) for pair in pairs}
+
+
+def _table(
+    first: str, labels: Sequence[str], changes: Sequence[Difference], counted: set[tuple[int, int]], needed: bool = True
+) -> TextTable:
+    """Return a row for each change. Runs behind the means have a column if some figure is not of all that count."""
+    as_counted = len(counted) == 1 and all({(each.a.n, each.b.n)} == counted for each in changes)
+    columns = [*(() if as_counted else (("n of A, B", n_text),)), *((("runs*", _format_needed),) if needed else ())]
+    rows = [
+        (label, *value_cells(each), *change_cells(each)[:2], *(of(each) for _, of in columns))
+        for label, each in zip(labels, changes, strict=True)
+    ]
+    return TextTable((first, "A", "B", *_CHANGE_HEAD[:-1], *(name for name, _ in columns)), rows)
 
 
 def _time_tables(time: Breakdown | None) -> list[TextTable]:
@@ -369,6 +386,17 @@ def _of(pair: Pair, figure: str) -> Difference | None:
     return pair.differences.get(f"{pair.a.main_kind}_{at}" if kind == "op" else figure)
 
 
+def unclear(difference: Difference) -> str:
+    """Return that a change is unknown, and of how many runs, where its interval is that wide; else nothing."""
+    return f"unknown ({runs_of(difference)})" if difference.is_vague else ""
+
+
+def runs_of(difference: Difference) -> str:
+    """Return of how many runs each side's mean is."""
+    a, b = difference.a.n, difference.b.n
+    return count_noun(a, "run") if a == b else f"{a} and {count_noun(b, 'run')}"
+
+
 def change_cells(difference: Difference) -> tuple[str, str, str]:
     """Return the change with its interval, the outcome, and the runs per side needed to show a small difference."""
     in_points = difference.unit == "%" and difference.change is not None
@@ -381,10 +409,15 @@ def change_cells(difference: Difference) -> tuple[str, str, str]:
     if difference.unit_b is not None:
         return MISSING, "other currency", ""
     return (
-        change or _interval(*(plain if in_points else percent), unit),
+        unclear(difference) or change or _interval(*(plain if in_points else percent), unit),
         _IN_TABLE.get(difference.outcome, difference.outcome.value),
         _format_needed(difference),
     )
+
+
+def n_text(difference: Difference) -> str:
+    """Return how many runs are behind the mean of A and of B."""
+    return f"{difference.a.n}, {difference.b.n}"
 
 
 def multiple(difference: Difference) -> str:
@@ -400,7 +433,7 @@ def _interval(change: float | None, low: float | None, high: float | None, unit:
     if low is None or high is None:
         return f"{change:+,.1f} {unit}"
     half = (high - low) / 2
-    return f"{change:+,.1f} ± {f'{half:.1f}' if half <= _WIDEST_SHOWN else f'>{_WIDEST_SHOWN}'} {unit}"
+    return f"{change:+,.1f} ± {f'{half:.1f}' if half <= WIDEST_PCT else f'>{WIDEST_PCT:g}'} {unit}"
 
 
 def _format_needed(difference: Difference) -> str:

@@ -23,7 +23,7 @@ from factories.tables import table
 from openslob.analyze.ci_gate import GateCheck, GateResult, check, parse_condition
 from openslob.analyze.compare import FIGURES, Comparison, better_of, compare
 from openslob.analyze.curves.points import Run
-from openslob.analyze.differences import Outcome, difference, mean_difference
+from openslob.analyze.differences import Outcome, Shows, difference, mean_difference
 from openslob.analyze.intervals import Spread, starts_needed
 from openslob.analyze.statistics import Basis, Estimate, of_repeats
 from openslob.cli import app
@@ -32,7 +32,7 @@ from openslob.core.method import OpKind
 from openslob.metrics import Better
 from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
-from openslob.report.comparison import comparison_document, comparison_json
+from openslob.report.comparison import comparison_document, comparison_json, gate_sentence
 from openslob.report.terminal import render_text
 
 PAIRS = 200
@@ -120,6 +120,19 @@ def test_one_run_against_several_uses_the_spread_of_the_several() -> None:
     assert difference("x", "", Better.MORE, several, of_repeats([120])).outcome is Outcome.BETTER
 
 
+@pytest.mark.parametrize("starts", [("s1", "s2"), ("s1", "s1"), ("", "")])
+def test_two_runs_against_one_show_nothing_since_two_may_be_alike_by_chance(starts: tuple[str, str]) -> None:
+    alike = of_repeats([100.0, 100.001], starts)
+    for a, b in ((alike, of_repeats([150.0], ["s3"])), (of_repeats([150.0], ["s1"]), alike)):
+        found = difference("ops_per_s", "1/s", Better.MORE, a, b)
+        assert (found.outcome, found.shows) == (Outcome.NOT_ENOUGH, Shows.FEW_RUNS)
+        assert found.repeats_needed is None
+    known = difference("x", "", Better.MORE, alike, of_repeats([150.0]), Spread(0.0001, None, 5))
+    assert known.outcome is Outcome.BETTER
+    near = difference("x", "", Better.MORE, of_repeats([100.0, 110]), of_repeats([105.0]))
+    assert (near.outcome, near.why) == (Outcome.NOT_SHOWN, "within the spread of the runs")
+
+
 def test_what_is_unknown_on_one_side_stays_unknown() -> None:
     found = difference("x", "", Better.MORE, Estimate(None, why="not local"), of_repeats([1, 2]))
     assert (found.outcome, found.why, found.pct) == (Outcome.UNKNOWN, "not local", None)
@@ -169,6 +182,7 @@ def test_more_cpu_for_more_work_is_neither_better_nor_worse() -> None:
     outcomes = {name: answer.outcome for name in ("ops_per_s", "db_cpu_per_s") if (answer := found.answer(name))}
     assert outcomes == {"ops_per_s": Outcome.BETTER, "db_cpu_per_s": Outcome.DIFFERENT}
     assert better_of("iops_per_db_cpu") is Better.MORE
+    assert {better_of(f"host_cpu_{name}_pct") for name in ("busy", "left")} == {Better.NEITHER}
 
 
 def changed(record: RunRecord, **engine: object) -> RunRecord:
@@ -279,13 +293,24 @@ def test_a_condition_does_not_pass_because_there_are_too_few_runs() -> None:
     assert check(parse_condition("ops_per_s > 5%"), compared(a, b)).result is GateResult.OK
 
 
-def change_of(a: list[float], b: list[float], condition: str) -> GateCheck:
-    """Check a condition on runs whose operations per second are these."""
-    sides = [
-        [physical(Made(visits=64 * value), record_id=f"202603{day:02}-1200{at:02}-x") for at, value in enumerate(side)]
-        for day, side in enumerate((a, b), start=1)
+def sides_of(*rates: list[float]) -> list[list[Run]]:
+    """Runs whose operations per second are these."""
+    return [
+        [
+            Run.of(physical(Made(visits=64 * value), record_id=f"202603{day:02}-1200{at:02}-x"))
+            for at, value in enumerate(side)
+        ]
+        for day, side in enumerate(rates, start=1)
     ]
-    return check(parse_condition(condition), compared(*sides))
+
+
+def sides(a: list[float], b: list[float]) -> Comparison:
+    before, after = sides_of(a, b)
+    return compare(before, after, "before", "after")
+
+
+def change_of(a: list[float], b: list[float], condition: str) -> GateCheck:
+    return check(parse_condition(condition), sides(a, b))
 
 
 NOISY_BEFORE, NOISY_AFTER = [500.0, 300, 424], [400.0, 240, 329]
@@ -312,6 +337,46 @@ def test_means_that_do_not_meet_a_condition_pass_and_say_that_the_interval_reach
     assert "the 95 % interval reaches the limit" in found.why
     quiet = change_of([400.0, 401, 402], [396.0, 397, 398], "ops_per_s < -25%")
     assert (quiet.result, quiet.why) == (GateResult.OK, "")
+
+
+def test_an_interval_so_wide_that_the_change_is_unknown_passes_nothing_that_it_meets() -> None:
+    wild = [900.0, 100.0], [300.0, 500.0]
+    for condition in ("ops_per_s > 5%", "ops_per_s < -5%", "ops_per_s < -90%"):
+        found = change_of(*wild, condition)
+        assert found.result is GateResult.UNDECIDED, condition
+        assert gate_sentence(found).count("ops_per_s unknown (2 runs)") == 1
+    text = render_text(comparison_document(wild_comparison := sides(*wild)))
+    assert re.search(r"Operations +500/s +400/s +unknown \(2 runs\) +not shown", text)
+    assert not re.search(r"Operations.*±", text)
+    assert (answer := wild_comparison.answer("ops_per_s"))
+    assert (answer.pct_high or 0) - (answer.pct_low or 0) > 200
+    assert change_of(*wild, "ops_per_s < -100%").result is GateResult.OK
+
+
+@pytest.mark.parametrize(
+    ("after", "condition", "judged"),
+    [
+        (899.6, "ops_per_s < -10%", GateResult.OK),  # -10.04 %, which is shown as -10.0
+        (899.4, "ops_per_s < -10%", GateResult.VIOLATED),  # -10.06 %
+        (899.6, "ops_per_s <= -10%", GateResult.VIOLATED),
+        (899.6, "ops_per_s < -10.01%", GateResult.VIOLATED),
+    ],
+)
+def test_what_is_shown_is_what_is_compared(after: float, condition: str, judged: GateResult) -> None:
+    found = change_of([1000.0, 1000, 1000.001], [after, after, after + 0.001], condition)
+    assert found.result is judged, gate_sentence(found)
+
+
+def test_figures_of_fewer_runs_than_the_heading_counts_say_so() -> None:
+    found = sides([500.0, 510, 505], [480.0, 490, 485])
+    assert " n " not in render_text(comparison_document(found))
+    records = [[run.record for run in side] for side in sides_of([500.0, 510, 505], [480.0, 490, 485])]
+    summary = {name: figure for name, figure in records[1][0].summary.items() if name != "iops_per_db_cpu"}
+    records[1][0] = records[1][0].model_copy(update={"summary": summary})
+    lines = render_text(comparison_document(compared(*records))).splitlines()
+    (head,) = (line for line in lines if "n of A, B" in line)
+    of = {line[2:22].strip(): line[: head.index("n of A, B") + 9][-6:].strip() for line in lines}
+    assert (of["Operations"], of["IOPS per DB CPU"]) == ("3, 3", "3, 2")
 
 
 def test_a_condition_that_no_change_meets_too_is_met_by_all_of_the_interval() -> None:

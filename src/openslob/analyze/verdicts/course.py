@@ -5,6 +5,7 @@ from __future__ import annotations
 from openslob.analyze.outcome import Shown, count_noun, fails, holds, holds_or_fails, unknown
 from openslob.analyze.stillness import say_stillness
 from openslob.core.measurement import CLOCK_WAS_SET, EVERY_FIGURE, Measurement
+from openslob.core.units import is_above
 from openslob.metrics.quantity import NO_LOAD, total
 from openslob.record.model import Verdict
 
@@ -69,7 +70,7 @@ def idle_shares_pct(measurement: Measurement) -> tuple[float, float]:
 def are_idle(measurement: Measurement) -> bool:
     """Return whether sessions were outside of the work loop for too long."""
     has_load = measurement.sessions and measurement.window.load_seconds > 0
-    return bool(has_load) and sum(idle_shares_pct(measurement)) > MAX_IDLE_PCT
+    return bool(has_load) and is_above(sum(idle_shares_pct(measurement)), MAX_IDLE_PCT, 1)
 
 
 def sessions_busy(measurement: Measurement) -> Verdict:
@@ -136,7 +137,7 @@ def no_stalls(measurement: Measurement) -> Verdict:
     time = "DB time" if measurement.schedule is None else "response time"
     return holds_or_fails(
         name,
-        share <= MAX_STALLED_PCT,
+        not is_above(share, MAX_STALLED_PCT, 1),
         f"{stalled} took {share:.1f} % of {time}, the longest {_time(longest_us)}; {MAX_STALLED_PCT:g} % is allowed. "
         "Percentiles count operations, so they hide a stall.",
         **figures,

@@ -26,6 +26,7 @@ from openslob.analyze.verdicts.course import MAX_IDLE_PCT
 from openslob.core.histogram import PERCENTILES, Histogram
 from openslob.core.measurement import DriverUse, Measurement, Observed, OtherSessions
 from openslob.core.method import BLOCK_TOLERANCE, OpKind
+from openslob.core.units import is_above, is_below
 from openslob.metrics import METRICS
 from openslob.metrics.cpu import of_processes
 from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct, total
@@ -84,9 +85,9 @@ def _own(driver: DriverUse, server_is_here: bool, sessions: int) -> tuple[Holds,
         return Holds.FAILS, say_stillness(driver)
     if driver.cpu_pct is None:
         return Holds.UNKNOWN, f"did not say what it used: {driver.why_unknown or 'nothing came'}"
-    if driver.cpu_pct > MAX_OWN_CPU_PCT:
+    if is_above(driver.cpu_pct, MAX_OWN_CPU_PCT, 0):
         return Holds.FAILS, f"used {driver.cpu_pct:.0f} % of one CPU ({MAX_OWN_CPU_PCT:g} % is allowed)"
-    if (driver.host_busy_pct or 0.0) > MAX_DRIVER_HOST_PCT and not (driver.here and server_is_here):
+    if is_above(driver.host_busy_pct or 0.0, MAX_DRIVER_HOST_PCT, 0) and not (driver.here and server_is_here):
         return Holds.FAILS, (
             f"ran on a host whose CPUs were {driver.host_busy_pct:.0f} % busy ({MAX_DRIVER_HOST_PCT:g} % is allowed)"
         )
@@ -111,10 +112,10 @@ def _driver_quiet(measurement: Observed) -> Verdict:
         used += f" (the observed command {client.value:.0f} %)"
     rate = "at a given rate" if isinstance(measurement, Measurement) else "under a load that is not ours"
     may_idle = not isinstance(measurement, Measurement) or measurement.schedule is not None
-    if may_idle and of_host.value is not None and share.value >= MAX_DRIVER_PCT:
+    if may_idle and of_host.value is not None and not is_below(share.value, MAX_DRIVER_PCT, 2):
         return holds_or_fails(
             "driver_quiet",
-            of_host.value < MAX_DRIVER_PCT,
+            is_below(of_host.value, MAX_DRIVER_PCT, 2),
             f"{used}, {of_host.value:.2f} % of the host's; {rate} less than {MAX_DRIVER_PCT:g} % of "
             "either is required.",
             **figures,
@@ -122,7 +123,7 @@ def _driver_quiet(measurement: Observed) -> Verdict:
         )
     return holds_or_fails(
         "driver_quiet",
-        share.value < MAX_DRIVER_PCT,
+        is_below(share.value, MAX_DRIVER_PCT, 2),
         f"{used}; less than {MAX_DRIVER_PCT:g} % is required.",
         **figures,
     )

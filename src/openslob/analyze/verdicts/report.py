@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from openslob.analyze.other_sessions import has_worked
 from openslob.analyze.outcome import Shown, fails, holds, unknown
 from openslob.core.measurement import Measurement, ServerReport
+from openslob.core.units import is_above, is_below
 from openslob.record.model import Verdict
 
 _NAME = "awr_agrees"
@@ -60,7 +62,8 @@ def awr_agrees(measurement: Measurement) -> Verdict | None:
 
 
 def _judge(shares: Mapping[str, float], most_pct: float | None, spans: str, figures: dict[str, Shown]) -> Verdict:
-    wrong = {name: pct for name, pct in shares.items() if pct < _LEAST_PCT or (most_pct and pct > most_pct)}
+    most = round(most_pct) if most_pct else inf
+    wrong = {name: pct for name, pct in shares.items() if is_below(pct, _LEAST_PCT, 1) or is_above(pct, most, 1)}
     allowed = f"{_LEAST_PCT:g} to {most_pct:.0f} % is allowed" if most_pct else f"{_LEAST_PCT:g} % at least is allowed"
     if wrong:
         parts = ", ".join(f"{pct:.1f} % of the run's {_WORDS[name]}" for name, pct in wrong.items())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from openslob.analyze.outcome import count, count_noun, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.core.measurement import Measurement, Observed
+from openslob.core.units import is_above
 from openslob.metrics.quantity import Quantity, engine, total
 from openslob.record.model import Verdict
 
@@ -77,7 +78,7 @@ def not_throttled(measurement: Measurement) -> Verdict | None:
     share = throttled.times(100).per(Quantity(total(measurement, "busy_us")), "no operation was timed")
     if share.value is None:
         return unknown_because(name, share)
-    so = share.value <= MAX_THROTTLED_PCT
+    so = not is_above(share.value, MAX_THROTTLED_PCT, 1)
     why = (
         f"The server's resource manager held sessions back for {share.value:.1f} % of DB time; "
         f"{MAX_THROTTLED_PCT:g} % is allowed."

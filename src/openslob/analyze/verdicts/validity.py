@@ -26,6 +26,7 @@ from openslob.metrics.quantity import (
     device,
     engine,
     host,
+    is_another_window,
     rate,
     total,
     why_no_span,
@@ -86,7 +87,7 @@ def window(measurement: Observed) -> Verdict:
     more = "more" if worst > 0 else "less"
     return holds_or_fails(
         "window",
-        abs(worst) <= WINDOW_TOLERANCE_PCT,
+        not is_another_window(worst),
         f"The {name} span {abs(worst):.2f} % {more} time than the load of {load:.2f} s; "
         f"{WINDOW_TOLERANCE_PCT:g} % is allowed.",
         **spans,
