@@ -155,7 +155,7 @@ def _limit_in_words(verdict: Verdict) -> tuple[str, str]:
     if verdict.verdict is Holds.FAILS:
         return f"; {why[0][:1].lower()}{why[0][1:]}", ""
     if limit is None:
-        return "; what limits it can't be told", f"{reason[:1].upper()}{reason[1:]}."
+        return "; what limits it is not known", f"{reason[:1].upper()}{reason[1:]}."
     if limit == GIVEN_RATE:
         return "", ""
     if limit == STORAGE:

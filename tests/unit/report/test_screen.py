@@ -109,7 +109,7 @@ def test_the_limit_is_in_the_sentence_of_the_answer() -> None:
 def test_cpu_that_others_use_is_no_limit_unless_the_server_waited_for_it() -> None:
     figures = {"limit": "CPU that others used", "cpu_pct": 100.0, "server_cpu_pct": 9.0}
     found = verdict("limit_found", Holds.HOLDS, "The limit was the CPU that others used: CPU 100 %.", **figures)
-    assert "what limits it can't be told" in " ".join(screen_with(found).split())
+    assert "what limits it is not known" in " ".join(screen_with(found).split())
     waited = found.model_copy(update={"figures": {**figures, "cpu_wait_pct": 60.0}})
     assert "limited by the CPU that other programs used" in " ".join(screen_with(waited).split())
 
