@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.analyze.verdict_registry import Severity, gravest, severity_of
+from openslob.core.workload import Mode
 from openslob.kinds.contract import kind_of
 from openslob.record import labels
 from openslob.record.finding import Listed
@@ -24,12 +25,24 @@ _BY_GRAVITY = [*Severity, OK]
 _RECENT = timedelta(days=182)
 # So wide are columns of text that say enough: of those that are wider, a narrow screen cuts the widest beyond it first.
 _ENOUGH = {"what": 17, "on": 8, "answer": 29, "tags": 12, "remarks": 0}
-_LEAST = 8
+_LEAST = {"what": 12, "on": 6, "answer": 18, "tags": 6, "remarks": 6}
 # Reasons of failures are longer: they are remarks, where no other column has to be as wide.
 _LONGEST_ANSWER = 60
 _GAP = "  "
 # So wide is a screen that shows ids and remarks, too.
 _WIDE = 120
+
+# What a run can be about, and what a list calls it.
+READS = "pio_read_per_s"
+MAIN_RATES = {
+    "commits_per_s": "commits/s",
+    "transactions_per_s": "transactions/s",
+    READS: "reads/s",
+    "lio_per_s": "cached reads/s",
+    "block_visits_per_s": "block visits/s",
+}
+# From this share of block visits on, a run is about the reads that are not served by the cache.
+_READS_LEAD = 0.5
 
 
 @dataclass(frozen=True)
@@ -148,7 +161,7 @@ def _fit(titles: Sequence[str], widths: Sequence[int], columns: int | None) -> l
     fitted = list(widths)
     texts = [at for at, title in enumerate(titles) if title in _ENOUGH]
     while columns is not None and sum(fitted) + len(_GAP) * (len(fitted) - 1) > columns:
-        cut = [at for at in texts if fitted[at] > _LEAST]
+        cut = [at for at in texts if fitted[at] > _LEAST[titles[at]]]
         if not cut:
             break
         fitted[max(cut, key=lambda at: fitted[at] - _ENOUGH[titles[at]])] -= 1
@@ -232,3 +245,15 @@ def kinds_of(each: Listed) -> set[str]:
     """Return the words for the kind of a record that can be read: that of its file, and those of the list."""
     record = each.entry.record
     return {record.kind, each.kind.labels.listed, kind_of(each).listed_as(record)} if record else set()
+
+
+def main_rate(record: RunRecord) -> str | None:
+    """Return the name of the rate that a run is about: a key of `MAIN_RATES`; None if it is not known."""
+    known = {name: value for name in MAIN_RATES if (value := record.value(name)) is not None}
+    only_updates = record.spec.get("mode") == Mode.REDO or record.spec.get("update_pct") == 100
+    visits = known.get("block_visits_per_s") or known.get("lio_per_s") or 0.0
+    if READS in known and known[READS] < _READS_LEAD * visits:
+        del known[READS]
+    if not only_updates:
+        known.pop("commits_per_s", None)
+    return next(iter(known), None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from openslob.core.measurement import Measurement, Observed
 from openslob.core.units import MIB, Price
-from openslob.core.workload import PRICE, Mode
+from openslob.core.workload import PRICE
 from openslob.metrics.computation import (
     Amount,
     ClientCpu,
@@ -204,31 +204,6 @@ def figure_of(record: RunRecord, name: str) -> float | None:
     if kind == "op":
         kind = max(record.latency, key=lambda each: record.latency[each].get("count") or 0, default="")
     return latency_of(record, kind, statistic)
-
-
-# What a run can be about, and what a list calls it.
-READS = "pio_read_per_s"
-MAIN_RATES = {
-    "commits_per_s": "commits/s",
-    "transactions_per_s": "transactions/s",
-    READS: "reads/s",
-    "lio_per_s": "cached reads/s",
-    "block_visits_per_s": "block visits/s",
-}
-# From this share of block visits on, a run is about the reads that are not served by the cache.
-_READS_LEAD = 0.5
-
-
-def main_rate(record: RunRecord) -> str | None:
-    """Return the name of the rate that a run is about: a key of `MAIN_RATES`; None if it is not known."""
-    known = {name: value for name in MAIN_RATES if (value := record.value(name)) is not None}
-    only_updates = record.spec.get("mode") == Mode.REDO or record.spec.get("update_pct") == 100
-    visits = known.get("block_visits_per_s") or known.get("lio_per_s") or 0.0
-    if READS in known and known[READS] < _READS_LEAD * visits:
-        del known[READS]
-    if not only_updates:
-        known.pop("commits_per_s", None)
-    return next(iter(known), None)
 
 
 def latency_of(record: RunRecord, kind: str, name: str) -> float | None:

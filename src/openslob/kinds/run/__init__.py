@@ -69,7 +69,7 @@ class RunKind(Kind[RunRecord]):
 
     def answer(self, record: RunRecord, _runs: Sequence[RunRecord] = ()) -> str:
         """Return the rate that the run is about; of reads that storage may have served, their latency."""
-        from openslob.metrics.run_metrics import MAIN_RATES, READS, main_rate
+        from openslob.kinds.listing import MAIN_RATES, READS, main_rate
 
         if (name := main_rate(record)) is None:
             return ""

@@ -53,7 +53,7 @@ class SweepKind(DocumentKind[SweepRecord]):
 
     def answer(self, record: SweepRecord, runs: Sequence[RunRecord] = ()) -> str:
         """Return the highest rate of its points, which is the mean of the repeats, and the sessions that it takes."""
-        from openslob.metrics.run_metrics import MAIN_RATES, main_rate
+        from openslob.kinds.listing import MAIN_RATES, main_rate
 
         points = list(_repeats(record, [run for run in runs if main_rate(run)]))
         if not points:
