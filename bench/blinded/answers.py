@@ -1,6 +1,6 @@
 """What `slob` said of a run, as statements that can be compared with the truth; read from its JSON alone.
 
-A run whose raw files are kept can be judged again by the program of today (`judge_again`): then it is its JSON of today.
+A run whose raw files are kept can be judged again by the program of today: see `judge_again`.
 
 `FAMILIES` is the one place that knows the names of causes, those of older and of newer versions alike.
 """

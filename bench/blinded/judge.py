@@ -133,7 +133,9 @@ def _may_be_true(statement: Statement, truth: Truth) -> bool:
     planned = truth.planned
     right = RIGHT.get(planned.kind)
     if right not in statement.families:
-        return bool(statement.families & WEAKER.get(planned.kind, frozenset()))
+        # That a cap may have been it as well takes nothing from what is true.
+        others = statement.families - {Family.CAP}
+        return bool(others) and others <= WEAKER.get(planned.kind, frozenset())
     if planned.kind not in CAPS:
         return True
     ways = {"read"} if planned.kind in (Kind.READ_IOPS, Kind.READ_BYTES) else {"write", "log"}

@@ -172,16 +172,17 @@ def _makes(cause: _Found, effect: _Found) -> bool:
 def _judge(look: TraceStretch) -> tuple[str, str, list[Cause], list[Candidate]]:
     """Return the cause of a stretch, its evidence, further causes, and all candidates."""
     found = _rank(look)
-    candidates = [each.candidate for each in found]
     rival = _find_rival(found)
+    # What is only possible is told where nothing stronger is known.
+    found = [each for each in found if each.strength > Strength.POSSIBLE or each in (found[0], rival)]
+    candidates = [each.candidate for each in found]
     if not found or found[0].share < LEAST_STATED or (found[0].strength is Strength.POSSIBLE and rival is None):
         partly = [f"{each.cause} explains {_pct(each.candidate)}: {each.candidate.evidence}" for each in found]
         said = "; ".join([shows.describe_change(look), *partly])
         return Cause.UNKNOWN, said, [each.cause for each in found], candidates
     first = found[0]
     # What the server leaves of the CPU while it is held up, others take: that is no cause then.
-    others = [each for each in found if each.strength > Strength.POSSIBLE]
-    also: list[Cause] = [each.cause for each in others if each not in (first, rival)]
+    also: list[Cause] = [each.cause for each in found if each not in (first, rival)]
     also = [cause for cause in also if cause is not Cause.OTHERS_CPU]
     said = _say(first.candidate)
     if rival is None:
@@ -198,6 +199,8 @@ def _find_rival(found: Sequence[_Found]) -> _Found | None:
     close = [each for each in found[1:] if found[0].share < CLEARLY * each.share]
     if found and found[0].strength <= Strength.SYMPTOM:
         close.sort(key=lambda each: (each.family is not found[0].family, each.cause is not Cause.IO_CAP))
+    else:
+        close.sort(key=lambda each: -each.strength)
     return next(iter(close), None)
 
 

@@ -511,7 +511,7 @@ class Cap:
     that is None. ``lifted_at_s`` is when it went out of force; None if it held until the end. ``burst`` is the level
     without the cap and ``sustained`` the one under it. ``evidence`` says what speaks for it, and ``known`` what tells
     it from higher latency. ``request_bytes`` is the mean size of the requests, if that is known. ``each_ms`` is how
-    long each took without the cap and under it, if that is known. ``flushes`` are those of the device's cache, a second:
+    long each took without the cap and under it, if that is known. ``flushes`` are those of the device's cache a second:
     whether a cap counts them as writes is not seen. ``beside`` has what else may be capped, where a ``request`` is: a
     direction, the level of its rate, and the mean size of its requests.
     """

@@ -200,7 +200,8 @@ def _swings(course: LevelCourse, unit: str) -> str:
 
 def _below(course: LevelCourse, unit: str) -> str:
     """Return for how much of the time a load was below its level."""
-    return f"below {100 * FAR_BELOW:.0f} % of its {_amount(course.level)} {unit} for {100 - course.kept_pct:.0f} % of the time"
+    level = f"{100 * FAR_BELOW:.0f} % of its {_amount(course.level)} {unit}"
+    return f"below {level} for {100 - course.kept_pct:.0f} % of the time"
 
 
 def _time(seconds: float, digits: int = 1) -> str:
