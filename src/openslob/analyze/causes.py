@@ -173,7 +173,7 @@ def _judge(look: TraceStretch) -> tuple[str, str, list[Cause], list[Candidate]]:
     """Return the cause of a stretch, its evidence, further causes, and all candidates."""
     found = _rank(look)
     rival = _find_rival(found)
-    # What is only possible is told where nothing stronger is known.
+    # What is only possible counts where nothing stronger is known.
     found = [each for each in found if each.strength > Strength.POSSIBLE or each in (found[0], rival)]
     candidates = [each.candidate for each in found]
     if not found or found[0].share < LEAST_STATED or (found[0].strength is Strength.POSSIBLE and rival is None):
