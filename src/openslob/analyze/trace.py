@@ -188,8 +188,10 @@ def _probes(seconds: float, events: Sequence[Happening]) -> Iterator[ProbeOutcom
     if everybody and some:
         rates = [[part.ops / part.seconds for part in of] for of in (everybody, some)]
         varied = max(max(of) / min(of) if min(of) else math.inf for of in rates)
-        means = [sum(part.ops for part in of) / sum(part.seconds for part in of) for of in (everybody, some)]
-        yield ProbeOutcome(seconds, some[0].active / some[0].sessions, *means, varied)
+        with_all, with_some = (
+            sum(part.ops for part in of) / sum(part.seconds for part in of) for of in (everybody, some)
+        )
+        yield ProbeOutcome(seconds, some[0].active / some[0].sessions, with_all, with_some, varied)
 
 
 def _step_s(tables: RunTables, events: Sequence[Happening], least_s: float) -> float:
