@@ -17,7 +17,7 @@ from openslob.analyze.timeline import OBSERVED_STEP_S
 from openslob.core.measurement import classify_wait
 from openslob.core.units import NANOS
 from openslob.metrics.cpu import is_busy
-from openslob.record.raw_csv import Event, Happening, ProbePart, parse_probe
+from openslob.record.raw_csv import Event, Happening, parse_probe
 
 # A step is known when so much of it was recorded: readings do not come at the edges of steps.
 _WHOLE = 0.95
