@@ -31,6 +31,8 @@ from openslob.core.measurement import Cap, CapSearch
 
 # Steps before and after a stretch that show what is usual.
 _BESIDE = 60
+# So many steps after the begin of a long stretch it may be that it really began: if the throughput fell by half there.
+_NEAR_BEGIN, _DIP = 8, 0.5
 # The kind of the marks of slow stretches.
 SLOW = "slow stretch"
 # A cause is stated if it explains this part of a loss at least, and so many times what the next one does.
@@ -229,7 +231,23 @@ def episodes(trace: Trace, found: CapSearch | None = None) -> list[Episode]:
     def judge(begin: int, end: int) -> Episode:
         return _episode(whole, slow, usual, begin, end, found or CapSearch(trace.seconds))
 
-    return [each for begin, end in stretches(slow, BRIDGED) for each in _by_cause(parts_of(trace, begin, end), judge)]
+    spans = [(_begin_of(trace, begin, end), end) for begin, end in stretches(slow, BRIDGED)]
+    return [each for span in spans for each in _by_cause(parts_of(trace, *span), judge)]
+
+
+def _begin_of(trace: Trace, begin: int, end: int) -> int:
+    """Return where the throughput fell the most near the begin of a long stretch: a small dip before is none of it.
+
+    There two levels fit it best (least squares).
+    """
+    ops = trace.get("ops")[begin : begin + _NEAR_BEGIN]
+    if end - begin < 2 * _NEAR_BEGIN or not np.isfinite(ops).all():
+        return begin
+    before, counts = np.cumsum(ops)[:-1], np.arange(1, len(ops))
+    fell = before / counts - (ops.sum() - before) / (len(ops) - counts)
+    at = int(np.argmax(fell**2 * counts * (len(ops) - counts) * (fell > 0)))
+    is_dip = fell[at] > (1 - _DIP) * ops[: at + 1].mean()
+    return begin + at + 1 if is_dip else begin
 
 
 def _by_cause(parts: Sequence[tuple[int, int]], found: Callable[[int, int], Episode]) -> Iterator[Episode]:
