@@ -224,7 +224,8 @@ def test_a_run_is_made_with_settings_and_the_server_is_as_it_was_afterwards(targ
     record = named.record()
     assert record.engine["set"] == {"innodb_doublewrite": "OFF"}
     assert record.engine["settings"]["innodb_doublewrite"] == "OFF"
-    assert "innodb_doublewrite=OFF, as asked for this run" in " ".join(done.stdout.split())
+    shown = slob("show", "latest", "--all", "--results", named.results).stdout
+    assert "innodb_doublewrite=OFF, as asked for this run" in " ".join(shown.split())
     assert server.layout.config.read_text() == before
     assert setting(target, "innodb_doublewrite") in ON
     # Killed in such a run, it would be as it was with its next start.

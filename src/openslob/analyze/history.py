@@ -6,7 +6,6 @@ settings, cache, kernel, the program) may have caused a change, and is named whe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +18,7 @@ from openslob.analyze.compare import better_of, is_figure, unit_of
 from openslob.analyze.curves.points import ParameterValue, facts, parameters_of
 from openslob.analyze.load_kinds import load_kind
 from openslob.core.errors import UsageError
+from openslob.core.places import server_of
 from openslob.core.workload import PRICE
 from openslob.metrics import PRICED, Better
 from openslob.metrics.cost import CURRENCY, price_of
@@ -32,8 +32,6 @@ _MAY_CHANGE = ("product", "version", "block_size", "cache_bytes", "direct_io")
 # Between two runs is a gap if it is so many times as long as usual, and at least so long.
 GAP_TIMES, LEAST_GAP_S = 3.0, 3600.0
 LEAST_RUNS = 2 * LEAST_PART
-# Where the socket of a managed server is.
-_SOCKET = re.compile(r"/servers/([^/:]+)/run(?=[:/]|$)")
 
 
 @dataclass(frozen=True)
@@ -155,12 +153,6 @@ class History:
     def worse_within(self, runs: int) -> list[HistoryChange]:
         """Return the changes for the worse that begin with one of the last ``runs`` runs."""
         return [each for each in self.changes if each.worse and each.at >= len(self.runs) - runs]
-
-
-def server_of(target: str) -> str:
-    """Return the name of the managed server whose socket a target names; other targets as they are."""
-    found = _SOCKET.search(target)
-    return found[1] if found else target
 
 
 def histories(records: Sequence[RunRecord], figures: Sequence[str] = ()) -> list[History]:

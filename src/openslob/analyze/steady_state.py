@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from openslob.analyze.verdict_registry import MAX_SPREAD_PCT
 from openslob.core.measurement import TimelinePoint
 
 RatePoint = tuple[float, float]
@@ -20,8 +21,6 @@ MIN_STEADY_POINTS = 10
 MAX_DRIFT_PCT = 2.0
 # In 19 of 20 series without a drift, the fitted drift is within two standard errors by chance.
 DRIFT_ERRORS = 2.0
-# With a larger spread the mean depends on which seconds are in the window.
-MAX_SPREAD_PCT = 5.0
 # The spread of five windows is known within a factor of about two; with fewer windows it says nothing.
 MIN_WINDOWS = 5
 # Ten windows average over the jitter between seconds and still show a disturbance of a tenth of the run.

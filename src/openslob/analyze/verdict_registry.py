@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,6 +10,20 @@ from enum import StrEnum
 # judged: only under the same rules must a judgement be what it was. It goes up with every change of a threshold.
 RULES_VERSION = 1
 RULES_FACT = "rules_version"
+
+# Of these, reports say how much is allowed.
+# CPU that the driver takes on the server's host is missing in the figures; 2 % is within the spread between runs.
+MAX_DRIVER_PCT = 2.0
+# Stolen time lowers the figures directly; 1 % is also the tolerance of the window.
+MAX_STEAL_PCT = 1.0
+# Kernel threads that serve the run's own I/O take a few %; a larger share means that other programs use the host.
+MAX_OTHERS_PCT = 10.0
+# With a larger spread the mean depends on which seconds are in the window.
+MAX_SPREAD_PCT = 5.0
+# The percentile in headlines and comparisons; p99.9 is shown as well, for runs that are long enough.
+REQUIRED_PERCENTILE = 0.99
+# A verdict that fails by up to so many times what is allowed is a note.
+_SLIGHT = 2
 
 
 class VerdictGroup(StrEnum):
@@ -35,13 +50,47 @@ class Severity(StrEnum):
     """It is good to know."""
 
 
+Figures = Mapping[str, float | str | None]
+
+
+def _never(_figures: Figures) -> bool:
+    return False
+
+
+def _at_most(**most: float) -> Callable[[Figures], bool]:
+    """Return whether each of these figures that is known is at most so large, and at least one is known."""
+
+    def is_so(figures: Figures) -> bool:
+        known = [
+            (value, most[name]) for name, value in figures.items() if name in most and isinstance(value, (int, float))
+        ]
+        return bool(known) and all(value <= limit for value, limit in known)
+
+    return is_so
+
+
+def _is_alone_and_slight(figures: Figures) -> bool:
+    """Return whether the only driver used at most twice what is allowed: of several, each is judged by itself, too."""
+    return figures.keys() <= _OF_ONE_DRIVER and _at_most(driver_cpu_pct_of_db=_SLIGHT * MAX_DRIVER_PCT)(figures)
+
+
+_OF_ONE_DRIVER = {
+    "driver_cpu_pct_of_db", "sampler_cpu_pct_of_db", "client_cpu_pct_of_db", "driver_cpu_pct_of_host",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class VerdictRow:
-    """A verdict by its name."""
+    """A verdict by its name.
+
+    ``is_slight`` returns whether one that fails with these figures is worth a note only: it exceeds what is allowed, by
+    up to as much again.
+    """
 
     name: str
     group: VerdictGroup
     severity: Severity
+    is_slight: Callable[[Figures], bool] = _never
 
 
 REGISTRY: tuple[VerdictRow, ...] = (
@@ -49,8 +98,8 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("real_server", VerdictGroup.VALID, Severity.INVALID),
     VerdictRow("window", VerdictGroup.VALID, Severity.INVALID),
     VerdictRow("planned_time", VerdictGroup.VALID, Severity.CAUTION),
-    VerdictRow("sessions_busy", VerdictGroup.VALID, Severity.CAUTION),
-    VerdictRow("no_stalls", VerdictGroup.UNDISTURBED, Severity.CAUTION),
+    VerdictRow("sessions_busy", VerdictGroup.VALID, Severity.CAUTION, _at_most(idle_pct=6)),
+    VerdictRow("no_stalls", VerdictGroup.UNDISTURBED, Severity.CAUTION, _at_most(stalled_pct=2)),
     VerdictRow("alone_on_server", VerdictGroup.UNDISTURBED, Severity.CAUTION),
     VerdictRow("counts_agree", VerdictGroup.VALID, Severity.INVALID),
     VerdictRow("exact_mix", VerdictGroup.VALID, Severity.INVALID),
@@ -61,10 +110,19 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("mode", VerdictGroup.READ, Severity.INVALID),
     VerdictRow("data_in_place", VerdictGroup.VALID, Severity.INVALID),
     VerdictRow("cache_size_kept", VerdictGroup.UNDISTURBED, Severity.CAUTION),
-    VerdictRow("not_throttled", VerdictGroup.LIMIT, Severity.CAUTION),
+    VerdictRow("not_throttled", VerdictGroup.LIMIT, Severity.CAUTION, _at_most(throttled_pct=2)),
     VerdictRow("log_switches", VerdictGroup.UNDISTURBED, Severity.NOTE),
-    VerdictRow("driver_quiet", VerdictGroup.UNDISTURBED, Severity.CAUTION),
-    VerdictRow("quiet_machine", VerdictGroup.UNDISTURBED, Severity.CAUTION),
+    VerdictRow("driver_quiet", VerdictGroup.UNDISTURBED, Severity.CAUTION, _is_alone_and_slight),
+    VerdictRow(
+        "quiet_machine",
+        VerdictGroup.UNDISTURBED,
+        Severity.CAUTION,
+        _at_most(
+            steal_pct=_SLIGHT * MAX_STEAL_PCT,
+            others_cpu_pct=_SLIGHT * MAX_OTHERS_PCT,
+            spread_pct=_SLIGHT * MAX_SPREAD_PCT,
+        ),
+    ),
     VerdictRow("steady", VerdictGroup.UNDISTURBED, Severity.CAUTION),
     VerdictRow("level_sustained", VerdictGroup.LIMIT, Severity.CAUTION),
     VerdictRow("percentiles_supported", VerdictGroup.VALID, Severity.NOTE),
@@ -73,6 +131,41 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("within_ceiling", VerdictGroup.VALID, Severity.CAUTION),
     VerdictRow("awr_agrees", VerdictGroup.VALID, Severity.CAUTION),
 )
+# Those on records of other kinds.
+OF_OTHER_KINDS: tuple[VerdictRow, ...] = (
+    VerdictRow("time_covered", VerdictGroup.VALID, Severity.CAUTION),
+    VerdictRow("steady_by_snia", VerdictGroup.UNDISTURBED, Severity.NOTE),
+    VerdictRow("steady_course", VerdictGroup.UNDISTURBED, Severity.CAUTION),
+    VerdictRow("level_lasted", VerdictGroup.LIMIT, Severity.CAUTION),
+    VerdictRow("every_time", VerdictGroup.VALID, Severity.CAUTION),
+    VerdictRow("predictable", VerdictGroup.UNDISTURBED, Severity.CAUTION),
+    VerdictRow("control_shows_nothing", VerdictGroup.VALID, Severity.CAUTION),
+    VerdictRow("settled", VerdictGroup.VALID, Severity.CAUTION),
+    VerdictRow("runs_valid", VerdictGroup.VALID, Severity.CAUTION),
+    VerdictRow("no_acked_commit_lost", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("nothing_damaged", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("control_caught", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("operations_accounted", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("back_to_level", VerdictGroup.LIMIT, Severity.CAUTION),
+    VerdictRow("clocks_agree", VerdictGroup.VALID, Severity.CAUTION),
+)
 NAMES = tuple(row.name for row in REGISTRY)
 # If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
 INVALIDATING = frozenset(row.name for row in REGISTRY if row.severity is Severity.INVALID)
+_BY_NAME = {row.name: row for row in (*REGISTRY, *OF_OTHER_KINDS)}
+
+
+def row_of(name: str) -> VerdictRow:
+    """Return the row of a verdict; one that has none, of an older record or of another distribution, is a caution."""
+    return _BY_NAME.get(name) or VerdictRow(name, VerdictGroup.VALID, Severity.CAUTION)
+
+
+def severity_of(name: str, figures: Figures) -> Severity:
+    """Return what follows if a verdict with these figures fails."""
+    row = row_of(name)
+    return Severity.NOTE if row.is_slight(figures) else row.severity
+
+
+def gravest(severities: Iterable[Severity]) -> Severity:
+    """Return the gravest of some severities."""
+    return min(severities, key=list(Severity).index)

@@ -125,6 +125,7 @@ RETRIES = Annotated[
     ),
 ]  # fmt: skip
 RECORD_JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the record as JSON.")]
+ALL = Annotated[bool, typer.Option("--all", metavar="", help="Print the whole report: every figure and fact.")]
 REQUIRE = Annotated[
     list[str] | None,
     typer.Option(

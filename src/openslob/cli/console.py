@@ -172,11 +172,19 @@ def write_report(text: str, answer: str = "", kept: Path | None = None) -> None:
         raise OutputError(error.what, f"the result is in {kept}" if kept else "") from None
 
 
-def write_document(document: Document, kept: Path | None = None) -> None:
-    """Print a report as wide as the screen, as `write_report` does."""
-    from openslob.report.terminal import render_answer, render_text  # noqa: PLC0415 - records take a moment to import
+def write_document(document: Document, kept: Path | None = None, whole: bool = False) -> None:
+    """Print the answer of a report on one screen, or the ``whole`` report; with --quiet, the answer and what fails.
 
-    write_report(render_text(document, columns()), render_answer(document), kept)
+    A report that has no screen is printed whole.
+    """
+    from openslob.report.terminal import render_answer, render_screen, render_text  # noqa: PLC0415 - as above
+
+    if OUTPUT.quiet and not whole:
+        write_report(render_answer(document), kept=kept)
+    elif document.screen and not whole:
+        write_report(render_screen(document, columns()), kept=kept)
+    else:
+        write_report(render_text(document, columns()), render_answer(document), kept)
 
 
 def write_file(path: Path, content: str | bytes) -> None:

@@ -74,7 +74,7 @@ USUAL: Mapping[str, Usual] = {
             "SERVER": "--target --set",
             "LOAD": "--sessions --update-pct --target-ops --mode",
             "TIME": "--run-time --warmup",
-            "RESULT": "--name --require --live --json",
+            "RESULT": "--name --require --live --all --json",
         },
         (
             "slob run --target q1 --mode pio --run-time 5m --require mode",
@@ -132,7 +132,7 @@ USUAL: Mapping[str, Usual] = {
             "SERVER": "--target --engine --ask-password",
             "LOAD": "--workload --scale --clients",
             "TIME": "--for",
-            "RESULT": "--name --require --json",
+            "RESULT": "--name --require --all --json",
         },
         ("slob observe --target q1 --for 60s", "slob observe --target q1 -- pgbench -c 8 -T 60 bench"),
     ),

@@ -15,6 +15,7 @@ import typer
 
 from openslob.analyze.verdicts import OF_ANY_LOAD
 from openslob.cli.common_options import (
+    ALL,
     DURATION,
     RECORD_JSON,
     REQUIRE,
@@ -96,6 +97,7 @@ def observe(
     name: NAME = "observe",
     results: RESULTS,
     require: REQUIRE = None,
+    whole: ALL = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Observe any load: counters, waits, device and CPU while a command runs, or for a time.
@@ -138,7 +140,7 @@ def observe(
             code = running.exit_code
         else:
             record, code = _of_time(observer, float(seconds or 0), interrupt), 0
-    _print(record, observer.folder, json)
+    _print(record, observer.folder, json, whole)
     _judge(record, code, require)
 
 
@@ -190,11 +192,11 @@ def _of_time(observer: Observer, seconds: float, interrupt: Interrupt) -> RunRec
     return observer.finish()
 
 
-def _print(record: RunRecord, folder: Path, json: bool) -> None:
+def _print(record: RunRecord, folder: Path, json: bool, whole: bool) -> None:
     if json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
-        write_document(run_document(record, folder), folder)
+        write_document(run_document(record, folder), folder, whole)
 
 
 def _judge(record: RunRecord, code: int, require: list[str] | None) -> None:

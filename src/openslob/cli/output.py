@@ -12,9 +12,15 @@ from typing import TextIO
 RED, GREEN, YELLOW, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
 # What is coloured: a verdict's sign and word, and what begins a line that warns.
 _COLOURED = (
-    (re.compile(r"✗ FAILS|(?<=^)!! [A-Z].*$|\b\d+ fail(?:s|ed)?\b(?! in)|!! \d+ FAILS?", re.MULTILINE), RED),
+    (
+        re.compile(
+            r"^INVALID(?=  )|✗ INVALID|✗ FAILS|(?<=^)!! [A-Z].*$|\b\d+ fail(?:s|ed)?\b(?! in)|!! \d+ FAILS?",
+            re.MULTILINE,
+        ),
+        RED,
+    ),
     (re.compile(r"✓ holds|\bnone fails\b|(?<=VERDICTS: )all \d+ hold"), GREEN),
-    (re.compile(r"\? unknown|^! (?=\S)", re.MULTILINE), YELLOW),
+    (re.compile(r"^  caution(?=  )|✗ caution|\? can't tell|\? unknown|^! (?=\S)", re.MULTILINE), YELLOW),
     (re.compile(r"^[A-Z/]{2}[A-Z/ ]+(?=$|,|:)", re.MULTILINE), BOLD),
 )
 

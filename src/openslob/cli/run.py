@@ -10,6 +10,7 @@ import typer
 from openslob.analyze import verdict_registry
 from openslob.cli.ceilings import CEILING_OR_MEASURE
 from openslob.cli.common_options import (
+    ALL,
     RECORD_JSON,
     REPORT_INTERVAL,
     REQUIRE,
@@ -57,6 +58,7 @@ def run(
     tls_ca_file: TLS_CA = None,
     tls_cert: TLS_CERT = None,
     tls_key: TLS_KEY = None,
+    whole: ALL = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Run a workload on loaded data: warm-up, measured window, record, report. Parameters of the data can be left out.
@@ -73,23 +75,23 @@ def run(
     try:
         finished = execute(asked, context)
     except UnsavedError as error:
-        _print(error.record, None, json)
+        _print(error.record, None, json, whole)
         raise SlobError(
             error.what,
             "the report on standard output is the result; free space or choose another folder with --results",
         ) from error
-    _print(finished.record, finished.folder, json)
+    _print(finished.record, finished.folder, json, whole)
     judge(finished.record, list_required(resolved.parameters.workload, require))
 
 
-def _print(record: RunRecord, folder: Path | None, json: bool) -> None:
-    """Print the record as JSON or as the report."""
+def _print(record: RunRecord, folder: Path | None, json: bool, whole: bool) -> None:
+    """Print the record as JSON, or its answer or the whole report."""
     if json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
         from openslob.report.text import run_document  # noqa: PLC0415 - as above
 
-        write_document(run_document(record, folder), folder)
+        write_document(run_document(record, folder), folder, whole)
 
 
 def list_required(workload: Workload, require: list[str] | None) -> list[str]:

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from openslob.cli.common_options import PRICE, RECORD_JSON, RESULTS
+from openslob.cli.common_options import ALL, PRICE, RECORD_JSON, RESULTS
 from openslob.cli.completion import records
-from openslob.cli.console import columns, notify, write_report
+from openslob.cli.console import columns, notify, write_document, write_report
 from openslob.kinds.contract import Wanted, kind_of
 from openslob.record import finding, store
-from openslob.report.terminal import render_answer, render_text
+from openslob.report.terminal import render_checks
 
 RECORD = Annotated[
     str,
@@ -20,10 +20,22 @@ RECORD = Annotated[
         autocompletion=records, metavar="[RECORD]", help="A path, an id, a name, the beginning of either, or latest."
     ),
 ]
+CHECKS = Annotated[
+    bool,
+    typer.Option("--checks", metavar="", help="Print every verdict: what was checked, the outcome, and why."),
+]
 
 
-def show(record: RECORD = "latest", *, price: PRICE = None, results: RESULTS, as_json: RECORD_JSON = False) -> None:
-    """Show the report of a record of any kind, by default of the latest.
+def show(
+    record: RECORD = "latest",
+    *,
+    whole: ALL = False,
+    checks: CHECKS = False,
+    price: PRICE = None,
+    results: RESULTS,
+    as_json: RECORD_JSON = False,
+) -> None:
+    """Show the answer of a record of any kind on one screen, by default of the latest.
 
     Example: slob show 20260301-12
     """
@@ -34,9 +46,12 @@ def show(record: RECORD = "latest", *, price: PRICE = None, results: RESULTS, as
         notify(f"this {kind.describe(read)} is still in progress (process {pid}){kind.labels.so_far}")
     if as_json:
         print(json.dumps(read.model_dump(mode="json"), indent=1))
+        return
+    document = kind.document(read, found.folder, wanted)
+    if checks:
+        write_report(render_checks(document, columns()), kept=found.folder)
     else:
-        document = kind.document(read, found.folder, wanted)
-        write_report(render_text(document, columns()), render_answer(document), found.folder)
+        write_document(document, found.folder, whole)
 
 
 def register(app: typer.Typer) -> None:

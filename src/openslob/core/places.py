@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from platformdirs.unix import Unix
 
 from openslob.core.disk import refuse_foreign
 from openslob.core.errors import SlobError
+
+# Where the socket of a managed server is.
+_SOCKET = re.compile(r"/servers/([^/:]+)/run(?=[:/]|$)")
 
 
 def home() -> Path:
@@ -48,3 +52,9 @@ def cache() -> Path | None:
         return Unix("openslob").user_cache_path
     except RuntimeError:
         return None
+
+
+def server_of(target: str) -> str:
+    """Return the name of the managed server whose socket a target names; other targets as they are."""
+    found = _SOCKET.search(target)
+    return found[1] if found else target

@@ -14,12 +14,13 @@ from openslob.analyze.compare import ComparedValues, Comparison
 from openslob.analyze.compare import compare as compare_runs
 from openslob.analyze.curves.points import ParameterValue, Run
 from openslob.analyze.curves.series import PointSet, point_set
-from openslob.analyze.history import History, server_of
+from openslob.analyze.history import History
 from openslob.analyze.history import histories as of_records
 from openslob.analyze.latencies import means_us
 from openslob.analyze.run_folder import engine_course, tables_of, take_engine_counts
 from openslob.core.disk import is_there
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.places import server_of
 from openslob.kinds.contract import Kind, every_kind
 from openslob.metrics import add_costs
 from openslob.metrics.cost import price_in

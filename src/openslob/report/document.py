@@ -13,7 +13,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from openslob.analyze.verdict_registry import Severity, VerdictGroup, gravest, row_of, severity_of
 from openslob.record.model import DocumentModel, Holds, Status, Verdict
+from openslob.report.checks import Check, check_of, is_asked, what_needs_time
 from openslob.report.record_view import SIGNS, why_incomplete
 
 if TYPE_CHECKING:
@@ -142,12 +144,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class VerdictLine:
-    """A verdict as it is shown: its outcome, also in words, its name, and why."""
+    """A verdict as it is shown: its outcome, also in words, its name, why, and what follows if it fails."""
 
     outcome: Holds
     outcome_text: str
     name: str
     why: str
+    severity: Severity
+    group: VerdictGroup
 
     @property
     def sign(self) -> str:
@@ -167,10 +171,27 @@ class Verdicts:
         """A line for each verdict, failed ones first."""
         return worst_first(
             [
-                VerdictLine(verdict.verdict, SIGNS[verdict.verdict][1], in_words(verdict.name), verdict.why)
+                VerdictLine(
+                    verdict.verdict,
+                    SIGNS[verdict.verdict][1],
+                    in_words(verdict.name),
+                    verdict.why,
+                    severity_of(verdict.name, verdict.figures),
+                    row_of(verdict.name).group,
+                )
                 for verdict in self.judged
             ]
         )
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Each verdict that answers what was asked, in the order of judgement."""
+        return tuple(check_of(each) for each in self.judged if is_asked(each))
+
+    @property
+    def needing_time(self) -> dict[str, str]:
+        """What the load was too short to tell, by the verdicts that would."""
+        return what_needs_time(self.judged)
 
 
 @dataclass(frozen=True)
@@ -186,6 +207,25 @@ class VerdictsOfSeveral:
         names = dict.fromkeys(verdict.name for _, verdicts in self.given for verdict in verdicts)
         return worst_first([self._summarize(name) for name in names])
 
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """A check for each verdict's name over the records, the gravest of them with its number."""
+        asked = [each for _, verdicts in self.given for each in verdicts if is_asked(each)]
+        names = dict.fromkeys(each.name for each in asked)
+        return tuple(self._gravest([check_of(each) for each in asked if each.name == name]) for name in names)
+
+    @property
+    def needing_time(self) -> dict[str, str]:
+        """What the loads were too short to tell, by the verdicts that would."""
+        return what_needs_time([each for _, verdicts in self.given for each in verdicts])
+
+    def _gravest(self, checks: Sequence[Check]) -> Check:
+        outcome = next(one for one in SIGNS if any(each.outcome is one for each in checks))
+        same = [each for each in checks if each.outcome is outcome]
+        worst = min(same, key=lambda each: list(Severity).index(each.severity))
+        share = "" if len(checks) == 1 else f"In {len(same)} of {len(checks)} {self.each}s, the first: "
+        return replace(worst, why=f"{share}{worst.why}")
+
     def _summarize(self, name: str) -> VerdictLine:
         """Return the verdicts of one name as a line: the worst outcome, its number, and the first reason."""
         judged = [(called, one) for called, verdicts in self.given for one in verdicts if one.name == name]
@@ -193,7 +233,9 @@ class VerdictsOfSeveral:
         same = [(called, verdict) for called, verdict in judged if verdict.verdict is outcome]
         called, verdict = same[0]
         why = verdict.why if outcome is Holds.HOLDS else f"{called}: {verdict.why}"
-        return VerdictLine(outcome, f"{SIGNS[outcome][1]} in {len(same)} of {len(judged)}", in_words(name), why)
+        severity = gravest(severity_of(name, each.figures) for _, each in same)
+        words = f"{SIGNS[outcome][1]} in {len(same)} of {len(judged)}"
+        return VerdictLine(outcome, words, in_words(name), why, severity, row_of(name).group)
 
 
 def worst_first(lines: Sequence[VerdictLine]) -> tuple[VerdictLine, ...]:
@@ -271,10 +313,30 @@ class TitleOfSeveral:
 
 
 @dataclass(frozen=True)
+class Screen:
+    """The answer on one screen: at most 24 lines at 80 columns.
+
+    ``subject`` is a line: the product, where it ran, and its load. ``answer`` are paragraphs: the first sentence is the
+    answer with what limits it. ``parts`` are small tables and labelled figures. ``next`` are commands, each with why.
+
+    Checks are those of the report, or ``judged`` where it has none as a block. The answer has ``said`` some of them, by
+    their names: these are not shown again. Commands call the record ``called``: its id, if that is left out.
+    """
+
+    subject: str
+    answer: tuple[str, ...]
+    parts: tuple[Part, ...] = ()
+    next: tuple[tuple[str, str], ...] = ()
+    called: str = ""
+    said: frozenset[str] = frozenset()
+    judged: Judgement | None = None
+
+
+@dataclass(frozen=True)
 class Document:
     """A report. ``files`` are the lines that name the record's files and what draws them.
 
-    One that is not ``titled`` begins with its first block in a terminal.
+    One that is not ``titled`` begins with its first block in a terminal. ``screen`` is what a command shows of it.
     """
 
     title: Title | TitleOfSeveral
@@ -282,6 +344,7 @@ class Document:
     files: tuple[str, ...] = ()
     pictures: Callable[[], MadePictures] = field(default=lambda: ((), ""))
     titled: bool = True
+    screen: Screen | None = None
 
     @property
     def headline(self) -> str:

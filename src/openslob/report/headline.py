@@ -14,11 +14,11 @@ from openslob.report.format import micros, number, percent, seconds, shorten, si
 from openslob.report.record_view import NO_STALLS, RATE_REACHED, REACHED_DEVICE, caveats, costs_in_words
 
 # From this share of block visits on, physical reads lead the headline; below it, logical reads do.
-_READS_LEAD = 0.5
+READS_LEAD = 0.5
 WITHIN_CEILING = "within_ceiling"
 LEVEL_SUSTAINED = "level_sustained"
 # Below this share of block visits, physical reads are not mentioned.
-_READS_MATTER = 0.001
+READS_MATTER = 0.001
 # Relative deviation of the mean request size from the block size up to which reads are single-block reads.
 _SINGLE_BLOCK = 0.02
 _LONGEST_COMMAND = 60
@@ -35,21 +35,21 @@ def headline(record: RunRecord) -> str:
 def _of_run(record: RunRecord) -> str:
     if record.value("ops_per_s") is None:
         return f"{_who(record)}: no rate is published, because {record.why_unknown('ops_per_s')}."
-    work = ", ".join(filter(None, (_main(record), *_writes(record))))
+    work = ", ".join(filter(None, (_main(record), *say_writes(record))))
     parts = [
-        f"{_who(record)}{_rate(record)}{_burst(record)}: {work}",
+        f"{_who(record)}{say_rate(record)}{say_burst(record)}: {work}",
         *_latencies(record),
-        _cost(record),
+        say_cost(record),
         _cpu(record),
         _caveats(record),
     ]
     return "; ".join(filter(None, parts)) + "."
 
 
-def _cost(record: RunRecord) -> str:
+def say_cost(record: RunRecord) -> str:
     """Return what a million reads and commits cost at the server's price; empty if there is none."""
-    price, share = price_of(record), _read_share(record)
-    costs = costs_in_words(record.value, price, share is None or share < _READS_LEAD)
+    price, share = price_of(record), read_share(record)
+    costs = costs_in_words(record.value, price, share is None or share < READS_LEAD)
     return f"{costs} at {price}" if costs else ""
 
 
@@ -63,10 +63,10 @@ def _of_observation(record: RunRecord) -> str:
     work = [
         f"{number(rates['transactions_per_s'])} transactions/s" if rates["transactions_per_s"] is not None else "",
         f"{number(logical)} logical reads/s{_per_cpu(record, 'lio_per_db_cpu')}" if logical is not None else "",
-        f"{_reads(record)}{_mean_read(record)}" if rates["pio_read_per_s"] else "",
+        f"{say_reads(record)}{_mean_read(record)}" if rates["pio_read_per_s"] else "",
         f"{size(redo * MIB)}/s redo" if redo else "",
     ]
-    parts = [f"{who}, {lasted}{_burst(record)}: {', '.join(filter(None, work))}", _cpu(record), _caveats(record)]
+    parts = [f"{who}, {lasted}{say_burst(record)}: {', '.join(filter(None, work))}", _cpu(record), _caveats(record)]
     return "; ".join(filter(None, parts)) + "."
 
 
@@ -86,7 +86,7 @@ def _who(record: RunRecord) -> str:
     return f"{number(sessions)} {plural}, {record.spec.get('update_pct')} % updates{scans}"
 
 
-def _rate(record: RunRecord) -> str:
+def say_rate(record: RunRecord) -> str:
     """Return the target rate and whether it was reached; empty for a run without a target."""
     target, done = record.value("target_ops_per_s"), record.value("ops_per_s")
     if target is None:
@@ -97,7 +97,7 @@ def _rate(record: RunRecord) -> str:
     return f", {number(target)} ops/s requested, only {number(done)} reached with {backlog} of backlog at the end"
 
 
-def _burst(record: RunRecord) -> str:
+def say_burst(record: RunRecord) -> str:
     """Return the levels of a load that did not keep one: its figures are the mean of all."""
     if record.outcome(LEVEL_SUSTAINED) is not Holds.FAILS:
         return ""
@@ -131,28 +131,31 @@ def _float(figure: object) -> float | None:
 
 
 def _main(record: RunRecord) -> str:
-    logical, visits, share = record.value("lio_per_s"), record.value("block_visits_per_s"), _read_share(record)
-    if share is not None and share >= _READS_LEAD:
-        return f"{_reads(record)}{_mean_read(record)}{_of_ceiling(record)}{_per_cpu(record, 'iops_per_db_cpu')}"
+    logical, visits, share = record.value("lio_per_s"), record.value("block_visits_per_s"), read_share(record)
+    if share is not None and share >= READS_LEAD:
+        return f"{say_reads(record)}{_mean_read(record)}{_of_ceiling(record)}{_per_cpu(record, 'iops_per_db_cpu')}"
     if logical is None:
         return f"{number(visits)} block visits/s"
-    straggling = share is not None and share < _READS_MATTER
-    text = f"{number(logical)} logical {_block(record)} reads/s"
+    straggling = share is not None and share < READS_MATTER
+    text = f"{number(logical)} logical {say_block(record)} reads/s"
     text += f"{' from the buffer cache' if straggling else ''}{_per_cpu(record, 'lio_per_db_cpu')}"
-    return text if straggling or share is None else f"{text}, {_reads(record)}{_mean_read(record)}"
+    return text if straggling or share is None else f"{text}, {say_reads(record)}{_mean_read(record)}"
 
 
-def _read_share(record: RunRecord) -> float | None:
+def read_share(record: RunRecord) -> float | None:
     """Return the physical reads as a share of the block visits; None if either is unknown."""
     reads, visits = record.value("pio_read_per_s"), record.value("block_visits_per_s")
     return reads / visits if reads is not None and visits else None
 
 
-def _reads(record: RunRecord) -> str:
+def say_reads(record: RunRecord) -> str:
+    """Return the rate of reads, and from where they came as far as that is known."""
     rate, kind = number(record.value("pio_read_per_s")), _request(record)
     match record.outcome(REACHED_DEVICE):
         case Holds.HOLDS:
-            return f"{rate} physical {kind} reads/s" if kind == _block(record) else f"{rate} physical reads/s of {kind}"
+            return (
+                f"{rate} physical {kind} reads/s" if kind == say_block(record) else f"{rate} physical reads/s of {kind}"
+            )
         case Holds.FAILS:
             return f"{rate} engine reads/s of {kind} served by the OS page cache"
     return f"{rate} engine reads/s of {kind} (whether from a device is unknown)"
@@ -162,12 +165,13 @@ def _request(record: RunRecord) -> str:
     reads, mb = record.value("pio_read_per_s"), record.value("pio_read_mb_per_s")
     block = record.engine.get("block_size")
     if not reads or mb is None:
-        return _block(record)
+        return say_block(record)
     mean = mb * MIB / reads
-    return _block(record) if block and abs(mean / block - 1) <= _SINGLE_BLOCK else f"{size(mean)} on average"
+    return say_block(record) if block and abs(mean / block - 1) <= _SINGLE_BLOCK else f"{size(mean)} on average"
 
 
-def _block(record: RunRecord) -> str:
+def say_block(record: RunRecord) -> str:
+    """Return the size of a block."""
     block = record.engine.get("block_size")
     return size(block) if block else "block"
 
@@ -189,7 +193,8 @@ def _of_ceiling(record: RunRecord) -> str:
     return f", {percent(float(share))} of what the storage gives at this concurrency" if share is not None else ""
 
 
-def _writes(record: RunRecord) -> list[str]:
+def say_writes(record: RunRecord) -> list[str]:
+    """Return the rates of commits and of redo, of a run that committed."""
     commits, redo = record.value("commits_per_s"), record.value("redo_mb_per_s")
     texts = [f"{number(commits)} commits/s"] if commits else []
     return [*texts, f"{size(redo * MIB)}/s redo"] if texts and redo else texts

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from openslob.core import places
+from openslob.core.errors import SlobError
 from openslob.core.units import Price
 from openslob.metrics import METRICS
 from openslob.metrics.cost import CURRENCY
@@ -109,6 +113,17 @@ def costs_in_words(figure: Callable[[str], float | None], price: Price | None, l
 def label(record: RunRecord, name: str) -> str:
     """Return a figure's label. It says "physical" only if the verdict that reads reached a device holds."""
     return METRICS[name].label_of(physical=record.outcome(REACHED_DEVICE) is Holds.HOLDS)
+
+
+def name_record(record_id: str, folder: Path | None) -> str:
+    """Return what a command calls a record: its id, or its folder where commands do not look for records."""
+    if folder is None:
+        return record_id
+    try:
+        home = Path(os.environ.get("SLOB_RESULTS") or places.results())
+    except SlobError:
+        return str(folder)
+    return record_id if folder.parent.absolute() == home.absolute() else str(folder)
 
 
 def why_incomplete(status: Status) -> str:

@@ -1,18 +1,23 @@
-"""Documents as text: the whole report, and the short answer."""
+"""Documents as text: the whole report, the answer on one screen, and the answer alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, takewhile
 
+from openslob.analyze.verdict_registry import Severity, VerdictGroup
 from openslob.record.model import Holds
+from openslob.report.checks import Check, gravest_first
 from openslob.report.document import (
     Answer,
     Block,
     Document,
     ItemList,
+    Judgement,
     LabelledTexts,
     Paragraph,
     Part,
+    Screen,
     Section,
     TextTable,
     Title,
@@ -31,6 +36,16 @@ from openslob.report.format import (
     wrap,
 )
 
+# The lines of the smallest terminal in use, of which the prompt takes one.
+LINES = 24
+# Running text wider than this is hard to read.
+WIDEST = 120
+_QUESTIONS = {
+    VerdictGroup.VALID: "are the figures what they claim to be?",
+    VerdictGroup.READ: "what was read, and from where?",
+    VerdictGroup.UNDISTURBED: "did anything else have a part in it?",
+    VerdictGroup.LIMIT: "what limits the rate?",
+}
 _SIGNS = {Holds.FAILS: "✗ FAILS  ", Holds.UNKNOWN: "? unknown", Holds.HOLDS: "✓ holds  "}
 
 
@@ -41,11 +56,56 @@ def render_text(document: Document, columns: int | None = None) -> str:
     return _join([title, *blocks, document.files]) + "\n"
 
 
+def render_screen(document: Document, columns: int | None = None) -> str:
+    """Return the answer on one screen, whose text is as wide as the terminal up to `WIDEST`.
+
+    What makes figures invalid comes first; what fails besides is shown as far as there is room, and else counted.
+    """
+    screen, width = document.screen, min(columns or WIDTH, WIDEST)
+    assert screen is not None, "only a document with a screen has one"
+    checks, needing_time = _checks_of(document)
+    failing = gravest_first(checks)
+    invalid = [each for each in failing if each.severity is Severity.INVALID]
+    slight = [each for each in failing if each not in invalid and each.name not in screen.said]
+    above = [
+        wrap(screen.subject, columns=width),
+        _remark_lines(document.title, width),
+        [line for each in invalid for line in _check_lines(each, width)],
+        [line for text in screen.answer for line in wrap(text, columns=width)],
+        _part_lines(screen.parts, columns or WIDTH),
+    ]
+    below = _next_lines(screen.next, width)
+    tally = _tally_lines(checks, needing_time, _show_checks(document, screen), width)
+    room = LINES - sum(len(lines) + 1 for lines in (*above, tally, below) if lines)
+    return _join([*above, [*_slight_lines(slight, room, width), *tally], below]) + "\n"
+
+
+def render_checks(document: Document, columns: int | None = None) -> str:
+    """Return every verdict by the question that it helps to answer, with its name and what follows if it fails."""
+    judged = _judgement_of(document)
+    lines = judged.lines if judged else ()
+    width = min(columns or WIDTH, WIDEST)
+    groups = ((group, [line for line in lines if line.group is group]) for group in VerdictGroup)
+    parts = [
+        [f"{group.upper()}: {_QUESTIONS[group]}", *_lines_in_group(those, width)] for group, those in groups if those
+    ]
+    return _join(parts or [["There is nothing to check in this record."]]) + "\n"
+
+
 def render_answer(document: Document) -> str:
     """Return the report in short: the result, how many verdicts hold, and those that fail."""
+    if document.screen:
+        return _answer_and_failing(document, document.screen)
     short = [_part_lines(section.parts, None) for section in document.sections if section.short or section.short_only]
     judged = document.judgement.lines if document.judgement else ()
     return _join([wrap(document.headline), *short, _failing(judged)])
+
+
+def _answer_and_failing(document: Document, screen: Screen) -> str:
+    checks = gravest_first(_checks_of(document)[0])
+    answer = [line for text in screen.answer for line in wrap(text)]
+    failing = [line for each in checks for line in _check_lines(each, WIDTH)]
+    return _join([_remark_lines(document.title, WIDTH), answer, failing])
 
 
 def render_blocks(blocks: Sequence[Block], columns: int | None = None) -> str:
@@ -127,3 +187,87 @@ def _verdict_counts(lines: Sequence[VerdictLine]) -> str:
     fails = counts[Holds.FAILS]
     banner = f"!! {fails} FAIL{'S' if fails == 1 else ''}" if fails else "none fails"
     return f"VERDICTS: {banner}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold"
+
+
+def _judgement_of(document: Document) -> Judgement | None:
+    return document.judgement or (document.screen.judged if document.screen else None)
+
+
+def _checks_of(document: Document) -> tuple[list[Check], list[str]]:
+    """Return the checks, and what the load was too short for: what is said of it is said once."""
+    judged = _judgement_of(document)
+    needing_time = judged.needing_time if judged else {}
+    checks = [each for each in judged.checks if each.fails or each.name not in needing_time] if judged else []
+    return checks, list(needing_time.values())
+
+
+def _remark_lines(title: Title | TitleOfSeveral, columns: int) -> list[str]:
+    """Return what must be read first: that a record is not complete, what its server is."""
+    if isinstance(title, TitleOfSeveral):
+        return warning_lines(title.remarks, columns)
+    lines = warning_lines(title.warnings, columns)
+    return lines + (hanging(f"!! {title.status.upper()}: ", title.incomplete, columns) if title.incomplete else [])
+
+
+def _check_lines(check: Check, columns: int, advised: bool = True) -> list[str]:
+    """Return a verdict that fails with what to do; a note, which is only good to know, without."""
+    if check.severity is Severity.INVALID:
+        return wrap(f"{check.why} {check.remedy}", "INVALID  ", " " * 9, columns)
+    remedy = check.remedy if advised and check.severity is Severity.CAUTION else ""
+    return hanging(f"{check.severity.value:<9}", f"{check.why} {remedy}".rstrip(), columns)
+
+
+def _slight_lines(checks: Sequence[Check], room: int, columns: int) -> list[str]:
+    """Return these checks with what to do; without it, or only the first, where there is no room for all."""
+    for advised in (True, False):
+        each = [_check_lines(check, columns, advised) for check in checks]
+        if sum(map(len, each)) <= room:
+            return [line for lines in each for line in lines]
+    # How many are left takes a line, too.
+    fits = list(takewhile(lambda used: used < room, accumulate(map(len, each))))
+    left = len(each) - len(fits)
+    more = f"{left}{' more' if fits else ''} {'check fails' if left == 1 else 'checks fail'}"
+    return [*(line for lines in each[: len(fits)] for line in lines), f"{INDENT}{more}"]
+
+
+def _tally_lines(checks: Sequence[Check], needing_time: Sequence[str], command: str, columns: int) -> list[str]:
+    """Return how many checks hold, how many can't tell, and what the load was too short for."""
+    if not checks:
+        return []
+    hold = sum(each.outcome is Holds.HOLDS for each in checks)
+    unknown = sum(each.outcome is Holds.UNKNOWN for each in checks)
+    also = f", {unknown} can't tell" if unknown else ""
+    counts = f"{hold} check{' holds' if hold == 1 else 's hold'}{also}"
+    short = hanging("note     ", f"Too short to tell {' and '.join(needing_time)}.", columns) if needing_time else []
+    in_one = f"{INDENT}{counts}: {command}"
+    return [*short, *([in_one] if len(in_one) <= columns else [f"{INDENT}{counts}:", f"{INDENT * 2}{command}"])]
+
+
+def _show_checks(document: Document, screen: Screen) -> str:
+    called = screen.called or (document.title.id if isinstance(document.title, Title) else "")
+    return f"slob show {called} --checks" if called else "slob show --checks"
+
+
+def _next_lines(commands: Sequence[tuple[str, str]], columns: int) -> list[str]:
+    """Return commands, each with why beside it where that fits; a command stays in one line."""
+    width = max((len(command) for command, _ in commands), default=0)
+    lines = []
+    for command, why in commands:
+        beside = f"{INDENT}{command:<{width}}{INDENT * 2}{why}".rstrip()
+        lines += [beside] if len(beside) <= columns else [f"{INDENT}{command}", f"{INDENT * 3}{why}"]
+    return lines
+
+
+def _lines_in_group(lines: Sequence[VerdictLine], columns: int) -> list[str]:
+    width = max(len(line.name) for line in lines)
+    return [
+        text
+        for line in lines
+        for text in hanging(f"{_outcome(line):<13}{line.name.replace(' ', '_'):<{width}}  ", line.why, columns)
+    ]
+
+
+def _outcome(line: VerdictLine) -> str:
+    """Return the outcome of a verdict, with what follows if it fails."""
+    words = {Holds.HOLDS: "holds", Holds.UNKNOWN: "can't tell", Holds.FAILS: line.severity.value}[line.outcome]
+    return f"{line.sign} {words.upper() if words == Severity.INVALID.value else words}"

@@ -147,8 +147,9 @@ def test_whatever_reads_runs_takes_a_price_that_became_known_later(home, tmp_pat
     run = save(home)
     shutil.copytree(FIXTURES / "records" / "sweep-v1" / "measured", home / "20270302-000000-petals")
     price = ("--price", "340 EUR/month")
-    assert "COST" not in slob("show", run).stdout
-    assert "COST, at 340 EUR/month" in slob("show", run, *price).stdout
+    assert "COST" not in slob("show", run, "--all").stdout
+    assert "COST, at 340 EUR/month" in slob("show", run, *price, "--all").stdout
+    assert "per million reads at 340 EUR/month." in slob("show", run, *price).stdout
     assert json.loads(slob("show", run, *price, "--json").stdout)["summary"]["cost_per_million_reads"]["unit"] == "EUR"
     assert "340 EUR/month." in slob("show", "20270302-000000-petals", *price).stdout
     assert "EUR" not in slob("show", "20270302-000000-petals").stdout

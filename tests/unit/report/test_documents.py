@@ -1,7 +1,7 @@
 """What every renderer makes of every record, against reviewed documents: nothing is lost when a report is changed.
 
 A reviewed document has the text report as wide as it needs to be, the sections that differ at 80 and 120 columns, the
-short answer, and the outline of the page. Of `DIGESTS`, which differ little from others, there is a digest.
+short answer, the screen, and the outline of the page. Of `DIGESTS`, which differ little from others, there is a digest.
 
 After a wanted change: UPDATE_GOLDEN=1 pytest tests/unit/report/test_documents.py, then read the difference.
 """
@@ -44,7 +44,7 @@ from openslob.report.document import Document, Section
 from openslob.report.history import history_document
 from openslob.report.html.page import Page, page_of, render_page
 from openslob.report.several_runs import runs_document, set_document
-from openslob.report.terminal import render_answer, render_blocks, render_text
+from openslob.report.terminal import render_answer, render_blocks, render_screen, render_text
 
 PLACE = GOLDEN / "documents"
 DIGESTS = (
@@ -207,6 +207,8 @@ def parts_of(made: Made, page: str) -> Iterator[tuple[str, str]]:
         text = text_of(made, columns)
         yield f"text, {columns} columns", "\n\n".join(part for part in text.split("\n\n") if part not in known)
     yield "answer", answer_of(made)
+    if screen := screen_of(made):
+        yield "screen", screen
     yield "page", outline(page).replace(f"{made.folder}/", "")
 
 
@@ -223,6 +225,12 @@ def text_of(made: Made, columns: int | None = None) -> str:
 def answer_of(made: Made) -> str:
     is_sweep = made.kind is SWEEP
     return render_answer(sweep_document(made.record, made.runs) if is_sweep else document_of(made))
+
+
+def screen_of(made: Made) -> str:
+    """The answer on one screen; empty for a kind that has none."""
+    document = sweep_document(made.record, made.runs) if made.kind is SWEEP else document_of(made)
+    return render_screen(document, 80) if document.screen else ""
 
 
 def drawn(made: Made) -> Page:

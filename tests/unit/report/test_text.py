@@ -28,7 +28,8 @@ from openslob.record.store import RunFolder
 from openslob.report import format as shape
 from openslob.report.format import number
 from openslob.report.headline import headline
-from openslob.report.text import render
+from openslob.report.terminal import render_screen
+from openslob.report.text import render, run_document
 
 NAMES = ("physical", "cached", "buffered", "interrupted", "unpublished", "remote", "failed")
 
@@ -241,10 +242,12 @@ def _slob(*arguments: object, env: dict[str, str] | None = None) -> str:
 
 def test_show_takes_the_latest_or_the_one_named(tmp_path: Path) -> None:
     _save(tmp_path, physical(), cached())
-    assert _slob("show", "--results", tmp_path) == render(cached(), tmp_path / cached().id)
-    assert _slob("show", "20260301-120", env={"SLOB_RESULTS": str(tmp_path)}) == render(
-        physical(), tmp_path / physical().id
-    )
+    assert _slob("show", "--all", "--results", tmp_path) == render(cached(), tmp_path / cached().id)
+    where = {"SLOB_RESULTS": str(tmp_path)}
+    assert _slob("show", "20260301-120", "--all", env=where) == render(physical(), tmp_path / physical().id)
+    called = _slob("show", "20260301-120", env=where)
+    assert called == render_screen(run_document(physical()))
+    assert f"slob report {physical().id} " in called
     assert RunRecord.model_validate(json.loads(_slob("show", tmp_path / physical().id, "--json"))) == physical()
 
 

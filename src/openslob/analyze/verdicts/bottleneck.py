@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+from openslob.analyze.limits import (
+    CPU,
+    CPU_QUOTA,
+    EITHER,
+    GIVEN_RATE,
+    HIDDEN_QUOTA,
+    INSTANCES,
+    IO_CAP,
+    LOCKS,
+    OTHERS_CPU,
+    STORAGE,
+    THINK_TIME,
+    UNDECIDED,
+    UNKNOWN_QUOTA,
+    UNKNOWN_WAIT,
+)
 from openslob.analyze.other_sessions import BESIDE, has_worked
 from openslob.analyze.outcome import Shown, fails, holds, unknown, unknown_because
 from openslob.analyze.verdicts.course import are_idle, idle_shares_pct
@@ -36,23 +52,6 @@ CLEARLY = 1.5
 IDLE_PCT = 15.0
 # Rates of runs without a cap vary by this share and more from second to second.
 FLAT = 0.006
-STORAGE = "storage"
-CPU = "server's CPU"
-CPU_QUOTA = "CPU quota"
-IO_CAP = "I/O cap"
-HIDDEN_QUOTA = "CPU quota that can't be read"
-OTHERS_CPU = "CPU that others used"
-UNKNOWN_WAIT = "CPU that others used, or not"
-UNKNOWN_QUOTA = "CPU that others used, or a quota"
-EITHER = "CPU or storage"
-# What the figures leave open, and why.
-UNDECIDED = {
-    UNKNOWN_WAIT: "others used most of the CPU, and whether the server waited for it is not known",
-    UNKNOWN_QUOTA: "the server waited for a CPU, of which others used most, but whether it had a quota can't be read",
-    EITHER: "sessions waited for a CPU and for storage for about as long, and either may be the limit",
-}
-GIVEN_RATE = "given rate"
-THINK_TIME = "think time"
 
 
 def limit_found(measurement: Measurement) -> Verdict:
@@ -186,7 +185,7 @@ def _limit(measurement: Measurement, cpu: Quantity, server: Quantity, shares: di
         return THINK_TIME
     if any((shares[kind].value or 0) > MAIN_SHARE_PCT for kind in (WaitClass.DATA_IO, WaitClass.LOG)):
         return STORAGE
-    others = {WaitClass.LOCK: "wait for locks", WaitClass.CLUSTER: "wait for other instances"}
+    others = {WaitClass.LOCK: LOCKS, WaitClass.CLUSTER: INSTANCES}
     waits = (name for kind, name in others.items() if kind in shares and (shares[kind].value or 0) > MAIN_SHARE_PCT)
     return next(waits, None)
 

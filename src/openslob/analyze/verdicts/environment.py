@@ -6,7 +6,6 @@ from openslob.analyze.other_sessions import BESIDE, MAX_AT_WORK, MAX_SHARE_PCT, 
 from openslob.analyze.outcome import Shown, count, count_noun, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.analyze.steady_state import (
     MAX_DRIFT_PCT,
-    MAX_SPREAD_PCT,
     MIN_STEADY_POINTS,
     MIN_WINDOWS,
     RatePoint,
@@ -16,6 +15,13 @@ from openslob.analyze.steady_state import (
     steady_since,
 )
 from openslob.analyze.stillness import say_stillness
+from openslob.analyze.verdict_registry import (
+    MAX_DRIVER_PCT,
+    MAX_OTHERS_PCT,
+    MAX_SPREAD_PCT,
+    MAX_STEAL_PCT,
+    REQUIRED_PERCENTILE,
+)
 from openslob.analyze.verdicts.course import MAX_IDLE_PCT
 from openslob.core.histogram import PERCENTILES, Histogram
 from openslob.core.measurement import DriverUse, Measurement, Observed, OtherSessions
@@ -26,20 +32,12 @@ from openslob.metrics.cpu import of_processes
 from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct, total
 from openslob.record.model import Holds, Verdict
 
-# CPU that the driver takes on the server's host is missing in the figures; 2 % is within the spread between runs.
-MAX_DRIVER_PCT = 2.0
-# Stolen time lowers the figures directly; 1 % is also the tolerance of the window.
-MAX_STEAL_PCT = 1.0
 # The steady part must be most of the window, since the published means are over the whole window.
 MIN_STEADY_SHARE = 0.8
 # One update in a hundred that leaves its block does not affect the figures.
 MIN_IN_PLACE_PCT = 99.0
 # With fewer operations beyond a percentile, its value is that of a few outliers.
 MIN_BEYOND = 10
-# The percentile in headlines and comparisons; p99.9 is shown as well, for runs that are long enough.
-REQUIRED_PERCENTILE = 0.99
-# Kernel threads that serve the run's own I/O take a few %; a larger share means that other programs use the host.
-MAX_OTHERS_PCT = 10.0
 
 
 # One CPU runs all sessions of a driver in turn: those that wait for it begin their slices late.
