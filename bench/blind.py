@@ -8,7 +8,7 @@ control groups of version 1, and a C compiler.
 
     .venv/bin/python bench/blind.py measure FOLDER [--runs 60] [--engine mariadb]
     .venv/bin/python bench/blind.py measure FOLDER --resume
-    .venv/bin/python bench/blind.py score FOLDER... [--markdown FILE]
+    .venv/bin/python bench/blind.py score FOLDER... [--again] [--markdown FILE]
     .venv/bin/python bench/blind.py raw FOLDER
 """
 
@@ -59,6 +59,7 @@ def _arguments() -> argparse.Namespace:
     measuring.set_defaults(does=_measure)
     scoring = commands.add_parser("score", help="compare what slob said with the truth")
     scoring.add_argument("folders", type=Path, nargs="+")
+    scoring.add_argument("--again", action="store_true", help="judge what the program of today says of the raw files")
     scoring.add_argument("--markdown", type=Path, help="write the table of what was said to this file")
     scoring.set_defaults(does=_score)
     seeing = commands.add_parser("raw", help="show what the faults did, by the injecting side's own counts")
@@ -95,7 +96,7 @@ def _plan(args: argparse.Namespace) -> None:
 
 
 def _score(args: argparse.Namespace) -> None:
-    text, table, missed = show_score(read_runs(args.folders))
+    text, table, missed = show_score(read_runs(args.folders, args.again))
     print(text)
     if args.markdown:
         args.markdown.write_text(table)

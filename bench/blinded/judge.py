@@ -133,12 +133,14 @@ def _may_be_true(statement: Statement, truth: Truth) -> bool:
     planned = truth.planned
     right = RIGHT.get(planned.kind)
     if right not in statement.families:
-        return bool(statement.families) and statement.families <= WEAKER.get(planned.kind, frozenset())
+        # That a cap may have been it as well takes nothing from what is true.
+        others = statement.families - {Family.CAP}
+        return bool(others) and others <= WEAKER.get(planned.kind, frozenset())
     if planned.kind not in CAPS:
         return True
     ways = {"read"} if planned.kind in (Kind.READ_IOPS, Kind.READ_BYTES) else {"write", "log"}
-    of_way = not statement.direction or statement.direction in ways
-    return of_way and (not statement.levels or planned.unit in statement.levels)
+    of_way = statement.direction in ("", "request", *ways)
+    return of_way and (not statement.levels or planned.unit in {unit for unit, _ in statement.levels})
 
 
 def _right_figures(statements: Sequence[Statement], truth: Truth, answer: Answer) -> tuple[bool | None, bool | None]:
@@ -153,7 +155,7 @@ def _right_figures(statements: Sequence[Statement], truth: Truth, answer: Answer
         begin
         for each in statements
         for begin, level in levels
-        if unit in each.levels and abs(each.levels[unit] / level - 1) <= LEVEL
+        if any(named == unit and abs(said / level - 1) <= LEVEL for named, said in each.levels)
     ]
     moments = near or [begin for begin, _ in levels] or [truth.at]
     said = [answer.began + each.at_s for each in statements if each.at_s is not None]
@@ -163,12 +165,16 @@ def _right_figures(statements: Sequence[Statement], truth: Truth, answer: Answer
 
 @dataclass(frozen=True)
 class Run:
-    """One run with all that is known of it; ``failed`` says why there is no answer."""
+    """One run with all that is known of it; ``failed`` says why there is no answer.
+
+    ``again``: what the program of today says of its raw files is judged, and not what was said when it was made.
+    """
 
     folder: Path
     load: Load
     facts: Mapping[str, Any]
     failed: str = ""
+    again: bool = False
 
     @property
     def name(self) -> str:
@@ -191,7 +197,7 @@ class Run:
     def judgement(self) -> Judgement:
         unseen = self.truth.planned.kind in (*LATENCIES, Kind.PLAIN, Kind.ON_DISK)
         unseen = unseen and not effect(self.truth, self.course) >= LEAST_EFFECT
-        answer = read_answer(self.folder / "runs" / f"{self.load.number:03}")
+        answer = read_answer(self.folder / "runs" / f"{self.load.number:03}", self.again)
         return judge(self.truth, answer, unseen, self.outside > MUCH_OUTSIDE)
 
     @property
@@ -207,8 +213,8 @@ class Run:
         return (on_host and self.load.groups_visible) or self.facts.get("probe") == "on"
 
 
-def read_runs(folders: Iterable[Path]) -> list[Run]:
-    """Return all runs of these folders that were begun."""
+def read_runs(folders: Iterable[Path], again: bool = False) -> list[Run]:
+    """Return all runs of these folders that were begun; to be judged ``again`` by the program of today, or not."""
     found = []
     for folder in folders:
         for load in read_loads(folder):
@@ -217,5 +223,6 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
                 continue
             facts = json.loads((path / FACTS).read_text())
             failed = (path / FAILED).read_text().strip() if (path / FAILED).exists() else ""
-            found.append(Run(folder, load, facts, failed or ("" if (path / ANSWER).exists() else "it was stopped")))
+            failed = failed or ("" if (path / ANSWER).exists() else "it was stopped")
+            found.append(Run(folder, load, facts, failed, again))
     return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from blinded.answers import Family
 from blinded.delivered import in_words
 from blinded.judge import NOTHING, OTHER_CAP, Judgement, Outcome, Run
+from blinded.measure import commit
 from blinded.plan import CAPS, Kind
 
 LEAST_RIGHT, MOST_EITHER = 0.95, 0.2
@@ -87,6 +88,7 @@ def show_score(runs: Sequence[Run]) -> tuple[str, str, bool]:
     judged = [(each.truth.planned.kind, each.judgement, each.must_know) for each in scored]
     found = lines(judged)
     commits = ", ".join(sorted({each.facts["commit"] for each in scored}))
+    commits += f", judged again by {commit()}" if any(each.again for each in scored) else ""
     engines = ", ".join(sorted({f"{each.facts['engine']} {each.facts['version']}" for each in scored}))
     busy = statistics.fmean(each.outside for each in scored) if scored else 0.0
     texts = [

@@ -88,7 +88,7 @@ def _of_own_load(measurement: Measurement) -> dict[str, Any]:
 
 def episode_rows(trace: Trace, caps: CapSearch | None = None) -> tuple[EpisodeRow, ...]:
     """Return the stretches in which the load was slow, in the order of time: all of them, or the worst."""
-    worst = sorted(episodes(trace, caps.proven if caps else None), key=lambda each: -each.lost_ops)[:MOST_EPISODES]
+    worst = sorted(episodes(trace, caps), key=lambda each: -each.lost_ops)[:MOST_EPISODES]
     return tuple(
         EpisodeRow(
             begin_s=each.begin_s,

@@ -11,7 +11,7 @@ first: a limit that was read tells why reads took longer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 
@@ -19,15 +19,20 @@ import numpy as np
 
 from openslob.analyze import evidence as shows
 from openslob.analyze.evidence import Evidence, Strength
+from openslob.analyze.level import in_proportion, probe_after
+from openslob.analyze.level_course import low_steps
+from openslob.analyze.plateaus import LEAST_KEPT_PCT
 from openslob.analyze.slow_steps import BRIDGED, LEAST_STEPS, Steps, parts_of, slow_steps
 from openslob.analyze.steps import stretches
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Trace
 from openslob.analyze.trace_stretch import TraceStretch, with_means
-from openslob.core.measurement import Cap
+from openslob.core.measurement import Cap, CapSearch
 
 # Steps before and after a stretch that show what is usual.
 _BESIDE = 60
+# So many steps after the begin of a long stretch it may be that it really began: if the throughput fell by half there.
+_NEAR_BEGIN, _DIP = 8, 0.5
 # The kind of the marks of slow stretches.
 SLOW = "slow stretch"
 # A cause is stated if it explains this part of a loss at least, and so many times what the next one does.
@@ -169,8 +174,10 @@ def _makes(cause: _Found, effect: _Found) -> bool:
 def _judge(look: TraceStretch) -> tuple[str, str, list[Cause], list[Candidate]]:
     """Return the cause of a stretch, its evidence, further causes, and all candidates."""
     found = _rank(look)
-    candidates = [each.candidate for each in found]
     rival = _find_rival(found)
+    # What is only possible counts where nothing stronger is known.
+    found = [each for each in found if each.strength > Strength.POSSIBLE or each in (found[0], rival)]
+    candidates = [each.candidate for each in found]
     if not found or found[0].share < LEAST_STATED or (found[0].strength is Strength.POSSIBLE and rival is None):
         partly = [f"{each.cause} explains {_pct(each.candidate)}: {each.candidate.evidence}" for each in found]
         said = "; ".join([shows.describe_change(look), *partly])
@@ -186,10 +193,16 @@ def _judge(look: TraceStretch) -> tuple[str, str, list[Cause], list[Candidate]]:
 
 
 def _find_rival(found: Sequence[_Found]) -> _Found | None:
-    """Return the cause that may as well be it as the first one; None if there is none."""
+    """Return the cause that may as well be it as the first one; None if there is none.
+
+    What a cap does to requests is no evidence against it: where nothing stronger is known, the rival is the cap, or
+    what it looks like.
+    """
     close = [each for each in found[1:] if found[0].share < CLEARLY * each.share]
-    if found and found[0].strength is Strength.POSSIBLE:
-        close.sort(key=lambda each: each.family is not found[0].family)
+    if found and found[0].strength <= Strength.SYMPTOM:
+        close.sort(key=lambda each: (each.family is not found[0].family, each.cause is not Cause.IO_CAP))
+    else:
+        close.sort(key=lambda each: -each.strength)
     return next(iter(close), None)
 
 
@@ -201,17 +214,40 @@ def _pct(candidate: Candidate) -> str:
     return "an unknown part" if candidate.share is None else f"{100 * candidate.share:.0f} %"
 
 
-def episodes(trace: Trace, cap: Cap | None = None) -> list[Episode]:
-    """Return the slow stretches of a load, in the order of time; ``cap`` is what held the load back for a while."""
+def episodes(trace: Trace, found: CapSearch | None = None) -> list[Episode]:
+    """Return the slow stretches of a load, in the order of time.
+
+    ``found`` is what the course of the whole load shows. Where it did not keep its level, what is far below that is
+    slow, however long it lasts, and however much it varies from step to step.
+    """
     slow, usual = slow_steps(trace)
+    if found and found.course and found.course.kept_pct < LEAST_KEPT_PCT:
+        slow |= low_steps(trace)
+        usual = np.maximum(usual, found.course.level)
     if not slow.any():
         return []
-    whole = Trace(trace.begin_ns, trace.step_s, with_means(trace), trace.marks)
+    whole = replace(trace, series=with_means(trace))
 
-    def find(begin: int, end: int) -> Episode:
-        return _episode(whole, slow, usual, begin, end, cap)
+    def judge(begin: int, end: int) -> Episode:
+        return _episode(whole, slow, usual, begin, end, found or CapSearch(trace.seconds))
 
-    return [each for begin, end in stretches(slow, BRIDGED) for each in _by_cause(parts_of(trace, begin, end), find)]
+    spans = [(_begin_of(trace, begin, end), end) for begin, end in stretches(slow, BRIDGED)]
+    return [each for span in spans for each in _by_cause(parts_of(trace, *span), judge)]
+
+
+def _begin_of(trace: Trace, begin: int, end: int) -> int:
+    """Return where the throughput fell the most near the begin of a long stretch: a small dip before is none of it.
+
+    There two levels fit it best (least squares).
+    """
+    ops = trace.get("ops")[begin : begin + _NEAR_BEGIN]
+    if end - begin < 2 * _NEAR_BEGIN or not np.isfinite(ops).all():
+        return begin
+    before, counts = np.cumsum(ops)[:-1], np.arange(1, len(ops))
+    fell = before / counts - (ops.sum() - before) / (len(ops) - counts)
+    at = int(np.argmax(fell**2 * counts * (len(ops) - counts) * (fell > 0)))
+    is_dip = fell[at] > (1 - _DIP) * ops[: at + 1].mean()
+    return begin + at + 1 if is_dip else begin
 
 
 def _by_cause(parts: Sequence[tuple[int, int]], found: Callable[[int, int], Episode]) -> Iterator[Episode]:
@@ -221,7 +257,7 @@ def _by_cause(parts: Sequence[tuple[int, int]], found: Callable[[int, int], Epis
         yield found(of_cause[0][0], of_cause[-1][1])
 
 
-def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int, cap: Cap | None) -> Episode:
+def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int, found: CapSearch) -> Episode:
     """Return the episode of the steps from ``begin`` to before ``end``, with the cause that the data show."""
     ops, before = trace.get("ops")[begin:end], usual[begin:end]
     rate, usual_rate = float(np.nanmean(ops)), float(np.nanmean(before))
@@ -233,11 +269,13 @@ def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int, cap:
     part[begin - first : end - first] = True
     beside = Trace(trace.begin_ns, trace.step_s, near, trace.marks)
     missing = max(0.0, 1 - rate / usual_rate) if usual_rate > 0 else 0.0
-    held = cap if cap and _is_under(cap, begin * trace.step_s, end * trace.step_s) else None
-    look = TraceStretch(beside, part, ~slow[first:last], missing, first * trace.step_s, held)
+    span = begin * trace.step_s, end * trace.step_s
+    held = next((each for each in found.every_proven if _is_under(each, *span)), None)
+    probe = probe_after(trace, *span, float(np.nanmean(trace.get("ops")[begin:end][-LEAST_STEPS:])))
+    uncapped = probe is not None and in_proportion(probe, trace)
+    look = TraceStretch(beside, part, ~slow[first:last], missing, first * trace.step_s, held, uncapped, probe)
     cause, said, also, candidates = _judge(look)
     lost = max(0.0, float(np.nansum(before - ops)) * trace.step_s)
-    span = begin * trace.step_s, end * trace.step_s
     return Episode(*span, cause, said, lost, rate, usual_rate, tuple(also), tuple(candidates))
 
 

@@ -11,9 +11,10 @@ from enum import IntEnum
 
 import numpy as np
 
+from openslob.analyze.level import AS_CAPPED
 from openslob.analyze.level import amount as in_words
-from openslob.analyze.plateaus import MOST_FLAT
 from openslob.analyze.trace_stretch import TraceStretch
+from openslob.core.units import MIB
 
 # Of the CPUs: less is lost in the noise of a second.
 _LEAST_CPUS = 0.15
@@ -28,19 +29,19 @@ _LEAST_QUEUED = 0.2
 # A limit is what usually does much more.
 _BELOW = 0.9
 _REACHED = 0.5
-# How much a rate varies from second to second; what varies by more than the second is no cap.
-SURELY_FLAT, MAYBE_FLAT = MOST_FLAT, 0.03
 _STEADY = 0.1
-# A device that completes less than this part of its requests has nearly stopped.
-_STOPPED = 0.02
+# A device that completes less than this part of its requests has nearly stopped, if they are so many a second.
+_STOPPED, _LEAST_REQUESTS = 0.02, 10.0
 _LEAST_STALL_MS = 5.0
 _STUCK_MS = 900.0
 # Requests that take so many times as long, and so much longer, take longer.
-_LONGER, _LEAST_LONGER_MS = 1.5, 0.1
+_LONGER, _LEAST_LONGER_MS = 1.5, 0.02
 # Others' requests, and how long the device's take, rise together from this correlation on.
 _TOGETHER = 0.5
 # Pages go to the log whole when they first change after a checkpoint began.
 _AFTER_CHECKPOINT_S = 10.0
+# So many for each operation matter.
+_LEAST_IMAGES = 0.05
 _EXCEEDED = {
     "volume.iops_exceeded": "the volume's IOPS",
     "volume.bytes_exceeded": "the volume's throughput",
@@ -48,6 +49,7 @@ _EXCEEDED = {
     "instance.bytes_exceeded": "the throughput of the machine's type",
 }
 _IO = ("data_io", "log")
+_FLUSHES_MATTER = 0.02
 
 
 class Strength(IntEnum):
@@ -111,12 +113,18 @@ def _find_hidden_quota(look: TraceStretch) -> Evidence | None:
     idle = cores - look.high("cpus.busy")
     if idle > _LEAST_CPUS * cores:
         unused = f"{idle:.2g} of its {cores:.0f} CPUs were idle"
-        text = f"{_say_queue(look)}, though {unused}, as under a quota that can't be read"
+        text = f"{_say_queue(look)}, though {unused}, as under {_say_quota(look)} that can't be read"
         return Evidence(text, _share_queued(look))
     if _may_be_quota(look):
-        text = f"{_say_queue(look)}, and whether it had a quota can't be read"
+        text = f"{_say_queue(look)}, and whether it had {_say_quota(look)} can't be read"
         return Evidence(text, _share_queued(look), Strength.POSSIBLE)
     return None
+
+
+def _say_quota(look: TraceStretch) -> str:
+    """Return a quota that can't be read as what the server used under it."""
+    used = look.typical("server.cpu")
+    return f"a quota of about {used:.3g} CPUs" if np.isfinite(used) else "a quota"
 
 
 def _may_be_quota(look: TraceStretch) -> bool:
@@ -126,12 +134,12 @@ def _may_be_quota(look: TraceStretch) -> bool:
 
 
 def find_io_cap(look: TraceStretch) -> Evidence | None:
-    """Return the evidence that a limit on I/O held requests back: one that was read, or a rate as flat as under one."""
+    """Return the evidence that a limit on I/O held requests back: one that was read, found, or only possible."""
     for name, whose in _EXCEEDED.items():
         if look.rises(name, _LEAST_EXCEEDED):
             text = f"more was asked than {whose} allow, for {look.high(name):.2g} s of each second"
             return Evidence(text, look.share_of(*_IO), Strength.RECORDED)
-    return _find_limit(look) or _find_cap(look) or _find_flat(look)
+    return _find_limit(look) or _find_cap(look) or _find_longer(look)
 
 
 def _find_limit(look: TraceStretch) -> Evidence | None:
@@ -166,27 +174,36 @@ def _find_cap(look: TraceStretch) -> Evidence | None:
     return Evidence(f"a cap of {in_words(cap.cap, cap.unit)} on {of} was in force", look.share_of(*_IO))
 
 
-def _find_flat(look: TraceStretch) -> Evidence | None:
-    """Return the evidence of a limit that can't be read: a rate that hardly varies, while requests wait longer.
+def _find_longer(look: TraceStretch) -> Evidence | None:
+    """Return the evidence that requests waited longer, and fewer were done: a cap does that, and so does latency.
 
-    Requests that simply take longer lower the rate as well. They vary it more, which shows in some seconds only.
+    Only a load's whole course, a limit that was read or a probe tell the two apart.
     """
-    ways = (
-        ("read", look.first_known("server.reads", "device.reads"), _read_each(look), ("data_io",)),
-        ("log sync", "engine.log_syncs", "log.sync_each_ms", ("log",)),
-        ("write", "device.writes", "device.write_each_ms", _IO),
-    )
-    for way, rate, each, kinds in ways:
-        slower, uneven = look.rises(each, _LEAST_LONGER_MS, _LONGER), look.unevenness(rate)
-        mean = float(np.nanmean(look.trace.get(rate)[look.part])) if look.is_known(rate) else float("nan")
-        if not slower or not mean < _BELOW * look.usual(rate) or (uneven or 0.0) > MAYBE_FLAT:
-            continue
-        took = _instead(look.high(each), look.usual(each), "ms")
-        says = "too few seconds to say how even that is" if uneven is None else f"within {100 * uneven:.1f} %"
-        text = f"{mean:,.0f} {way}s a second of the {_server(rate)}, {says}, and each took {took}"
-        sure = uneven is not None and uneven <= SURELY_FLAT
-        return Evidence(text, look.share_of(*kinds), Strength.SHOWN if sure else Strength.POSSIBLE)
-    return None
+    if look.is_uncapped:
+        return None
+    syncs = look.first_known("log.sync_each_ms", "device.write_each_ms")
+    ways = (("read", _read_each(look), _IO[:1]), ("write", syncs, _IO[1:]), ("write", "device.write_each_ms", _IO))
+    slower = [(way, look.share_of(*kinds)) for way, each, kinds in ways if look.rises(each, _LEAST_LONGER_MS, _LONGER)]
+    if slower and slower[0][0] == "read":
+        # Sessions that wait for data do so for reads then, and not for the device's writes.
+        slower = slower[:2]
+    if not slower:
+        return None
+    way, share = max(slower, key=lambda each: float(np.nan_to_num(each[1])))
+    limit = f"a limit of about {_say_level(look, way)} on {way}s"
+    if look.probe and look.probe.elasticity is not None and look.probe.elasticity < AS_CAPPED:
+        return Evidence(f"{limit}: {look.probe.in_words}", share)
+    return Evidence(f"{limit} would do the same", share, Strength.POSSIBLE)
+
+
+def _say_level(look: TraceStretch, way: str) -> str:
+    """Return what was done in a stretch in both units that a limit may have."""
+    flushes = np.nan_to_num(look.typical("device.flushes")) if way == "write" else 0.0
+    requests = look.typical(look.first_known(f"server.{way}s", f"device.{way}s"))
+    of_bytes = look.first_known(f"server.{way}_bytes" if way == "read" else "", f"device.{way}_bytes")
+    said = in_words(requests - flushes, "IOPS")
+    said += f" or {in_words(requests, 'IOPS')} with flushes" if flushes > _FLUSHES_MATTER * requests else ""
+    return f"{said} or {in_words(look.typical(of_bytes) / MIB, 'MB/s')}"
 
 
 def _server(name: str) -> str:
@@ -221,7 +238,7 @@ def find_checkpoint(look: TraceStretch) -> Evidence | None:
             # What the device alone counts may be the server's of before.
             own = 1.0 if _whose(name) == "device" else 1 - _others_part(look, "write")
     images = "engine.full_page_images"
-    if look.rises(images, 10, 2):
+    if look.rises(images, _LEAST_IMAGES * look.usual("ops"), 2):
         said.append(
             f"{look.high(images):,.0f} whole pages a second went to the log instead of {look.usual(images):,.0f}"
         )
@@ -242,13 +259,15 @@ def find_stall(look: TraceStretch) -> Evidence | None:
     if look.at_lowest("device.bytes", "device.requests") > look.usual("device.bytes"):
         return None
     uneven = look.unevenness("device.requests")
-    for way in ("read", "write"):
+    for way, kinds in (("read", _IO[:1]), ("write", _IO)):
         name, count = _each(way), f"device.{way}s"
         fewer, stopped = look.falls("device.requests", 0.5), look.falls(count, _STOPPED)
+        fewer &= look.usual(count) >= _LEAST_REQUESTS
         if fewer and look.rises(name, _LEAST_STALL_MS, 4) and (stopped or (uneven or 0.0) >= _STEADY):
             took = f"{_ms(look.high(name))} instead of {_ms(look.usual(name))}"
             done = f"it completed {look.low(count):,.0f} a second instead of {look.usual(count):,.0f}"
-            return Evidence(f"device {way}s took {took}; {done}", look.share_of(*_IO))
+            strength = Strength.SHOWN if stopped else Strength.SYMPTOM
+            return Evidence(f"device {way}s took {took}; {done}", look.share_of(*kinds), strength)
     stuck = look.high("device.busy_ms") > _STUCK_MS and look.falls("device.requests", 0.1)
     done = f"it completed {look.low('device.requests'):,.0f} a second instead of {look.usual('device.requests'):,.0f}"
     return Evidence(f"the device had requests all the time, but {done}", look.share_of(*_IO)) if stuck else None
@@ -306,7 +325,7 @@ def _others_part(look: TraceStretch, way: str) -> float:
     # What the server wrote before may reach the device now.
     late = look.behind(name) / look.seconds if way == "write" else 0.0
     more = look.high(name) - look.usual(name) - late
-    if not look.rises(name, least, 2) or not more > 0.25 * look.usual(whole):
+    if not look.rises(name, least, 2) or not look.high(name) > least or not more > 0.25 * look.usual(whole):
         return 0.0
     servers = "server.write_bytes" if way == "write" else "server.read_bytes" if whole.endswith("bytes") else ""
     own = max(0.0, look.high(servers) - look.usual(servers)) if servers and look.is_known(servers) else 0.0

@@ -74,6 +74,8 @@ LEAST_HELD_S = 2.0
 # How the throughput follows the number of sessions: 0 if not at all, as under a cap, and 1 in proportion, as where each
 # request takes its time. Between the two a probe does not tell: some sessions alone may not reach a cap.
 AS_CAPPED, IN_PROPORTION = 0.25, 0.8
+# From this share of the waits on, the log's are so many that a probe does not tell.
+SHARED = 0.2
 # A probe at another level than that of the load's end says nothing about it.
 SAME_LEVEL = 0.15
 # What the engine times itself, by direction: total time and number.
@@ -87,13 +89,19 @@ AS_EVEN = 2.0
 ONE_SIZE = 0.05
 # Requests of unknown size are taken to be so large: then they are few.
 LARGE_REQUEST = 65_536
+# What may be a cap, or not, is one if the throughput is below this part of that without it.
+UNSURE_BELOW = 0.8
 # Of a burst, so much must have been saved before, or what gave it was no bucket.
 SAVED = 0.7
 
 
 @dataclass(frozen=True)
 class _Flow:
-    """A rate that may be limited; ``limits`` and ``held`` name series that say so, if they were read."""
+    """A rate that may be limited; ``limits`` and ``held`` name series that say so, if they were read.
+
+    ``flushes`` are those of the device's cache. The kernel counts them as writes without data, and so does a limit of
+    the server's group; behind the device they are none.
+    """
 
     kind: str
     direction: str
@@ -102,6 +110,7 @@ class _Flow:
     held: Sequence[str] = ()
     request_bytes: float | None = None
     is_own: bool = False
+    flushes: Array | None = None
 
     @property
     def unit(self) -> str:
@@ -110,7 +119,10 @@ class _Flow:
 
 @dataclass(frozen=True)
 class _Found:
-    """A flow with its plateau, the level of its cap, and what speaks for it; ``direction`` if not the flow's."""
+    """A flow with its plateau, the level of its cap, and what speaks for it; ``direction`` if not the flow's.
+
+    ``beside`` are those of `Cap`. ``kind_seen``: the rate of the other kind was not as even.
+    """
 
     flow: _Flow
     plateau: Plateau
@@ -119,6 +131,8 @@ class _Found:
     score: float = math.inf
     was_read: bool = False
     direction: str = ""
+    beside: Sequence[tuple[str, float, float | None]] = ()
+    kind_seen: bool = True
 
 
 def _find(trace: Trace, least: float) -> _Found | None:
@@ -133,7 +147,7 @@ def _find(trace: Trace, least: float) -> _Found | None:
     if not found:
         return None
     best = max(found, key=lambda each: _rank(each, trace))
-    return best if best.was_read else replace(best, direction=_direction(best, found, trace))
+    return best if best.was_read else _with_direction(best, found, trace)
 
 
 def _find_all(trace: Trace) -> list[Cap]:
@@ -221,13 +235,22 @@ def _slowed(plateau: Plateau, trace: Trace, timed: Mapping[str, tuple[str, str]]
     }
 
 
-def _direction(found: _Found, others: Sequence[_Found], trace: Trace) -> str:
-    """Return the direction of a cap as it was seen: ``request`` where reads and writes were as even, and as slow."""
+def _with_direction(found: _Found, others: Sequence[_Found], trace: Trace) -> _Found:
+    """Return what was found with its direction as it was seen: ``request`` where those of another one were as even.
+
+    Then the requests of either may be capped. Only if those of one alone took longer, it is these.
+    """
     own = found.flow.direction
-    ways = {"read", "write"} if own == "both" else {own}
     as_even = max(AS_EVEN * found.plateau.uneven, LEAST_UNEVEN)
-    rivals = {each.flow.direction for each in others if each.plateau.uneven <= as_even} - {own}
-    return own if not rivals or _find_slowed(found.plateau, trace) == ways else "request"
+    as_even_ones = [each for each in others if each.plateau.uneven <= as_even]
+    kinds = {each.flow.kind for each in as_even_ones if each.flow.direction == own}
+    found = replace(found, kind_seen=kinds <= {found.flow.kind})
+    same = [each for each in as_even_ones if each.flow.kind == found.flow.kind]
+    rivals = {each.flow.direction: each for each in same if each.flow.direction != own}
+    if not rivals or _find_slowed(found.plateau, trace) == {own}:
+        return found
+    beside = [(way, each.cap, each.flow.request_bytes) for way, each in rivals.items()]
+    return replace(found, direction="request", beside=beside)
 
 
 def search(trace: Trace) -> CapSearch:
@@ -244,9 +267,16 @@ def search(trace: Trace) -> CapSearch:
         return CapSearch(trace.seconds, why_unknown=why)
     caps = _in_order(_find_all(trace), trace)
     slower = next((each for each in caps if _is_latency(each, trace)), None)
-    others = [each for each in caps if each is not slower]
+    others = [each for each in caps if each is not slower and (each.is_sure or _is_far_below(each))]
     first = others[0] if others else None
     return CapSearch(trace.seconds, first, more=others[1:], slower=slower, course=course_of(trace))
+
+
+def _is_far_below(cap: Cap) -> bool:
+    """Return whether the level under what may be a cap is lower by more than what any machine loses for a while."""
+    if cap.burst is None or cap.sustained is None:
+        return True
+    return cap.sustained.ops_per_s < UNSURE_BELOW * cap.burst.ops_per_s
 
 
 # --- what may be limited
@@ -255,17 +285,19 @@ def search(trace: Trace) -> CapSearch:
 def _flows(trace: Trace) -> Iterator[_Flow]:
     """Return what may be limited; what is known of the server alone comes first."""
     size = _request_bytes(trace)
-    reads, writes = trace.get("device.reads"), trace.get("device.writes")
+    reads, flushes = trace.get("device.reads"), np.nan_to_num(trace.get("device.flushes"))
+    writes = trace.get("device.writes") - flushes
     share = _share(trace.get("server.read_bytes"), trace.get("server.write_bytes")) or _share(reads, writes)
     for way in _ways(share):
-        own, device = trace.get(f"server.{way}_bytes"), trace.get(f"device.{way}s")
+        own, device = trace.get(f"server.{way}_bytes"), reads if way == "read" else writes
         limits, held = f"cgroup.{way}_limit", ("volume.iops_exceeded", "instance.iops_exceeded")
         of_device = _mean(trace.get(f"device.{way}_bytes"), device)
         if way == "read" and size is not None:
             yield _Flow("iops", way, own / size, limits, held, size, is_own=True)
         elif way == "write":
             yield _Flow("iops", way, _own_writes(trace), limits, held, of_device, is_own=True)
-        yield _Flow("iops", way, device, limits, held, of_device)
+        of_way = flushes if way == "write" else None
+        yield _Flow("iops", way, device, limits, held, of_device, flushes=of_way)
         if not np.isfinite(own).any():
             # An engine counts requests when a slice ends: later than they are made.
             yield _Flow("iops", way, trace.get(f"engine.{way}_requests"), limits, held, size if way == "read" else None)
@@ -278,7 +310,8 @@ def _flows(trace: Trace) -> Iterator[_Flow]:
     if share is not None and _MATTERS < share < 1 - _MATTERS:
         requests = reads + writes
         each = _mean(trace.get("device.read_bytes") + trace.get("device.write_bytes"), requests)
-        yield _Flow("iops", "both", requests, "", ("volume.iops_exceeded", "instance.iops_exceeded"), each)
+        held = ("volume.iops_exceeded", "instance.iops_exceeded")
+        yield _Flow("iops", "both", requests, "", held, each, flushes=flushes)
         for whose in ("server", "device"):
             both = trace.get(f"{whose}.read_bytes") + trace.get(f"{whose}.write_bytes")
             held = ("volume.bytes_exceeded", "instance.bytes_exceeded")
@@ -324,13 +357,14 @@ def _ways(share: float | None) -> Sequence[str]:
 def _by_limit(flow: _Flow, trace: Trace) -> _Found | None:
     """Return what a limit that was read did to a flow; None if there was none, or the flow did not reach it."""
     limits = trace.get(flow.limits) / (MIB if flow.kind == "bytes" else 1)
+    rate = flow.rate if flow.flushes is None else flow.rate + flow.flushes
     for limit in sorted(set(limits[np.isfinite(limits)].tolist())):
-        reached = (limits == limit) & (flow.rate > limit * (1 - 2 * AT_LIMIT))
+        reached = (limits == limit) & (rate > limit * (1 - 2 * AT_LIMIT))
         throttled = trace.get("cgroup.cpu_throttled") if flow.kind == "cpu" else np.full(trace.steps, math.inf)
         parts = runs(reached & (throttled >= HELD_BACK))
         # Others' requests are in the counters of a device, but not below the limit.
-        plateau = plateau_of(flow.rate, parts, limit)
-        if plateau is None or float(np.median(plateau.within(flow.rate))) > limit * (1 + 2 * AT_LIMIT):
+        plateau = plateau_of(rate, parts, limit)
+        if plateau is None or float(np.median(plateau.within(rate))) > limit * (1 + 2 * AT_LIMIT):
             continue
         known = f"the server's cgroup had a limit of {amount(limit, flow.unit)}"
         if flow.kind == "cpu":
@@ -447,12 +481,22 @@ def _cap(found: _Found, trace: Trace) -> Cap:
         sustained=_level(done, settled, trace.step_s),
         evidence=found.evidence,
         request_bytes=flow.request_bytes,
-        kind_known=found.was_read or flow.kind == "cpu" or not _has_one_size(flow, trace),
+        kind_known=found.was_read or flow.kind == "cpu" or (found.kind_seen and not _has_one_size(flow, trace)),
         used=used,
         refills=refills,
         each_ms=_each_ms(flow, found.plateau, trace),
+        flushes=_flushes_under(flow, found),
+        beside=found.beside,
     )
     return _with_known(cap, found, trace)
+
+
+def _flushes_under(flow: _Flow, found: _Found) -> float:
+    """Return the flushes a second under a cap of which it is not known whether it counts them; else 0."""
+    if flow.kind != "iops" or flow.flushes is None or found.was_read:
+        return 0.0
+    under = found.plateau.within(flow.flushes)
+    return float(np.median(under)) if len(under) else 0.0
 
 
 def _with_known(cap: Cap, found: _Found, trace: Trace) -> Cap:
@@ -473,20 +517,33 @@ def _with_known(cap: Cap, found: _Found, trace: Trace) -> Cap:
 def _is_latency(cap: Cap, trace: Trace) -> bool:
     """Return whether a probe showed that requests took longer, and that nothing capped them."""
     probe = _probe_of(cap, trace)
-    follows = probe.elasticity if probe else None
-    return cap.known is not Known.LIMIT and follows is not None and follows > IN_PROPORTION
+    return cap.known is not Known.LIMIT and probe is not None and in_proportion(probe, trace)
+
+
+def in_proportion(probe: ProbeOutcome, trace: Trace) -> bool:
+    """Return whether the throughput of a probe followed the sessions, so that nothing capped it.
+
+    Sessions that commit share a sync of the log, and more of them share it: there a cap follows the sessions, too.
+    """
+    late = trace.steps // 2
+    waited = [float(np.nansum(trace.get(name)[late:])) for name in WAITS]
+    follows = probe.elasticity
+    return follows is not None and follows > IN_PROPORTION and waited[1] < SHARED * sum(waited)
 
 
 def _probe_of(cap: Cap, trace: Trace) -> ProbeOutcome | None:
     """Return the probe that was made right after a cap, and at its level; None if there was none."""
+    level = cap.sustained.ops_per_s if cap.sustained else 0.0
+    return next((found for held in cap.held if (found := probe_after(trace, *held, level)) is not None), None)
+
+
+def probe_after(trace: Trace, begin_s: float, end_s: float, rate: float) -> ProbeOutcome | None:
+    """Return the probe that was made right after a time, if all sessions still did ``rate`` operations/s in it."""
     late_s = 2 * trace.step_s
-    inside = [each for each in trace.probes if any(begin < each.at_s <= end + late_s for begin, end in cap.held)]
-    probe = inside[-1] if inside else None
-    if probe is None or cap.sustained is None or not cap.sustained.ops_per_s > 0:
-        return None
-    if abs(probe.with_all / cap.sustained.ops_per_s - 1) > SAME_LEVEL:
-        return None
-    return probe
+    for probe in trace.probes:
+        if begin_s < probe.at_s <= end_s + late_s and rate > 0 and abs(probe.with_all / rate - 1) <= SAME_LEVEL:
+            return probe
+    return None
 
 
 def _count_refills(rate: Array, cap: float, parts: Sequence[tuple[int, int]]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from openslob.analyze.plateaus import FAR_BELOW
 from openslob.analyze.steps import stretches
 from openslob.analyze.tables import Array
 from openslob.analyze.trace import Trace
@@ -11,8 +12,8 @@ from openslob.core.measurement import LevelCourse
 
 # A dip that is shorter than half of so many seconds is none of the level's.
 SMOOTHED_S = 5.0
-# The level is what the load reaches for this percentile of the time or more; below this part of it, it is not kept.
-USUAL, FAR_BELOW = 75, 0.8
+# The level is what the load reaches for this percentile of the time or more.
+USUAL = 75
 # Shorter stretches below the level do not count.
 LEAST_BELOW_S = 3.0
 # A slow fall takes so long, in seconds and as a share of the load, and comes to so much of the rate before; of what the
@@ -25,8 +26,8 @@ STAIR, STEEP = 0.25, 3.0
 # A throughput swings if it is like itself a period later (correlation), in so many periods, by so much of its level.
 ALIKE, PERIODS, LEAST_SWING = 0.5, 3, 0.25
 NEARLY = 0.85
-# Fewer steps have no course.
-LEAST_STEPS = 12
+# Fewer steps have no course; so many are before a fall for good, and so much of a load is after it.
+LEAST_STEPS, LEAST_STEPS_BEFORE, LEAST_AFTER = 12, 8, 0.25
 
 
 def course_of(trace: Trace) -> LevelCourse | None:
@@ -35,23 +36,62 @@ def course_of(trace: Trace) -> LevelCourse | None:
     known = np.isfinite(ops)
     if known.sum() < LEAST_STEPS:
         return None
-    smoothed = _running_median(ops, max(1, round(SMOOTHED_S / step_s)))
-    level = float(np.percentile(smoothed[known], USUAL))
+    smoothed, level = _smooth(ops, step_s)
     if not level > 0:
         return None
-    low = known & (smoothed < FAR_BELOW * level)
-    below = [part for part in stretches(low, 1) if (part[1] - part[0]) * step_s >= LEAST_BELOW_S]
+    low = low_steps(trace)
+    below = stretches(low, 0)
     longest = max(below, key=lambda part: part[1] - part[0], default=None)
     fall = _slow_fall(smoothed, step_s)
     return LevelCourse(
         level=level,
-        kept_pct=100 - 100 * sum(int(low[begin:end].sum()) for begin, end in below) / float(known.sum()),
+        kept_pct=100 - 100 * float((low & known).sum()) / float(known.sum()),
         lowest=longest and (longest[0] * step_s, longest[1] * step_s),
         lowest_rate=None if longest is None else float(np.nanmean(ops[slice(*longest)])),
         fall=fall and (fall[0], fall[1]),
         fall_pct=100 * fall[2] if fall else 0.0,
-        period_s=_period_s(smoothed, level, step_s),
+        period_s=_period_s(ops, level, step_s),
     )
+
+
+def _smooth(ops: Array, step_s: float) -> tuple[Array, float]:
+    """Return the throughput without short dips, and its level: what it was before it fell for good, if it did."""
+    smoothed = _running_median(ops, max(1, round(SMOOTHED_S / step_s)))
+    level = float(np.percentile(smoothed[np.isfinite(smoothed)], USUAL))
+    return smoothed, max(level, _before_fall(ops[np.isfinite(ops)])[0])
+
+
+def _before_fall(rates: Array) -> tuple[float, int]:
+    """Return the level before a fall after which nearly all rates are far below nearly all before it, and where it is.
+
+    Both are 0 without one.
+
+    It falls where two levels fit the rates best (least squares).
+    """
+    counts = np.arange(1, len(rates))
+    before, after = np.cumsum(rates)[:-1], rates.sum() - np.cumsum(rates)[:-1]
+    explained = before**2 / counts + after**2 / (len(rates) - counts)
+    inner = explained[LEAST_STEPS_BEFORE - 1 : len(rates) - max(LEAST_STEPS, round(LEAST_AFTER * len(rates)))]
+    if not len(inner):
+        return 0.0, 0
+    at = int(np.argmax(inner)) + LEAST_STEPS_BEFORE
+    highest, level = np.percentile(rates[at:], 90), float(np.median(rates[:at]))
+    is_apart = highest < np.percentile(rates[:at], 10) and highest < FAR_BELOW * level
+    return (level, at) if is_apart else (0.0, 0)
+
+
+def low_steps(trace: Trace) -> np.typing.NDArray[np.bool_]:
+    """Return which steps of a load are far below its level, in stretches that are long enough to count.
+
+    These are the ones that `LevelCourse.kept_pct` is about.
+    """
+    ops = trace.get("ops")
+    low = np.zeros(trace.steps, bool)
+    if np.isfinite(ops).any():
+        smoothed, level = _smooth(ops, trace.step_s)
+        for begin, end in stretches(np.isfinite(ops) & (smoothed < FAR_BELOW * level), 1):
+            low[begin:end] = (end - begin) * trace.step_s >= LEAST_BELOW_S
+    return low
 
 
 def _running_median(values: Array, steps: int) -> Array:
@@ -104,10 +144,14 @@ def _has_steps(values: Array, fallen: float, seconds: float, step_s: float) -> b
 
 
 def _period_s(values: Array, level: float, step_s: float) -> float | None:
-    """Return the period of a throughput that goes up and down, by its correlation with itself; None if it does not."""
+    """Return the period of a throughput that goes up and down, by its correlation with itself; None if it does not.
+
+    After it fell for good, only what follows may swing.
+    """
     filled = np.interp(np.arange(len(values)), np.flatnonzero(np.isfinite(values)), values[np.isfinite(values)])
+    filled = filled[_before_fall(filled)[1] :]
     low, high = np.percentile(filled, [10, 90])
-    if high - low < LEAST_SWING * level:
+    if high - low < LEAST_SWING * min(level, high):
         return None
     apart = filled - filled.mean()
     size = len(apart)

@@ -14,6 +14,8 @@ import numpy as np
 from openslob.analyze.steps import stretches
 from openslob.analyze.tables import Array
 
+# What is below this part of a load's level does not keep it; a level is kept from this share of the time on.
+FAR_BELOW, LEAST_KEPT_PCT = 0.8, 90.0
 # Shorter stretches of nearly equal values come by chance; this is also what a load must last without the cap.
 LEAST_STEPS = 6
 # Counters are read a little early or late, which the next step makes up for: means over so many steps show the rate.

@@ -21,6 +21,8 @@ from openslob.record.raw_csv import Event, Happening, parse_probe
 
 # A step is known when so much of it was recorded: readings do not come at the edges of steps.
 _WHOLE = 0.95
+# Parts of a probe that differ by more say nothing: the load was not the same.
+MOST_VARIED = 1.3
 _CPU = "host.cpu_"
 # The counters of the operating system by series; those of other sources have the names that they were recorded by.
 _OF_HOST = {
@@ -63,18 +65,20 @@ class Mark:
 class ProbeOutcome:
     """The throughput right after a load that ended at ``at_s``, with all sessions and while only a share worked.
 
-    ``active`` is that share. No figure includes these seconds.
+    ``active`` is that share. No figure includes these seconds. ``varied`` is how many times as much as in the slowest
+    of its parts was done in the quickest one with as many sessions: something changed meanwhile if that is much.
     """
 
     at_s: float
     active: float
     with_all: float
     with_some: float
+    varied: float = 1.0
 
     @property
     def elasticity(self) -> float | None:
         """How the throughput follows the sessions: 0 if it does not, 1 if it is in proportion; None if not known."""
-        if not (self.with_all > 0 and self.with_some > 0 and 0 < self.active < 1):
+        if self.varied > MOST_VARIED or not (self.with_all > 0 and self.with_some > 0 and 0 < self.active < 1):
             return None
         return math.log(self.with_some / self.with_all) / math.log(self.active)
 
@@ -182,8 +186,12 @@ def _probes(seconds: float, events: Sequence[Happening]) -> Iterator[ProbeOutcom
     everybody = [part for part in parts if part.active == part.sessions]
     some = [part for part in parts if part.active < part.sessions]
     if everybody and some:
-        rates = [sum(part.ops for part in of) / sum(part.seconds for part in of) for of in (everybody, some)]
-        yield ProbeOutcome(seconds, some[0].active / some[0].sessions, rates[0], rates[1])
+        rates = [[part.ops / part.seconds for part in of] for of in (everybody, some)]
+        varied = max(max(of) / min(of) if min(of) else math.inf for of in rates)
+        with_all, with_some = (
+            sum(part.ops for part in of) / sum(part.seconds for part in of) for of in (everybody, some)
+        )
+        yield ProbeOutcome(seconds, some[0].active / some[0].sessions, with_all, with_some, varied)
 
 
 def _step_s(tables: RunTables, events: Sequence[Happening], least_s: float) -> float:

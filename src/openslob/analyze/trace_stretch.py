@@ -17,7 +17,7 @@ import numpy as np
 from openslob.analyze.plateaus import unevenness
 from openslob.analyze.slow_steps import Steps
 from openslob.analyze.tables import Array
-from openslob.analyze.trace import Mark, Trace
+from openslob.analyze.trace import Mark, ProbeOutcome, Trace
 from openslob.core.measurement import Cap
 
 _WAITS = "waits."
@@ -36,7 +36,8 @@ class TraceStretch:
     """A stretch of a trace beside what is usual around it; the trace has the series of `with_means`.
 
     ``lost`` is the share of the throughput that it lacks; ``begin_s`` is when the trace begins, for its marks.
-    ``cap`` was in force in the stretch, as the course of the whole load shows.
+    ``cap`` was in force in the stretch, as the course of the whole load shows. ``probe`` was made right after it, and
+    ``is_uncapped`` says that it showed no cap.
     """
 
     trace: Trace
@@ -45,11 +46,19 @@ class TraceStretch:
     lost: float
     begin_s: float
     cap: Cap | None = None
+    is_uncapped: bool = False
+    probe: ProbeOutcome | None = None
 
     def usual(self, name: str) -> float:
         """Return what is usual; NaN if it is not known."""
         known = self._known(name, self.rest)
         return float(np.median(known)) if len(known) else float("nan")
+
+    def typical(self, name: str) -> float:
+        """Return the mean of the middle half of the stretch's values, whatever happens at its ends; NaN if unknown."""
+        known = np.sort(self._known(name, self.part))
+        beside = len(known) // 4
+        return float(np.mean(known[beside : len(known) - beside])) if len(known) else float("nan")
 
     def high(self, name: str) -> float:
         """Return the mean of the highest third of the stretch; NaN if it is not known."""

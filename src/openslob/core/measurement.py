@@ -511,7 +511,9 @@ class Cap:
     that is None. ``lifted_at_s`` is when it went out of force; None if it held until the end. ``burst`` is the level
     without the cap and ``sustained`` the one under it. ``evidence`` says what speaks for it, and ``known`` what tells
     it from higher latency. ``request_bytes`` is the mean size of the requests, if that is known. ``each_ms`` is how
-    long each took without the cap and under it, if that is known.
+    long each took without the cap and under it, if that is known. ``flushes`` are those of the device's cache a second:
+    whether a cap counts them as writes is not seen. ``beside`` has what else may be capped, where a ``request`` is: a
+    direction, the level of its rate, and the mean size of its requests.
     """
 
     kind: str
@@ -531,6 +533,8 @@ class Cap:
     used: float | None = None
     refills: int = 0
     each_ms: tuple[float, float] | None = None
+    flushes: float = 0.0
+    beside: Sequence[tuple[str, float, float | None]] = ()
 
     @property
     def always(self) -> bool:
@@ -585,7 +589,12 @@ class CapSearch:
     @property
     def proven(self) -> Cap | None:
         """The first cap that is known to be one."""
-        return next((each for each in (self.cap, *self.more) if each and each.is_sure), None)
+        return next(iter(self.every_proven), None)
+
+    @property
+    def every_proven(self) -> Sequence[Cap]:
+        """The caps that are known to be some, in the order of time."""
+        return [each for each in (self.cap, *self.more) if each and each.is_sure]
 
 
 @dataclass(frozen=True, kw_only=True)

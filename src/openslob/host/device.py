@@ -4,7 +4,8 @@ The counters come from ``/sys/dev/block/<major>:<minor>/stat``. Partitions, devi
 of their own. The fields, as the kernel documents them:
   0 reads completed     1 reads merged     2 sectors read (always of 512 bytes)                         3 ms of reads
   4 writes completed    5 writes merged    6 sectors written                                            7 ms of writes
-  8 requests in flight  9 ms in which any were in flight  10 ms of all requests; discards and flushes follow.
+  8 requests in flight  9 ms in which any were in flight  10 ms of all requests; discards follow
+  15 flushes of the device's cache completed, since Linux 5.5: each is among the writes, too, without a sector.
 Requests are counted at completion, after merging. The ms of requests are the sums of their times from queueing to
 completion. The counters include all users of the device.
 """
@@ -30,6 +31,7 @@ _FIELDS = (
     ("dev_write_ms", 7, 1),
     ("dev_busy_ms", 9, 1),
 )
+FLUSHES, _FLUSHES_AT = "dev_flushes", 15
 DEVICE_NAMES = tuple(name for name, _, _ in _FIELDS)
 DEVICE = "device"  # name of the source in readings
 BUSY = DEVICE_NAMES[-1]
@@ -121,6 +123,8 @@ def sum_of_devices(samples: Sequence[Sample]) -> Sample:
             values[name] = sum(sample.values[name] for sample in samples)
         else:
             unknown[name] = missing.unknown[name]
+    if all(FLUSHES in sample.values for sample in samples):
+        values[FLUSHES] = sum(sample.values[FLUSHES] for sample in samples)
     return Sample(values, epoch, unknown)
 
 
@@ -134,7 +138,10 @@ def parse_device(text: str, name: str) -> Sample:
         return Sample.missing(DEVICE_NAMES, f"the statistics of block device {name} have an unknown form")
     if not any(fields):
         return Sample.missing(DEVICE_NAMES, f"the kernel keeps no statistics of block device {name}")
-    return Sample({key: fields[position] * factor for key, position, factor in _FIELDS}, f"block device {name}")
+    values: dict[str, float] = {key: fields[position] * factor for key, position, factor in _FIELDS}
+    if len(fields) > _FLUSHES_AT:
+        values[FLUSHES] = fields[_FLUSHES_AT]
+    return Sample(values, f"block device {name}")
 
 
 def whole_disk(folder: Path) -> Path:

@@ -9,10 +9,11 @@ import pytest
 
 from factories.tables import table
 from openslob.analyze.causes import Cause, episodes
+from openslob.analyze.level import search
 from openslob.analyze.slow_steps import BLOCK, slow_steps
 from openslob.analyze.steps import stretches
-from openslob.analyze.trace import Mark, Trace
-from openslob.core.measurement import Cap
+from openslob.analyze.trace import Mark, ProbeOutcome, Trace
+from openslob.core.measurement import Cap, CapSearch, Known
 
 SECONDS, AT = 60, slice(30, 33)
 # An undisturbed second of a load that reads: 8 sessions on 2 CPUs and a quick device.
@@ -86,7 +87,8 @@ def only(trace: Trace):
         (Cause.CHECKPOINT, {"ops": 500.0, "engine.full_page_images": 3000.0, "waits.log": 5.0, "waits.data_io": 1.5,
                             "engine.log_sync_time_us": 150e3}, [Mark(25.0, 26.0, "checkpoint")],
          "3,000 whole pages a second"),
-        (Cause.LOG_SYNC, {"ops": 500.0, "waits.log": 7.0, "waits.data_io": 0.5, "engine.log_sync_time_us": 7.6e6}, (),
+        ("either I/O cap or log sync", {"ops": 500.0, "waits.log": 7.0, "waits.data_io": 0.5,
+                                         "engine.log_sync_time_us": 7.6e6}, (),
          "a sync of the log took 38.9 ms instead of 1.21 ms"),
         (Cause.OTHERS_CPU, {"ops": 400.0, "server.cpu": 0.4, "host.busy": 2.0, "server.runqueue": 5.0}, (),
          "other programs used 1.5 CPUs"),
@@ -127,17 +129,53 @@ def test_what_was_lost_is_what_is_usually_done_in_that_time():
     assert found.usual_rate == pytest.approx(1000, rel=0.05)
 
 
-def test_a_flat_rate_is_a_limit_that_nobody_tells():
-    capped = {"ops": 300.0, "device.reads": 3000.0, "device.read_ms": 7900.0}
-    found = only(course(capped, slice(20, 40)))
-    assert found.cause is Cause.IO_CAP
-    assert "3,000 reads a second of the device, within 0.0 %, and each took 2.6 ms instead of 0.2" in found.evidence
-    trace = course(capped, slice(20, 40))
-    trace.series["device.reads"][20:40] *= np.tile([0.98, 1.02], 10)
-    # What varies by 2 % may be either, and what varies by 20 % is no cap.
-    assert only(trace).cause == "either I/O cap or slow reads"
-    trace.series["device.reads"][20:40] *= np.linspace(0.8, 1.2, 20)
-    assert only(trace).cause is Cause.READS
+CAPPED = {"ops": 300.0, "device.reads": 3000.0, "device.read_ms": 7900.0, "device.read_bytes": 24e6,
+          "server.read_bytes": 24e6}  # fmt: skip
+
+
+def test_reads_that_take_longer_are_a_cap_or_slow_unless_the_whole_course_is_flat():
+    trace = course(CAPPED, slice(20, 40))
+    found = only(trace)
+    assert found.cause == "either I/O cap or slow reads"
+    assert "a limit of about 3,000 IOPS or 22.9 MB/s on reads would do the same" in found.evidence
+    assert "a read took the device 2.63 ms instead of 0.197 ms" in found.evidence
+    (flat,) = episodes(trace, search(trace))
+    assert (flat.cause, search(trace).proven.known) == (Cause.IO_CAP, Known.FLAT)
+    # What varies by 2 % may be either, however long it is so.
+    varies = 1 + 0.02 * np.random.default_rng(3).standard_normal(20)
+    for name in ("device.reads", "device.read_bytes", "server.read_bytes"):
+        trace.series[name][20:40] *= varies
+    assert episodes(trace, search(trace))[0].cause == "either I/O cap or slow reads"
+
+
+@table(("with_some", "cause"), [
+    (301.0, Cause.IO_CAP), (226.0, Cause.READS), (260.0, "either I/O cap or slow reads"),
+])  # fmt: skip
+def test_a_probe_right_after_a_stretch_tells_a_cap_from_slow_reads(with_some, cause):
+    trace = course(CAPPED, slice(40, 60))
+    trace.series["device.reads"][40:60] *= np.tile([0.9, 1.1], 10)
+    probed = replace(trace, probes=[ProbeOutcome(60.0, 0.75, 302.0, with_some)])
+    assert only(probed).cause == cause
+
+
+@table("probe", [
+    ProbeOutcome(60.0, 0.75, 302.0, 226.0, varied=1.5), ProbeOutcome(60.0, 0.75, 900.0, 675.0),
+])  # fmt: skip
+def test_a_probe_of_another_level_or_of_a_load_that_changed_says_nothing(probe):
+    assert only(replace(course(CAPPED, slice(40, 60)), probes=[probe])).cause == "either I/O cap or slow reads"
+
+
+def test_syncs_of_the_log_that_sessions_share_follow_them_under_a_cap_too():
+    slow = {"ops": 300.0, "waits.log": 7.0, "waits.data_io": 0.5, "engine.log_sync_time_us": 7.6e6}
+    trace = replace(course(slow, slice(40, 60)), probes=[ProbeOutcome(60.0, 0.75, 300.0, 225.0)])
+    assert only(trace).cause == "either I/O cap or log sync"
+
+
+def test_a_load_that_falls_for_good_has_a_stretch_until_its_end():
+    trace = course(CAPPED, slice(12, 60))
+    found = max(episodes(trace, search(trace)), key=lambda each: each.lost_ops)
+    assert (found.begin_s, found.end_s) == (12, 60)
+    assert found.usual_rate == pytest.approx(1000, rel=0.03)
 
 
 def test_higher_latency_at_a_given_rate_is_an_episode_too():
@@ -212,7 +250,7 @@ def test_what_the_server_wrote_before_is_not_written_by_others_when_it_reaches_t
     trace = course({"ops": 400.0, "device.write_bytes": 150e6, "device.read_ms": 20e3})
     assert only(trace).cause is Cause.OTHERS_IO
     trace.series["server.write_bytes"][10:30] = 25e6
-    assert only(trace).cause is Cause.READS
+    assert only(trace).cause == "either I/O cap or slow reads"
 
 
 def test_what_nearly_stops_a_load_that_something_else_slows_down_has_a_stretch_of_its_own():
@@ -252,10 +290,11 @@ def test_nothing_but_the_throughput_was_recorded():
 
 def test_a_cap_that_the_whole_load_shows_is_the_cause_and_not_others_who_use_the_cpu_that_it_leaves():
     slow = SLOWER | {"server.cpu": 0.1, "host.busy": 2.0, "server.runqueue": 6.0}
-    cap = Cap("iops", "read", 3000.0, "IOPS", [(30.0, 33.0)], 30.0, 33.0, 0.0, None, None, ())
+    cap = Cap("iops", "read", 3000.0, "IOPS", [(30.0, 33.0)], 30.0, 33.0, 0.0, None, None, (), known=Known.FLAT)
     assert only(course(slow)).cause is Cause.OTHERS_CPU
     leaves = course(slow | {"server.runqueue": 0.1})
-    found = episodes(leaves, cap)[0]
+    found = episodes(leaves, CapSearch(60.0, cap))[0]
     assert (found.cause, found.also) == (Cause.IO_CAP, ())
     assert found.evidence.startswith("a cap of 3,000 IOPS on reads was in force (")
-    assert episodes(leaves, replace(cap, held=[(3.0, 20.0)]))[0].cause is Cause.UNKNOWN
+    earlier = CapSearch(60.0, replace(cap, held=[(3.0, 20.0)]))
+    assert episodes(leaves, earlier)[0].cause is Cause.UNKNOWN

@@ -36,13 +36,14 @@ MOUNTINFO = """\
 """
 
 
-@table("text", [ELEVEN, FIFTEEN, SEVENTEEN])
-def test_every_kernel_s_form(text):
+@table(("text", "flushes"), [(ELEVEN, {}), (FIFTEEN, {}), (SEVENTEEN, {"dev_flushes": 5})])
+def test_every_kernel_s_form(text, flushes):
     sample = parse_device(text, "sda")
     assert sample.epoch == "block device sda"
     assert dict(sample.values) == {
         "dev_reads": 100, "dev_read_bytes": 1600 * 512, "dev_read_ms": 50,
         "dev_writes": 20, "dev_write_bytes": 320 * 512, "dev_write_ms": 40, "dev_busy_ms": 60,
+        **flushes,
     }  # fmt: skip
 
 

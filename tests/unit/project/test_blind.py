@@ -160,12 +160,12 @@ def test_the_figures_of_a_cap_are_read_with_what_else_it_may_be():
     figures = {"cap": 3000.0, "cap_unit": "IOPS", "cap_kind": "iops", "cap_direction": "read", "dry_at_s": 12.0}
     sure = {"figures": figures, "why": "Burst: a cap of 3,000 IOPS (23.4 MB/s) on reads."}
     [found] = of_level(sure)
-    assert (found.families, found.levels, found.at_s) == ({Family.CAP}, {"iops": 3000.0}, 12.0)
+    assert (found.families, found.levels, found.at_s) == ({Family.CAP}, [("iops", 3000.0)], 12.0)
     [found] = of_level({**sure, "why": "A cap of 3,000 IOPS or 23.4 MB/s on reads, or reads that took longer."})
     assert found.families == {Family.CAP, Family.READS}
-    assert found.levels == {"iops": 3000.0, "bytes": 23.4 * 2**20}
+    assert found.levels == [("iops", 3000.0), ("bytes", 23.4 * 2**20)]
     [found] = of_level({**sure, "figures": {**figures, "cap_kind": "cpu", "cap_unit": "CPUs", "cap": 0.2}})
-    assert (found.families, found.levels) == ({Family.QUOTA}, {"cpu": 0.2})
+    assert (found.families, found.levels) == ({Family.QUOTA}, [("cpu", 0.2)])
     assert list(of_level({"why": "No cap came into force.", "figures": {"seconds": 50.0}})) == []
 
 
@@ -199,22 +199,24 @@ READ_CAP = truth_of(Kind.READ_IOPS)
 @table(
     ("truth", "statements", "outcome", "column"),
     [
-        (READ_CAP, [said(CAP, direction="read", levels={"iops": 1010})], Outcome.RIGHT, CAP),
-        (READ_CAP, [said(CAP, READS, levels={"iops": 1010})], Outcome.EITHER, "either"),
-        (READ_CAP, [said(CAP, levels={"bytes": 1e6})], Outcome.WRONG, OTHER_CAP),
-        (READ_CAP, [said(CAP, levels={"bytes": 1e6, "iops": 1010})], Outcome.RIGHT, CAP),
-        (READ_CAP, [said(CAP, direction="write", levels={"iops": 1010})], Outcome.WRONG, OTHER_CAP),
+        (READ_CAP, [said(CAP, direction="read", levels=[("iops", 1010)])], Outcome.RIGHT, CAP),
+        (READ_CAP, [said(CAP, READS, levels=[("iops", 1010)])], Outcome.EITHER, "either"),
+        (READ_CAP, [said(CAP, levels=[("bytes", 1e6)])], Outcome.WRONG, OTHER_CAP),
+        (READ_CAP, [said(CAP, levels=[("bytes", 1e6), ("iops", 1010)])], Outcome.RIGHT, CAP),
+        (READ_CAP, [said(CAP, direction="write", levels=[("iops", 1010)])], Outcome.WRONG, OTHER_CAP),
         (READ_CAP, [said(CAP, at_s=20.0), said(CPU, at_s=25.0, until_s=30.0)], Outcome.WRONG, CPU),
         (READ_CAP, [said(CAP, at_s=20.0), said(CPU, at_s=2.0, until_s=4.0)], Outcome.RIGHT, CAP),
         (READ_CAP, [said(CAP, at_s=20.0), said(CPU, at_s=25.0, until_s=30.0, lost=0.01)], Outcome.RIGHT, CAP),
         (READ_CAP, [], Outcome.UNSAID, NOTHING),
-        (truth_of(Kind.LOG), [said(CAP, direction="write", levels={"iops": 900})], Outcome.RIGHT, CAP),
-        (truth_of(Kind.LOG), [said(CAP, direction="both", levels={"iops": 900})], Outcome.WRONG, OTHER_CAP),
+        (truth_of(Kind.LOG), [said(CAP, direction="write", levels=[("iops", 900)])], Outcome.RIGHT, CAP),
+        (truth_of(Kind.LOG), [said(CAP, direction="both", levels=[("iops", 900)])], Outcome.WRONG, OTHER_CAP),
         (truth_of(Kind.READ_LATENCY), [said(READS, at_s=20.0)], Outcome.RIGHT, READS),
-        (truth_of(Kind.READ_LATENCY), [said(CAP, levels={"iops": 900})], Outcome.WRONG, CAP),
-        (truth_of(Kind.READ_LATENCY), [said(CAP, READS, levels={"iops": 900})], Outcome.EITHER, "either"),
+        (truth_of(Kind.READ_LATENCY), [said(CAP, levels=[("iops", 900)])], Outcome.WRONG, CAP),
+        (truth_of(Kind.READ_LATENCY), [said(CAP, READS, levels=[("iops", 900)])], Outcome.EITHER, "either"),
         (truth_of(Kind.ON_DISK), [said(READS, at_s=20.0)], Outcome.EITHER, "either"),
         (truth_of(Kind.ON_DISK), [said(READS, CPU, at_s=20.0)], Outcome.WRONG, "either"),
+        (truth_of(Kind.ON_DISK), [said(READS, CAP, at_s=20.0)], Outcome.EITHER, "either"),
+        (READ_CAP, [said(CAP, direction="request", levels=[("iops", 1010)])], Outcome.RIGHT, CAP),
         (truth_of(Kind.NICED), [said(CPU, at_s=20.0)], Outcome.WRONG, CPU),
         (truth_of(Kind.NICED), [], Outcome.RIGHT, NOTHING),
         (truth_of(Kind.NOTHING), [], Outcome.RIGHT, NOTHING),
@@ -228,7 +230,7 @@ def test_a_kind_is_judged(truth, statements, outcome, column):
 
 def test_that_others_use_the_cpu_may_be_said_where_they_do():
     answer = Answer(
-        100.0, [said(CAP, levels={"iops": 1000}, at_s=20.0), said(CPU, at_s=25.0, until_s=30.0)], frozenset()
+        100.0, [said(CAP, levels=[("iops", 1000)], at_s=20.0), said(CPU, at_s=25.0, until_s=30.0)], frozenset()
     )
     assert judge(READ_CAP, answer).outcome is Outcome.WRONG
     assert judge(READ_CAP, answer, busy=True).outcome is Outcome.RIGHT
@@ -244,21 +246,21 @@ def test_nothing_need_be_said_of_what_costs_nothing(kind):
 
 @table(("apart", "right"), [(0.029, True), (-0.029, True), (0.031, False), (-0.031, False)])
 def test_a_level_is_within_3_percent_or_wrong(apart, right):
-    assert judged(READ_CAP, said(CAP, levels={"iops": 1000 * (1 + apart)}, at_s=20.0)).level is right
+    assert judged(READ_CAP, said(CAP, levels=[("iops", 1000 * (1 + apart))], at_s=20.0)).level is right
 
 
 @table(("late_s", "right"), [(1.9, True), (-1.9, True), (2.1, False), (-2.1, False)])
 def test_a_moment_is_within_2_seconds_or_wrong(late_s, right):
-    assert judged(READ_CAP, said(CAP, levels={"iops": 1000}, at_s=20.0 + late_s)).moment is right
+    assert judged(READ_CAP, said(CAP, levels=[("iops", 1000)], at_s=20.0 + late_s)).moment is right
 
 
 def test_a_level_of_stairs_has_its_own_moment():
     stairs = truth_of(Kind.READ_IOPS, [(120.0, 1000), (130.0, 700), (140.0, 500)], shape=Shape.STAIRS)
-    assert judged(stairs, said(CAP, levels={"iops": 705}, at_s=30.5)) == Judgement(
+    assert judged(stairs, said(CAP, levels=[("iops", 705)], at_s=30.5)) == Judgement(
         Outcome.RIGHT, CAP, "so", level=True, moment=True, shape=False
     )
-    assert judged(stairs, said(CAP, levels={"iops": 705}, at_s=20.0)).moment is False
-    assert judged(stairs, said(CAP, levels={"iops": 800}, at_s=20.0)).level is False
+    assert judged(stairs, said(CAP, levels=[("iops", 705)], at_s=20.0)).moment is False
+    assert judged(stairs, said(CAP, levels=[("iops", 800)], at_s=20.0)).level is False
     # What is not stated is not right either.
     assert judged(stairs).shape is False
     assert judged(stairs, said(CAP, at_s=20.0)).level is False
@@ -266,7 +268,7 @@ def test_a_level_of_stairs_has_its_own_moment():
 
 def test_where_no_level_exists_none_is_judged():
     falling = truth_of(Kind.READ_IOPS, [(120.0, 1000), (121.0, 990)], shape=Shape.FALL)
-    assert judged(falling, said(CAP, levels={"iops": 5}, at_s=20.0)).level is None
+    assert judged(falling, said(CAP, levels=[("iops", 5)], at_s=20.0)).level is None
     assert judged(truth_of(Kind.SYNC_LATENCY), said(Family.SYNCS, at_s=21.0)) == Judgement(
         Outcome.RIGHT, Family.SYNCS, "so", moment=True
     )
@@ -274,14 +276,14 @@ def test_where_no_level_exists_none_is_judged():
 
 
 def test_a_cap_where_there_is_none_is_false_whatever_else_is_right():
-    assert judged(truth_of(Kind.READ_LATENCY), said(READS, at_s=20.0), said(CAP, levels={"iops": 9})).false_cap
-    assert judged(truth_of(Kind.NOTHING), said(CAP, levels={"iops": 9})).false_cap
-    assert not judged(truth_of(Kind.READ_LATENCY), said(READS, CAP, levels={"iops": 9})).false_cap
-    assert not judged(READ_CAP, said(CAP, levels={"bytes": 9})).false_cap
+    assert judged(truth_of(Kind.READ_LATENCY), said(READS, at_s=20.0), said(CAP, levels=[("iops", 9)])).false_cap
+    assert judged(truth_of(Kind.NOTHING), said(CAP, levels=[("iops", 9)])).false_cap
+    assert not judged(truth_of(Kind.READ_LATENCY), said(READS, CAP, levels=[("iops", 9)])).false_cap
+    assert not judged(READ_CAP, said(CAP, levels=[("bytes", 9)])).false_cap
 
 
 def test_a_bucket_is_one_if_it_was_filled_again():
-    stated = said(CAP, levels={"iops": 1000}, at_s=20.0, bucket=5e5)
+    stated = said(CAP, levels=[("iops", 1000)], at_s=20.0, bucket=5e5)
     assert judged(READ_CAP, stated).false_bucket
     levels = [(120.0, 1000), (125.0, None)] * 3
     assert not judged(truth_of(Kind.READ_IOPS, levels, shape=Shape.BUCKET), stated).false_bucket

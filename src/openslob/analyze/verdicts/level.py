@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from openslob.analyze.outcome import Shown, count, fails, holds, unknown
+from openslob.analyze.plateaus import FAR_BELOW, LEAST_KEPT_PCT
 from openslob.core.measurement import Cap, CapSearch, Known, LevelCourse, MeanRate, Measurement, Observed
 from openslob.core.units import MIB, format_duration
 from openslob.record.model import Verdict
@@ -10,10 +11,10 @@ from openslob.record.model import Verdict
 NAME = "level_sustained"
 # From here on a time is shown in minutes and hours.
 MINUTES_FROM_S = 180.0
-# A level that is kept for less of the time is none, if it was lost for so long at once, in s, or again and again.
-LEAST_KEPT_PCT, LOST_S = 90.0, 10.0
-# What is below this share of the level does not keep it, as `level_course` says.
-BELOW_PCT = 80
+# A level that is kept for less than `LEAST_KEPT_PCT` is none, if it was lost for so long at once, in s, or repeatedly.
+LOST_S = 10.0
+# From this part of a cap on, flushes of the device's cache are named.
+FLUSHES_MATTER = 0.02
 # A level that begins so soon after another one, in s, follows it.
 NEXT_S = 3.0
 _OF = {"read": " on reads", "write": " on writes", "both": " on reads and writes", "request": " on requests", "": ""}
@@ -72,7 +73,9 @@ def cap_in_words(cap: Cap) -> str:
     """
     if cap.kind == "cpu":
         return f"A quota of {_amount(cap.cap)} CPUs"
-    text = f"A cap of {_both_kinds(cap)}{_OF[cap.direction]}"
+    text = f"A cap of {_both_kinds(cap.cap, cap.request_bytes, cap)}{_with_flushes(cap)}{_OF[cap.direction]}"
+    for way, level, request_bytes in cap.beside:
+        text += f", or of {_both_kinds(level, request_bytes, cap)}{_OF[way]}"
     return text if cap.is_sure else f"{text}, or {_REQUESTS[cap.direction]} that took longer{_each(cap)}"
 
 
@@ -81,15 +84,23 @@ def slower_in_words(slower: Cap) -> str:
     return f"{_REQUESTS[slower.direction].capitalize()} took longer{_each(slower)}"
 
 
-def _both_kinds(cap: Cap) -> str:
-    own = f"{_amount(cap.cap)} {cap.unit}"
-    if not cap.request_bytes:
+def _both_kinds(level: float, request_bytes: float | None, cap: Cap) -> str:
+    """Return a level with the unit of a cap, and in the other unit for requests of this size."""
+    own = f"{_amount(level)} {cap.unit}"
+    if not request_bytes:
         return own
-    in_mb = cap.request_bytes / MIB
-    other = f"{_amount(cap.cap * in_mb)} MB/s" if cap.kind == "iops" else f"{_amount(cap.cap / in_mb)} IOPS"
+    in_mb = request_bytes / MIB
+    other = f"{_amount(level * in_mb)} MB/s" if cap.kind == "iops" else f"{_amount(level / in_mb)} IOPS"
     if cap.kind_known:
         return f"{own} ({other})" if cap.kind == "iops" else own
     return f"{own} or {other}"
+
+
+def _with_flushes(cap: Cap) -> str:
+    """Return the level of a cap that counts flushes as writes, if they are so many that it matters."""
+    if cap.flushes < FLUSHES_MATTER * cap.cap:
+        return ""
+    return f", or {_amount(cap.cap + cap.flushes)} IOPS with flushes,"
 
 
 def _each(cap: Cap) -> str:
@@ -189,7 +200,8 @@ def _swings(course: LevelCourse, unit: str) -> str:
 
 def _below(course: LevelCourse, unit: str) -> str:
     """Return for how much of the time a load was below its level."""
-    return f"below {BELOW_PCT} % of its {_amount(course.level)} {unit} for {100 - course.kept_pct:.0f} % of the time"
+    level = f"{100 * FAR_BELOW:.0f} % of its {_amount(course.level)} {unit}"
+    return f"below {level} for {100 - course.kept_pct:.0f} % of the time"
 
 
 def _time(seconds: float, digits: int = 1) -> str:

@@ -184,7 +184,7 @@ def with_figures(folder: Path, record: EnduranceRecord) -> EnduranceRecord:
         return record.model_copy(update={"verdicts": (covered,), "summary": {}, "tables": failing})
     trace, points, caps = course.trace, _rate_points(course.trace), course.caps
     snia = snia_steady_state(trace.get("ops"), trace.step_s)
-    slow = _slow_stretches(trace, caps.proven)
+    slow = _slow_stretches(trace, caps)
     verdicts = (
         covered,
         steady_by_snia(snia),
@@ -215,9 +215,9 @@ def _failing(folder: Path, record: EnduranceRecord) -> tuple[Mapping[str, Any], 
     )
 
 
-def _slow_stretches(trace: Trace, cap: Cap | None) -> list[Episode]:
+def _slow_stretches(trace: Trace, caps: CapSearch) -> list[Episode]:
     """Return the slow stretches that cost the most, in the order of time; of a long run, those of many seconds."""
-    found = episodes(_coarse(trace, MOST_STEPS_LOOKED_AT), cap)
+    found = episodes(_coarse(trace, MOST_STEPS_LOOKED_AT), caps)
     worst = sorted(found, key=lambda each: -each.lost_ops)[:MOST_EPISODES]
     return sorted(worst, key=lambda each: each.begin_s)
 

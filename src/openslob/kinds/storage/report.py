@@ -161,6 +161,8 @@ def _curves_section(record: StorageRecord) -> Section:
 
 def _no_rate(record: StorageRecord, blocks: str) -> str:
     """Return what is known where no number in flight keeps the latency limit: what one read at a time does."""
+    if record.asked.get("latency_limit_us") is None:
+        return f"no rate of random {blocks} reads is known, because {record.why_unknown('max_iops')}"
     limit, at = micros(record.asked.get("latency_limit_us")), record.asked.get("at", "p99")
     rate = median_of(calibration_curves(record).get("reads", {}).get(1, ()), "iops")
     one = f"one random {blocks} read at a time has a {at} of {_micros(record, f'latency_{at}_us')}"

@@ -71,7 +71,7 @@ def slow_so_far(
 ) -> list[tuple[float, str]]:
     """Return when the load was slow up to ``end_s``, each with its end, cause and evidence."""
     trace = trace_of(tables, end_s, events, load_kind(record).publishes_late)
-    found = episodes(trace, search(trace).proven)
+    found = episodes(trace, search(trace))
     return [(each.begin_s, slow_text(each.end_s, each.cause, each.evidence)) for each in found]
 
 
