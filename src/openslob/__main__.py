@@ -14,6 +14,12 @@ PARTING_S = 0.5
 def main() -> None:
     """Run the command line. While it is imported, Ctrl-C ends the process at once, because nothing has begun."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if "_SLOB_COMPLETE" in os.environ:
+        from openslob.completion import answer  # noqa: PLC0415 - it needs no more than itself
+
+        if (answered := answer()) is not None:
+            sys.stdout.write(f"{answered[0]}\n")
+            sys.exit(answered[1])
     from openslob.cli import main as run  # noqa: PLC0415
 
     signal.signal(signal.SIGINT, before)

@@ -21,12 +21,9 @@ from openslob.cli.contents import COMMANDS
 from openslob.cli.gate import GATE
 from openslob.cli.outline import add_outline
 from openslob.cli.tree import OUTPUT_PANEL, Group, finish
+from openslob.completion import COMPLETE, note, typed_words
 from openslob.core.errors import SlobError, of_the_system
 from openslob.report.format import plain_signs
-
-# Set by the shell when it wants completions: how, and the words so far.
-_COMPLETE, _WORDS = "_SLOB_COMPLETE", ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
-
 
 # The base class of every error in options and arguments; its module differs between versions of typer.
 _OptionError: Any = typer.BadParameter.__base__
@@ -109,17 +106,9 @@ def find_needed(words: Sequence[str]) -> tuple[str, ...]:
 
 def is_list_wanted(words: Sequence[str]) -> bool:
     """Return whether a command line asks for the list of commands, or a shell for the names that may follow `slob`."""
-    if _COMPLETE in os.environ:
+    if COMPLETE in os.environ:
         return len(words) < 2 and not any(word in COMMANDS for word in words)
     return not set(words) - {"-h", "--help", "--help-all"}
-
-
-def typed_words() -> list[str]:
-    """Return the words of the command line, or of the one that a shell completes; the last may not be finished yet."""
-    if _COMPLETE not in os.environ:
-        return sys.argv[1:]
-    typed = next((os.environ[name] for name in _WORDS if name in os.environ), "")
-    return typed.split()[1:]
 
 
 def __getattr__(name: str) -> typer.Typer:
@@ -142,7 +131,10 @@ def _run() -> int:
     """Run the command and return its exit code."""
     try:
         words = typed_words()
-        code = application(find_needed(words), is_list_wanted(words))(prog_name="slob", standalone_mode=False)
+        program = typer.main.get_command(application(find_needed(words), is_list_wanted(words)))
+        if COMPLETE in os.environ:
+            note(program)
+        code = program(prog_name="slob", standalone_mode=False)
         sys.stdout.flush()
         return code or 0
     except SlobError as error:

@@ -11,6 +11,8 @@ import typer
 from openslob.analyze.curves.points import Run, points
 from openslob.analyze.differences import DETECT_PCT
 from openslob.cli.common_options import RESULTS, parse_percent
+from openslob.cli.completion import baselines as known_baselines
+from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write, write_report
 from openslob.config.configuration import BASELINES_VARIABLE
 from openslob.kinds import baseline as baselines
@@ -24,8 +26,11 @@ DIRECTORY = Annotated[
     Path, typer.Option("--dir", envvar=BASELINES_VARIABLE, metavar="DIR", help="Directory of the baselines.")
 ]
 DEFAULT_DIRECTORY = Path("baselines")
-NAME = Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline.")]
-RECORDS = Annotated[str, typer.Argument(metavar="[RECORD]", help="Runs or a sweep, in any way to name them; a,b,c.")]
+NAME = Annotated[str, typer.Argument(metavar="NAME", autocompletion=known_baselines, help="Name of the baseline.")]
+RECORDS = Annotated[
+    str,
+    typer.Argument(metavar="[RECORD]", autocompletion=records, help="Runs or a sweep, in any way to name them; a,b,c."),
+]
 REPLACE = Annotated[bool, typer.Option("--replace", metavar="", help="Replace the baseline of this name.")]
 SEE = Annotated[
     float | None,

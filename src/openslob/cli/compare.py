@@ -65,6 +65,7 @@ FAIL_IF = Annotated[
     list[str] | None,
     typer.Option(
         metavar="CONDITION",
+        autocompletion=completion.figures,
         help="Exit with 3 if the change meets this condition, such as 'ops_per_s < -10%', with 4 if that is undecided.",
     ),
 ]
@@ -88,7 +89,12 @@ PRICE = Annotated[
         "--price", metavar="AMOUNT/month", help="What the servers cost, such as 99 EUR/month; twice: A's and B's."
     ),
 ]
-BASELINE = Annotated[str | None, typer.Option(metavar="NAME", help="Compare with this baseline; see slob baseline.")]
+BASELINE = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", autocompletion=completion.baselines, help="Compare with this baseline; see slob baseline."
+    ),
+]
 
 
 def compare(

@@ -1,46 +1,30 @@
-"""What a shell may complete: names of records, servers, verdicts and ready-made sweeps.
+"""What a shell may complete of options that only commands know: verdicts, figures, kinds, ready-made sweeps.
 
-A shell asks while the user types: nothing here prints, fails, or connects to anything. Every command has such options,
-but few lines are completed: what a completion needs is imported when it is asked for.
+What a completion needs is imported when it is asked for.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 
 from openslob.analyze import verdict_registry
-from openslob.core import places
+from openslob.completion import baselines, one_of, records, servers, tags
 from openslob.core.errors import SlobError
 
-Completion = Callable[[str], list[str]]
-
-# Shells evaluate what they are offered, each in its own way: a name with other signs is never offered.
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+__all__ = ["baselines", "figures", "kinds", "one_of", "ready_sweeps", "records", "servers", "tags", "verdicts"]
 
 
-def one_of(choices: Iterable[str]) -> Completion:
-    """Return the completion of a word that is one of these."""
-    return lambda incomplete: _offer(choices, incomplete)
+def verdicts(incomplete: str) -> list[str]:
+    """Return the names of the verdicts."""
+    return one_of(verdict_registry.NAMES)(incomplete)
 
 
-def _offer(names: Iterable[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)]
+def figures(incomplete: str) -> list[str]:
+    """Return the names of the figures that a condition can be about, and of latencies of any operation."""
+    from openslob.core.histogram import PERCENTILES  # noqa: PLC0415
+    from openslob.metrics import METRICS  # noqa: PLC0415
 
-
-def _results() -> Path:
-    return Path(os.environ.get("SLOB_RESULTS") or places.results())
-
-
-def records(incomplete: str) -> list[str]:
-    """Return the ids of the records, the latest first, and the word for the latest."""
-    with suppress(SlobError, OSError):
-        ids = sorted((path.name for path in _results().glob("[!.]*") if path.is_dir()), reverse=True)
-        return _offer(("latest", *ids), incomplete)
-    return []
+    return one_of([*METRICS, *(f"op_{name}" for name in ("mean_us", *PERCENTILES))])(incomplete)
 
 
 def kinds(incomplete: str) -> list[str]:
@@ -50,32 +34,6 @@ def kinds(incomplete: str) -> list[str]:
     with suppress(SlobError):
         return one_of(["observation", *(kind.labels.listed for kind in every())])(incomplete)
     return []
-
-
-def tags(incomplete: str) -> list[str]:
-    """Return the tags of the records."""
-    from openslob.record import labels  # noqa: PLC0415
-
-    with suppress(SlobError, OSError):
-        folders = [path.parent for path in _results().glob(f"[!.]*/{labels.LABEL_FILE}")]
-        return one_of(sorted({tag for folder in folders for tag in labels.of(folder).tags}))(incomplete)
-    return []
-
-
-def servers(incomplete: str) -> list[str]:
-    """Return the names of the managed servers; of several targets, the last one is completed."""
-    from openslob.engines import registry  # noqa: PLC0415
-
-    before, comma, last = incomplete.rpartition(",")
-    with suppress(SlobError, OSError):
-        names = dict.fromkeys([registry.EMBEDDED, *registry.list_known()])
-        return [f"{before}{comma}{name}" for name in _offer(names, last)]
-    return []
-
-
-def verdicts(incomplete: str) -> list[str]:
-    """Return the names of the verdicts."""
-    return one_of(verdict_registry.NAMES)(incomplete)
 
 
 def ready_sweeps(incomplete: str) -> list[str]:

@@ -12,7 +12,7 @@ import typer
 from openslob.analyze.change_points import LEAST_PART
 from openslob.analyze.history import LEAST_RUNS, History
 from openslob.cli.common_options import RESULTS
-from openslob.cli.completion import servers
+from openslob.cli.completion import figures, servers
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file, write_report
 from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.core.errors import UndecidedError, UsageError, VerdictError
@@ -38,7 +38,9 @@ TARGET = Annotated[
 ]
 FIGURE = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="A figure to follow, such as lio_per_s or op_p99_us; repeatable."),
+    typer.Option(
+        metavar="NAME", autocompletion=figures, help="A figure to follow, such as lio_per_s or op_p99_us; repeatable."
+    ),
 ]
 LOAD = Annotated[
     str, typer.Option(metavar="WORDS", show_default=False, help="Only loads with these words, such as 'scans'.")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from factories.records import Made, physical
 from factories.tables import table
 from openslob import cli
-from openslob.cli import completion, console, help, output
+from openslob.cli import console, help, output
 from openslob.cli.contents import USUAL
 from openslob.cli.help import manual_pages
 from openslob.cli.output import OUTPUT, Color, Output, add_colour
@@ -232,25 +232,6 @@ def test_manual_pages_are_read_without_a_warning():
 @table("shell", ["bash", "zsh"])
 def test_there_are_completion_scripts(shell):
     assert f"_SLOB_COMPLETE=complete_{shell}" in called(_SLOB_COMPLETE=f"source_{shell}").stdout
-
-
-def test_names_are_completed(tmp_path, monkeypatch):
-    monkeypatch.setenv("SLOB_RESULTS", str(tmp_path))
-    for name in ("20260301-120000-run", "20260302-120000-run"):
-        (tmp_path / name).mkdir()
-    assert completion.records("") == ["latest", "20260302-120000-run", "20260301-120000-run"]
-    assert completion.records("20260301") == ["20260301-120000-run"]
-    monkeypatch.setenv("OPENSLOB_HOME", str(tmp_path))
-    assert completion.servers("a,emb") == ["a,embedded"]
-    assert "mode" in completion.verdicts("mo")
-    assert "list" in completion.ready_sweeps("")
-    monkeypatch.setenv("SLOB_RESULTS", str(tmp_path / "nowhere"))
-    assert completion.records("") == []
-
-
-def test_a_shell_gets_the_choices_of_a_parameter(monkeypatch):
-    result = called(_SLOB_COMPLETE="complete_bash", COMP_WORDS="slob run --mode ", COMP_CWORD="3")
-    assert result.stdout.split() == ["pio", "lio", "redo", "scan"]
 
 
 @table("name", COMMANDS)
