@@ -184,7 +184,8 @@ def _span(low: float, high: float) -> str:
         ends = [_times(each) for each in ratios]
         return f"{' to '.join(ends if ends[0] != ends[1] else map(number, ratios))} ×"
     near, far = sorted((abs(low), abs(high)))
-    return f"{near:.1f} to {far:.1f} % {'more' if low > 0 else 'fewer'}"
+    span = f"{near:.1f}" if round(near, 1) == round(far, 1) else f"{near:.1f} to {far:.1f}"
+    return f"{span} % {'more' if low > 0 else 'fewer'}"
 
 
 def _needed(found: Difference, comparison: Comparison) -> str:
@@ -290,7 +291,9 @@ def _widest(found: Difference) -> float:
 def _points_table(comparison: Comparison, named: _Named) -> TextTable:
     """Return rate and latency of both sides at each point."""
     axes = axes_for([pair.a for pair in comparison.pairs])
-    head = ("", named.a, named.b, "change", named.a, named.b, "change")
+    # Headings are wrapped: what is measured stands above the name of A.
+    names = (_label(axes.throughput, reads_reached_device(comparison.pairs)), _label(axes.latency, physical=False))
+    head = ("", *(cell for name in names for cell in (f"{name} {named.a}", named.b, "change")))
     rows = []
     for pair in comparison.pairs[:_MOST_POINTS]:
         cells = [at_point(pair, figure) for figure in (axes.throughput, axes.latency)]
@@ -343,7 +346,7 @@ def _counts(comparison: Comparison) -> str:
     shown = [f"{counts[outcome]} {word}" for outcome, word in _JUDGED.items() if counts[outcome]]
     if not shown:
         return ""
-    return f"of {judged} are {' and '.join(shown)}, of which chance makes about {judged * 0.05:.0f}"
+    return f"of {judged} are {', '.join(shown)}; chance makes about {judged * 0.05:.0f} of these"
 
 
 def _unmatched(comparison: Comparison, named: _Named) -> list[tuple[str, tuple[str, ...]]]:
