@@ -45,7 +45,7 @@ class LabKind(DocumentKind[LabRecord]):
         wanted = sum(1 for _ in record.compared)
         settled = sum(result.settled for result in record.results)
         values = "1 value of a setting" if len(record.arms) == 1 else f"{len(record.arms)} values of settings"
-        return f"{values}: {settled} of {wanted} comparisons settled in {count_noun(record.rounds, 'round')}"
+        return f"{values}: {settled} of {wanted} effects known after {count_noun(record.rounds, 'round')}"
 
     def document(self, record: LabRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         from openslob.kinds.lab.report import lab_document

@@ -228,7 +228,7 @@ class _Run:
         return self._engine.data.state()
 
     def _settle(self, state: DataState | None) -> None:
-        self._show(RunProgress("settle"))
+        self._show(RunProgress("prepare the server"))
         fits = state is not None and is_cacheable(self._data_bytes, self._facts.cache_bytes)
         self._builder.engine["settled"] = settle(self._engine, self._workload, fits)
         # `quiesce` may have changed settings: record the values that hold in the window.

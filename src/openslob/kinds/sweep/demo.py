@@ -36,10 +36,12 @@ UPDATE_PCT = 20
 PHYSICAL_SESSIONS = (2, 8, 32)
 # Of the table.
 HEAD = (
-    *("mode", "sessions", "upd %", "visits/s", "reads/s", "a read", "commits/s"),
-    *("op p99", "DB CPU", "per DB CPU", "CPU left", "verdicts"),
+    *("load", "sessions", "upd %", "visits/s", "reads/s", "a read", "commits/s"),
+    *("op p99", "CPUs", "per CPU s", "CPU left", "verdicts"),
 )
-# Figure of the column "per DB CPU" by mode: requests of a physical run, blocks (the default) of a cached one.
+# What the modes are called; and the figure of the column "per CPU s" by mode: requests of a physical run, and
+# blocks, the default, of a cached one.
+LOADS = {"pio": "physical", "lio": "cached"}
 PER_CPU = {"pio": "iops_per_db_cpu"}
 # Below this share of block visits, reads are not shown.
 READS_MATTER = 0.001
@@ -163,7 +165,7 @@ def best_rates(records: Sequence[RunRecord]) -> list[str]:
     logical = _best([record for record in records if record.spec.get("mode") == "lio"], "lio_per_s")
     if logical is not None:
         sentences.append(
-            f"Logical: {number(logical.value('lio_per_s'))} blocks/s from the cache, with {_setting(logical)}"
+            f"Cached: {number(logical.value('lio_per_s'))} blocks/s from the cache, with {_setting(logical)}"
             f"{_cost(logical, 'lio_per_db_cpu')}."
         )
     nothing = ["No run gave a rate that can be trusted: see the verdicts below."]
@@ -200,7 +202,7 @@ def _cost(record: RunRecord, per_cpu: str) -> str:
     """Return the work for each CPU and the CPU that was left, as far as they are known."""
     done, left = record.value(per_cpu), record.value("host_cpu_left_pct")
     parts = [
-        *([f"{number(done)} per DB CPU"] if done is not None else []),
+        *([f"{number(done)} per CPU second"] if done is not None else []),
         *([f"{percent(left)} of the host's CPU left"] if left is not None and record.spec.get("mode") == "pio" else []),
     ]
     return f": {', '.join(parts)}" if parts else ""
@@ -225,7 +227,7 @@ def _demo_row(record: RunRecord) -> tuple[str, ...]:
     slowest = max((latency.get("p99_us") or 0.0 for latency in record.latency.values()), default=None)
     fails = sum(verdict.verdict is Holds.FAILS for verdict in record.verdicts)
     return (
-        mode,
+        LOADS.get(mode, mode),
         number(record.value("sessions")),
         str(record.spec.get("update_pct")),
         number(visits),
