@@ -15,6 +15,7 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import servers
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file, write_report
 from openslob.cli.picture_options import THEME, PictureTheme
+from openslob.cli.progress import working
 from openslob.core.errors import UndecidedError, UsageError, VerdictError
 from openslob.export import tidy
 from openslob.kinds import runs
@@ -79,7 +80,8 @@ def history(
 
     Example: slob history big --fail-if-worse-within 5
     """
-    found = runs.histories(target, figure or (), results, notify, load)
+    with working("reading the runs"):
+        found = runs.histories(target, figure or (), results, notify, load)
     match HistoryFormat.JSON if as_json else form:
         case HistoryFormat.JSON:
             write(json.dumps([history_json(each) for each in found], indent=1, ensure_ascii=False))
