@@ -188,6 +188,14 @@ def test_without_colour_the_parts_differ_by_signs():
     assert "+ on CPU" in text
 
 
+def test_a_run_that_was_too_short_to_be_drawn_is_not_one_that_has_measured_nothing():
+    view = MadeView(names=(), now={})
+    assert "nothing measured yet" in text_of(view)
+    text = text_of(ended(view))
+    assert "nothing measured yet" not in text
+    assert "too short: seconds in which counters lag are left out" in text
+
+
 @pytest.mark.parametrize("size", [(20, 6), (40, 10), (80, 12), (57, 24), (300, 100)])
 @pytest.mark.parametrize("view", [MadeView(), sweep_view()], ids=["run", "sweep"])
 def test_any_size_is_drawn(size, view):
@@ -432,10 +440,12 @@ def test_the_screen_of_a_command_is_that_of_what_the_command_writes():
 def test_while_the_next_run_of_a_command_begins_the_last_one_stays():
     async def look():
         command = Driving()
-        command.made = MadeSource(ended(MadeView(), id="20260301-120000-first"))
+        command.made = first = MadeSource(MadeView(head=replace(HEAD, id="20260301-120000-first")))
         app = LiveScreen(None, Signs(), command)
         async with app.run_test(size=SMALL) as pilot:
             await pilot.pause()
+            # Its result is there once the next run has begun.
+            first.made = ended(first.made)
             head = replace(HEAD, id="20260301-120100-second", phase="connect", elapsed_s=0.0)
             command.made = MadeSource(MadeView(head=head, now={}, names=()))
             app.tick()

@@ -379,8 +379,11 @@ def _below(canvas: Canvas) -> Canvas:
     return canvas.part(0, 1, canvas.width, canvas.height - 1)
 
 
-def _nothing(canvas: Canvas, shown: PaneContent, why: str = "nothing measured yet") -> None:
-    canvas.text(2, 1 + canvas.height // 3, why, Role.SOFT, shown.signs)
+def _nothing(canvas: Canvas, shown: PaneContent, why: str = "") -> None:
+    """Write why there is nothing to draw."""
+    over = shown.view.head.progress is not RecordState.RUNNING
+    usual = "too short: seconds in which counters lag are left out" if over else "nothing measured yet"
+    canvas.text(2, 1 + canvas.height // 3, why or usual, Role.SOFT, shown.signs)
 
 
 def _recent_s(name: str) -> float:
