@@ -232,7 +232,9 @@
     picture.since = Infinity;
     const gone = function (row) { return row.from_s >= since || row.from_s < begin; };
     const fresh = picture.rows.filter(function (values) { return values[0] >= since; });
-    return view.remove("rows", gone).insert("rows", objects(picture, fresh)).runAsync();
+    const insert = function () { return view.insert("rows", objects(picture, fresh)).runAsync(); };
+    // One after the other: of two changes at once, Vega forgets the first.
+    return view.data("rows").some(gone) ? view.remove("rows", gone).runAsync().then(insert) : insert();
   }
 
   function receive(patch) {
