@@ -219,6 +219,8 @@ def _check_lines(check: Check, columns: int, advised: bool = True) -> list[str]:
 
 def _slight_lines(checks: Sequence[Check], room: int, columns: int) -> list[str]:
     """Return these checks with what to do; without it, or only the first, where there is no room for all."""
+    if not checks:
+        return []
     for advised in (True, False):
         each = [_check_lines(check, columns, advised) for check in checks]
         if sum(map(len, each)) <= room:
