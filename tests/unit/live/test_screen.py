@@ -15,11 +15,11 @@ from openslob.kinds.contract import follow
 from openslob.kinds.view import RecordState
 from openslob.live.screen import app as app_module
 from openslob.live.screen.app import LiveScreen
-from openslob.live.screen.canvas import Canvas, Signs
+from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.panes import PaneContent, Screenful, current, draw, draw_help
 from openslob.live.screen.playhead import Playhead
 from openslob.metrics import METRICS
-from openslob.record.model import Figure
+from openslob.record.model import Figure, Holds, Verdict
 from openslob.report.format import micros, number
 
 SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 50)
@@ -114,7 +114,7 @@ def test_a_large_terminal_shows_all_panes():
         (2, ["p50 131 µs", "p99.9 9.10 ms", "longest 24 ms", "share of operations"]),
         (3, ["IO:DataFileRead 6.50", "event", "81.2 %"]),
         (4, ["user 31 %", "iowait 22 %", "reads 12,400"]),
-        (5, ["✗ fails   quiet machine  9.4 % of the CPU time", "✓ holds", "known at the end of the run"]),
+        (5, ["✗ caution    quiet machine  9.4 % of the CPU time", "✓ holds", "known at the end of the run"]),
         (6, ["0:08  a checkpoint began", "error: session 3 was lost"]),
     ],
 )
@@ -225,6 +225,22 @@ def test_a_record_with_nothing_measured_yet_is_shown(tab):
 def test_an_observation_has_no_latency_of_our_own():
     view = MadeView(names=("pio_read_per_s", "engine_read_latency_us"), head=replace(HEAD, kind="observation"))
     assert "Latency of the engine  ■ read latency 131 µs" in text_of(view)
+
+
+def test_only_what_must_not_be_used_is_red_and_it_comes_first():
+    failed = [Verdict(name=name, verdict=Holds.FAILS, why="made to") for name in ("limit_found", "steady", "exact_mix")]
+    view = MadeView(verdicts=(*MadeView().verdicts, *failed))
+    canvas = Canvas.blank(80, 23)
+    draw(canvas, Screenful(PaneContent(view, view, Playhead().span(23.0, 60.0), Signs()), 4, Playhead()))
+    begins = [canvas.runs(y)[0] for y in range(5, 11)]
+    assert [(text.rstrip(), role) for text, role in begins] == [
+        ("✗ invalid", Role.BAD),
+        ("✗ caution", Role.UNSURE),
+        ("✗ caution", Role.UNSURE),
+        ("✗ note       limit found    made to", Role.PLAIN),
+        ("? can't tell", Role.SOFT),
+        ("✓ holds", Role.GOOD),
+    ]
 
 
 def test_maps_show_shares_of_the_time():

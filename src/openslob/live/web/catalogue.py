@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openslob.analyze.verdict_registry import REGISTRY, Severity
+from openslob.analyze.verdict_registry import Severity, severity_of
 from openslob.core.errors import SlobError
 from openslob.kinds.contract import kind_of, list_followable
 from openslob.kinds.listing import RUNNING, UNREADABLE, overview
 from openslob.record import finding, store
 from openslob.record.finding import Listed
 from openslob.record.model import Status
+from openslob.report.document import in_words
 from openslob.report.format import micros, number
 
 Row = dict[str, Any]
@@ -25,7 +26,6 @@ class MissingError(Exception):
 
 
 _FIGURES = ("sessions", "update_pct", "ops_per_s", "pio_read_per_s")
-_SEVERITIES = {each.name: each.severity for each in REGISTRY}
 # So many records are read before the clock is looked at again.
 _AT_ONCE = 25
 
@@ -117,7 +117,7 @@ def row_of(listed: Listed) -> Row:
     """Return what the list shows of a record. Figures are pairs of text and number, by which they are sorted."""
     row, kind = overview(listed), kind_of(listed)
     state = str(row["status"])
-    failed = _by_severity(row.get("failed_verdicts", ()))
+    failed = _by_severity(listed, row.get("failed_verdicts", ()))
     caution = failed.get(Severity.CAUTION, "")
     parts = [_ending(listed, row), _contents(listed), f"caution: {caution}" if caution else ""]
     is_over = state not in (RUNNING, UNREADABLE)
@@ -149,11 +149,12 @@ def _contents(listed: Listed) -> str:
     return "" if record is None else kind_of(listed).contents(record)
 
 
-def _by_severity(failed: Sequence[str]) -> Mapping[Severity, str]:
-    """Return the verdicts that fail by what follows, in words; what is no verdict on a run is a caution."""
+def _by_severity(listed: Listed, failed: Sequence[str]) -> Mapping[Severity, str]:
+    """Return the verdicts that fail by what follows, in words."""
+    figures = {each.name: each.figures for each in getattr(listed.entry.record, "verdicts", ())}
     found: dict[Severity, list[str]] = {}
     for name in failed:
-        found.setdefault(_SEVERITIES.get(name, Severity.CAUTION), []).append(name.replace("_", " "))
+        found.setdefault(severity_of(name, figures.get(name, {})), []).append(in_words(name))
     return {severity: ", ".join(names) for severity, names in found.items()}
 
 

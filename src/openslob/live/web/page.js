@@ -98,10 +98,10 @@
         made.lastChild.className = "long";
         return made;
       }));
-      const short = ["fails", "unknown"].map(function (outcome) {
-        const rows = verdicts.rows.filter(function (each) { return each[0] === outcome; });
+      const short = ["invalid", "caution", "note"].map(function (severity) {
+        const rows = verdicts.rows.filter(function (each) { return each[0] === severity; });
         const names = rows.map(function (each) { return each[3]; }).join(", ");
-        return rows.length ? element("p", rows[0][1] + " " + rows[0][2] + ": " + names, "short " + outcome) : null;
+        return rows.length ? element("p", rows[0][1] + " " + rows[0][2] + ": " + names, "short " + severity) : null;
       });
       $("short").replaceChildren.apply($("short"), short.filter(Boolean));
     },
