@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import ceil
 from statistics import fmean
 
 from openslob.analyze.compare import better_of, is_figure
@@ -97,12 +98,10 @@ def plan(request: AbRequest, context: Context) -> AbPlan:
 
 
 def _on_loaded(parameters: Resolution, sides: tuple[Side, Side], context: Context) -> Resolution:
-    """Return the parameters with those of the data that are loaded; a server that a command prepares is prepared."""
-    first = next((side for side in sides if not side.command), None)
-    if first:
-        return take_loaded(parameters, replace(context, target=first.target).connect(), context.tell)
+    """Return the parameters with those of the data that are loaded, if the user gave no others."""
+    first = next((side for side in sides if not side.command), sides[0])
     with AbServers(sides, context.interrupt) as servers:
-        return take_loaded(parameters, servers.start(sides[0])[0], context.tell)
+        return take_loaded(parameters, servers.start(first)[0], context.tell)
 
 
 def _with_short_runs(found: Resolution) -> Workload:
@@ -123,7 +122,7 @@ def _require_time(workload: Workload, limit_s: float) -> None:
         fit = count_noun(int(limit_s / least_pair_s(workload)), "pair")
         raise UsageError(
             f"{format_duration(limit_s)} has room for {fit} of runs, and {LEAST_PAIRS} are needed to decide anything",
-            f"--for {format_duration(needed_s).replace(' ', '')} or more, or a shorter --run-time or --warmup",
+            f"--for {ceil(needed_s)}s or more, or a shorter --run-time or --warmup",
         )
 
 
