@@ -9,6 +9,7 @@ import pytest
 from factories.pairs import BUSY, Host, ab_record
 from factories.tables import table
 from openslob.analyze.sequential import LEAST_PAIRS, Decision
+from openslob.kinds.ab import KIND
 from openslob.kinds.ab.figures import complete_pairs, renew_looks, values, with_results
 from openslob.record.model import Holds, Status
 
@@ -138,3 +139,20 @@ def test_a_lower_latency_is_better(compare):
 def test_its_looks_can_be_made_again_from_its_runs(compare):
     record = compare(Host(noise=0.1, ratio=0.85))
     assert with_results(renew_looks(record)) == record
+
+
+def test_what_it_says_follows_from_the_records_of_its_runs_and_not_from_what_it_notes_of_them(compare, tmp_path):
+    record = compare(Host(ratio=0.8, lost={3}))
+    folder = tmp_path / record.id
+    found = list(KIND.numbers(folder))
+    assert {each.name.partition(".")[0] for each in found} == {"looks", "ratios", "runs"}
+    assert [each for each in found if not each.same] == []
+    better = tuple(
+        each.model_copy(update={"figures": {**each.figures, "ops_per_s": 1.1 * (each.figures["ops_per_s"] or 1.0)}})
+        if each.side == "B"
+        else each
+        for each in record.runs
+    )
+    (folder / "ab.json").write_text(with_results(record.model_copy(update={"runs": better})).model_dump_json())
+    differing = {each.name for each in KIND.numbers(folder) if each.differs}
+    assert {"ratios.ops_per_s.ratio", "runs.1.ops_per_s"} <= differing
