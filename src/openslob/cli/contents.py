@@ -178,7 +178,7 @@ USUAL: Mapping[str, Usual] = {
             "GATE": "--fail-if --thresholds --baseline --inconclusive",
             "CONDITIONS": "--anyway --may-differ",
             "PRECISION": "--see --spread",
-            "RESULT": "--results --format",
+            "RESULT": "--all --format --results",
         },
         ("slob compare 11 12", "slob compare latest --baseline main --fail-if 'pio_read_per_s < -5%'"),
     ),
