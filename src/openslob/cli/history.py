@@ -80,7 +80,7 @@ def history(
     results: RESULTS,
     as_json: JSON = False,
 ) -> None:
-    """Show all runs of a server over time: change points, and which versions and settings changed.
+    """Say what changed in the figures of a server over time, and which versions and settings changed then.
 
     Example: slob history big --fail-if-worse-within 5
     """
