@@ -15,7 +15,7 @@ from factories.records import physical
 from factories.running import slob
 from openslob.core import places
 from openslob.core.errors import SlobError
-from openslob.record import finding, removal
+from openslob.record import digests, finding, removal
 from openslob.record.model import Status
 from openslob.record.store import RunFolder
 
@@ -103,6 +103,10 @@ def test_tags_are_added_shown_and_removed_and_the_record_still_verifies(several)
     assert json.loads(gone.stdout) == {"id": run.name, "tags": ["before"]}
     assert "had no tag other" in gone.stderr
     assert {name: (run / name).read_bytes() for name in before} == before
+    sealed = digests.check(run)
+    assert (sealed.changed, sealed.sha256 != "") == ((), True)
+    digests.write(run)
+    assert digests.check(run).sha256 == sealed.sha256
     assert slob("tag", run.name, "--remove", "before").stdout.endswith(": no tags\n")
     assert {path.name for path in run.iterdir()} == set(before)
     for wrong in ("two words", "--", "$(x)"):

@@ -21,7 +21,7 @@ from openslob.engines import registry
 from openslob.kinds import checked_runs
 from openslob.kinds.recounting import readings
 from openslob.kinds.verification import render_verification, verification_json
-from openslob.record import digests
+from openslob.record import digests, labels, store
 from openslob.record.model import Holds
 
 RAW = ("slices.csv", "engine.csv", "os.csv", "waits.csv", "latency.csv", "events.csv", "samples.csv")
@@ -224,3 +224,11 @@ def test_facts_and_a_document_that_were_forged_alike_are_of_a_group_that_is_list
         (sealed / name).write_bytes(content)
     assert found.faults == []
     assert group_of(("given", "engine", "settings", "fsync")) in found.once
+
+
+def test_a_name_and_tags_that_a_user_gives_afterwards_change_nothing(sealed: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(sealed, tmp_path / sealed.name)
+    before = render_verification(checked(folder))
+    labels.update(folder, name="called otherwise", tags=("nvme",))
+    assert store.load(folder).name == "called otherwise"
+    assert render_verification(checked(folder)) == before
