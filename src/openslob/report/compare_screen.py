@@ -211,8 +211,10 @@ def _needed(found: Difference, comparison: Comparison) -> str:
 
 
 def _invalid(comparison: Comparison, named: _Named) -> Iterator[str]:
-    """Yield for each side that its figures must not be used, and why."""
-    for side, failed in _failed(comparison, named):
+    """Yield for each side that figures of it, or of a run of it, must not be used, and why."""
+    runs = [sum(len(getattr(pair, side).record_ids) for pair in comparison.pairs) for side in ("a", "b")]
+    for (name, failed), count in zip(_failed(comparison, named), runs, strict=True):
+        side = name if count == 1 else f"a run of {name}"
         reasons = [why for name, why in failed.items() if name in INVALIDATING]
         if reasons:
             first = reasons[0].partition(". ")[0].rstrip(".")

@@ -134,6 +134,8 @@ def test_a_side_that_must_not_be_used_comes_first_and_nothing_is_better_then() -
     text = shown(sides(*SIDES["invalid"]))
     second = text.split("\n\n")[1]
     assert second.startswith("INVALID  after: ")
+    several = [buffered(), buffered().model_copy(update={"id": "20260303-120000-x"})]
+    assert "\n\nINVALID  a run of after: " in shown(sides(SIDES["invalid"][0], several))
     assert "page cache" in second
     assert not re.search(r"\b(better|worse|same)\b", text)
     assert "different" in text
