@@ -35,8 +35,8 @@ from openslob.report.record_view import name_record
 
 # Tools that measure rates and latencies by the number of requests in flight.
 CALIBRATIONS = ("calibrate", CEILING)
-# Rows of the curves on the screen. Of more, the few requests in flight are shown.
-_MOST_DEPTHS = 10
+# Rows of the curves on the screen. Of more, the first ones and the last are shown.
+_MOST_DEPTHS = 8
 # What the note on the search of the most IOPS begins with.
 _SEARCH = "max IOPS: "
 
@@ -113,7 +113,7 @@ CURVES = {
     "reads": (("iops", "reads/s"), ("mean_us", "mean"), ("p99_us", "p99")),
     "writes": (("iops", "writes/s"), ("p99_us", "p99")),
     "syncs": (("iops", "syncs/s"), ("p99_us", "p99")),
-    LARGE_READS: (("mb_per_s", "1 MB: MB/s"),),
+    LARGE_READS: (("mb_per_s", "MB/s"),),
 }
 
 
@@ -143,7 +143,7 @@ def median_of(steps: Sequence[StorageStep], figure: str) -> float | None:
 
 
 def curves_table(record: StorageRecord) -> TextTable:
-    """Return a row for each number in flight, with the medians of its steps."""
+    """Return a row for each depth, the number of requests in flight, with the medians of its steps."""
     curves = calibration_curves(record)
     columns = [(curve, figure, head) for name, curve in curves.items() for figure, head in CURVES[name]]
     depths = sorted({depth for curve in curves.values() for depth in curve})
@@ -157,13 +157,13 @@ def curves_table(record: StorageRecord) -> TextTable:
         )
         for depth in depths
     ]
-    return TextTable(("in flight", *(head for *_, head in columns)), rows)
+    return TextTable(("depth", *(head for *_, head in columns)), rows)
 
 
 def _curves_section(record: StorageRecord) -> Section:
     if record.tool not in CALIBRATIONS or not (table := curves_table(record)).rows:
         return Section("", ())
-    return Section("By requests in flight", (table,), ", medians")
+    return Section("By depth", (table,), ": medians by requests in flight; MB/s of 1 MB reads")
 
 
 def _no_rate(record: StorageRecord, blocks: str) -> str:
@@ -337,11 +337,10 @@ def _parts(record: StorageRecord) -> Iterator[Part]:
             yield _short_rates(measured)
     elif record.tool in CALIBRATIONS:
         table = curves_table(record)
-        left = len(table.rows) - _MOST_DEPTHS
-        if table.rows:
-            yield TextTable(table.head, table.rows[:_MOST_DEPTHS])
-        if left > 0:
-            yield Paragraph(f"and {left} more numbers in flight")
+        if len(table.rows) > _MOST_DEPTHS:
+            yield TextTable(table.head, (*table.rows[: _MOST_DEPTHS - 1], table.rows[-1]))
+        elif table.rows:
+            yield table
 
 
 def _key_figures(record: StorageRecord) -> tuple[tuple[str, str], ...]:
@@ -374,7 +373,7 @@ def _short_rates(contenders: Sequence[ContenderRow]) -> TextTable:
 
 def _next(record: StorageRecord, called: str) -> Iterator[tuple[str, str]]:
     if record.tool == "calibrate" and record.value("max_iops") is not None:
-        yield f"slob run --ceiling {called}", "how much of this a database gets"
+        yield f"slob run --ceiling {called}", "what a database gets of it"
     yield f"slob report {called}", "pictures, tables, every step"
 
 
