@@ -18,6 +18,7 @@ from openslob.cli.options import Resolved, with_workload
 from openslob.cli.server import settings_text, spec_with
 from openslob.config.parameters import Setting
 from openslob.core.units import format_bytes
+from openslob.engines import registry
 from openslob.engines.facts import LoadResult
 from openslob.engines.managed.base import ServerSpec
 
@@ -47,7 +48,7 @@ def load(resolved: Resolved, *, whole: CHECKS = False, as_json: JSON = False) ->
 
 def run_on(target: str) -> str:
     """Return the command that runs on loaded data; a URL, which may have a password, is not repeated."""
-    return "slob run" if "://" in target else f"slob run --target {target}"
+    return "slob run" if "://" in target or target == registry.EMBEDDED else f"slob run --target {target}"
 
 
 def answer_text(result: LoadResult, run: str) -> str:

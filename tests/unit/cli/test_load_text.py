@@ -32,6 +32,7 @@ def test_the_answer_has_what_was_loaded_how_many_checks_hold_and_what_comes_next
         "",
         "  slob run --target q1",
     ]
+    assert run_on("embedded") == "slob run"
     again = replace(RESULT, reused=True, checks={**CHECKS, "files": "3 without a table; see `slob check`"})
     assert answer_text(again, run_on("engine://user@host/db")).splitlines() == [
         "4 schemas of 1,000 blocks: already there and verified, nothing to do.",

@@ -17,13 +17,14 @@ from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.kinds.endurance.record import EnduranceRecord
 from openslob.kinds.endurance.segments import read_course
+from openslob.record import store
 from openslob.record.model import Holds, Verdict
 from openslob.report.document import Part, Screen, TextPicture, TextTable, Verdicts
 from openslob.report.format import micros, number, percent, size
 from openslob.report.record_view import name_record
 from openslob.report.text_plot import bar_line
 
-SUSTAINED, LASTED = "level_sustained", "level_lasted"
+SUSTAINED, LASTED, _GROWTH = "level_sustained", "level_lasted", "data_in_place"
 # Rows of the table of levels, and columns of a line of bars.
 MOST_LEVELS, BARS = 4, 48
 # In the verdict on the level: what stands between a cap and the evidence, and what it names under which a level was.
@@ -36,6 +37,7 @@ _KNOWN_BY: Mapping[object, str] = {
 }
 # Fewer are seen better in the table.
 _FEWEST_BARS = 5
+_LEAST_SHARE = 0.01
 # What is drawn: series of the course, and columns of the levels.
 _DRAWN = {"operations/s": ("ops", "ops_per_s"), "reads/s": ("engine.read_requests", "reads_per_s")}
 
@@ -57,7 +59,7 @@ def endurance_screen(record: EnduranceRecord, folder: Path | None) -> Screen:
         ((f"slob report {called}", "pictures over the whole time"),),
         called,
         frozenset({SUSTAINED, LASTED}),
-        Verdicts((*record.verdicts, *_of_segments(record))),
+        Verdicts((*record.verdicts, *_of_segments(record, folder, load))),
     )
 
 
@@ -152,14 +154,31 @@ def _slow(episodes: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return (f"Slow stretches: {'; '.join(causes)}{more}.",)
 
 
-def _of_segments(record: EnduranceRecord) -> list[Verdict]:
-    """Return the verdicts on runs of segments that fail, each name once."""
+def _of_segments(record: EnduranceRecord, folder: Path | None, load: Workload) -> list[Verdict]:
+    """Return the verdicts on runs of segments that fail, each name once, with the figures that the run's record has.
+
+    That updates make tables grow is part of what a long run measures, and its own course tells whether it is steady.
+    """
+    left_out = {"steady", *(each.name for each in record.verdicts), *([_GROWTH] if load.update_pct else [])}
     found: dict[str, Verdict] = {}
     for row in record.tables.get("segment_verdicts", ()):
-        why = f"Segment {row['segment']}: {row['why']}"
-        found.setdefault(row["name"], Verdict(name=row["name"], verdict=Holds.FAILS, why=why))
-    own = {each.name for each in record.verdicts}
-    return [each for each in found.values() if each.name not in own]
+        if row["name"] not in {*left_out, *found}:
+            figures = _figures_of(record, folder, row["segment"], row["name"])
+            why = f"Segment {row['segment']}: {row['why']}"
+            found[row["name"]] = Verdict(name=row["name"], verdict=Holds.FAILS, why=why, figures=figures)
+    return list(found.values())
+
+
+def _figures_of(record: EnduranceRecord, folder: Path | None, number: int, name: str) -> Mapping[str, Any]:
+    """Return the figures of a verdict on the run of a segment; none without its record."""
+    run = next((each.run for each in record.segments if each.number == number), None)
+    if folder is None or not run:
+        return {}
+    try:
+        verdicts = store.load(folder / run).verdicts
+    except SlobError:
+        return {}
+    return next((each.figures for each in verdicts if each.name == name), {})
 
 
 def _parts(record: EnduranceRecord, folder: Path | None) -> tuple[Part, ...]:
@@ -173,10 +192,12 @@ def _draw(record: EnduranceRecord, folder: Path | None, columns: int | None) -> 
     They are those of the raw files, or of the levels where there are no raw files.
     """
     width = min(BARS, max((columns or 80) - 36, 10))
-    lines = []
+    lines, least = [], 0.0
     for name, values in _rates(record, folder, width).items():
         known = [value for value in values if value is not None]
-        if len(values) >= _FEWEST_BARS and known and max(known) > 0:
+        if len(values) >= _FEWEST_BARS and max(known, default=0.0) > least:
+            # A load that hardly reads has no course of reads.
+            least = _LEAST_SHARE * max(known)
             ends = dict.fromkeys(number(round(value)) for value in (min(known), max(known)))
             lines.append(f"  {name:<12}  {bar_line(values)}  {' to '.join(ends)}")
     return [*lines, ""] if lines else []

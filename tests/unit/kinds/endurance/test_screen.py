@@ -12,6 +12,7 @@ from openslob.kinds.endurance.record import EnduranceRecord
 from openslob.kinds.endurance.report import endurance_document
 from openslob.kinds.endurance.screen import endurance_screen
 from openslob.kinds.endurance.segments import with_figures
+from openslob.record import store
 from openslob.record.model import Holds, Verdict
 from openslob.report.terminal import render_screen
 
@@ -102,3 +103,25 @@ def test_what_fails_in_a_segment_is_one_of_the_checks(record: EnduranceRecord) -
     made = record.model_copy(update={"tables": {**record.tables, "segment_verdicts": rows}})
     text = render_screen(endurance_document(made), 80)
     assert text.count("INVALID  Segment 1: Counts differ.") == 1
+
+
+def test_tables_that_updates_made_grow_make_no_endurance_run_invalid(record: EnduranceRecord) -> None:
+    rows = [{"segment": 1, "name": "data_in_place", "why": "The test tables grew by 3.7 %."}]
+    grown = record.model_copy(update={"tables": {**record.tables, "segment_verdicts": rows}})
+    assert "grew" not in render_screen(endurance_document(grown), 80)
+    reading = grown.model_copy(update={"workload": {**grown.workload, "update_pct": 0}})
+    assert "INVALID  Segment 1: The test tables grew" in render_screen(endurance_document(reading), 80)
+
+
+def test_how_grave_a_segment_s_check_is_follows_from_the_figures_of_its_run(tmp_path: Path) -> None:
+    folder = endured(tmp_path)
+    made = with_figures(folder, endurance.load(folder))
+    run = folder / (made.segments[0].run or "")
+    kept = store.load(run)
+    slight = fails("driver_quiet", "The driver used 2.80 %.", driver_cpu_pct_of_db=2.8, server_cpu_per_s=1.0)
+    (run / "run.json").write_text(kept.model_copy(update={"verdicts": (slight,)}).model_dump_json())
+    rows = [{"segment": 1, "name": "driver_quiet", "why": slight.why}]
+    made = made.model_copy(update={"tables": {**made.tables, "segment_verdicts": rows}, "verdicts": ()})
+    with_run, without = (render_screen(endurance_document(made, each), 80) for each in (folder, None))
+    assert "caution  Segment 1: The driver used 2.80 %" in without
+    assert "caution  Segment 1: The driver" not in with_run
