@@ -56,7 +56,6 @@ REASONS: Mapping[str, str] = {
     "kinds/run/warmup.py": "when a warm-up is over; runner.py has the order of steps",
     "kinds/storage/orion/files.py": "the files' format; execute.py measures",
     "kinds/storage/orion/protect.py": "whether a device may be written to; execute.py measures",
-    "report/run_screen.py": "the answer on one screen; text.py has the whole report",
 }
 Trees = Mapping[Path, ast.Module]
 Graph = Mapping[str, frozenset[str]]

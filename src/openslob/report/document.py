@@ -223,7 +223,7 @@ class VerdictsOfSeveral:
         outcome = next(one for one in SIGNS if any(each.outcome is one for each in checks))
         same = [each for each in checks if each.outcome is outcome]
         worst = min(same, key=lambda each: list(Severity).index(each.severity))
-        share = "" if len(checks) == 1 else f"In {len(same)} of {len(checks)} {self.each}s, the first: "
+        share = "" if len(checks) == 1 else f"In {len(same)} of {len(checks)} {self.each}s, such as: "
         return replace(worst, why=f"{share}{worst.why}")
 
     def _summarize(self, name: str) -> VerdictLine:
