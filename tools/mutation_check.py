@@ -200,7 +200,7 @@ FAULTS = (
           "a reset of the host's counters gives negative rates", _unit("kinds/run/live/test_progress")),
     Fault("live/web/application.py", "if not any([self._is_right(each) for each in given]):", "if not any(given):",
           "any token opens the page", _unit("live/web/test_application")),
-    Fault("live/web/application.py", "not in [[host] for host in self._hosts]:", "== [[]]:",
+    Fault("live/web/application.py", "not in [[host] for host in self._guarded.hosts]:", "== [[]]:",
           "a page of another site may read the record under a name of its own", _unit("live/web/test_application")),
     Fault("analyze/heat.py", "count * middle_us(bucket))", "count)",
           "the map of the time is the map of the counts: a stall stays faint", _unit("report/charts/test_heat")),

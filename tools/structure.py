@@ -56,6 +56,7 @@ REASONS: Mapping[str, str] = {
     "kinds/run/warmup.py": "when a warm-up is over; runner.py has the order of steps",
     "kinds/storage/orion/files.py": "the files' format; execute.py measures",
     "kinds/storage/orion/protect.py": "whether a device may be written to; execute.py measures",
+    "live/web/hub.py": "the readers of one record; shown.py knows which records there are",
 }
 Trees = Mapping[Path, ast.Module]
 Graph = Mapping[str, frozenset[str]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Thread
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,12 +23,15 @@ from openslob.live.screen.playhead import SPEEDS
 from openslob.record import finding
 from openslob.record.finding import Found
 
+if TYPE_CHECKING:
+    from openslob.live.web.shown import Shown
+
 RECORD = Annotated[
     str,
     typer.Argument(
         autocompletion=records,
         metavar="[RECORD]",
-        show_default="the one in progress, or the latest",
+        show_default="the one in progress, or the latest; with --web all",
         help="A path, an id, a name, the beginning of either, or latest.",
     ),
 ]
@@ -47,6 +50,17 @@ WEB = Annotated[bool, typer.Option("--web", metavar="", help="Serve a page on th
 PORT = Annotated[
     int | None, typer.Option(min=1, max=65_535, metavar="N", help="Port of the page; default: any that is free.")
 ]
+LISTEN = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Let others reach the page, at this address of the host; 0.0.0.0: at any."),
+]
+HOST = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--host", metavar="NAME",
+        help="A name by which browsers reach the page, such as db1:8321, or https://NAME by a proxy; repeatable.",
+    ),
+]  # fmt: skip
 OPEN = Annotated[bool, typer.Option("--open", metavar="", help="Open the page in a browser.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print what would be shown now as JSON, and end.")]
 
@@ -59,27 +73,29 @@ def live(
     ascii_only: ASCII = False,
     web: WEB = False,
     port: PORT = None,
+    listen: LISTEN = None,
+    hosts: HOST = None,
     open_page: OPEN = False,
     as_json: JSON = False,
 ) -> None:
     """Show a run, a sweep or an observation on a live screen: in progress in another terminal, or replayed.
 
     The screen reads the record's folder, which may be a copy, and nothing else. q leaves it; what is measured goes on.
-    --web shows the same on a page, which only this host can open, and only with the address that is printed.
+    --web shows the same on a page, or without RECORD a list of all records to filter, open and compare. Only this host
+    can open it, and only with the address that is printed; --listen lets others in.
 
     Example: slob live latest --speed 10
     """
     of_viewers = {"--web": web, "--speed": speed is not None, "--ascii": ascii_only}
     if as_json and (given := [name for name, is_given in of_viewers.items() if is_given]):
         raise UsageError(f"{given[0]} and --json exclude each other", "give one of them")
-    _refuse_mixture(
-        web, {"--speed": speed is not None, "--ascii": ascii_only}, {"--port": bool(port), "--open": open_page}
-    )
+    of_page = {"--port": bool(port), "--listen": listen is not None, "--host": bool(hosts), "--open": open_page}
+    _refuse_mixture(web, {"--speed": speed is not None, "--ascii": ascii_only}, of_page)
     if as_json:
         _print(find_wanted(record, results).folder)
         return
     if web:
-        _serve(find_wanted(record, results).folder, port, open_page)
+        _serve(find_wanted(record, results).folder if record else None, results, (port, listen, hosts or ()), open_page)
         return
     if speed is not None and speed not in SPEEDS:
         raise UsageError(f"--speed {speed} is none of the speeds", f"there are {', '.join(map(str, SPEEDS))}")
@@ -106,27 +122,64 @@ def _print(folder: Path) -> None:
     write(json.dumps(document(read_all(follow(folder))), indent=1))
 
 
-def _serve(folder: Path, port: int | None, open_page: bool) -> None:
-    """Serve the page of the record in a folder until Ctrl-C."""
-    from openslob.kinds.contract import follow  # noqa: PLC0415
-
+def _serve(
+    folder: Path | None, results: Path, where: tuple[int | None, str | None, Sequence[str]], open_page: bool
+) -> None:
+    """Serve the page of the record in a folder, or of all records, until Ctrl-C."""
     try:
         from openslob.live.web.server import serve  # noqa: PLC0415
+        from openslob.live.web.where import Where  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("openslob"):
             raise
         why = f"slob live --web needs the Python package {error.name}, which is not installed"
         raise SlobError(why, "pip install 'openslob[web]'") from error
+    place = Where.parse(*where)
 
     def ready(address: str) -> None:
-        notify(f"{folder.name} is shown at")
+        notify(f"{folder.name if folder else f'every record in {results}'} is shown at")
         write(address)
+        if place.is_readable_on_the_way:
+            notify("it is not encrypted: who reads the network sees the token; docs/live.md has a proxy that encrypts")
         notify("Ctrl-C ends the page; what is measured goes on")
         if open_page:
             # A browser in a terminal holds up who opens it, and here that is who serves the page.
             Thread(target=_open, args=(address,), daemon=True).start()
 
-    serve(follow(folder), port, ready)
+    serve(_of_record(folder) if folder else _of_all(results), place, ready)
+
+
+def _of_record(folder: Path) -> Callable[[], Shown]:
+    """Return what makes the page of one record. SlobError if there is nothing to be shown of it."""
+    from openslob.kinds.contract import follow  # noqa: PLC0415
+
+    source = follow(folder)
+
+    def make() -> Shown:
+        from openslob.live.web.shown import OneRecord  # noqa: PLC0415
+
+        return OneRecord(source)
+
+    return make
+
+
+def _of_all(results: Path) -> Callable[[], Shown]:
+    """Return what makes the page of all records."""
+
+    def make() -> Shown:
+        from openslob.live.web.catalogue import Catalogue  # noqa: PLC0415
+        from openslob.live.web.shown import AllRecords  # noqa: PLC0415
+
+        return AllRecords(Catalogue(results), make_report)
+
+    def make_report(records: Sequence[str]) -> str:
+        from openslob.cli.report import page_of_records  # noqa: PLC0415
+        from openslob.report.html.page import render_page  # noqa: PLC0415
+
+        page, _ = page_of_records(records, results, None)
+        return render_page(page)
+
+    return make
 
 
 def _open(address: str) -> None:

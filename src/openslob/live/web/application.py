@@ -1,9 +1,12 @@
-"""What the page's server answers: the page and its files, a stream of what is new, and the figures for Prometheus."""
+"""What the page's server answers: pages and their files, a stream of what is new, and the figures for Prometheus."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
@@ -22,15 +25,16 @@ from openslob.analyze.curves.points import SERVICE
 from openslob.core.errors import SlobError
 from openslob.export.openmetrics import Now, exposition
 from openslob.kinds.view import RecordState, View
+from openslob.live.web.catalogue import MissingError
 from openslob.live.web.door import Door
-from openslob.live.web.hub import Hub
+from openslob.live.web.shown import Shown
 from openslob.report.html.page import library, style
 
 _PACKAGE = "openslob.live.web"
 _STREAM = "text/event-stream"
 LONGEST_SPAN_S = 10 * 365 * 86_400.0
 FASTEST = 100_000.0
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+MOST_TOGETHER = 2
 METHODS = ("GET", "HEAD")
 HEADERS = {
     "Cache-Control": "no-store",
@@ -43,35 +47,80 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_TOKEN = "token"
+# A report is a page of its own, which brings its scripts along: it gets none of this server's rights.
+REPORT_HEADERS = {
+    "Content-Security-Policy": (
+        "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; "
+        "script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
+}
+_TOKEN, _RECORD = "token", "record"
 
 
-def application(hub: Hub, token: str, port: int, door: Door) -> ASGIApp:
-    """Return the application, which answers only who knows the token and has a place."""
+class _Answers:
+    """What is answered from what is shown."""
 
-    async def events(request: Request) -> Response:
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
+
+    async def first(self, _request: Request) -> Response:
+        return _page(self._shown.first_page)
+
+    async def live(self, _request: Request) -> Response:
+        return _page("page.html")
+
+    async def records(self, _request: Request) -> Response:
+        return Response(json.dumps(await self._shown.look(), allow_nan=False), media_type="application/json")
+
+    async def report(self, request: Request) -> Response:
+        records = request.query_params.getlist("record")
+        if not 1 <= len(records) <= MOST_TOGETHER:
+            return PlainTextResponse(f"A report is of one record, or of {MOST_TOGETHER} that are compared.\n", 400)
+        try:
+            text = await self._shown.report(records)
+        except SlobError as error:
+            return PlainTextResponse(f"{error}\n", 422)
+        return Response(text, media_type="text/html", headers=REPORT_HEADERS)
+
+    async def events(self, request: Request) -> Response:
         if request.method == "HEAD":
             return Response(media_type=_STREAM)
         try:
             span, at, speed = (_number(request, *each) for each in _ASKED)
         except ValueError as error:
             return PlainTextResponse(f"{error}\n", 400)
+        hub = await self._shown.hub(request.query_params.get(_RECORD, ""))
         stream = hub.watch(span or 0.0) if at is None else hub.replay(at, speed or 0.0, span or 0.0)
         return StreamingResponse(stream, media_type=_STREAM)
 
-    async def metrics(request: Request) -> Response:
-        try:
-            now = await hub.now(figures_now)
-        except SlobError as error:
-            return PlainTextResponse(f"{error}\n", 503)
+    async def metrics(self, request: Request) -> Response:
+        now = await (await self._shown.hub(request.query_params.get(_RECORD, ""))).now(figures_now)
         text, media_type = exposition(now, request.headers.get("accept", ""))
         return Response(text, headers={"Content-Type": media_type})
 
-    routes = [Route("/", _page), Route("/events", events), Route("/metrics", metrics)]
-    routes += [
-        Route(path, answer) for path, answer in (("/page.js", _script), ("/style.css", _style), ("/vega.js", _vega))
-    ]
-    return Guard(Starlette(routes=routes), token, port, door)
+
+def application(shown: Shown, guarded: Guarded) -> ASGIApp:
+    """Return the application, which answers only who knows the token and has a place."""
+    answers = _Answers(shown)
+    routes = {
+        "/": answers.first, "/live": answers.live, "/records": answers.records, "/report": answers.report,
+        "/events": answers.events, "/metrics": answers.metrics, "/page.js": _script, "/records.js": _list_script,
+        "/style.css": _style, "/vega.js": _vega,
+    }  # fmt: skip
+    starlette = Starlette(
+        routes=[Route(path, answer) for path, answer in routes.items()],
+        exception_handlers={MissingError: _answer_missing, SlobError: _answer_error},
+    )
+    return Guard(starlette, guarded)
+
+
+async def _answer_missing(_request: Request, _error: Exception) -> Response:
+    return PlainTextResponse("There is no such record here.\n", 404)
+
+
+async def _answer_error(_request: Request, error: Exception) -> Response:
+    return PlainTextResponse(f"{error}\n", 503)
 
 
 _ASKED = (("span", LONGEST_SPAN_S), ("at", LONGEST_SPAN_S), ("speed", FASTEST))
@@ -91,12 +140,16 @@ def _number(request: Request, name: str, most: float) -> float | None:
     return value
 
 
-async def _page(_request: Request) -> Response:
-    return Response(_file("page.html").replace("VERSION", __version__), media_type="text/html")
+def _page(name: str) -> Response:
+    return Response(_file(name).replace("VERSION", __version__), media_type="text/html")
 
 
 async def _script(_request: Request) -> Response:
     return Response(_file("page.js"), media_type="text/javascript")
+
+
+async def _list_script(_request: Request) -> Response:
+    return Response(_file("records.js"), media_type="text/javascript")
 
 
 async def _style(_request: Request) -> Response:
@@ -113,23 +166,35 @@ def _file(name: str) -> str:
     return (files(_PACKAGE) / name).read_text(encoding="utf-8")
 
 
+@dataclass(frozen=True)
+class Guarded:
+    """Who gets an answer: who knows the ``token``, asks for one of the ``hosts`` and has a place.
+
+    ``hosts`` has each host as browsers send it, in small letters, with the address that they reach it by. ``port`` is
+    that of this server.
+    """
+
+    token: str
+    port: int
+    hosts: Mapping[str, str]
+    door: Door
+
+
 class Guard:
     """Answers what is refused, and lets the application answer the rest; adds what browsers must obey.
 
-    Readers on this host who know the token may see the page, and no page of another site. The server listens on the
-    loopback only, but every page in a browser on this host can send requests there, also under a name of its own that
-    it lets point to 127.0.0.1 (DNS rebinding). So a request must name this server as its host, and have the token: in
-    the address that was printed, as ``Authorization: Bearer``, or in the cookie that the first page sets. The cookie
-    keeps the token out of the address bar and of every later request line, no script can read it, and no other site can
-    make a browser send it.
+    Readers who know the token may see the page, and no page of another site. The server listens on the loopback unless
+    the user gives another address, but every page in a browser on this host can send requests there, also under a name
+    of its own that it lets point to 127.0.0.1 (DNS rebinding). So a request must name this server as its host, and have
+    the token: in the address that was printed, as ``Authorization: Bearer``, or in the cookie that the first page sets.
+    The cookie keeps the token out of the address bar and of every later request line, no script can read it, and no
+    other site can make a browser send it.
     """
 
-    def __init__(self, app: ASGIApp, token: str, port: int, door: Door) -> None:
+    def __init__(self, app: ASGIApp, guarded: Guarded) -> None:
         self._app = app
-        self._door = door
-        self._token = token
-        self._hosts = {f"{name}:{port}" for name in LOOPBACK}
-        self._cookie = f"openslob_{port}"
+        self._guarded = guarded
+        self._cookie = f"openslob_{guarded.port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -138,18 +203,23 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent = MutableHeaders(scope=message)
-                sent.update(HEADERS)
+                for name, value in HEADERS.items():
+                    sent.setdefault(name, value)
                 if self._is_right(_in_query(scope)):
-                    sent["Set-Cookie"] = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
+                    address = self._guarded.hosts.get(headers.get("host", "").lower(), "")
+                    secure = "; Secure" if address.startswith("https:") else ""
+                    token = self._guarded.token
+                    sent["Set-Cookie"] = f"{self._cookie}={token}; Path=/; HttpOnly; SameSite=Strict{secure}"
             await send(message)
 
         app = self._refusal(scope["method"], headers, _in_query(scope)) or self._full(scope) or self._app
         await app(scope, receive, send_guarded)
 
     def _refusal(self, method: str, headers: Headers, in_query: str) -> PlainTextResponse | None:
-        if [host.lower() for host in headers.getlist("host")] not in [[host] for host in self._hosts]:
-            names = " or ".join(sorted(self._hosts))
-            return _refuse(421, f"This server answers to {names} only. With ssh -L, forward the same port.")
+        if [host.lower() for host in headers.getlist("host")] not in [[host] for host in self._guarded.hosts]:
+            names = " or ".join(sorted(self._guarded.hosts))
+            more = "With ssh -L, forward the same port; --host adds a name."
+            return _refuse(421, f"This server answers to {names} only. {more}")
         if method not in METHODS:
             return _refuse(405, "This page is read-only.", {"Allow": ", ".join(METHODS)})
         given = (in_query, headers.get("authorization", "").removeprefix("Bearer "), self._in_cookie(headers))
@@ -159,12 +229,12 @@ class Guard:
 
     def _full(self, scope: Scope) -> PlainTextResponse | None:
         client = scope.get("client")
-        if self._door.let_in((str(client[0]), int(client[1])) if client else None):
+        if self._guarded.door.let_in((str(client[0]), int(client[1])) if client else None):
             return None
         return _refuse(503, "Too many connections are open: close other windows of this page.")
 
     def _is_right(self, token: str) -> bool:
-        return compare_digest(token.encode(), self._token.encode())
+        return compare_digest(token.encode(), self._guarded.token.encode())
 
     def _in_cookie(self, headers: Headers) -> str:
         try:

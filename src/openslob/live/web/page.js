@@ -2,7 +2,9 @@
 // Shows what the server sends: everything at first, then what is new. The server decides what is seen; this draws it.
 (function () {
   // The token has done its work: the cookie goes on, and nobody reads it over a shoulder.
-  history.replaceState(null, "", "/");
+  const record = new URLSearchParams(location.search).get("record");
+  const own = record === null ? {} : { record: record };
+  history.replaceState(null, "", location.pathname + (record === null ? "" : "?" + new URLSearchParams(own)));
   const $ = function (id) { return document.getElementById(id); };
   // The width that the axis' labels, which stand beside the drawing, take from a chart.
   const BESIDE = 80;
@@ -280,7 +282,7 @@
 
   function open() {
     if (stream) { stream.close(); }
-    const query = new URLSearchParams({ span: $("span").value });
+    const query = new URLSearchParams(Object.assign({ span: $("span").value }, own));
     if (!shown.follows) {
       query.set("at", shown.at);
       query.set("speed", shown.speed);
@@ -375,8 +377,8 @@
   };
 
   document.addEventListener("keydown", function (event) {
-    const own = event.target.closest("input, select, button, summary, [tabindex]") && event.key !== "z";
-    if (event.ctrlKey || event.metaKey || event.altKey || own || !keys[event.key] || !sections.head) { return; }
+    const theirs = event.target.closest("a, input, select, button, summary, [tabindex]") && event.key !== "z";
+    if (event.ctrlKey || event.metaKey || event.altKey || theirs || !keys[event.key] || !sections.head) { return; }
     event.preventDefault();
     keys[event.key]();
   });
@@ -387,6 +389,7 @@
     if (!shown.follows && shown.speed) { show(shown.at, Number($("speed").value)); }
   });
   $("span").addEventListener("change", open);
+  $("all").hidden = record === null;
   // For tests: what is drawn.
   window.charts = charts;
   open();

@@ -1,4 +1,4 @@
-"""The server of the page: on the loopback only, until it is stopped."""
+"""The server of the page: on the loopback unless another address is given, until it is stopped."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import uvicorn
-from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt, stop_on
 from openslob.live.web.door import Door
+from openslob.live.web.where import Where
 
 if TYPE_CHECKING:
-    from openslob.kinds.view import Follower
-    from openslob.live.web.hub import Hub
+    from openslob.live.web.application import Guarded
+    from openslob.live.web.shown import Shown
 
 # More viewers than anybody has; each connection has a cost.
 MOST_CONNECTIONS = 100
@@ -35,54 +35,61 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _ATTEMPTS = 10
 
 
-def serve(source: Follower, port: int | None, ready: Callable[[str], None]) -> None:
-    """Serve the page of a record until SIGINT or SIGTERM; must be called in the main thread.
+def serve(shown: Callable[[], Shown], where: Where, ready: Callable[[str], None]) -> None:
+    """Serve the page until SIGINT or SIGTERM; must be called in the main thread.
 
     Args:
-        source: The reader of the record.
-        port: The port to listen on; None: any that is free.
+        shown: Returns what is shown.
+        where: Where it is served.
         ready: Gets the address, with its token, once the page can be opened.
 
     """
     with stop_on(_STOPPING, lambda _number, _repeated: None) as interrupt:
-        _serve(source, _loopback(port), ready, interrupt)
+        _serve(shown, where, ready, interrupt)
 
 
-def _serve(source: Follower, sockets: list[socket.socket], ready: Callable[[str], None], interrupt: Interrupt) -> None:
+def _serve(shown: Callable[[], Shown], where: Where, ready: Callable[[str], None], interrupt: Interrupt) -> None:
+    sockets = _sockets(where)
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    chosen = sockets[0].getsockname()[1]
+    port = sockets[0].getsockname()[1]
     # Connections wait from now on. What draws takes a second to import and seconds to put together, in which the reader
     # opens the page.
-    ready(f"http://127.0.0.1:{chosen}/?token={token}")
-    from openslob.live.web.application import application  # noqa: PLC0415
-    from openslob.live.web.hub import Hub  # noqa: PLC0415
+    ready(f"{where.address(port)}/?token={token}")
+    from openslob.live.web.application import Guarded  # noqa: PLC0415
     from openslob.report.html.page import library  # noqa: PLC0415
 
     threading.Thread(target=library, daemon=True).start()
-    hub, door = Hub(source), Door(MOST_WAITING, MOST_CONNECTIONS)
-    asyncio.run(_until_stopped(hub, application(hub, token, chosen, door), door, sockets, interrupt))
+    guarded = Guarded(token, port, where.hosts(port), Door(MOST_WAITING, MOST_CONNECTIONS))
+    asyncio.run(_until_stopped(shown, guarded, sockets, interrupt))
 
 
 async def _until_stopped(
-    hub: Hub, app: ASGIApp, door: Door, sockets: list[socket.socket], interrupt: Interrupt
+    make: Callable[[], Shown], guarded: Guarded, sockets: list[socket.socket], interrupt: Interrupt
 ) -> None:
+    from openslob.live.web.application import application  # noqa: PLC0415
+
+    shown = make()
     # What anybody sends is not the reader's business: only errors of the page itself are printed.
     config = uvicorn.Config(
-        app, http=_protocol(door), ws="none", lifespan="off", log_config=None, log_level=logging.ERROR,
-        access_log=False, server_header=False, timeout_graceful_shutdown=1,
+        application(shown, guarded), http=_protocol(guarded.door), ws="none", lifespan="off", log_config=None,
+        log_level=logging.ERROR, access_log=False, server_header=False, timeout_graceful_shutdown=1,
+        # The door knows connections, and not whom a proxy says that they are from.
+        proxy_headers=False,
     )  # fmt: skip
     server = _Server(config)
 
     def stop() -> None:
         server.should_exit = True
-        hub.stop()
+        shown.stop()
 
     loop = asyncio.get_running_loop()
     for number in _STOPPING:
         loop.add_signal_handler(number, stop)
     if interrupt.requested:  # while all that was imported
         stop()
+    reading = asyncio.create_task(shown.begin())
     await server.serve(sockets)
+    reading.cancel()
 
 
 def _protocol(door: Door) -> type[H11Protocol]:
@@ -112,8 +119,17 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _loopback(port: int | None) -> list[socket.socket]:
-    """Return sockets of one port on 127.0.0.1 and, where there is one, on ::1."""
+def _sockets(where: Where) -> list[socket.socket]:
+    """Return sockets of one port: on 127.0.0.1 and, where there is one, on ::1; or on the address that was given."""
+    if where.listen is not None:
+        family = socket.AF_INET6 if where.listen.version == 6 else socket.AF_INET
+        try:
+            return [_bound(family, str(where.listen), where.port or 0)]
+        except (OSError, _NoSuchAddressError) as error:
+            why = error.strerror if isinstance(error, OSError) else "this host does not have the address"
+            place = f"{where.listen}, port {where.port}" if where.port else str(where.listen)
+            raise SlobError(f"{place} can't be used: {why}", "choose another with --listen or --port") from error
+    port = where.port
     for _ in range(_ATTEMPTS):
         sockets: list[socket.socket] = []
         try:
@@ -142,6 +158,8 @@ def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.sock
         raise _NoSuchAddressError from error
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if address == "::":
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         made.bind((address, port))
         made.listen()
     except OSError as error:

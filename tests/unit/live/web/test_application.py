@@ -3,35 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from factories.live import run_folder
 from factories.views import HEAD, NOW, P99_US, MadeSource
 from openslob.core.errors import SlobError
-from openslob.live.web.application import HEADERS, application
+from openslob.live.web.application import HEADERS, REPORT_HEADERS, Guarded, application
+from openslob.live.web.catalogue import Catalogue
 from openslob.live.web.door import Door
-from openslob.live.web.hub import Hub
+from openslob.live.web.shown import AllRecords, OneRecord, Shown
+from openslob.live.web.where import Where
 
 TOKEN, PORT = "a-token-of-this-test", 8123
 HOST = f"127.0.0.1:{PORT}"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
-PATHS = ("/", "/page.js", "/style.css", "/vega.js", "/events", "/metrics", "/nothing")
+PATHS = ("/", "/page.js", "/style.css", "/vega.js", "/live", "/records.js", "/events", "/metrics", "/nothing")
 
 
 class Client:
     """Asks the application, and keeps its cookies as a browser does."""
 
-    def __init__(self, source: type[MadeSource] = MadeSource) -> None:
+    def __init__(self, source: type[MadeSource] = MadeSource, names: Sequence[str] = ()) -> None:
         self._source = source
+        self._names = names
         self._cookies = httpx.Cookies()
+
+    def shown(self) -> Shown:
+        return OneRecord(self._source())
 
     def request(self, method: str, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
         return asyncio.run(self._asked(method, path, headers or {}))
 
     async def _asked(self, method: str, path: str, headers: dict[str, str]) -> httpx.Response:
-        app = application(Hub(self._source()), TOKEN, PORT, Door(50, 100))
+        hosts = Where.parse(PORT, None, self._names).hosts(PORT)
+        app = application(self.shown(), Guarded(TOKEN, PORT, hosts, Door(50, 100)))
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url=f"http://{HOST}", cookies=self._cookies
         ) as client:
@@ -171,3 +181,86 @@ def test_a_record_that_cannot_be_read_is_told_in_one_line() -> None:
     answer = client.get("/metrics", headers=BEARER)
     assert (answer.status_code, answer.text) == (503, "run.json can't be read: it was removed\n")
     assert '"trouble":"run.json can\'t be read: it was removed"' in client.get("/events?at=1", headers=BEARER).text
+
+
+class ClientOfAll(Client):
+    """Asks the application that shows all records of a folder; reports are made by ``make``."""
+
+    def __init__(self, results: Path) -> None:
+        super().__init__()
+        self._results = results
+
+    def shown(self) -> Shown:
+        return AllRecords(Catalogue(self._results), self.make)
+
+    def make(self, records: Sequence[str]) -> str:
+        if len(records) > 1:
+            raise SlobError("they have no page together")
+        return f"the report of {', '.join(records)}"
+
+
+@pytest.fixture
+def all_records(tmp_path: Path) -> ClientOfAll:
+    for at, name in enumerate(("first", "second")):
+        run_folder(tmp_path / "results" / f"20260301-10111{at}-{name}", 3)
+    run_folder(tmp_path / "secret", 3)
+    return ClientOfAll(tmp_path / "results")
+
+
+def test_the_list_and_what_it_opens_need_the_token(all_records: ClientOfAll) -> None:
+    ids = [row["id"] for row in all_records.get("/records", headers=BEARER).json()["rows"]]
+    assert len(ids) == 2
+    for path in (
+        "/",
+        "/records",
+        f"/report?record={ids[0]}",
+        f"/events?record={ids[0]}&at=0",
+        f"/live?record={ids[0]}",
+    ):
+        assert all_records.get(path).status_code == 403, path
+        assert all_records.get(path, headers=BEARER).status_code == 200, path
+
+
+def test_a_report_is_shown_without_the_rights_of_the_list(all_records: ClientOfAll) -> None:
+    [first, second] = [row["id"] for row in all_records.get("/records", headers=BEARER).json()["rows"]]
+    answer = all_records.get(f"/report?record={first}", headers=BEARER)
+    assert answer.text == f"the report of {first}"
+    policy = answer.headers["content-security-policy"]
+    assert policy == REPORT_HEADERS["Content-Security-Policy"]
+    assert "sandbox allow-scripts" in policy
+    assert "allow-same-origin" not in policy
+    both = all_records.get(f"/report?record={first}&record={second}", headers=BEARER)
+    assert (both.status_code, both.text) == (422, "they have no page together\n")
+    for wrong in ("", "record=", f"record={first}&record={second}&record={first}"):
+        assert all_records.get(f"/report?{wrong}", headers=BEARER).status_code in (400, 404)
+
+
+@pytest.mark.parametrize("record", ["../secret", "%2e%2e/secret", "..", ".", "/etc", "nothing", "latest", "%00", "a,b"])
+@pytest.mark.parametrize("path", ["/report", "/events", "/metrics"])
+def test_only_records_of_the_folder_are_opened(all_records: ClientOfAll, path: str, record: str) -> None:
+    answer = all_records.get(f"{path}?record={record}", headers=BEARER)
+    assert (answer.status_code, answer.text) == (404, "There is no such record here.\n")
+
+
+def test_prometheus_gets_the_latest_record_of_all(all_records: ClientOfAll) -> None:
+    rows = all_records.get("/records", headers=BEARER).json()["rows"]
+    assert f'id="{rows[0]["id"]}"' in all_records.get("/metrics", headers=BEARER).text
+
+
+def test_a_page_of_one_record_has_no_list(client: Client) -> None:
+    for path in ("/records", "/report?record=x", "/events?record=x"):
+        assert client.get(path, headers=BEARER).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "secure"),
+    [("https://slob.example", "slob.example", True), ("db1", f"db1:{PORT}", False), ("db1:99", "DB1:99", False)],
+)
+def test_a_name_that_was_given_is_answered_and_its_cookie_is_as_secure_as_it(
+    name: str, host: str, secure: bool
+) -> None:
+    client = Client(names=[name])
+    answer = client.get(f"/?token={TOKEN}", headers={"Host": host})
+    assert answer.status_code == 200
+    assert ("Secure" in answer.headers["set-cookie"]) is secure
+    assert client.get("/metrics", headers={**BEARER, "Host": "another.example"}).status_code == 421

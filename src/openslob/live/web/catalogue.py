@@ -1,0 +1,176 @@
+"""The list of all records in a folder, for the page that opens them: each is read again only if it has changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openslob.analyze.verdict_registry import REGISTRY, Severity
+from openslob.core.errors import SlobError
+from openslob.kinds.contract import kind_of, list_followable
+from openslob.kinds.listing import RUNNING, UNREADABLE, overview
+from openslob.record import finding, store
+from openslob.record.finding import Listed
+from openslob.record.model import Status
+from openslob.report.format import micros, number
+
+Row = dict[str, Any]
+
+
+class MissingError(Exception):
+    """What is asked for is not there."""
+
+
+_FIGURES = ("sessions", "update_pct", "ops_per_s", "pio_read_per_s")
+_SEVERITIES = {each.name: each.severity for each in REGISTRY}
+# So many records are read before the clock is looked at again.
+_AT_ONCE = 25
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A record's row, and by what a change of the record is noticed; without a row it was not read yet."""
+
+    identity: tuple[object, ...]
+    row: Row | None = None
+
+
+class Catalogue:
+    """The whole records of a folder; their runs are seen with them."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self._known: dict[str, _Known] = {}
+
+    def look(self, budget_s: float) -> Mapping[str, Any]:
+        """Return the rows that are known, the newest first, and how many records are still to be read.
+
+        What is new or has changed is read for so long, newest first.
+        """
+        until = time.monotonic() + budget_s
+        self._note_changes()
+        unread = [name for name, each in self._known.items() if each.row is None]
+        while unread:
+            self._read(unread[:_AT_ONCE])
+            del unread[:_AT_ONCE]
+            if time.monotonic() >= until:
+                break
+        rows = [each.row for each in self._known.values() if each.row is not None]
+        rows.sort(key=lambda row: (row["started"], row["id"]), reverse=True)
+        return {"where": str(self.results.absolute()), "rows": rows, "left": len(unread)}
+
+    def find(self, record: str) -> Row:
+        """Return the row of a record by its id. MissingError if there is none."""
+        self._note_changes()
+        if record not in self._known:
+            raise MissingError(record)
+        if self._known[record].row is None:
+            self._read([record])
+        row = self._known[record].row
+        if row is None:
+            raise MissingError(record)
+        return row
+
+    def find_current(self) -> str:
+        """Return the id of the newest record in progress that can be seen live, or else of the newest.
+
+        MissingError if there is none.
+        """
+        while (listed := self.look(1.0))["left"]:
+            pass
+        shown = [row for row in listed["rows"] if row["live"]]
+        busy = [row for row in shown if row["state"] == RUNNING]
+        if not shown:
+            raise MissingError("no record")
+        return str((busy or shown)[0]["id"])
+
+    def _note_changes(self) -> None:
+        """Forget what is gone, and the rows of what has changed."""
+        before, self._known = self._known, {}
+        for name in finding.newest_names(self.results):
+            folder = self.results / name
+            found = finding.at(folder)
+            if found is None:
+                continue
+            identity = (*_identity(folder / found.kind.files[0]), store.running_pid(folder))
+            known = before.get(name)
+            self._known[name] = known if known and known.identity == identity else _Known(identity)
+
+    def _read(self, names: Sequence[str]) -> None:
+        for listed in finding.every(self.results, names, parts=False):
+            name = listed.entry.path.name
+            self._known[name] = _Known(self._known[name].identity, row_of(listed))
+
+
+def _identity(file: Path) -> tuple[int, ...]:
+    try:
+        status = file.stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def row_of(listed: Listed) -> Row:
+    """Return what the list shows of a record. Figures are pairs of text and number, by which they are sorted."""
+    row, kind = overview(listed), kind_of(listed)
+    state = str(row["status"])
+    failed = _by_severity(row.get("failed_verdicts", ()))
+    caution = failed.get(Severity.CAUTION, "")
+    parts = [_ending(listed, row), _contents(listed), f"caution: {caution}" if caution else ""]
+    is_over = state not in (RUNNING, UNREADABLE)
+    return {
+        "id": row["id"],
+        "kind": str(row.get("tool") or kind.labels.listed),
+        "name": listed.name,
+        "started": str(row.get("started_at") or ""),
+        "state": state,
+        "figures": [*(_figure(row.get(name)) for name in _FIGURES), [micros(row.get("p99_us")), row.get("p99_us")]],
+        "invalid": failed.get(Severity.INVALID, ""),
+        "remarks": "; ".join(part for part in parts if part),
+        "live": _is_seen_live(listed),
+        "runs": kind.is_of_runs and is_over,
+        "opens": is_over,
+    }
+
+
+def _ending(listed: Listed, row: Row) -> str:
+    """Return how a record ended unless it is complete, and why."""
+    if row["status"] in (RUNNING, Status.COMPLETE):
+        return ""
+    why = row.get("problem") or next(iter(getattr(listed.entry.record, "errors", ())), "")
+    return f"{row['status']}: {why}" if why else str(row["status"])
+
+
+def _contents(listed: Listed) -> str:
+    record = listed.entry.record
+    return "" if record is None else kind_of(listed).contents(record)
+
+
+def _by_severity(failed: Sequence[str]) -> Mapping[Severity, str]:
+    """Return the verdicts that fail by what follows, in words; what is no verdict on a run is a caution."""
+    found: dict[Severity, list[str]] = {}
+    for name in failed:
+        found.setdefault(_SEVERITIES.get(name, Severity.CAUTION), []).append(name.replace("_", " "))
+    return {severity: ", ".join(names) for severity, names in found.items()}
+
+
+def _is_seen_live(listed: Listed) -> bool:
+    if listed.entry.record is None or listed.kind not in list_followable():
+        return False
+    try:
+        kind_of(listed).follow(listed.entry.path)
+    except SlobError:
+        # A copy of a record without its runs.
+        return False
+    return True
+
+
+def _figure(value: float | Sequence[float] | None) -> list[Any]:
+    """Return the text of a figure, or of the lowest and the highest of several, and the highest one."""
+    if not isinstance(value, Sequence):
+        return [number(value), value]
+    low, high = number(min(value)), number(max(value))
+    return [low if low == high else f"{low}–{high}", max(value)]

@@ -1,0 +1,128 @@
+"""What the page's server shows: one record, or all of a folder, of which each is opened by its id."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from openslob.kinds.contract import follow
+from openslob.kinds.view import Follower
+from openslob.live.web.catalogue import Catalogue, MissingError
+from openslob.live.web.hub import Hub
+
+# Makes the page of the report of records, by their ids. SlobError for those that have none together.
+ReportMaker = Callable[[Sequence[str]], str]
+# How long a request for the list may read records; what is left comes with the next one.
+LOOK_S = 0.2
+# Of records that nobody looks at any more, so many are kept as they were read.
+_KEPT = 8
+
+
+class Shown(Protocol):
+    """What requests are answered from."""
+
+    first_page: str
+    """The file of the page that is shown first."""
+
+    async def hub(self, record: str) -> Hub:
+        """Return what streams a record; the one that is in progress, or else the latest, for an empty id.
+
+        MissingError if there is none, SlobError when it can't be read.
+        """
+
+    async def look(self) -> Mapping[str, Any]:
+        """Return the list of records. MissingError if there is no list."""
+
+    async def report(self, records: Sequence[str]) -> str:
+        """Return the page of the report of these records.
+
+        MissingError if one is not there, SlobError if they have none together.
+        """
+
+    async def begin(self) -> None:
+        """Read what will be asked for."""
+
+    def stop(self) -> None:
+        """End every stream."""
+
+
+class OneRecord:
+    """The record that was named."""
+
+    first_page = "page.html"
+
+    def __init__(self, source: Follower) -> None:
+        self._hub = Hub(source)
+
+    async def hub(self, record: str) -> Hub:
+        """Return what streams it."""
+        if record:
+            raise MissingError(record)
+        return self._hub
+
+    async def look(self) -> Mapping[str, Any]:
+        """Raise MissingError: there is no list."""
+        raise MissingError("list")
+
+    async def report(self, records: Sequence[str]) -> str:
+        """Raise MissingError: only the list opens reports."""
+        raise MissingError(*records)
+
+    async def begin(self) -> None:
+        """Do nothing: a record is read while somebody looks."""
+
+    def stop(self) -> None:
+        """End every stream."""
+        self._hub.stop()
+
+
+class AllRecords:
+    """The records of a folder."""
+
+    first_page = "records.html"
+
+    def __init__(self, catalogue: Catalogue, make_report: ReportMaker) -> None:
+        self._catalogue = catalogue
+        self._make_report = make_report
+        self._hubs: dict[str, Hub] = {}
+        # The list is used by one at a time, and reports are made one after the other.
+        self._using, self._making = asyncio.Lock(), asyncio.Lock()
+
+    async def hub(self, record: str) -> Hub:
+        """Return what streams a record."""
+        async with self._using:
+            wanted = record or await asyncio.to_thread(self._catalogue.find_current)
+            if not (await asyncio.to_thread(self._catalogue.find, wanted))["live"]:
+                raise MissingError(wanted)
+            hub = self._hubs.pop(wanted, None)
+            if hub is None:
+                hub = Hub(await asyncio.to_thread(follow, self._catalogue.results / wanted))
+            self._hubs[wanted] = hub
+            idle = [name for name, each in self._hubs.items() if not each.is_reading and name != wanted]
+            for name in idle[: max(len(self._hubs) - _KEPT, 0)]:
+                del self._hubs[name]
+            return hub
+
+    async def look(self) -> Mapping[str, Any]:
+        """Return the list of records."""
+        async with self._using:
+            return await asyncio.to_thread(self._catalogue.look, LOOK_S)
+
+    async def report(self, records: Sequence[str]) -> str:
+        """Return the page of the report of these records."""
+        async with self._using:
+            for each in records:
+                await asyncio.to_thread(self._catalogue.find, each)
+        async with self._making:
+            return await asyncio.to_thread(self._make_report, records)
+
+    async def begin(self) -> None:
+        """Read all records, newest first, so that the list is there when it is asked for."""
+        while (await self.look())["left"]:
+            pass
+
+    def stop(self) -> None:
+        """End every stream."""
+        for hub in self._hubs.values():
+            hub.stop()
