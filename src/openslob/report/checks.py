@@ -46,11 +46,6 @@ class Check:
         return self.outcome is Holds.FAILS
 
 
-def is_asked(verdict: Verdict) -> bool:
-    """Return whether a verdict answers what was asked: without a stated mode, there is nothing to judge about it."""
-    return verdict.name != "mode" or verdict.verdict is not Holds.UNKNOWN or "stated" in verdict.figures
-
-
 def check_of(verdict: Verdict) -> Check:
     """Return a verdict as it is shown in a line."""
     row = row_of(verdict.name)

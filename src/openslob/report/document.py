@@ -13,9 +13,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from openslob.analyze.required import is_asked
 from openslob.analyze.verdict_registry import Severity, VerdictGroup, gravest, row_of, severity_of
 from openslob.record.model import DocumentModel, Holds, Status, Verdict
-from openslob.report.checks import Check, check_of, is_asked, what_needs_time
+from openslob.report.checks import Check, check_of, what_needs_time
 from openslob.report.record_view import SIGNS, why_incomplete
 
 if TYPE_CHECKING:
