@@ -1,4 +1,4 @@
-"""The page of all records: seconds from opening it in a browser until every record is in its list.
+"""The page of all records: seconds from opening it in a browser until every record is in its list, and has its figures.
 
 The records are made up here, from a fixture of the tests. Each round starts `slob live --web` and opens its page in a
 headless Chromium as soon as the address is printed, when nothing has been read yet, and then again; last it filters the
@@ -26,6 +26,8 @@ from factories.paths import FIXTURES
 MEASURED = FIXTURES / "records" / "v4" / "measured" / "run.json"
 RECORDS = 500
 BAR = Bar(1, at_least=False)
+FIRST = "the same, and have their figures"
+ALL_READ = "!document.getElementById('count').textContent.includes('read')"
 ROWS = "document.querySelectorAll('#rows tr').length"
 FILTER = (
     """(box => { box.value = 'run49'; box.dispatchEvent(new Event('input')); })(document.getElementById('filter'))"""
@@ -41,8 +43,8 @@ def main() -> None:
         make_records(folder, args.records)
         print_heading(f"{args.records:,} records")
         rounds = [look(folder, args.records) for _ in range(args.rounds)]
-    for at, what in enumerate(("opened for the first time", "opened again", "filtered")):
-        print_figure(what, [each[at] for each in rounds], "s", BAR)
+    for what in rounds[0]:
+        print_figure(what, [each[what] for each in rounds], "s", BAR if what != FIRST else None)
 
 
 def make_records(folder: Path, count: int) -> None:
@@ -55,24 +57,29 @@ def make_records(folder: Path, count: int) -> None:
         (folder / record / "run.json").write_text(json.dumps(document | changed))
 
 
-def look(folder: Path, count: int) -> tuple[float, float, float]:
-    """Return the seconds of the first look, of the second one, and of filtering."""
+def look(folder: Path, count: int) -> dict[str, float]:
+    """Return the seconds of each thing that a reader does."""
     command = [sys.executable, "-m", "openslob", "live", "--web", "--results", str(folder)]
     # The browser starts first: its start is no part of the page's.
     with browser.tab() as tab, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             address = server.stdout.readline().strip()
-            first, again = (timed(lambda: opened(tab, address, count)) for _ in range(2))
-            return first, again, timed(lambda: tab.ask(FILTER))
+            listed = timed(lambda: opened(tab, address, count))
+            return {
+                "opened for the first time, all are listed": listed,
+                FIRST: listed + timed(lambda: tab.until(ALL_READ)),
+                "opened again, all have their figures": timed(lambda: opened(tab, address, count, ALL_READ)),
+                "filtered": timed(lambda: tab.ask(FILTER)),
+            }
         finally:
             server.kill()
 
 
-def opened(tab: Tab, address: str, count: int) -> None:
+def opened(tab: Tab, address: str, count: int, and_then: str = "true") -> None:
     """Open the page, and wait for all its rows."""
     tab.open(address)
-    tab.until(f"{ROWS} === {count}")
+    tab.until(f"{ROWS} === {count} && {and_then}")
 
 
 def timed(work: Callable[[], object]) -> float:

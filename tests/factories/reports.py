@@ -12,10 +12,12 @@ from typing import Any
 
 from factories import contenders, crashes, labs, orion, records, storages
 from factories.endured import endured
+from factories.pairs import Host, ab_record
 from factories.paths import FIXTURES
 from factories.repeats import repeated_record
 from factories.sweeps import sweep
 from openslob.analyze.curves.points import Run
+from openslob.kinds.ab import KIND as AB
 from openslob.kinds.contract import Kind, kind_of
 from openslob.kinds.crash import KIND as CRASH
 from openslob.kinds.crash.record import CrashControl, CrashRecord
@@ -60,7 +62,7 @@ def stored(name: str, folder: Path) -> Made:
 OLD = tuple(
     str(path.parent.relative_to(FIXTURES / "records"))
     for path in sorted((FIXTURES / "records").glob("*/*/*.json"))
-    if path.stem in ("run", "sweep", "storage", "endurance", "repeated", "failover", "crash", "lab")
+    if path.stem in ("run", "sweep", "storage", "endurance", "repeated", "failover", "crash", "lab", "ab")
 )
 
 
@@ -75,6 +77,12 @@ def made_up() -> Iterator[tuple[str, Callable[[Path], Made]]]:
     few = repeated_record((5000, 5)).model_copy(update={"status": Status.INTERRUPTED})
     yield "repeated-few", partial(Made, REPEATED, few)
     yield "endurance-killed", _killed
+    worse = {"ratio": 0.8, "lost": (3,), "failing": (6,)}
+    yield "ab-worse", partial(_of_pairs, worse)
+    yield "ab-undecided", partial(_of_pairs, {"noise": 0.3}, limit_s=300.0)
+    yield "ab-same", partial(_of_pairs, {}, figure="engine_read_latency_us", until_decided=False, limit_s=90.0)
+    yield "ab-invalid", partial(_of_pairs, {"ratio": 2.5, "fails": ("exact_mix",), "restarts": False})
+    yield "ab-stopped", partial(_of_pairs, {"stop_at": 4})
 
 
 def of_a_sweep() -> list[Run]:
@@ -85,6 +93,11 @@ def of_a_sweep() -> list[Run]:
 def _killed(folder: Path) -> Made:
     path = endured(folder)
     return Made(ENDURANCE, with_figures(path, endurance.load(path)), path)
+
+
+def _of_pairs(host: dict[str, Any], folder: Path, **changes: Any) -> Made:
+    record = ab_record(folder, Host(**host), **changes)
+    return Made(AB, record, folder / record.id)
 
 
 def _kind_of(record: RunRecord | CrashRecord | LabRecord | StorageRecord | FailoverRecord) -> Kind[Any]:

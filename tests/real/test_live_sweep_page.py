@@ -39,6 +39,7 @@ class Seen:
     """What the browser saw at each moment, and what went wrong in it."""
 
     moments: dict[str, Any] = field(default_factory=dict)
+    drawn: list[float] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
 
@@ -79,6 +80,7 @@ def _watch(sweep: MadeSweep, tab: Tab, address: str, locked: ExitStack) -> Seen:
         _look(seen, tab, "begins", "!now.length")
         third.grow(4)
         _look(seen, tab, "third", "now.length && labels.length === 3")
+        seen.drawn = _list_drawn(tab, 4)
     _end(sweep, third)
     _look(seen, tab, "after", "!now.length && labels.length === 3")
     fourth = _begin(sweep)
@@ -97,6 +99,19 @@ def _watch(sweep: MadeSweep, tab: Tab, address: str, locked: ExitStack) -> Seen:
 def _look(seen: Seen, tab: Tab, name: str, once: str) -> None:
     tab.until("Boolean(charts.get('petals'))")
     seen.moments[name] = tab.until(f"(({{now, labels}}) => ({once}))({PETALS}) && {PETALS}")
+
+
+def _list_drawn(tab: Tab, sessions: int) -> list[float]:
+    """Return the reads per second that are drawn over time, once there are those of so many sessions."""
+    rows = "charts.get('requests').view.data('rows').filter(row => row.series.endsWith('read requests'))"
+    values = f"{rows}.map(row => row.value)"
+    found: list[float] = tab.until(f"{values}.includes({sessions * OPS * READS}) && {values}")
+    return found
+
+
+def test_what_is_drawn_over_time_is_of_one_run(seen: Seen) -> None:
+    assert len(seen.drawn) >= 2
+    assert set(seen.drawn) == {4 * OPS * READS}
 
 
 def test_nothing_goes_wrong_in_the_page_from_point_to_point(seen: Seen) -> None:

@@ -109,6 +109,8 @@ def test_transactions_are_those_that_sysbench_counts_in_a_database_of_its_own(ma
 def test_an_observation_for_a_time_needs_no_data_of_ours(maria_server, tmp_path):
     record, _, done = observed(maria_server, tmp_path, "--for", "1s", "--json")
     assert done.returncode == 0, done.stderr
+    # How far it is, from its begin on.
+    assert "\nobserving 0 of 1 s\n" in f"\n{done.stderr}"
     assert record.window.load_seconds == pytest.approx(1, abs=0.9)
     assert record.summary["lio_per_s"].value is not None
     assert eventually(lambda: store.running_pid(store.find(tmp_path)[0].path) is None)

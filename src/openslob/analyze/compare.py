@@ -339,10 +339,11 @@ def _difference(name: str, a: Point, b: Point, like: Point | None, see_pct: floa
         return Difference(name, unit, of_a, of_b, Outcome.UNKNOWN, why=why, unit_b=unit_b)
     # The spread of equal runs is a share of their mean, so that their price does not matter.
     known = spread(like.figure(RATE_OF.get(name, name)).runs) if like else None
-    return difference(name, unit, better_of(name), of_a, of_b, known, see_pct, _step(name, of_a.mean, of_b.mean))
+    step = step_of_figure(name, of_a.mean, of_b.mean)
+    return difference(name, unit, better_of(name), of_a, of_b, known, see_pct, step)
 
 
-def _step(name: str, *means: float | None) -> float:
+def step_of_figure(name: str, *means: float | None) -> float:
     """Return the steps in which a figure comes, as a share of it: percentiles are counted by buckets; 0 for others."""
     found, known = _LATENCY.fullmatch(name), [mean for mean in means if mean]
     is_percentile = found is not None and found[3] != "mean"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, Group, RenderableType
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openslob.cli.output import OUTPUT
-from openslob.cli.progress import rate_texts
+from openslob.cli.progress import texts_of
 from openslob.core.units import format_duration
 from openslob.kinds.run.progress import RunProgress
 from openslob.report.format import shorten
@@ -52,8 +52,8 @@ def screen(heading: str, progress: RunProgress, width: int) -> RenderableType:
     """Return the live display, at most ``width`` columns wide: heading, bar with time left, and rates."""
     lines: list[RenderableType] = [Text(shorten(heading, width), no_wrap=True)] if heading else []
     lines.append(_bar(progress, width))
-    if progress.rates:
-        lines.append(_rates(progress, width))
+    if texts := texts_of(progress):
+        lines.append(_rates(texts, progress.server_cpu, width))
     return Group(*lines)
 
 
@@ -74,13 +74,10 @@ def _bar(progress: RunProgress, width: int) -> RenderableType:
     return line
 
 
-def _rates(progress: RunProgress, width: int) -> RenderableType:
+def _rates(texts: Sequence[str], server_cpu: float | None, width: int) -> RenderableType:
     """Return the rates in as many lines as they need."""
-    texts = rate_texts(progress.rates, progress.wanted_per_s) if progress.rates else []
-    if progress.server_cpu is not None:
-        texts.append(f"server CPU {progress.server_cpu:.2f}")
     lines = [""]
-    for text in texts:
+    for text in [*texts, *([] if server_cpu is None else [f"server CPU {server_cpu:.2f}"])]:
         joined = f"{lines[-1]} · {text}" if lines[-1] else text
         lines = [*lines[:-1], joined] if len(joined) <= width else [*lines, text]
     return Text("\n".join(shorten(line, width) for line in lines), no_wrap=True)
@@ -115,11 +112,12 @@ class LoadBar:
 
 
 @contextmanager
-def spinner(what: str) -> Iterator[None]:
-    """Show that something goes on, and for how long."""
+def spinner(what: str, since_s: float = 0.0) -> Iterator[None]:
+    """Show that something goes on, and for how long; it began ``since_s`` ago."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with ProgressBar(*columns, console=_console(), transient=True, refresh_per_second=4) as bar:
-        bar.add_task(shorten(what, max(10, bar.console.width - 14)), total=None)
+        task = bar.add_task(shorten(what, max(10, bar.console.width - 14)), total=None)
+        bar.tasks[task].start_time = bar.get_time() - since_s
         yield
 
 

@@ -194,8 +194,9 @@ def check(
     if prove:
         prove_assumptions(engine, output, with_names, as_json)
         return
-    found = take_loaded(resolved.parameters, engine, notify)
-    result = preflight(engine, found.workload, resolved.consented, found.sources)
+    with working(f"asking {engine.target}"):
+        found = take_loaded(resolved.parameters, engine, notify)
+        result = preflight(engine, found.workload, resolved.consented, found.sources)
     with hire_drivers(drivers, tls_ca_file, tls_cert, tls_key) as fleet:
         reached = fleet.reach(engine) if fleet else []
     text = result_json(engine.target, result, reached) if as_json else result_text(engine.target, result, reached)

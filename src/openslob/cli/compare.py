@@ -110,7 +110,7 @@ def compare(
     whole: ALL = False,
     as_json: JSON = False,
 ) -> None:
-    """Show how B differs from A in every figure, with a 95 % interval, or why that is unknown.
+    """Say how much B does against A, whether that is proved, and how their figures differ; --all has every figure.
 
     Example: slob compare before after --fail-if 'ops_per_s < -10%'
     """

@@ -38,11 +38,12 @@ OTHERS: Mapping[str, Mapping[str, str]] = {
         "awr": "AWR, Statspack reports",
     },
     "COMPARE": {
+        "ab": "two sides until decided",
         "lab": "what settings cost",
         "baseline": "records to compare with",
+        "verify": "figures with raw data",
     },
     "PROVE": {
-        "verify": "figures, from raw data",
         "crash": "that commits survive",
         "failover": "what an outage costs",
     },
@@ -108,6 +109,15 @@ USUAL: Mapping[str, Usual] = {
         },
         ("slob check --target q1 --ask-password", "slob check --target q1 --prove"),
     ),
+    "slob ab": Usual(
+        {
+            "SERVER": "--target",
+            "LOAD": "--sessions --update-pct --mode",
+            "TIME": "--until-decided --for --run-time --warmup",
+            "RESULT": "--same-within --figure --inconclusive --name --json",
+        },
+        ("slob ab before after --until-decided --for 10m", "slob ab './use old' './use new' --target q1 --for 20m"),
+    ),
     "slob lab": Usual(
         {
             "SERVER": "--target --engine",
@@ -168,7 +178,7 @@ USUAL: Mapping[str, Usual] = {
             "GATE": "--fail-if --thresholds --baseline --inconclusive",
             "CONDITIONS": "--anyway --may-differ",
             "PRECISION": "--see --spread",
-            "RESULT": "--results --format",
+            "RESULT": "--all --format --results",
         },
         ("slob compare 11 12", "slob compare latest --baseline main --fail-if 'pio_read_per_s < -5%'"),
     ),

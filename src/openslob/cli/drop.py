@@ -9,6 +9,7 @@ import typer
 
 from openslob.cli.console import notify, stoppable, write
 from openslob.cli.options import with_target
+from openslob.cli.progress import working
 from openslob.core.secrets import Address
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve
@@ -26,7 +27,8 @@ def drop(target: Address, as_json: JSON = False) -> None:
     engine, server = resolve(target.reveal())
     with stoppable() as interrupt:
         engine.follow(Patience(interrupt, notify))
-        removed = loading.drop(engine, server, notify)
+        with working(f"removing what loads and runs made in {engine.target}"):
+            removed = loading.drop(engine, server, notify)
     if as_json:
         print(json.dumps({"removed": removed}, indent=1))
     else:

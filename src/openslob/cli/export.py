@@ -17,6 +17,7 @@ from openslob.cli import completion
 from openslob.cli.common_options import PRICE, RESULTS
 from openslob.cli.console import notify, write_file
 from openslob.cli.picture_options import refuse_picture
+from openslob.cli.progress import working
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import NANOS, format_bytes
 from openslob.export import tidy
@@ -101,11 +102,14 @@ def export(
         return
     # A log is of the files themselves: it needs no interval.
     figures = () if chosen is ExportFormat.HDR else None
-    found = runs.find(records, results, figures)
+    with working("reading the records"):
+        found = runs.find(records, results, figures)
     for problem in found.problems:
         notify(problem)
     found = found.at_price(price) if price else found
-    _write(_render(found, chosen, per or Per.POINT), output)
+    with working(f"making the table of {len(found.runs):,} runs"):
+        content = _render(found, chosen, per or Per.POINT)
+    _write(content, output)
 
 
 def _find_with_ratios(records: list[str], results: Path, per: Per | None) -> list[finding.Found]:
@@ -131,7 +135,8 @@ def _bundle(records: list[str], results: Path, file: Path) -> None:
         raise UsageError("a bundle is of one record", "export each of them; a sweep's bundle has all its runs")
     refuse_picture(file, "a bundle is an archive", "such as petals.slob.zip")
     found = finding.one(records[0], results, notify)
-    digest = bundles.save(found, file)
+    with working(f"writing {file.name}"):
+        digest = bundles.save(found, file)
     notify(f"wrote {file} ({format_bytes(file.stat().st_size)}, SHA-256 {digest}); `slob verify {file}` checks it")
 
 

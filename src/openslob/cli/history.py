@@ -17,6 +17,7 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import servers
 from openslob.cli.console import default_interrupt, notify, write, write_document, write_file
 from openslob.cli.picture_options import THEME, PictureTheme
+from openslob.cli.progress import working
 from openslob.core.errors import UndecidedError, UsageError, VerdictError
 from openslob.export import tidy
 from openslob.kinds import runs
@@ -79,11 +80,12 @@ def history(
     results: RESULTS,
     as_json: JSON = False,
 ) -> None:
-    """Show all runs of a server over time: change points, and which versions and settings changed.
+    """Say what changed in the figures of a server over time, and which versions and settings changed then.
 
     Example: slob history big --fail-if-worse-within 5
     """
-    found = runs.histories(target, figure or (), results, notify, load, with_labs=whole)
+    with working("reading the runs"):
+        found = runs.histories(target, figure or (), results, notify, load, with_labs=whole)
     match HistoryFormat.JSON if as_json else form:
         case HistoryFormat.JSON:
             write(json.dumps([history_json(each) for each in found], indent=1, ensure_ascii=False))

@@ -24,6 +24,7 @@ from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, write, write_document
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import OnTarget, price_of_target, with_target
+from openslob.cli.progress import working
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Address
 from openslob.core.units import format_bytes, format_duration
@@ -150,7 +151,8 @@ def lab(
         run_time or DEFAULT_RUN_S, seed, price_of_target(ctx, price), path, least_pairs,
     )  # fmt: skip
     context = make_context(OnTarget(target=target), results, Screen(report_interval))
-    planned = plan(request, context)
+    with working("asking which settings such a server takes"):
+        planned = plan(request, context)
     if dry_run:
         wanted_s = needed_s(planned.record, planned.pairs)
         write(render_blocks(lab_plan(planned.record, round_s(planned.record), planned.pairs, wanted_s), columns()))

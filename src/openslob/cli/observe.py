@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -26,6 +26,7 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.console import complain, notify, stoppable, write, write_document
 from openslob.cli.options import price_of_target, with_target
+from openslob.cli.progress import LiveLine, working
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
@@ -128,18 +129,17 @@ def observe(
             )
             load = _ready_made(opened, engine, url, request, keep)
         spec = {**load.spec, **({PRICE_OF: str(cost)} if cost else {})}
-        observer = opened.enter_context(Observer(engine, results, name, spec, interrupt=interrupt, render=render))
+        # What a command prints is between the lines about it.
+        line = LiveLine(drawn=load.command is None)
+        opened.callback(line.clear)
+        observer = opened.enter_context(
+            Observer(engine, results, name, spec, interrupt=interrupt, show=line, render=render)
+        )
         for text in load.remarks:
             observer.note(text)
-        if load.command:
-            words = [program_of(load.command), *load.command[1:]]
-            running = ObservedCommand(words, {**os.environ, **load.environment})
-            # Of a JSON document, standard output holds nothing else.
-            output = sys.stderr if json else sys.stdout
-            record = observe_command(observer, running, interrupt, (output, sys.stderr), complain)
-            code = running.exit_code
-        else:
-            record, code = _of_time(observer, float(seconds or 0), interrupt), 0
+        # Of a JSON document, standard output holds nothing else.
+        streams = (sys.stderr if json else sys.stdout, sys.stderr)
+        record, code = _observe(observer, load, float(seconds or 0), interrupt, streams)
     _print(record, observer.folder, json, whole)
     _judge(record, code, require)
 
@@ -178,9 +178,22 @@ def _ready_made(opened: ExitStack, engine: Engine, url: str, request: WorkloadRe
     require_workload(request.name, programs.workloads())
     opened.enter_context(engine.exclusive("observe"))
     notify(f"making the tables of {request.name}, {request.scale * ROWS_PER_SCALE:,} rows")
-    ready = opened.enter_context(programs.ready(url, [request], keep))[request.name]
+    with working(f"making the tables of {request.name}"):
+        ready = opened.enter_context(programs.ready(url, [request], keep))[request.name]
     variables = {**programs.environment(url), **ready.environment}
     return _Load(ready.command, ready.spec(request), variables, ready.remarks)
+
+
+def _observe(
+    observer: Observer, load: _Load, seconds: float, interrupt: Interrupt, streams: tuple[IO[str], IO[str]]
+) -> tuple[RunRecord, int]:
+    """Observe a command, whose output goes to these streams, or for a time; return the record and the exit code."""
+    if not load.command:
+        return _of_time(observer, seconds, interrupt), 0
+    words = [program_of(load.command), *load.command[1:]]
+    running = ObservedCommand(words, {**os.environ, **load.environment})
+    record = observe_command(observer, running, interrupt, streams, complain)
+    return record, running.exit_code
 
 
 def _of_time(observer: Observer, seconds: float, interrupt: Interrupt) -> RunRecord:

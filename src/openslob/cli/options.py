@@ -21,6 +21,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -115,10 +116,13 @@ class Resolved(OnTarget):
     server: Mapping[str, Setting]
 
 
-def with_workload(command: Command, hidden: Collection[str] = ()) -> Command:
+def with_workload(
+    command: Command, hidden: Collection[str] = (), defaults: Mapping[str, str] = MappingProxyType({})
+) -> Command:
     """Add the flags of a workload and its target to ``command``, which receives them as ``resolved: Resolved``.
 
-    The help does not have the parameters ``hidden``: the command refuses them with what to give instead.
+    The help does not have the parameters ``hidden``: the command refuses them with what to give instead. The command
+    itself has the ``defaults`` of some, as texts: the help shows these.
     """
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **given: Any) -> None:  # noqa: ANN401, ARG001
@@ -134,7 +138,7 @@ def with_workload(command: Command, hidden: Collection[str] = ()) -> Command:
         resolved = Resolved(parameters=found, server=server_settings(ctx), **on)
         command(resolved=resolved, **own, **context_for(command, ctx))
 
-    return _with_options(called, command, "resolved", _workload_options(hidden))
+    return _with_options(called, command, "resolved", _workload_options(hidden, defaults))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,8 +187,13 @@ def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, 
     return texts, {name: value for name, value in given.items() if name not in parameters()}
 
 
-def _workload_options(hidden: Collection[str] = ()) -> list[inspect.Parameter]:
-    flags = [_option(name, _flag(parameter, name in hidden), None) for name, parameter in parameters().items()]
+def _workload_options(
+    hidden: Collection[str] = (), defaults: Mapping[str, str] = MappingProxyType({})
+) -> list[inspect.Parameter]:
+    flags = [
+        _option(name, _flag(parameter, name in hidden, defaults.get(name)), None)
+        for name, parameter in parameters().items()
+    ]
     return [_option("server_pid", SERVER_PID, None), _option("consent", CONSENT, None), *flags]
 
 
@@ -242,7 +251,7 @@ def _option(name: str, annotation: object, default: object) -> inspect.Parameter
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _flag(parameter: Parameter, hidden: bool = False) -> object:
+def _flag(parameter: Parameter, hidden: bool = False, default: str | None = None) -> object:
     """Return the flag of a parameter. It takes text, which `resolve` validates like texts from other sources."""
     kind: type = bool if parameter.is_switch else str
     name = f"{parameter.flag}/--no-{parameter.flag[2:]}" if parameter.is_switch else parameter.flag
@@ -251,7 +260,7 @@ def _flag(parameter: Parameter, hidden: bool = False) -> object:
     panel = "Workload: on or off" if parameter.is_switch else f"Workload: {parameter.group}"
     is_choice = not (parameter.is_switch or parameter.is_number or parameter.unit)
     option = typer.Option(
-        name, help=_help(parameter), rich_help_panel=panel, metavar=metavar, show_default=False,
+        name, help=_help(parameter, default), rich_help_panel=panel, metavar=metavar, show_default=False,
         hidden=hidden,
         autocompletion=one_of(parameter.placeholder.split("|")) if is_choice else None,
     )  # fmt: skip
@@ -276,12 +285,13 @@ def _server_flag(parameter: ServerParameter) -> object:
     return Annotated[str | None, option]
 
 
-def _help(parameter: Parameter) -> str:
+def _help(parameter: Parameter, default: str | None = None) -> str:
+    default = default or parameter.default
     facts = [
         *([f"Range: {parameter.placeholder}."] if parameter.is_number else []),
         *([] if parameter.is_number or _has_room(parameter) else [f"{parameter.placeholder}."]),
         *([_unit(parameter)] if parameter.unit else []),
-        *([f"Default: {parameter.default}."] if parameter.default else []),
+        *([f"Default: {default}."] if default else []),
     ]
     return " ".join([parameter.meaning, *facts])
 

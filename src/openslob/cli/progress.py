@@ -9,8 +9,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from threading import Lock, Timer
 from typing import TYPE_CHECKING
 
 from openslob.cli.console import remark, takes_message
@@ -31,6 +32,8 @@ _BEFORE_THE_RECORD = "check"
 RUN_INTERVALS_S = (10.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
 _MOST_LINES = 500
 LOAD_INTERVAL_S = 5.0
+# What takes no longer than that needs no word about it.
+PATIENCE_S = 2.0
 # A run reports about once a second: a line that is due within less than that is printed now.
 _REPORT_TOLERANCE_S = 0.5
 _NO_RATES = f"{MISSING} no rates while the first or the last slices go on"
@@ -43,17 +46,19 @@ class LiveLine:
         label: What is run.
         left_s: Seconds left for the whole that this run is a part of; None if it is not a part.
         every_s: Seconds between lines of rates, which replace the bar, also on a terminal.
+        drawn: Whether there may be a bar: else lines, also on a terminal, since another program prints there.
 
     """
 
-    def __init__(self, label: str = "", left_s: float | None = None, every_s: float | None = None) -> None:
+    def __init__(
+        self, label: str = "", left_s: float | None = None, every_s: float | None = None, drawn: bool = True
+    ) -> None:
         self._label = label
         self._left_s = left_s
         self._begun = time.monotonic()
         self._lines = None if every_s is None else RateLines(label, every_s)
-        self._terminal = _is_terminal() and not OUTPUT.quiet
         self._bar: RunBar | None = None
-        if self._terminal and self._lines is None:
+        if drawn and self._lines is None and _is_terminal() and not OUTPUT.quiet:
             from openslob.cli.bars import RunBar  # noqa: PLC0415 - rich takes a moment, and few runs have a bar
 
             self._bar = RunBar()
@@ -150,6 +155,11 @@ def rate_texts(rates: Rates, wanted_per_s: float | None = None) -> list[str]:
     return [*planned, *per_s, f"p99 {micros(rates.p99_us)}"]
 
 
+def texts_of(progress: RunProgress) -> list[str]:
+    """Return the rates of a run, or what is said in the place of these."""
+    return rate_texts(progress.rates, progress.wanted_per_s) if progress.rates else list(progress.said)
+
+
 class LoadView:
     """The progress of a load: a bar with rate and time left on a terminal, a line now and then elsewhere.
 
@@ -213,14 +223,45 @@ class LoadView:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on a terminal that something goes on whose length is not known, such as the start of a server."""
+    """Show on a terminal that something goes on whose length is not known, once it has taken `PATIENCE_S`.
+
+    What measures does not belong into such a block: the terminal is drawn a few times a second.
+    """
     if not _is_terminal() or OUTPUT.quiet or VIEWER.say(what):
         yield
         return
-    from openslob.cli.bars import spinner  # noqa: PLC0415 - as above
-
-    with spinner(what):
+    shown = _Spinner(what)
+    try:
         yield
+    finally:
+        shown.stop()
+
+
+class _Spinner:
+    """What `working` draws, from `PATIENCE_S` on until it is stopped."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._drawn = ExitStack()
+        self._lock = Lock()
+        self._ended = False
+        self._timer = Timer(PATIENCE_S, self._show)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _show(self) -> None:
+        from openslob.cli.bars import spinner  # noqa: PLC0415 - as above
+
+        with self._lock:
+            if not self._ended:
+                self._drawn.enter_context(spinner(self._what, PATIENCE_S))
+
+    def stop(self) -> None:
+        """Remove it, or leave it out if it was not drawn yet."""
+        self._timer.cancel()
+        with self._lock:
+            self._ended = True
+        self._drawn.close()
 
 
 def describe(progress: RunProgress) -> str:
@@ -229,8 +270,7 @@ def describe(progress: RunProgress) -> str:
     parts = [f"{progress.phase} {progress.elapsed_s:.0f}{total} s" if progress.elapsed_s else progress.phase]
     if progress.done is not None:
         parts.append(f"{progress.done:,} of {progress.total:,} {progress.unit}")
-    if progress.rates:
-        parts += rate_texts(progress.rates, progress.wanted_per_s)
+    parts += texts_of(progress)
     if progress.server_cpu is not None:
         parts.append(f"server CPU {progress.server_cpu:.2f}")
     return " · ".join(parts)

@@ -14,6 +14,7 @@ from openslob.cli.ceilings import CEILING, load_ceiling
 from openslob.cli.common_options import PRICE, RESULTS
 from openslob.cli.console import columns, default_interrupt, notify, write, write_file
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
+from openslob.cli.progress import working
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.measurement import StorageAlone
 from openslob.kinds import runs
@@ -72,9 +73,11 @@ def report(
         from openslob.report.html.page import render_page  # noqa: PLC0415
 
     wanted = records or ["latest"]
-    page, folders = page_of_records(wanted, results, ceiling, price)
+    with working("drawing the report"):
+        page, folders = page_of_records(wanted, results, ceiling, price)
+        text = render_page(page)
     file = output or default_file(folders)
-    write_file(file, render_page(page))
+    write_file(file, text)
     pngs = save_all(page.pictures, png_dir, "png", theme.themes) if png_dir else []
     svgs = save_all(page.pictures, svg_dir, "svg", theme.themes) if svg_dir else []
     write_summary(page, [file, *pngs, *svgs], as_json)

@@ -17,6 +17,7 @@ from openslob.cli.console import columns, notify, write, write_document
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Several, with_several
+from openslob.cli.progress import working
 from openslob.cli.screen import LIVE
 from openslob.config.grid import split
 from openslob.core.disk import existing_parent
@@ -158,7 +159,8 @@ def sweep(
     )  # fmt: skip
     of_drivers = (drivers, tls_ca_file, tls_cert, tls_key)
     context = make_context(several, results, Screen(report_interval, live), ceiling, of_drivers)
-    planned = plan(request, context, dry_run)
+    with working("asking the server what the points need"):
+        planned = plan(request, context, dry_run)
     if dry_run:
         write(_render_plan(planned.record), end="")
         return

@@ -13,7 +13,7 @@ from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import records
 from openslob.cli.console import columns, notify, stoppable, write, write_report
 from openslob.cli.options import with_target
-from openslob.cli.progress import LiveLine
+from openslob.cli.progress import LiveLine, working
 from openslob.core.errors import UsageError, VerdictError
 from openslob.core.secrets import Address
 from openslob.core.workload import Workload
@@ -63,7 +63,8 @@ def verify_command(
     Example: slob verify petals.slob.zip
     """
     with open_record(record, results, notify) as (found, opened):
-        checked = verify(found, opened)
+        with working("deriving every figure again"):
+            checked = verify(found, opened)
         replayed = _replay(found, target, results) if replay else None
     _print(checked, replayed, as_json)
     faults = [*checked.faults, *(replayed["faults"] if replayed else ())]

@@ -114,14 +114,14 @@ class Kind(KindOfRecord[Record]):
         return None
 
     def follow(self, folder: Path) -> Follower:
-        """Return what follows a record while it grows: by default its last run. SlobError if there is nothing to show.
+        """Return what follows a record while it grows: by default its runs, of which the last is shown.
 
-        Nothing is read yet. A kind that shows its records without having runs is ``seen_live``.
+        Nothing is read yet. SlobError if there is nothing to show. A kind that shows its records without having runs is
+        ``seen_live``.
         """
-        last = max((each.parent for each in folder.glob(f"*/{RECORD_FILE}")), default=None) if self.has_runs else None
-        if last is None:
+        if not self.has_runs or next(folder.glob(f"*/{RECORD_FILE}"), None) is None:
             raise SlobError(f"{folder} has no run that can be shown", "`slob show` prints the report")
-        return cast(Kind[Any], of_single_runs()).follow(last)
+        return cast(Kind[Any], of_single_runs()).follow(folder)
 
     def ratios(self, _record: Record) -> Sequence[Row]:
         """Return a row for each ratio that was measured, if the kind ``has_ratios``."""

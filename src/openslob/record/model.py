@@ -28,6 +28,8 @@ MOST_EPISODES = 200
 # Moments in ns are the largest: this is in the year 2116.
 _MOST_WHOLE = 2**62
 NOT_RECORDED = "not recorded"
+# What a note begins with that names a run whose window was lost, and in whose place this one was made.
+DISCARDED = "discarded, and this run made in its place: "
 # 300 years: a time in seconds that is a moment in ns all the same.
 _MOST_S = 1e10
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from openslob.report.format import number, quantity, shorten
 # A change of more is given as a multiple, or as a share.
 _TWICE = 2.0
 # Longer names are A and B in tables and sentences; the subject has them.
-_LONGEST_NAME = 20
+_LONGEST_NAME = 24
 _LONGEST_VALUE = 16
 _MOST_CHECKS, _MOST_POINTS, _MOST_CONDITIONS = 3, 8, 2
 # A run whose blocks come from the device in a smaller share is about cached reads.
@@ -70,7 +71,7 @@ def comparison_screen(comparison: Comparison, checks: Sequence[GateCheck] = (), 
     """Return the screen of a comparison; ``again`` is the command that makes it."""
     named = _Named.of(comparison)
     return Screen(
-        subject=_subject(comparison),
+        subject=_subject(comparison, named),
         answer=(*_invalid(comparison, named), _answer(comparison, named), *_gate(checks)),
         parts=(
             _points_table(comparison, named) if len(comparison.pairs) > 1 else _table(comparison, named),
@@ -80,11 +81,12 @@ def comparison_screen(comparison: Comparison, checks: Sequence[GateCheck] = (), 
     )
 
 
+@dataclass(frozen=True)
 class _Named:
     """What the sides are called in a sentence and at the head of a column."""
 
-    def __init__(self, a: str, b: str) -> None:
-        self.a, self.b = a, b
+    a: str
+    b: str
 
     @classmethod
     def of(cls, comparison: Comparison) -> _Named:
@@ -93,11 +95,11 @@ class _Named:
         return cls(a, b) if max(len(a), len(b)) <= _LONGEST_NAME and a != b else cls("A", "B")
 
 
-def _subject(comparison: Comparison) -> str:
+def _subject(comparison: Comparison, named: _Named) -> str:
     """Return which sides of what server, host and load are compared."""
     sides = [[getattr(pair, side) for pair in comparison.pairs] for side in ("a", "b")]
-    names = comparison.name_a, comparison.name_b
-    runs = [_runs_at(Path(name).name or name, points) for name, points in zip(names, sides, strict=True)]
+    called = ((comparison.name_a, named.a), (comparison.name_b, named.b))
+    runs = [_runs_at(each, points) for each, points in zip(called, sides, strict=True)]
     every = [point for side in sides for point in side]
     product, version, host = (_common(every, name) for name in ("product", "version", "host"))
     server = f"{product} {version}".strip() or "several servers"
@@ -106,10 +108,13 @@ def _subject(comparison: Comparison) -> str:
     return f"{runs[1]} against {runs[0]}: {server}{place}, {label}"
 
 
-def _runs_at(name: str, points: Sequence[Point]) -> str:
+def _runs_at(called: tuple[str, str], points: Sequence[Point]) -> str:
+    """Return a side's name, before it the letter that stands for it, if one does, and what it is of."""
+    name = Path(called[0]).name or called[0]
+    letter = f"{called[1]}, " if called[1] != name else ""
     runs = count_noun(sum(len(point.record_ids) for point in points), "run")
     prices = dict.fromkeys(point.price for point in points if point.price)
-    return f"{name} ({', '.join([runs, *(f'at {price}' for price in prices)])})"
+    return f"{letter}{name} ({', '.join([runs, *(f'at {price}' for price in prices)])})"
 
 
 def _common(points: Sequence[Point], name: str) -> str:

@@ -166,9 +166,11 @@ def condition_change(condition: Condition, difference: Difference) -> str:
     change, low, high = difference.pct, difference.pct_low, difference.pct_high
     if not condition.percent:
         change, low, high = difference.change, difference.change_low, difference.change_high
-    about = "" if low is None or high is None else f" ± {_digits((high - low) / 2, condition)}"
+    half = None if low is None or high is None else (high - low) / 2
+    far = half is not None and condition.percent and half > WIDEST_PCT
+    about = "" if half is None else f" ± >{WIDEST_PCT:g}" if far else f" ± {_digits(half, condition)}"
     changed = f"{_digits(change or 0.0, condition, '+')}{about} {_unit(condition, difference)}".rstrip()
-    return unclear(difference) or changed
+    return unclear(difference) or (multiple(difference) if condition.percent else "") or changed
 
 
 def _unit(condition: Condition, difference: Difference) -> str:

@@ -159,6 +159,11 @@ class VerdictLine:
         """Sign of the outcome."""
         return SIGNS[self.outcome][0]
 
+    @property
+    def word(self) -> str:
+        """Whether it holds; if it fails, what follows."""
+        return {Holds.HOLDS: "holds", Holds.UNKNOWN: "can't tell", Holds.FAILS: self.severity.value}[self.outcome]
+
 
 @dataclass(frozen=True)
 class Verdicts:

@@ -107,36 +107,51 @@ def _screen(found: Sequence[History], again: str) -> Screen:
 
 
 def _answer(shown: Sequence[History]) -> str:
-    """Return the changes, those for the worse first, or that there is none."""
-    changes = sorted(((each, change) for each in shown for change in each.changes), key=lambda pair: not pair[1].worse)
-    open_ones = [sentence for each in shown for sentence in open_questions(each)]
-    unsure = f" {open_ones[0]}." if open_ones else ""
-    unsure += f" {count_noun(len(open_ones) - 1, 'more')} may be changing: --all." if len(open_ones) > 1 else ""
-    if not changes:
-        long = [each for each in shown if each.is_long]
-        if not long:
-            return f"No change can be seen yet: no load has {LEAST_RUNS} runs."
-        return f"No change in {count_noun(sum(len(each.runs) for each in long), 'run')}{_of_loads(long)}.{unsure}"
-    groups: dict[tuple[str, str], list[HistoryChange]] = {}
-    for each, change in changes:
-        groups.setdefault((f"{each.server}, {each.words}: " if len(shown) > 1 else "", change.id), []).append(change)
-    said = [_say_changes(of, together, shown[0]) for (of, _), together in groups.items()]
-    more = f" {count_noun(len(said) - _MOST_NAMED, 'more change')}: --all." if said[_MOST_NAMED:] else ""
-    return f"{' '.join(said[:_MOST_NAMED])}{more}{unsure}"
+    """Return what changed last, or that nothing did."""
+    long = [each for each in shown if each.is_long]
+    if not long:
+        return f"No change can be seen yet: no load has {LEAST_RUNS} runs."
+    return _answer_of_one(long[0]) if len(long) == 1 else _answer_of_several(long)
 
 
-def _of_loads(shown: Sequence[History]) -> str:
-    if len(shown) > 1:
-        return f" of {len(shown)} loads"
-    (only,) = shown
-    figure = only.figures[0]
-    known = [value for run in only.runs if (value := run.figures.get(figure)) is not None]
-    unit = only.unit_of(figure)
+def _answer_of_one(history: History) -> str:
+    """Return the last changes, of the figures that changed with one run in a sentence, and what may be one."""
+    together: dict[str, list[HistoryChange]] = {}
+    for change in sorted(history.changes, key=lambda change: -change.at):
+        together.setdefault(change.id, []).append(change)
+    said = [_say_changes(history, changes) for changes in together.values()]
+    unsure = [f"{sentence}." for sentence in open_questions(history)]
+    more = len(said[_MOST_NAMED:]) + len(unsure[1:])
+    said = said[:_MOST_NAMED] or [f"No change in {count_noun(len(history.runs), 'run')}{_range(history)}."]
+    return " ".join([*said, *unsure[:1], *([f"{more} more: --all."] if more else [])])
+
+
+def _answer_of_several(shown: Sequence[History]) -> str:
+    """Return how many loads changed, with the last change of one, for the worse if there is such a one."""
+    runs = count_noun(sum(len(each.runs) for each in shown), "run")
+    changed = [each for each in shown if each.changes]
+    worse = [each for each in changed if any(change.worse for change in each.changes)]
+    unsure = sum(len(each.early) + len(each.drifts) for each in shown)
+    also = f" {count_noun(unsure, 'figure')} may be changing, or drift: --all." if unsure else ""
+    if not changed:
+        return f"No change in {runs} of {len(shown)} loads.{also}"
+    judged = f", {len(worse)} for the worse" if worse else ""
+    first = (worse or changed)[-1]
+    last = max(first.changes, key=lambda change: change.at)
+    sentence = _say_changes(first, [each for each in first.changes if each.id == last.id])
+    of = f"{first.server}, {first.words}: {sentence[:1].lower()}{sentence[1:]}"
+    return f"{len(changed)} of {len(shown)} loads changed{judged}. {of}{also}"
+
+
+def _range(history: History) -> str:
+    figure = history.figures[0]
+    known = [value for run in history.runs if (value := run.figures.get(figure)) is not None]
+    unit = history.unit_of(figure)
     return f": {_name(figure)} {figure_text(min(known), unit)} to {figure_text(max(known), unit)}" if known else ""
 
 
-def _say_changes(of: str, changes: Sequence[HistoryChange], history: History) -> str:
-    """Return the changes with one run in a sentence, and what else changed then; ``of`` begins it."""
+def _say_changes(history: History, changes: Sequence[HistoryChange]) -> str:
+    """Return the changes with one run in a sentence, and what else changed then."""
     judged = [{True: "worse", False: "better", None: ""}[change.worse] for change in changes]
     alike = len(set(judged)) == 1
     moves = []
@@ -146,10 +161,9 @@ def _say_changes(of: str, changes: Sequence[HistoryChange], history: History) ->
         way = "rose" if change.change_pct > 0 else "fell"
         own = f", {word}" if word and not alike else ""
         moves.append(f"{_name(change.figure)} {way} by {abs(change.change_pct):.1f} % ({levels}{own})")
-    what = " and ".join(moves)
-    sentence = f"{of or what[:1].upper()}{what if of else what[1:]} from {when(changes[0].started_at)} on"
+    sentence = f"{' and '.join(moves)} from {when(changes[0].started_at)} on"
     also = f" With it changed: {_name_changes(changes[0].changed)}." if changes[0].changed else ""
-    return f"{sentence}{f': {judged[0]}' if alike and judged[0] else ''}.{also}"
+    return f"{sentence[:1].upper()}{sentence[1:]}{f': {judged[0]}' if alike and judged[0] else ''}.{also}"
 
 
 def _name(figure: str) -> str:

@@ -27,7 +27,7 @@ from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.core.places import server_of
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
-from openslob.record.model import Holds, RecordKind, RunRecord, Status, Verdict
+from openslob.record.model import DISCARDED, Holds, RecordKind, RunRecord, Status, Verdict
 from openslob.report.document import LabelledTexts, Part, Screen, TextTable
 from openslob.report.format import MISSING, micros, number, percent, seconds, size
 from openslob.report.headline import (
@@ -74,12 +74,19 @@ def run_screen(record: RunRecord, folder: Path | None) -> Screen:
     }
     return Screen(
         _subject(record),
-        _answer(record),
+        (*_answer(record), *_discarded(record)),
         _parts(record),
         _next(record, called),
         called,
         frozenset(said),
     )
+
+
+def _discarded(record: RunRecord) -> list[str]:
+    """Return how many runs before this one lost their window, and why the first did."""
+    lost = [note.removeprefix(DISCARDED) for note in record.notes if note.startswith(DISCARDED)]
+    before = "A run before this one was" if len(lost) == 1 else f"{len(lost)} runs before this one were"
+    return [f"{before} discarded: {lost[0].partition(': ')[2].partition(': ')[0]}."] if lost else []
 
 
 def _subject(record: RunRecord) -> str:

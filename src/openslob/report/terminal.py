@@ -278,5 +278,4 @@ def _lines_in_group(lines: Sequence[VerdictLine], columns: int) -> list[str]:
 
 def _outcome(line: VerdictLine) -> str:
     """Return the outcome of a verdict, with what follows if it fails."""
-    words = {Holds.HOLDS: "holds", Holds.UNKNOWN: "can't tell", Holds.FAILS: line.severity.value}[line.outcome]
-    return f"{line.sign} {words.upper() if words == Severity.INVALID.value else words}"
+    return f"{line.sign} {line.word.upper() if line.word == Severity.INVALID.value else line.word}"

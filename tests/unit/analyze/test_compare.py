@@ -353,6 +353,13 @@ def test_an_interval_so_wide_that_the_change_is_unknown_passes_nothing_that_it_m
     assert change_of(*wild, "ops_per_s < -100%").result is GateResult.OK
 
 
+def test_a_change_that_is_many_times_as_much_is_given_as_that_and_no_interval_is_absurd() -> None:
+    huge = gate_sentence(change_of([1.0, 1.1, 0.9], [5000.0, 9000, 4000], "ops_per_s < -5%"))
+    assert huge.startswith("ops_per_s × 6,000 (1 → 6,000)")
+    wide = gate_sentence(change_of([100.0, 90, 95], [700.0, 400, 500], "ops_per_s < -5%"))
+    assert re.match(r"ops_per_s \+4\d\d\.\d ± >100 % \(95 → 533\), limit -5 %", wide)
+
+
 @pytest.mark.parametrize(
     ("after", "condition", "judged"),
     [

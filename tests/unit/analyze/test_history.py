@@ -291,6 +291,8 @@ def test_of_many_loads_the_changed_ones_come_first_and_what_is_left_is_counted()
     assert rows[0].startswith("  big: ")
     assert len(rows) == 10
     assert "3 more: --all" in text
+    said = " ".join(text.split())
+    assert "1 of 13 loads changed, 1 for the worse. big, 8 sessions, 0 % updates: operations fell by 10." in said
     assert len(text.splitlines()) <= 24
 
 

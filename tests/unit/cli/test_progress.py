@@ -19,7 +19,7 @@ from factories.tables import table
 from openslob.cli import progress as progress_module
 from openslob.cli.bars import screen
 from openslob.cli.output import OUTPUT
-from openslob.cli.progress import LiveLine, LoadView
+from openslob.cli.progress import LiveLine, LoadView, working
 from openslob.core.histogram import bucket_of
 from openslob.engines.facts import LoadProgress
 from openslob.kinds.run.progress import Amounts, Rates, RunProgress
@@ -154,6 +154,55 @@ def test_quiet_means_no_progress(monkeypatch):
     LiveLine()(WINDOW)
     with LoadView(8192) as view:
         view(LoadProgress("filling", 1, 2))
+    assert stderr.getvalue() == ""
+
+
+OBSERVED = RunProgress("observing", 3, 60, said=("6,100 reads/s", "98 transactions/s"))
+
+
+def test_what_is_said_of_a_load_that_is_not_ours_takes_the_place_of_rates(monkeypatch):
+    stderr = not_a_terminal(monkeypatch)
+    LiveLine()(OBSERVED)
+    assert stderr.getvalue() == "observing 3 of 60 s · 6,100 reads/s · 98 transactions/s\n"
+    assert lines_of("", OBSERVED, 79)[1] == "6,100 reads/s · 98 transactions/s"
+
+
+def test_beside_another_programs_output_there_are_lines_on_a_terminal_too(terminal, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal[1])
+    monkeypatch.setenv("TERM", "xterm")
+    LiveLine(drawn=False)(OBSERVED)
+    assert written(terminal) == "observing 3 of 60 s · 6,100 reads/s · 98 transactions/s\r\n"
+
+
+def test_what_takes_long_is_shown_on_a_terminal_until_it_is_over(terminal, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal[1])
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(progress_module, "PATIENCE_S", 0.01)
+    shown = ""
+    with working("asking the server"):
+        while "asking the server" not in shown:
+            shown += written(terminal)
+    # The line is gone, and the cursor is there again.
+    assert (shown + written(terminal)).rindex("\x1b[2K") > shown.rindex("asking the server")
+
+
+def test_what_is_over_soon_is_not_shown(terminal, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal[1])
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress_module, "PATIENCE_S", 3600.0)
+    with working("asking the server"):
+        pass
+    assert written(terminal) == ""
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_where_nobody_looks_nothing_is_shown_of_it(monkeypatch, quiet):
+    stderr = not_a_terminal(monkeypatch)
+    monkeypatch.setattr(OUTPUT, "quiet", quiet)
+    monkeypatch.setattr(progress_module, "PATIENCE_S", 0.0)
+    with working("asking the server"):
+        pass
     assert stderr.getvalue() == ""
 
 

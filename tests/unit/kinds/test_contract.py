@@ -29,6 +29,7 @@ WRITTEN = {
     "run": "v4/measured", "sweep": "sweep-v1/measured", "raw measurement": "storage-v1/dd",
     "endurance run": "endurance-v1/measured", "repeated run": "repeated-v1/measured",
     "test of failover": "failover-v1/measured", "proof of durability": "crash-v1/measured", "lab": "lab-v1/measured",
+    "comparison in pairs": "ab-v1/measured",
 }  # fmt: skip
 # A kind of measurement that another distribution brings: it notes two rates and their ratio.
 RATIO = FIXTURES / "ratio_slob"

@@ -15,11 +15,11 @@ from openslob.kinds.contract import follow
 from openslob.kinds.view import RecordState
 from openslob.live.screen import app as app_module
 from openslob.live.screen.app import LiveScreen
-from openslob.live.screen.canvas import Canvas, Signs
+from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.panes import PaneContent, Screenful, current, draw, draw_help
 from openslob.live.screen.playhead import Playhead
 from openslob.metrics import METRICS
-from openslob.record.model import Figure
+from openslob.record.model import Figure, Holds, Verdict
 from openslob.report.format import micros, number
 
 SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 50)
@@ -114,7 +114,7 @@ def test_a_large_terminal_shows_all_panes():
         (2, ["p50 131 µs", "p99.9 9.10 ms", "longest 24 ms", "share of operations"]),
         (3, ["IO:DataFileRead 6.50", "event", "81.2 %"]),
         (4, ["user 31 %", "iowait 22 %", "reads 12,400"]),
-        (5, ["✗ fails   quiet machine  9.4 % of the CPU time", "✓ holds", "known at the end of the run"]),
+        (5, ["✗ caution    quiet machine  9.4 % of the CPU time", "✓ holds", "known at the end of the run"]),
         (6, ["0:08  a checkpoint began", "error: session 3 was lost"]),
     ],
 )
@@ -188,6 +188,14 @@ def test_without_colour_the_parts_differ_by_signs():
     assert "+ on CPU" in text
 
 
+def test_a_run_that_was_too_short_to_be_drawn_is_not_one_that_has_measured_nothing():
+    view = MadeView(names=(), now={})
+    assert "nothing measured yet" in text_of(view)
+    text = text_of(ended(view))
+    assert "nothing measured yet" not in text
+    assert "too short: seconds in which counters lag are left out" in text
+
+
 @pytest.mark.parametrize("size", [(20, 6), (40, 10), (80, 12), (57, 24), (300, 100)])
 @pytest.mark.parametrize("view", [MadeView(), sweep_view()], ids=["run", "sweep"])
 def test_any_size_is_drawn(size, view):
@@ -217,6 +225,22 @@ def test_a_record_with_nothing_measured_yet_is_shown(tab):
 def test_an_observation_has_no_latency_of_our_own():
     view = MadeView(names=("pio_read_per_s", "engine_read_latency_us"), head=replace(HEAD, kind="observation"))
     assert "Latency of the engine  ■ read latency 131 µs" in text_of(view)
+
+
+def test_only_what_must_not_be_used_is_red_and_it_comes_first():
+    failed = [Verdict(name=name, verdict=Holds.FAILS, why="made to") for name in ("limit_found", "steady", "exact_mix")]
+    view = MadeView(verdicts=(*MadeView().verdicts, *failed))
+    canvas = Canvas.blank(80, 23)
+    draw(canvas, Screenful(PaneContent(view, view, Playhead().span(23.0, 60.0), Signs()), 4, Playhead()))
+    begins = [canvas.runs(y)[0] for y in range(5, 11)]
+    assert [(text.rstrip(), role) for text, role in begins] == [
+        ("✗ invalid", Role.BAD),
+        ("✗ caution", Role.UNSURE),
+        ("✗ caution", Role.UNSURE),
+        ("✗ note       limit found    made to", Role.PLAIN),
+        ("? can't tell", Role.SOFT),
+        ("✓ holds", Role.GOOD),
+    ]
 
 
 def test_maps_show_shares_of_the_time():
@@ -432,10 +456,12 @@ def test_the_screen_of_a_command_is_that_of_what_the_command_writes():
 def test_while_the_next_run_of_a_command_begins_the_last_one_stays():
     async def look():
         command = Driving()
-        command.made = MadeSource(ended(MadeView(), id="20260301-120000-first"))
+        command.made = first = MadeSource(MadeView(head=replace(HEAD, id="20260301-120000-first")))
         app = LiveScreen(None, Signs(), command)
         async with app.run_test(size=SMALL) as pilot:
             await pilot.pause()
+            # Its result is there once the next run has begun.
+            first.made = ended(first.made)
             head = replace(HEAD, id="20260301-120100-second", phase="connect", elapsed_s=0.0)
             command.made = MadeSource(MadeView(head=head, now={}, names=()))
             app.tick()

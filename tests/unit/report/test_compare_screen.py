@@ -145,6 +145,18 @@ def test_what_differs_is_in_one_line_without_plans_in_full() -> None:
     assert "different cache_bytes (67108864 → 1073741824), version (18.4 → 18.5)" in text
 
 
+def test_long_names_are_letters_of_which_the_first_line_says_what_they_are() -> None:
+    comparison = replace(
+        sides(*SIDES["worse"]), name_a="a/much-too-long-name-of-a-side", name_b="b/much-too-long-name-of-a-side"
+    )
+    text = in_one_line(comparison)
+    of = "much-too-long-name-of-a-side"
+    assert text.startswith(
+        f"B, {of} (3 runs) against A, {of} (5 runs): PostgreSQL 18.4 on db1, 8 sessions B does 9.9 %"
+    )
+    assert " A B change " in text
+
+
 def test_points_of_sweeps_have_a_row_each() -> None:
     a, b = (
         [each for n in (1, 2, 4) for each in runs([at * n for at in rates], day + n, sessions=n)]

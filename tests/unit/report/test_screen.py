@@ -13,7 +13,7 @@ from openslob.analyze.verdict_registry import NAMES, Severity, severity_of
 from openslob.cli.output import RED, add_colour
 from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep.report import sweep_document
-from openslob.record.model import Holds, RunRecord, Verdict
+from openslob.record.model import DISCARDED, Holds, RunRecord, Verdict
 from openslob.report.document import Document
 from openslob.report.terminal import LINES, render_answer, render_checks, render_screen
 from openslob.report.text import run_document
@@ -126,3 +126,16 @@ def test_the_answer_alone_has_what_fails_and_nothing_else() -> None:
     assert render_answer(document).splitlines() == [
         "54,309 engine reads/s of 8 KB (whether from a device is unknown) at 131 µs.", "", "  caution  It is so.",
     ]  # fmt: skip
+
+
+def test_runs_that_were_discarded_before_it_are_counted_with_the_reason() -> None:
+    late = "the server's counters were first read 12.3 ms after the load had begun: this host was too busy"
+    notes = [f"{DISCARDED}20260301-12000{number}-run: {late}" for number in (1, 2)]
+    one, two = (
+        render_screen(run_document(records.physical().model_copy(update={"notes": tuple(notes[:count])})), 160)
+        for count in (1, 2)
+    )
+    why = "the server's counters were first read 12.3 ms after the load had begun."
+    assert f"A run before this one was discarded: {why}" in one
+    assert f"2 runs before this one were discarded: {why}" in two
+    assert "discarded" not in render_screen(run_document(records.physical()), 160)

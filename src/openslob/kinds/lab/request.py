@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from openslob.kinds.lab.plan import arms_of, missing_ready, questions, with_noth
 from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.kinds.lab.servers import template
 from openslob.kinds.run.context import Context
-from openslob.record.store import new_head
+from openslob.record.store import new_head, say_nothing
 
 DEFAULT_FOR_S = 1800.0
 DEFAULT_SESSIONS = 8
@@ -52,14 +53,15 @@ class LabRequest:
     resume: Path | None = None
     pairs: int = LEAST_STARTS
 
-    def record(self, target: str) -> LabRecord:
+    def record(self, target: str, tell: Callable[[str], None] = say_nothing) -> LabRecord:
         """Return the record of a lab that begins, after asking servers like the target what they take.
 
-        Nothing is changed on the target. UsageError if there is nothing to compare.
+        Nothing is changed on the target. ``tell`` gets what takes a moment. UsageError if there is nothing to compare.
         """
         require_known(self.loads)
         spec = template(target, self.cache_bytes)
         asked = questions(spec.engine, self.settings, self.ready, self.loads)
+        tell("asking which settings such a server takes")
         with _known_settings(spec) as known:
             found = arms_of(asked, spec, known)
         left_out = (*found.left_out, *missing_ready(spec.engine, self.ready))
@@ -96,4 +98,4 @@ def plan(request: LabRequest, context: Context) -> LabPlan:
     if request.resume:
         return LabPlan(LabFolder.load(request.resume), request.resume, request.limit_s)
     with context.stopping():
-        return LabPlan(request.record(context.address), pairs=rehearsal.repeats(request.pairs))
+        return LabPlan(request.record(context.address, context.tell), pairs=rehearsal.repeats(request.pairs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -15,6 +16,7 @@ from openslob.record.store import RECORD_FILE, SLICES, RecordEntry
 
 if TYPE_CHECKING:
     from openslob.kinds.run.live.follow import FollowedRun
+    from openslob.kinds.run.live.latest import FollowedRuns
     from openslob.report.document import Document
 
 
@@ -64,10 +66,13 @@ class RunKind(Kind[RunRecord]):
     def runs_of(self, found: Found) -> list[RunRecord]:
         return [self.read(found.path)]
 
-    def follow(self, folder: Path) -> FollowedRun:
+    def follow(self, folder: Path) -> FollowedRun | FollowedRuns:
+        """Return what follows a run, or those in the folder of a record that has runs."""
         from openslob.kinds.run.live.follow import FollowedRun
+        from openslob.kinds.run.live.latest import FollowedRuns
 
-        return FollowedRun(folder)
+        is_run = any(os.path.lexists(folder / name) for name in self.files)
+        return FollowedRun(folder) if is_run else FollowedRuns(folder)
 
     def document(self, record: RunRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         from openslob.report.text import run_document

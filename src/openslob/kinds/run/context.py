@@ -22,6 +22,7 @@ from openslob.kinds.run import loading
 from openslob.kinds.run.again import make_until_kept, why_lost
 from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.progress import ProgressSink
+from openslob.record.model import DISCARDED
 
 if TYPE_CHECKING:
     from openslob.kinds.run.runner import FinishedRun, RunRequest
@@ -122,7 +123,7 @@ class Context:
 
         def discard(lost: FinishedRun, why: str) -> None:
             discarded.append(lost)
-            notes.append(f"the run {lost.folder.name} before this one is discarded: {why}")
+            notes.append(f"{DISCARDED}{lost.folder.name}: {why}")
             self.tell(f"{why}; the run is discarded, and made again")
 
         finished = make_until_kept(make, lambda made: why_lost(made.record), request.retries, discard)

@@ -45,7 +45,8 @@ class RunProgress:
     """Contents of the live line: phase, seconds done of how many, and rates over the last interval (None: unknown).
 
     ``wanted_per_s`` is the rate that was given, if one was. ``so_far`` allows rates over any other time.
-    ``done`` of ``total`` in ``unit`` is the progress of sessions that connect, or that load their own tables.
+    ``done`` of ``total`` in ``unit`` is the progress of sessions that connect, or that load their own tables. ``said``
+    is what a load that is not ours has in place of rates: figures of the server, in words.
     """
 
     phase: str
@@ -58,6 +59,7 @@ class RunProgress:
     done: int | None = None
     total: int = 0
     unit: str = "blocks"
+    said: tuple[str, ...] = ()
 
 
 ProgressSink = Callable[[RunProgress], None]

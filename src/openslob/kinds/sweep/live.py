@@ -10,14 +10,15 @@ from openslob.analyze.curves.points import SESSIONS
 from openslob.analyze.curves.series import CACHED, label
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
-from openslob.kinds.run.live.follow import BUDGET_S, FollowedRun, identity_of
+from openslob.kinds.run.live.follow import BUDGET_S, identity_of
+from openslob.kinds.run.live.latest import FollowedRuns
 from openslob.kinds.run.live.run_view import RunView
 from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepPoint, SweepRecord, load_sweep
-from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View, has_begun
+from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
 from openslob.metrics.run_metrics import latency_of
 from openslob.record import store
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
-from openslob.record.store import RECORD_FILE, running_pid
+from openslob.record.store import running_pid
 from openslob.record.varied import Value
 
 RUNNING = "running"
@@ -169,9 +170,7 @@ class FollowedSweep:
         self._identity: tuple[int, ...] = ()
         self._results: dict[str, RunRecord] = {}
         self._missing: list[str] = []
-        self._run: FollowedRun | None = None
-        # The run before it, as long as there is nothing to show of it.
-        self._before: FollowedRun | None = None
+        self._runs = FollowedRuns(folder)
         self._locked = False
 
     @property
@@ -179,7 +178,7 @@ class FollowedSweep:
         """The share that was read of the results, or of a run's raw files if that is less."""
         missing = len(self._missing)
         results = len(self._results) / (len(self._results) + missing) if missing else 1.0
-        return min([results, *(run.read_share for run in (self._run, self._before) if run)])
+        return min(results, self._runs.read_share)
 
     def poll(self, budget_s: float = BUDGET_S) -> bool:
         """Read what is new; return whether something changed."""
@@ -187,25 +186,7 @@ class FollowedSweep:
         until = time.monotonic() + budget_s
         changed = self._read_record() or was != self._locked
         changed = self._read_results(until) or changed
-        changed = self._take_latest() or changed
-        if self._run is None:
-            return changed
-        changed = self._run.poll(max(until - time.monotonic(), budget_s / 2)) or changed
-        if self._before and has_begun(self._run.view()):
-            self._before, changed = None, True
-        return (self._before.poll(budget_s / 2) if self._before else False) or changed
-
-    def _take_latest(self) -> bool:
-        """Follow the run that began last, and keep the one before; return whether it is another one."""
-        folders = sorted(path.parent for path in self.folder.glob(f"*/{RECORD_FILE}"))[-2:]
-        if not folders or (self._run and folders[-1] == self._run.folder):
-            return False
-        earlier = self._run or (FollowedRun(folders[0]) if len(folders) > 1 else None)
-        # One that never had anything to show does not take the place of one that had.
-        if self._run is None or has_begun(self._run.view()):
-            self._before = earlier
-        self._run = FollowedRun(folders[-1])
-        return True
+        return self._runs.poll(max(until - time.monotonic(), budget_s / 2)) or changed
 
     def _read_record(self) -> bool:
         identity = identity_of(self.folder / SWEEP_FILE)
@@ -235,7 +216,7 @@ class FollowedSweep:
         """Whether the sweep is still executed."""
         if self._locked or self.record is None:
             return RecordState.RUNNING
-        if self._run is not None and self._run.progress is RecordState.RUNNING:
+        if self._runs.run is not None and self._runs.run.progress is RecordState.RUNNING:
             return RecordState.RUNNING
         return RecordState(self.record.status.value)
 
@@ -243,8 +224,6 @@ class FollowedSweep:
         """Return what is to be shown of the sweep; ``at_s`` is a moment of the run that is shown."""
         if self.record is None:
             raise SlobError(f"{self.folder} has not been read", "call poll")
-        if self._run is None:
-            return SweepView(self.record, self._results, self.progress, None, None)
-        run = self._run.view(None if self._before else at_s)
-        shown = self._before.view(at_s) if self._before else run
+        run = self._runs.latest(at_s)
+        shown = self._runs.view(at_s) if run else None
         return SweepView(self.record, self._results, self.progress, run, shown)

@@ -218,8 +218,10 @@ class LiveScreen(App[None], inherit_bindings=False):
             self._take(self._command.source() if self._command else self._source)
             if self._source:
                 self._source.poll()
-                if self._before and has_begun(self._source.view()):
-                    self._before = None
+                if self._before:
+                    # The result of the last run may have come after the next one began.
+                    self._before.poll()
+                    self._before = None if has_begun(self._source.view()) else self._before
                 if self._playhead.playing:
                     now = time.monotonic()
                     self._playhead = self._playhead.move(now - self._moved_at, self._end_s())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from openslob.analyze.curves.series import Axes
+from openslob.analyze.verdict_registry import Severity
 from openslob.core.units import format_duration
 from openslob.kinds.view import Curve, Head, PetalPoint, RecordState, Stack, View, requests_in
 from openslob.live.axes import axes_for
@@ -17,9 +18,9 @@ from openslob.live.screen.canvas import Canvas, Role, Signs, series_role
 from openslob.live.screen.playhead import Playhead
 from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_frame, draw_lines, draw_map, draw_stack
 from openslob.metrics import METRICS
-from openslob.record.model import Figure, Holds
+from openslob.record.model import Figure
+from openslob.report.document import Verdicts
 from openslob.report.format import MISSING, hanging, micros, number, percent, quantity, shorten
-from openslob.report.record_view import SIGNS
 from openslob.report.text_plot import TextLine, text_plot
 
 # Figures of the head and of plots, with names that are short enough for 80 columns. Whether reads were physical is a
@@ -43,7 +44,14 @@ _ENGINE_LATENCY = ("engine_read_latency_us", "log_sync_latency_us")
 _DEVICE = {"device.reads_per_s": "reads", "device.writes_per_s": "writes"}
 _SIZES = {"device.read_mb_per_s": "read", "device.write_mb_per_s": "written"}
 _PERCENTILES = {"max": "longest", "p999": "p99.9", "p99": "p99", "p90": "p90", "p50": "p50"}
-_OUTCOMES = {Holds.FAILS: Role.BAD, Holds.UNKNOWN: Role.UNSURE, Holds.HOLDS: Role.GOOD}
+# Red is what must not be used.
+_WORDS = {
+    Severity.INVALID.value: Role.BAD,
+    Severity.CAUTION.value: Role.UNSURE,
+    Severity.NOTE.value: Role.PLAIN,
+    "can't tell": Role.SOFT,
+    "holds": Role.GOOD,
+}
 _STATES = {"running": Role.GOOD, "failed": Role.BAD, "skipped": Role.UNSURE, "pending": Role.SOFT}
 _POINT = ("pio_read_per_s", "engine_read_latency_us", "block_visits_per_s")
 # Below so many columns a plot has no room beside its labels.
@@ -234,14 +242,14 @@ def figure_text(figure: Figure) -> str:
 
 
 def verdicts(canvas: Canvas, shown: PaneContent) -> None:
-    """Write the verdicts as they stand, failed ones first."""
-    judged = sorted(shown.view.verdicts, key=lambda each: list(SIGNS).index(each.verdict))
+    """Write the verdicts as they stand, the gravest first."""
+    judged = sorted(Verdicts(tuple(shown.view.verdicts)).lines, key=lambda each: list(_WORDS).index(each.word))
     lines: list[tuple[str, int, int]] = []
     width = max((len(each.name) for each in judged), default=0)
     for each in judged:
-        sign, role = " ".join(SIGNS[each.verdict]), _OUTCOMES[each.verdict]
-        head = f"{sign:<9} {each.name.replace('_', ' '):<{width}}  "
-        lines += [(line[2:], role, len(sign)) for line in hanging(head, each.why, canvas.width + 2)]
+        sign = f"{each.sign} {each.word}"
+        head = f"{sign:<12} {each.name:<{width}}  "
+        lines += [(line[2:], _WORDS[each.word], len(sign)) for line in hanging(head, each.why, canvas.width + 2)]
     _title(canvas, shown, f"Verdicts{' so far' if shown.view.head.phase else ''}")
     _texts(_below(canvas), shown, lines, "no verdict yet")
 
@@ -379,8 +387,11 @@ def _below(canvas: Canvas) -> Canvas:
     return canvas.part(0, 1, canvas.width, canvas.height - 1)
 
 
-def _nothing(canvas: Canvas, shown: PaneContent, why: str = "nothing measured yet") -> None:
-    canvas.text(2, 1 + canvas.height // 3, why, Role.SOFT, shown.signs)
+def _nothing(canvas: Canvas, shown: PaneContent, why: str = "") -> None:
+    """Write why there is nothing to draw."""
+    over = shown.view.head.progress is not RecordState.RUNNING
+    usual = "too short: seconds in which counters lag are left out" if over else "nothing measured yet"
+    canvas.text(2, 1 + canvas.height // 3, why or usual, Role.SOFT, shown.signs)
 
 
 def _recent_s(name: str) -> float:

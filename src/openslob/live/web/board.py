@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from openslob.analyze.steps import step_s
+from openslob.analyze.verdict_registry import Severity
 from openslob.kinds.view import Head, Note, PetalPoint, RecordState, View
 from openslob.live.web.pictures import (
     LivePicture,
@@ -27,7 +29,7 @@ from openslob.live.web.pictures import (
 )
 from openslob.metrics import METRICS
 from openslob.record.model import Figure, Holds, Verdict
-from openslob.report.document import Verdicts
+from openslob.report.document import VerdictLine, Verdicts
 from openslob.report.format import quantity
 from openslob.report.notebook import MAIN_FIGURES
 from openslob.report.record_view import REACHED_DEVICE, FigureNames, figure_text
@@ -289,15 +291,28 @@ def _text(name: str, figure: Figure) -> str:
 
 
 def _verdicts(verdicts: Sequence[Verdict], progress: RecordState) -> dict[str, Any]:
-    rows = Verdicts(tuple(verdicts)).lines
-    counts = {each: sum(row.outcome is each for row in rows) for each in Holds}
+    lines = Verdicts(tuple(verdicts)).lines
+    order = [*(each.value for each in Severity), _CANNOT_TELL, _HOLDS]
+    rows = sorted(([_class_of(line), line.sign, line.word, line.name, line.why] for line in lines),
+                  key=lambda row: order.index(row[2]))  # fmt: skip
+    counts = Counter(row[2] for row in rows)
     so_far = " so far" if progress is RecordState.RUNNING else ""
-    failing = f"{counts[Holds.FAILS]} fail{'s' if counts[Holds.FAILS] == 1 else ''}"
-    counted = f"{failing}, {counts[Holds.UNKNOWN]} unknown, {counts[Holds.HOLDS]} hold" if rows else "none"
-    return {
-        "title": f"Verdicts{so_far}: {counted}",
-        "rows": [[row.outcome.value, row.sign, row.outcome_text, row.name, row.why] for row in rows],
-    }
+    counted = [_counted(counts[word], word) for word in order if counts[word]]
+    return {"title": f"Verdicts{so_far}: {', '.join(counted) or 'none'}", "rows": rows}
+
+
+_CANNOT_TELL, _HOLDS = "can't tell", "holds"
+
+
+def _class_of(line: VerdictLine) -> str:
+    """Return the class of its row on the page: what follows if it fails, or else its outcome."""
+    return line.severity.value if line.outcome is Holds.FAILS else line.outcome.value
+
+
+def _counted(count: int, word: str) -> str:
+    nouns = {_CANNOT_TELL: (_CANNOT_TELL, _CANNOT_TELL), _HOLDS: ("holds", "hold"), Severity.INVALID: ("invalid",) * 2}
+    one, several = nouns.get(word, (word, f"{word}s"))
+    return f"{count} {one if count == 1 else several}"
 
 
 def _note(note: Note) -> list[Any]:

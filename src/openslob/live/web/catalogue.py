@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openslob.analyze.verdict_registry import REGISTRY, Severity
+from openslob.analyze.verdict_registry import Severity, severity_of
 from openslob.core.errors import SlobError
 from openslob.kinds.contract import kind_of, list_followable
 from openslob.kinds.listing import RUNNING, UNREADABLE, overview
 from openslob.record import finding, store
-from openslob.record.finding import Listed
+from openslob.record.finding import Found, Listed
 from openslob.record.model import Status
+from openslob.report.document import in_words
 from openslob.report.format import micros, number
 
 Row = dict[str, Any]
@@ -25,17 +27,19 @@ class MissingError(Exception):
 
 
 _FIGURES = ("sessions", "update_pct", "ops_per_s", "pio_read_per_s")
-_SEVERITIES = {each.name: each.severity for each in REGISTRY}
+# What a record's folder says: when it began, and its name.
+_TIMED = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-(?P<name>.+)")
 # So many records are read before the clock is looked at again.
 _AT_ONCE = 25
 
 
 @dataclass(frozen=True)
 class _Known:
-    """A record's row, and by what a change of the record is noticed; without a row it was not read yet."""
+    """A record's row, and by what a change is noticed. Before the record is read, its row is what its folder says."""
 
     identity: tuple[object, ...]
-    row: Row | None = None
+    row: Row
+    is_read: bool = False
 
 
 class Catalogue:
@@ -46,19 +50,17 @@ class Catalogue:
         self._known: dict[str, _Known] = {}
 
     def look(self, budget_s: float) -> Mapping[str, Any]:
-        """Return the rows that are known, the newest first, and how many records are still to be read.
+        """Return a row for each record, the newest first, and how many records are still to be read.
 
-        What is new or has changed is read for so long, newest first.
+        What is new or has changed is read for so long, newest first; until then its row has what its folder says.
         """
         until = time.monotonic() + budget_s
         self._note_changes()
-        unread = [name for name, each in self._known.items() if each.row is None]
-        while unread:
+        unread = [name for name, each in self._known.items() if not each.is_read]
+        while unread and time.monotonic() < until:
             self._read(unread[:_AT_ONCE])
             del unread[:_AT_ONCE]
-            if time.monotonic() >= until:
-                break
-        rows = [each.row for each in self._known.values() if each.row is not None]
+        rows = [each.row for each in self._known.values()]
         rows.sort(key=lambda row: (row["started"], row["id"]), reverse=True)
         return {"where": str(self.results.absolute()), "rows": rows, "left": len(unread)}
 
@@ -67,12 +69,9 @@ class Catalogue:
         self._note_changes()
         if record not in self._known:
             raise MissingError(record)
-        if self._known[record].row is None:
+        if not self._known[record].is_read:
             self._read([record])
-        row = self._known[record].row
-        if row is None:
-            raise MissingError(record)
-        return row
+        return self._known[record].row
 
     def find_current(self) -> str:
         """Return the id of the newest record in progress that can be seen live, or else of the newest.
@@ -95,14 +94,16 @@ class Catalogue:
             found = finding.at(folder)
             if found is None:
                 continue
-            identity = (*_identity(folder / found.kind.files[0]), store.running_pid(folder))
+            pid = store.running_pid(folder)
+            identity = (*_identity(folder / found.kind.files[0]), pid)
             known = before.get(name)
-            self._known[name] = known if known and known.identity == identity else _Known(identity)
+            same = known is not None and known.identity == identity
+            self._known[name] = known if known and same else _Known(identity, _row_of_folder(found, pid is not None))
 
     def _read(self, names: Sequence[str]) -> None:
         for listed in finding.every(self.results, names, parts=False):
             name = listed.entry.path.name
-            self._known[name] = _Known(self._known[name].identity, row_of(listed))
+            self._known[name] = _Known(self._known[name].identity, row_of(listed), is_read=True)
 
 
 def _identity(file: Path) -> tuple[int, ...]:
@@ -113,11 +114,30 @@ def _identity(file: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
+def _row_of_folder(found: Found, is_running: bool) -> Row:
+    """Return what the list shows of a record that was not read yet."""
+    name = found.path.name
+    timed = _TIMED.match(name)
+    return {
+        "id": name,
+        "kind": found.kind.labels.listed,
+        "name": timed.group("name") if timed else name,
+        "started": "{}-{}-{}T{}:{}:{}Z".format(*timed.groups()[:6]) if timed else "",
+        "state": RUNNING if is_running else Status.COMPLETE.value,
+        "figures": [["", None]] * (len(_FIGURES) + 1),
+        "invalid": "",
+        "remarks": "",
+        "live": found.kind in list_followable(),
+        "runs": found.kind.is_of_runs and not is_running,
+        "opens": not is_running,
+    }
+
+
 def row_of(listed: Listed) -> Row:
     """Return what the list shows of a record. Figures are pairs of text and number, by which they are sorted."""
     row, kind = overview(listed), kind_of(listed)
     state = str(row["status"])
-    failed = _by_severity(row.get("failed_verdicts", ()))
+    failed = _by_severity(listed, row.get("failed_verdicts", ()))
     caution = failed.get(Severity.CAUTION, "")
     parts = [_ending(listed, row), _contents(listed), f"caution: {caution}" if caution else ""]
     is_over = state not in (RUNNING, UNREADABLE)
@@ -149,11 +169,12 @@ def _contents(listed: Listed) -> str:
     return "" if record is None else kind_of(listed).contents(record)
 
 
-def _by_severity(failed: Sequence[str]) -> Mapping[Severity, str]:
-    """Return the verdicts that fail by what follows, in words; what is no verdict on a run is a caution."""
+def _by_severity(listed: Listed, failed: Sequence[str]) -> Mapping[Severity, str]:
+    """Return the verdicts that fail by what follows, in words."""
+    figures = {each.name: each.figures for each in getattr(listed.entry.record, "verdicts", ())}
     found: dict[Severity, list[str]] = {}
     for name in failed:
-        found.setdefault(_SEVERITIES.get(name, Severity.CAUTION), []).append(name.replace("_", " "))
+        found.setdefault(severity_of(name, figures.get(name, {})), []).append(in_words(name))
     return {severity: ", ".join(names) for severity, names in found.items()}
 
 

@@ -98,10 +98,10 @@
         made.lastChild.className = "long";
         return made;
       }));
-      const short = ["fails", "unknown"].map(function (outcome) {
-        const rows = verdicts.rows.filter(function (each) { return each[0] === outcome; });
+      const short = ["invalid", "caution", "note"].map(function (severity) {
+        const rows = verdicts.rows.filter(function (each) { return each[0] === severity; });
         const names = rows.map(function (each) { return each[3]; }).join(", ");
-        return rows.length ? element("p", rows[0][1] + " " + rows[0][2] + ": " + names, "short " + outcome) : null;
+        return rows.length ? element("p", rows[0][1] + " " + rows[0][2] + ": " + names, "short " + severity) : null;
       });
       $("short").replaceChildren.apply($("short"), short.filter(Boolean));
     },
@@ -232,7 +232,9 @@
     picture.since = Infinity;
     const gone = function (row) { return row.from_s >= since || row.from_s < begin; };
     const fresh = picture.rows.filter(function (values) { return values[0] >= since; });
-    return view.remove("rows", gone).insert("rows", objects(picture, fresh)).runAsync();
+    const insert = function () { return view.insert("rows", objects(picture, fresh)).runAsync(); };
+    // One after the other: of two changes at once, Vega forgets the first.
+    return view.data("rows").some(gone) ? view.remove("rows", gone).runAsync().then(insert) : insert();
   }
 
   function receive(patch) {

@@ -10,7 +10,7 @@
   const MOST = 1000;
   const COLUMNS = ["", "started (UTC)", "kind", "name", "sessions", "upd %", "ops/s", "reads/s", "p99", "remarks"];
   const FIGURES = 4;
-  let rows = [];
+  let rows = [], left = 0;
   let sort = { by: 1, down: true };
   const picked = [];
 
@@ -133,8 +133,9 @@
     const found = chosen();
     $("rows").replaceChildren.apply($("rows"), found.slice(0, MOST).map(line));
     const few = found.length > MOST ? "; the first " + MOST.toLocaleString("en") + " are shown" : "";
+    const behind = left ? "; " + left.toLocaleString("en") + " are still being read" : "";
     $("count").textContent = rows.length ? found.length.toLocaleString("en") + " of " +
-      rows.length.toLocaleString("en") + " records" + few : "There is no record yet: slob run makes one.";
+      rows.length.toLocaleString("en") + " records" + few + behind : "There is no record yet: slob run makes one.";
   }
 
   function heads() {
@@ -166,10 +167,14 @@
 
   let known = "";
   function take(text) {
-    if (text === known) { return 0; }
+    if (text === known) {
+      left = 0;
+      return;
+    }
     known = text;
     const list = JSON.parse(text);
     rows = list.rows;
+    left = list.left;
     $("where").textContent = list.where;
     picked.splice(0, picked.length, ...picked.filter(function (id) {
       return rows.some(function (row) { return row.id === id; });
@@ -177,17 +182,15 @@
     kinds();
     draw();
     offer();
-    return list.left;
   }
 
   async function look() {
     const began = performance.now();
-    let left = 0;
     try {
       const answer = await fetch("/records");
       const text = await answer.text();
       if (!answer.ok) { throw new Error(text); }
-      left = take(text);
+      take(text);
       $("trouble").hidden = true;
     } catch (error) {
       $("trouble").hidden = false;

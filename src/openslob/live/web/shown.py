@@ -13,8 +13,8 @@ from openslob.live.web.hub import Hub
 
 # Makes the page of the report of records, by their ids. SlobError for those that have none together.
 ReportMaker = Callable[[Sequence[str]], str]
-# How long a request for the list may read records; what is left comes with the next one.
-LOOK_S = 0.2
+# For how long records are read before requests come in between, and how long a request for the list may read some.
+READ_S, LOOK_S = 0.2, 0.05
 # Of records that nobody looks at any more, so many are kept as they were read.
 _KEPT = 8
 
@@ -106,8 +106,11 @@ class AllRecords:
 
     async def look(self) -> Mapping[str, Any]:
         """Return the list of records."""
+        return await self._look_for(LOOK_S)
+
+    async def _look_for(self, seconds: float) -> Mapping[str, Any]:
         async with self._using:
-            return await asyncio.to_thread(self._catalogue.look, LOOK_S)
+            return await asyncio.to_thread(self._catalogue.look, seconds)
 
     async def report(self, records: Sequence[str]) -> str:
         """Return the page of the report of these records."""
@@ -119,7 +122,7 @@ class AllRecords:
 
     async def begin(self) -> None:
         """Read all records, newest first, so that the list is there when it is asked for."""
-        while (await self.look())["left"]:
+        while (await self._look_for(READ_S))["left"]:
             pass
 
     def stop(self) -> None:

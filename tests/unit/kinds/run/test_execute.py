@@ -118,7 +118,7 @@ def test_a_run_that_lost_its_window_is_made_again_and_what_was_lost_is_kept(busy
     assert bool(finished.record.window.counter_seconds) is kept
     assert [each.folder.name for each in finished.discarded] == [f"run-{number}" for number in range(1, made)]
     assert len([each for each in display.told if "made again" in each]) == made - 1
-    notes = [f"the run run-{number} before this one is discarded: read late" for number in range(1, made)]
+    notes = [f"discarded, and this run made in its place: run-{number}: read late" for number in range(1, made)]
     assert busy.requests[-1].notes == ("first", *notes)
 
 

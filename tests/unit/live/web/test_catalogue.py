@@ -62,9 +62,14 @@ def test_the_newest_is_first_and_is_read_first(tmp_path: Path) -> None:
         change(tmp_path / f"20260301-1011{at:02}-made", started_at=f"2026-03-01T10:11:{at:02}Z")
     catalogue = Catalogue(tmp_path)
     some = catalogue.look(0.0)
-    assert 0 < len(some["rows"]) < 40
-    assert len(some["rows"]) + some["left"] == 40
-    assert some["rows"][0]["started"] == "2026-03-01T10:11:39Z"
+    assert some["left"] == len(some["rows"]) == 40
+    # Of what was not read yet, the folder says when it began, and its name.
+    first = some["rows"][0]
+    assert (first["started"], first["name"], first["kind"]) == ("2026-03-01T10:11:39Z", "made", "run")
+    assert (first["figures"][2], first["opens"], first["live"]) == (["", None], True, True)
+    while some["left"] == 40:
+        some = catalogue.look(0.001)
+    assert some["rows"][0]["figures"][2][1] is not None
     assert [row["started"] for row in catalogue.look(LONG_S)["rows"]] == [
         f"2026-03-01T10:11:{at:02}Z" for at in reversed(range(40))
     ]

@@ -19,9 +19,9 @@ from openslob.engines.base import Activity, Engine, SamplingScope
 from openslob.host.environment import environment
 from openslob.host.sampler import difference, next_tick
 from openslob.kinds.run.aftermath import set_host_facts
-from openslob.kinds.run.progress import ProgressLog, RunProgress
+from openslob.kinds.run.progress import ProgressLog, ProgressSink, RunProgress
 from openslob.kinds.run.record_builder import RecordBuilder
-from openslob.kinds.run.recorder import ReadingsRecorder
+from openslob.kinds.run.recorder import SHORTEST_INTERVAL_S, ReadingsRecorder
 from openslob.kinds.run.samplers import Samplers, SystemReading
 from openslob.kinds.run.window import WindowReadings, count_between
 from openslob.metrics import add_costs
@@ -30,6 +30,8 @@ from openslob.record.model import RecordKind, RunRecord
 
 # How often `pulse` is to be called; waits are sampled each time.
 PULSE_S = 0.1
+# The phase that is shown meanwhile.
+OBSERVING = "observing"
 # Sessions publish what they counted when they end, which is shortly after the end of their client. A server that rests
 # for REST_S has published all of it; one that goes on working for SETTLE_S does so for others.
 REST_S = 0.25
@@ -122,9 +124,9 @@ class Observer:
     """Observes a server from `begin` to `finish`; in between, `pulse` is to be called every `PULSE_S`.
 
     ``spec`` says what is observed, for how long (``seconds``), and the ``price`` of the server, if it has one. Counters
-    are read every ``interval_s`` seconds; ``saw`` gets each reading, the opening and the closing one too, and
-    ``saw_sample`` each sample of waits. All methods are called by one thread. A ``with`` block that ends without
-    `finish` leaves the record of a failed observation.
+    are read every ``interval_s`` seconds; ``saw`` gets each reading, the opening and the closing one too,
+    ``saw_sample`` each sample of waits, and ``show`` after each reading how far it is. All methods are called by one
+    thread. A ``with`` block that ends without `finish` leaves the record of a failed observation.
     """
 
     def __init__(
@@ -138,6 +140,7 @@ class Observer:
         *,
         saw: Callable[[SystemReading], None] = _ignore,
         saw_sample: Callable[[Activity], None] = _ignore,
+        show: ProgressSink | None = None,
         render: Callable[[RunRecord], str] = _no_report,
     ) -> None:
         self._engine = engine
@@ -147,11 +150,12 @@ class Observer:
         self._planned_s = float(spec.get("seconds") or 0.0)
         self._saw = saw
         self._saw_sample = saw_sample
+        self._show = show
         self._render = render
         self._facts = engine.facts()
         self._builder = RecordBuilder(engine, self._facts, spec, name, kind=RecordKind.OBSERVATION)
         self._builder.notes.extend(rehearsal.notices())
-        self._log = ProgressLog(_ignore, self._builder.notes)
+        self._log = ProgressLog(show or _ignore, self._builder.notes)
         self._clock = ServerClock(Anchor.now())
         self._tick = self._tick0_ns = 0
         self._after: SystemReading | None = None
@@ -210,8 +214,22 @@ class Observer:
 
     def _read(self, reading: SystemReading) -> None:
         self._clock = replace(self._clock, last_ns=reading.counters.server_ns, read_ns=time.monotonic_ns())
+        before = self._readings.recorder.last_reading
         self._readings.recorder.add_reading(reading)
         self._saw(reading)
+        if self._show:
+            elapsed_s = (time.monotonic_ns() - self._tick0_ns) / NANOS
+            said = self._say(before, reading) if before else ()
+            self._show(RunProgress(OBSERVING, elapsed_s, self._planned_s, said=said))
+
+    def _say(self, before: SystemReading, after: SystemReading) -> tuple[str, ...]:
+        """Return what the server did per second between two readings, as far as it is known."""
+        seconds = (after.counters.server_ns - before.counters.server_ns) / NANOS
+        if seconds < SHORTEST_INTERVAL_S:
+            return ()
+        delta = self.samplers.engine_delta(before, after)
+        counts = {"reads": delta.read_requests, "transactions": delta.transactions}
+        return tuple(f"{count / seconds:,.0f} {name}/s" for name, count in counts.items() if count is not None)
 
     def attach(self, name: str, content: str | bytes) -> None:
         """Add a file to the record, such as the output of what was observed; a text without secrets."""

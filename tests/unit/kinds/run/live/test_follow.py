@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from factories import record_files
-from factories.live import MadeRun
+from factories.live import MadeRun, run_folder
+from factories.paths import FIXTURES
 from factories.records import START_NS
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
@@ -15,7 +17,7 @@ from openslob.kinds.contract import follow
 from openslob.kinds.run.live.follow import FollowedRun
 from openslob.kinds.view import RecordState
 from openslob.record.model import RunRecord
-from openslob.record.store import RunFolder
+from openslob.record.store import RunFolder, lock_marker
 
 
 def _finished(results: Path) -> tuple[Path, RunRecord]:
@@ -70,3 +72,20 @@ def test_a_look_that_has_no_time_reads_something_of_each_file(tmp_path: Path) ->
     view = follower.view()
     for name in ("pio_read_per_s", "ops_per_s", "host.busy_pct", "latency.select.p50_us"):
         assert view.series(name).mean[3] is not None, name
+
+
+def test_a_record_that_makes_runs_is_followed_from_run_to_run(tmp_path: Path) -> None:
+    folder = tmp_path / "20260301-100000-lab"
+    shutil.copytree(FIXTURES / "records" / "lab-v2" / "measured", folder)
+    with pytest.raises(SlobError, match="has no run that can be shown"):
+        follow(folder)
+    first = run_folder(folder / "20260301-100001-first", 4)
+    source = follow(folder)
+    assert source.view().head.id == first.folder.name
+    second = MadeRun(folder / "20260301-100010-second", connects=True)
+    with lock_marker(second.folder):
+        source.poll()
+        assert source.view().head.id == first.folder.name
+        second.grow(3)
+        source.poll()
+        assert source.view().head.id == second.folder.name
