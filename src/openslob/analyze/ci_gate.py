@@ -77,7 +77,7 @@ class Condition:
 
     def as_shown(self, change: float) -> float:
         """Return a change with the decimals that are shown of it: what a reader sees is what is compared."""
-        return round(change, self.decimals) if abs(change) >= SMALL_CHANGE else change
+        return round(change, self.decimals) if self.percent or abs(change) >= SMALL_CHANGE else change
 
     def is_met_by(self, change: float) -> bool:
         """Return whether a difference of ``change`` meets the condition."""

@@ -132,7 +132,8 @@ class History:
     @property
     def words(self) -> str:
         """The load in words, with the parameters that tell it from others."""
-        more = ", ".join(f"{name} {value}" for name, value in self.parameters.items())
+        given = self.parameters.items()
+        more = ", ".join(f"without {name}" if value is None else f"{name} {value}" for name, value in given)
         return f"{self.load} ({more})" if more else self.load
 
     @property

@@ -81,7 +81,7 @@ class ComparisonResult:
 
     def _repr_html_(self) -> str:
         """Return the answer and the main differences for a notebook."""
-        several, physical = len(self.comparison.pairs) > 1, reads_reached_device(self.comparison)
+        several, physical = len(self.comparison.pairs) > 1, reads_reached_device(self.comparison.pairs)
         head = ("figure", *(() if several else ("A", "B")), "B against A", "difference")
         rows = [
             (figure_label(name, physical), *(() if several else value_cells(each)), *change_cells(each)[:2])

@@ -141,19 +141,22 @@ def compare(
     return compare_sides(sides[0], sides[1], anyway, sides[2] if len(sides) > 2 else None, see)
 
 
-def history(target: str | None = None, figures: Sequence[str] = (), *, results: Folder = None) -> list[History]:
+def history(
+    target: str | None = None, figures: Sequence[str] = (), *, results: Folder = None, labs: bool = False
+) -> list[History]:
     """Return the runs of each load on a server over time, with their change points, as `slob history` does.
 
     Args:
         target: The name or URL of the server, or a part of it; by default all servers.
         figures: The figures to follow, such as ``["lio_per_s"]``.
         results: The folder of the records; by default that of the command line.
+        labs: Also of the runs of labs, on servers that a lab makes and destroys.
 
     Raises:
         UsageError: There is no run of such a server, or a figure is unknown.
 
     """
-    return runs.histories(target, figures, find_results(results))
+    return runs.histories(target, figures, find_results(results), with_labs=labs)
 
 
 def bundle(record: Folder = "latest", file: str | Path = "", *, results: Folder = None) -> str:

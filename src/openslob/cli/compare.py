@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -19,8 +20,8 @@ from openslob.analyze.compare import Comparison, not_allowed
 from openslob.analyze.differences import DETECT_PCT
 from openslob.cli import completion
 from openslob.cli.baseline import DEFAULT_DIRECTORY, DIRECTORY
-from openslob.cli.common_options import RESULTS, parse_percent
-from openslob.cli.console import columns, notify, remark, write, write_report
+from openslob.cli.common_options import ALL, RESULTS, parse_percent
+from openslob.cli.console import notify, remark, write, write_document
 from openslob.cli.gate import GATE, Inconclusive
 from openslob.core.errors import SlobError, UndecidedError, UsageError, VerdictError
 from openslob.kinds import baseline as baselines
@@ -28,8 +29,8 @@ from openslob.kinds import runs
 from openslob.kinds.runs import Runs
 from openslob.report import ci_formats
 from openslob.report.ci_formats import Refusal, refusal_json, refusal_markdown, refusal_text
+from openslob.report.compare_screen import comparison_screen
 from openslob.report.comparison import comparison_document, comparison_json, gate_sentence
-from openslob.report.terminal import render_text
 
 
 class CompareFormat(StrEnum):
@@ -106,6 +107,7 @@ def compare(
     *,
     results: RESULTS,
     form: FORMAT = CompareFormat.TEXT,
+    whole: ALL = False,
     as_json: JSON = False,
 ) -> None:
     """Show how B differs from A in every figure, with a 95 % interval, or why that is unknown.
@@ -125,8 +127,19 @@ def compare(
     if refused and not anyway:
         _refuse(Refusal(comparison, refused, tuple(allowed)), chosen)
     checks = [ci_gate.check(condition, comparison) for condition in conditions]
-    _print(comparison, checks, chosen)
+    again = _again((a, b), baseline, directory, anyway, may_differ or ())
+    _print(comparison, checks, chosen, again, whole)
     _judge(checks)
+
+
+def _again(
+    sides: Sequence[str | None], baseline: str | None, directory: Path, anyway: bool, may_differ: Sequence[str]
+) -> str:
+    """Return the command that makes the same comparison without its conditions."""
+    stored = ["--baseline", baseline] if baseline else []
+    place = ["--dir", str(directory)] if baseline and directory != DEFAULT_DIRECTORY else []
+    allowed = ["--anyway"] if anyway else [word for name in may_differ for word in ("--may-differ", name)]
+    return shlex.join(["slob", "compare", *filter(None, sides), *stored, *place, *allowed])
 
 
 def _names(a: str, b: str | None, baseline: str | None) -> tuple[str, str]:
@@ -197,7 +210,9 @@ def _refuse(refusal: Refusal, form: CompareFormat) -> None:
     )
 
 
-def _print(comparison: Comparison, checks: Sequence[GateCheck], form: CompareFormat) -> None:
+def _print(
+    comparison: Comparison, checks: Sequence[GateCheck], form: CompareFormat, again: str = "", whole: bool = False
+) -> None:
     lenient = GATE.inconclusive is Inconclusive.PASS
     match form:
         case CompareFormat.JSON:
@@ -210,7 +225,8 @@ def _print(comparison: Comparison, checks: Sequence[GateCheck], form: CompareFor
             write(ci_formats.github(comparison, checks, lenient=lenient), end="")
             _add_summary(ci_formats.markdown(comparison, checks))
         case CompareFormat.TEXT:
-            write_report(render_text(comparison_document(comparison, checks), columns()))
+            document = comparison_document(comparison, checks)
+            write_document(replace(document, screen=comparison_screen(comparison, checks, again)), whole=whole)
 
 
 def _add_summary(text: str) -> None:

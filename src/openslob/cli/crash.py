@@ -138,13 +138,15 @@ def _teller(cycles: int) -> Callable[[CrashCycle], None]:
 
 
 def _require(record: CrashRecord, required: Sequence[str]) -> None:
-    """Raise the error with the exit code: 1 for a proof that was stopped, 3 for one that found a loss."""
+    """Raise the error with the exit code: 1 if it was stopped, 3 if it found a loss, 4 if it could find none.
+
+    A control that was not crashed often enough is no error.
+    """
     if record.status is not Status.COMPLETE:
         raise SlobError("the proof was stopped before its end; its record says interrupted")
-    require_verdicts(record.verdicts, required)
-    decisive = (CAUGHT,) if record.control else (KEEPS, WHOLE)
-    for verdict in record.verdicts:
-        if verdict.name in decisive and verdict.verdict is Holds.FAILS:
+    require_verdicts(record.verdicts, required if record.control else [KEEPS, WHOLE, *required])
+    for verdict in record.verdicts if record.control else ():
+        if verdict.name == CAUGHT and verdict.verdict is Holds.FAILS:
             raise VerdictError(f"verdict {verdict.name} fails: {verdict.why}")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,13 +15,12 @@ from openslob.analyze.change_points import LEAST_PART
 from openslob.analyze.history import LEAST_RUNS, History
 from openslob.cli.common_options import RESULTS
 from openslob.cli.completion import servers
-from openslob.cli.console import columns, default_interrupt, notify, write, write_file, write_report
+from openslob.cli.console import default_interrupt, notify, write, write_document, write_file
 from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.core.errors import UndecidedError, UsageError, VerdictError
 from openslob.export import tidy
 from openslob.kinds import runs
 from openslob.report.history import change_sentence, early_sentence, history_document, history_json, history_rows
-from openslob.report.terminal import render_text
 
 
 class HistoryFormat(StrEnum):
@@ -43,7 +44,10 @@ FIGURE = Annotated[
 LOAD = Annotated[
     str, typer.Option(metavar="WORDS", show_default=False, help="Only loads with these words, such as 'scans'.")
 ]
-ALL = Annotated[bool, typer.Option("--all", metavar="", help="Show the runs of short histories, too.")]
+ALL = Annotated[
+    bool,
+    typer.Option("--all", metavar="", help="Print the whole report: every run, also of short histories and of labs."),
+]
 FAIL = Annotated[
     int | None,
     typer.Option(
@@ -79,18 +83,24 @@ def history(
 
     Example: slob history big --fail-if-worse-within 5
     """
-    found = runs.histories(target, figure or (), results, notify, load)
+    found = runs.histories(target, figure or (), results, notify, load, with_labs=whole)
     match HistoryFormat.JSON if as_json else form:
         case HistoryFormat.JSON:
             write(json.dumps([history_json(each) for each in found], indent=1, ensure_ascii=False))
         case HistoryFormat.CSV:
             write(tidy.as_csv(*history_rows(found)), end="")
         case HistoryFormat.TEXT:
-            write_report(render_text(history_document(found, whole), columns()))
+            write_document(history_document(found, whole, _again(target, figure or (), load)), whole=whole)
     if picture:
         _draw(picture, found, theme)
     if fail:
         _judge(found, fail)
+
+
+def _again(target: str | None, figures: Sequence[str], load: str) -> str:
+    """Return the command that shows the same histories."""
+    chosen = [word for name in figures for word in ("--figure", name)]
+    return shlex.join(["slob", "history", *filter(None, [target]), *chosen, *(["--load", load] if load else [])])
 
 
 def _judge(found: list[History], last: int) -> None:

@@ -21,7 +21,7 @@ from openslob.analyze.run_folder import engine_course, tables_of, take_engine_co
 from openslob.core.disk import is_there
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.places import server_of
-from openslob.kinds.contract import Kind, every_kind
+from openslob.kinds.contract import Kind, every_kind, with_ratios
 from openslob.metrics import add_costs
 from openslob.metrics.cost import price_in
 from openslob.record import finding, store
@@ -86,13 +86,14 @@ def histories(
     results: Path,
     tell: Callable[[str], None] = store.say_nothing,
     load: str = "",
+    with_labs: bool = False,
 ) -> list[History]:
     """Return the runs of each load over time, of the servers whose name or URL is or has ``target``; None: of all.
 
     ``load`` is a part of the words for the load, or of its parameters: only such loads are returned.
 
-    Runs that others are compared with on purpose, in a sweep or a lab, are histories, too. ``tell`` gets why records
-    could not be read.
+    Runs that others are compared with on purpose in a sweep are histories, too; those of labs, on servers that a lab
+    makes and destroys, only ``with_labs``. ``tell`` gets why records could not be read.
 
     Raises:
         UsageError: There is no run of such a server, or a figure is unknown.
@@ -102,7 +103,7 @@ def histories(
     for entry in store.find(results):
         if entry.problem:
             tell(entry.problem)
-        elif entry.record and entry.pid is None:
+        elif entry.record and entry.pid is None and (with_labs or not _is_of_lab(entry.path)):
             records.append(entry.record)
     known = {str(record.engine.get("target")) for record in records}
     chosen = {each for each in known if target in (each, server_of(each))}
@@ -115,6 +116,11 @@ def histories(
     if not wanted:
         raise UsageError(f"no load has {load!r} in its words", f"such as {found[-1].words}")
     return wanted
+
+
+def _is_of_lab(folder: Path) -> bool:
+    """Return whether a run is one of pairs, which a lab compares."""
+    return any(_is_of(kind, folder.parent) for kind in with_ratios())
 
 
 def load(path: str | Path, figures: Collection[str] | None = None) -> Runs:

@@ -47,7 +47,7 @@ def markdown(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
         ]
         lines.append("")
     lines += [_cell(summary(comparison)), "", *mismatch_table(comparison.mismatches)]
-    several, physical = len(comparison.pairs) > 1, reads_reached_device(comparison)
+    several, physical = len(comparison.pairs) > 1, reads_reached_device(comparison.pairs)
     lines += ["| figure | A | B | change | result | n |", "| --- | ---: | ---: | ---: | --- | --- |"]
     for name, change in main_differences(comparison).items():
         if change.pct is None and change.change is None and change.unit_b is None:

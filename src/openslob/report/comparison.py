@@ -152,34 +152,42 @@ def gate_sentence(check: GateCheck) -> str:
     return f"{measured}; {check.why}" if check.why else measured
 
 
-def _digits(value: float, decimals: int = 1, sign: str = "") -> str:
-    """Return a change with so many decimals, or with more where it is small, such as a cost."""
+def _digits(value: float, condition: Condition, sign: str = "") -> str:
+    """Return a change with the decimals of a condition, or with three digits where it is small, such as a cost."""
     if abs(value) < _NOTHING:
         value = 0.0
-    if abs(value) >= SMALL_CHANGE or not value:
-        return f"{value:{sign},.{decimals}f}"
+    if condition.percent or abs(value) >= SMALL_CHANGE or not value:
+        return f"{round(value, condition.decimals) or 0.0:{sign},.{condition.decimals}f}"
     return f"{'-' if value < 0 else sign}{number(abs(value))}"
+
+
+def condition_change(condition: Condition, difference: Difference) -> str:
+    """Return the change that a condition judges with its interval, such as ``-51.6 ± 8.0 %``."""
+    change, low, high = difference.pct, difference.pct_low, difference.pct_high
+    if not condition.percent:
+        change, low, high = difference.change, difference.change_low, difference.change_high
+    about = "" if low is None or high is None else f" ± {_digits((high - low) / 2, condition)}"
+    changed = f"{_digits(change or 0.0, condition, '+')}{about} {_unit(condition, difference)}".rstrip()
+    return unclear(difference) or changed
+
+
+def _unit(condition: Condition, difference: Difference) -> str:
+    return "%" if condition.percent else "pt" if difference.unit == "%" else difference.unit
 
 
 def _describe_condition(condition: Condition, difference: Difference) -> str:
     """Return such as ``ops_per_s -51.6 ± 8.0 % (942 → 456), limit -10 %``."""
-    change, low, high = difference.pct, difference.pct_low, difference.pct_high
-    unit = "%"
-    if not condition.percent:
-        change, low, high = difference.change, difference.change_low, difference.change_high
-        unit = "pt" if difference.unit == "%" else difference.unit
-    about = "" if low is None or high is None else f" ± {_digits((high - low) / 2, condition.decimals)}"
-    changed = f"{_digits(change or 0.0, condition.decimals, '+')}{about} {unit}".rstrip()
     means = difference.a.mean, difference.b.mean
     values = "" if None in means else f" ({number(means[0])} → {number(means[1])})"
     bound = f"{condition.bound:+g}" if condition.bound else "0"
-    return f"{condition.figure} {unclear(difference) or changed}{values}, limit {bound} {unit}".rstrip()
+    change = condition_change(condition, difference)
+    return f"{condition.figure} {change}{values}, limit {bound} {_unit(condition, difference)}".rstrip()
 
 
 def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> Document:
     """Return the report on a comparison: its result, the differing conditions, then the figures."""
     differences = main_differences(comparison)
-    physical = reads_reached_device(comparison)
+    physical = reads_reached_device(comparison.pairs)
     rows = {name: change for name, change in differences.items() if is_listed(name, change)}
     if len(comparison.pairs) > 1:
         tables = [_mean_table(rows, physical), *_point_tables(comparison, physical)]
@@ -236,7 +244,7 @@ def summary(comparison: Comparison) -> str:
 
 
 def _result(comparison: Comparison) -> str:
-    counts = Counter(change.outcome for name, change in main_differences(comparison).items() if not _is_empty(change))
+    counts = Counter(change.outcome for name, change in main_differences(comparison).items() if not is_empty(change))
     judged = sum(counts[outcome] for outcome in (*_SHOWN, Outcome.NOT_SHOWN))
     if not judged:
         return f"Not enough data to compare B with A: {way_out(comparison)}."
@@ -252,14 +260,14 @@ def _result(comparison: Comparison) -> str:
 
 def _refer_to_unlisted(differences: Mapping[str, Difference]) -> tuple[Paragraph, ...]:
     """Return where the figures are that the summary counts and the tables leave out."""
-    left_out = sum(not _is_empty(change) and not is_listed(name, change) for name, change in differences.items())
+    left_out = sum(not is_empty(change) and not is_listed(name, change) for name, change in differences.items())
     texts = [f"{left_out} more figures, of which none is shown to differ: --json"] if left_out else []
     return plain_paragraphs(texts)
 
 
-def reads_reached_device(comparison: Comparison) -> bool:
-    """Return whether all reads are proved to be physical ones, at every point of both sides."""
-    return all(REACHED_DEVICE in point.held for pair in comparison.pairs for point in (pair.a, pair.b))
+def reads_reached_device(pairs: Sequence[Pair]) -> bool:
+    """Return whether all reads are proved to be physical ones, at these points of both sides."""
+    return all(REACHED_DEVICE in point.held for pair in pairs for point in (pair.a, pair.b))
 
 
 def list_mismatches(mismatches: Sequence[Mismatch]) -> LabelledTexts:
@@ -340,7 +348,7 @@ def _point_tables(comparison: Comparison, physical: bool) -> Iterator[TextTable]
     """Yield tables of throughput and latency at each point."""
     axes = axes_for([pair.a for pair in comparison.pairs])
     for figure in (axes.throughput, axes.latency):
-        rows = [(pair.label, change) for pair in comparison.pairs if (change := _of(pair, figure))]
+        rows = [(pair.label, change) for pair in comparison.pairs if (change := at_point(pair, figure))]
         changes = [change for _, change in rows]
         first = figure_label(changes[0].figure, physical) if changes else figure
         yield _table(first, [label for label, _ in rows], changes, _counted(comparison.pairs))
@@ -381,7 +389,8 @@ def _time_tables(time: Breakdown | None) -> list[TextTable]:
     return [TextTable(("what sessions waited for, by samples", "A", "B", "B against A"), [whole, *rows])]
 
 
-def _of(pair: Pair, figure: str) -> Difference | None:
+def at_point(pair: Pair, figure: str) -> Difference | None:
+    """Return the difference in a figure at a point; ``op_…`` is that of the most frequent operation."""
     kind, _, at = figure.partition("_")
     return pair.differences.get(f"{pair.a.main_kind}_{at}" if kind == "op" else figure)
 
@@ -430,6 +439,8 @@ def _interval(change: float | None, low: float | None, high: float | None, unit:
     """Format a change with half of its interval, such as ``+5.1 ± 1.2 %``; percentage points have the unit ``pt``."""
     if change is None:
         return MISSING
+    # Without this, a small loss is minus nothing.
+    change = round(change, 1) or 0.0
     if low is None or high is None:
         return f"{change:+,.1f} {unit}"
     half = (high - low) / 2
@@ -450,10 +461,10 @@ def value_cells(difference: Difference) -> tuple[str, str]:
 
 def is_listed(name: str, difference: Difference) -> bool:
     """Return whether a comparison shows the figure: a main one, or one that differs."""
-    return not _is_empty(difference) and (name in _MAIN or difference.outcome in _SHOWN)
+    return not is_empty(difference) and (name in _MAIN or difference.outcome in _SHOWN)
 
 
-def _is_empty(difference: Difference) -> bool:
+def is_empty(difference: Difference) -> bool:
     """Return whether the figure is unknown, or 0 on both sides."""
     is_unknown = difference.outcome is Outcome.UNKNOWN and difference.unit_b is None
     return is_unknown or (difference.a.mean == 0 and difference.b.mean == 0)
@@ -495,8 +506,13 @@ def _name_points(labels: Sequence[str]) -> str:
 
 def value_text(values: Sequence[object]) -> str:
     """Return the values of a condition on one side in a line."""
-    text = ", ".join("unknown" if value is None else str(value).replace("\n", " ") for value in values)
-    return shorten(text, _WIDEST_VALUE)
+    return shorten(", ".join(map(_value_text, values)), _WIDEST_VALUE)
+
+
+def _value_text(value: object) -> str:
+    if value is None:
+        return "unknown"
+    return " ".join(str(value).split()) or "empty"
 
 
 def _pair_json(pair: Pair) -> dict[str, Any]:
@@ -534,7 +550,7 @@ def show_side_by_side(comparison: Comparison, more_figures: Sequence[str] = ()) 
 
 def side_by_side_rows(pair: Pair, more_figures: Sequence[str] = ()) -> list[tuple[str, ...]]:
     """Return label, both means, difference with interval, and outcome of each figure that is not 0 on both sides."""
-    physical = all(REACHED_DEVICE in point.held for point in (pair.a, pair.b))
+    physical = reads_reached_device([pair])
     known = {name: pair.differences[name] for name in (*more_figures, *_SIDE_BY_SIDE) if name in pair.differences}
     return [
         (figure_label(name, physical), *value_cells(change), *change_cells(change)[:2])

@@ -9,30 +9,40 @@ from openslob.analyze.change_points import MOST_MORE
 from openslob.analyze.history import LEAST_RUNS, DriftingFigure, EarlyChange, History, HistoryChange, HistoryRun
 from openslob.analyze.outcome import count_noun
 from openslob.core.units import format_duration
+from openslob.report.comparison import figure_label, figure_text
 from openslob.report.document import (
     Answer,
     Document,
     MadePictures,
     Paragraph,
+    Screen,
     Section,
     TextTable,
     TitleOfSeveral,
     paragraphs,
     plain_paragraphs,
 )
-from openslob.report.format import quantity
 
 # Runs in the table of a terminal; with more, those before the last ones are shown only where something changed.
 MOST_RUNS = 40
 # Of histories with few runs, so many have a line.
 MOST_SHORT = 20
 _MOST_NAMED = 3
+# Of the runs on one screen, the last ones, and as many with which something changed.
+_LAST_RUNS = 5
+_MOST_LOADS = 10
+_NAMES = {
+    "ops_per_s": "operations",
+    "transactions_per_s": "transactions",
+    "op_mean_us": "mean of operations",
+    "op_p99_us": "p99 of operations",
+}
 
 
-def history_document(found: Sequence[History], whole: bool = False) -> Document:
+def history_document(found: Sequence[History], whole: bool = False, again: str = "") -> Document:
     """Return the report on the histories; those too short for a change point have a line each, if others are not.
 
-    ``whole``: these have their runs, too.
+    ``whole``: these have their runs, too. ``again`` is the command that makes it.
     """
     shown = list(found) if whole else long_enough(found)
     short = [each for each in found if each not in shown]
@@ -48,6 +58,7 @@ def history_document(found: Sequence[History], whole: bool = False) -> Document:
         ),
         pictures=lambda: _draw(found),
         titled=False,
+        screen=_screen(found, again),
     )
 
 
@@ -81,6 +92,111 @@ def headline(history: History) -> str:
     days = [run.started_at[:10] for run in (history.runs[0], history.runs[-1])]
     count = f"{len(history.runs)} run{'' if len(history.runs) == 1 else 's'}"
     return f"{history.server} on {history.host}: {history.words}, {count}, {' to '.join(dict.fromkeys(days))}"
+
+
+def _screen(found: Sequence[History], again: str) -> Screen:
+    """Return the histories on one screen: what changed and when, and what needs more runs for that."""
+    shown = long_enough(found)
+    single = shown[0] if len(shown) == 1 else None
+    return Screen(
+        subject=headline(single) if single else describe(found),
+        answer=(_answer(shown), *_needs_runs([each for each in found if not each.is_long], single)),
+        parts=(_latest_runs(single) if single else _loads_table(shown),),
+        next=((f"{again} --all", "every run"), (f"{again} --picture history.html", "a picture")) if again else (),
+    )
+
+
+def _answer(shown: Sequence[History]) -> str:
+    """Return the changes, those for the worse first, or that there is none."""
+    changes = sorted(((each, change) for each in shown for change in each.changes), key=lambda pair: not pair[1].worse)
+    open_ones = [sentence for each in shown for sentence in open_questions(each)]
+    unsure = f" {open_ones[0]}." if open_ones else ""
+    unsure += f" {count_noun(len(open_ones) - 1, 'more')} may be changing: --all." if len(open_ones) > 1 else ""
+    if not changes:
+        long = [each for each in shown if each.is_long]
+        if not long:
+            return f"No change can be seen yet: no load has {LEAST_RUNS} runs."
+        return f"No change in {count_noun(sum(len(each.runs) for each in long), 'run')}{_of_loads(long)}.{unsure}"
+    groups: dict[tuple[str, str], list[HistoryChange]] = {}
+    for each, change in changes:
+        groups.setdefault((f"{each.server}, {each.words}: " if len(shown) > 1 else "", change.id), []).append(change)
+    said = [_say_changes(of, together, shown[0]) for (of, _), together in groups.items()]
+    more = f" {count_noun(len(said) - _MOST_NAMED, 'more change')}: --all." if said[_MOST_NAMED:] else ""
+    return f"{' '.join(said[:_MOST_NAMED])}{more}{unsure}"
+
+
+def _of_loads(shown: Sequence[History]) -> str:
+    if len(shown) > 1:
+        return f" of {len(shown)} loads"
+    (only,) = shown
+    figure = only.figures[0]
+    known = [value for run in only.runs if (value := run.figures.get(figure)) is not None]
+    unit = only.unit_of(figure)
+    return f": {_name(figure)} {figure_text(min(known), unit)} to {figure_text(max(known), unit)}" if known else ""
+
+
+def _say_changes(of: str, changes: Sequence[HistoryChange], history: History) -> str:
+    """Return the changes with one run in a sentence, and what else changed then; ``of`` begins it."""
+    judged = [{True: "worse", False: "better", None: ""}[change.worse] for change in changes]
+    alike = len(set(judged)) == 1
+    moves = []
+    for change, word in zip(changes, judged, strict=True):
+        unit = history.unit_of(change.figure)
+        levels = f"{figure_text(change.before, unit)} to {figure_text(change.after, unit)}"
+        way = "rose" if change.change_pct > 0 else "fell"
+        own = f", {word}" if word and not alike else ""
+        moves.append(f"{_name(change.figure)} {way} by {abs(change.change_pct):.1f} % ({levels}{own})")
+    what = " and ".join(moves)
+    sentence = f"{of or what[:1].upper()}{what if of else what[1:]} from {when(changes[0].started_at)} on"
+    also = f" With it changed: {_name_changes(changes[0].changed)}." if changes[0].changed else ""
+    return f"{sentence}{f': {judged[0]}' if alike and judged[0] else ''}.{also}"
+
+
+def _name(figure: str) -> str:
+    return _NAMES.get(figure) or figure_label(figure, physical=False)
+
+
+def _needs_runs(short: Sequence[History], single: History | None) -> Iterator[str]:
+    """Yield in one line which loads have too few runs for a change."""
+    if not short:
+        return
+    nearest = max(short, key=lambda each: (len(each.runs), each.runs[-1].started_at))
+    missing = count_noun(LEAST_RUNS - len(nearest.runs), "more run")
+    if single is nearest:
+        yield f"To see a change takes {LEAST_RUNS} runs: {missing}."
+        return
+    loads = f"{count_noun(len(short), 'load')} {'has' if len(short) == 1 else 'have'}"
+    near = f"{nearest.words} on {nearest.server}"
+    yield f"{loads} fewer than {LEAST_RUNS} runs, too few to see a change: {near} needs {missing}."
+
+
+def _latest_runs(history: History) -> TextTable:
+    """Return the runs with which something changed, and the last ones."""
+    begins = {each.at for each in history.changes}
+    count = len(history.runs)
+    changed = [at for at in range(count - _LAST_RUNS) if at in begins or history.runs[at].changed]
+    shown = [*changed[-_LAST_RUNS:], *range(max(0, count - _LAST_RUNS), count)]
+    head = ("begun (UTC)", *map(_name, history.figures), "what changed")
+    # The answer has what the figures did.
+    return TextTable.ending_in_text(head, [_run_row(history, history.runs[at], steps=False) for at in shown])
+
+
+def _loads_table(shown: Sequence[History]) -> TextTable:
+    """Return a row for each load, changed ones and then the latest first."""
+    latest = sorted(shown, key=lambda each: each.runs[-1].started_at, reverse=True)
+    rows = [_load_row(each) for each in sorted(latest, key=lambda each: not each.changes)]
+    left = len(rows) - _MOST_LOADS
+    more = [(f"{left} more: --all", *("",) * 4)] if left > 0 else []
+    head = ("server: load", "runs", "last (UTC)", "now", "change")
+    return TextTable(head, [*rows[:_MOST_LOADS], *more], texts=frozenset({0}))
+
+
+def _load_row(history: History) -> tuple[str, ...]:
+    figure, last = history.figures[0], history.runs[-1]
+    change = next((each for each in reversed(history.changes) if each.figure == figure), None)
+    now = f"{figure_text(last.figures.get(figure), history.unit_of(figure))}"
+    moved = f"{change.change_pct:+.1f} %" if change else ""
+    return f"{history.server}: {history.words}", str(len(history.runs)), when(last.started_at), now, moved
 
 
 def _draw(found: Sequence[History]) -> MadePictures:
@@ -159,15 +275,15 @@ def _is_shown(history: History, at: int, run: HistoryRun) -> bool:
 def _change_row(change: HistoryChange, unit: str) -> tuple[str, ...]:
     judged = {True: "worse", False: "better", None: ""}[change.worse]
     return (
-        when(change.started_at), change.figure, quantity(change.before, unit), quantity(change.after, unit),
+        when(change.started_at), change.figure, figure_text(change.before, unit), figure_text(change.after, unit),
         f"{change.change_pct:+.1f} %", judged, _name_changes(change.changed),
     )  # fmt: skip
 
 
-def _run_row(history: History, run: HistoryRun) -> tuple[str, ...]:
-    figures = [quantity(run.figures.get(name), history.unit_of(name)) for name in history.figures]
+def _run_row(history: History, run: HistoryRun, steps: bool = True) -> tuple[str, ...]:
+    figures = [figure_text(run.figures.get(name), history.unit_of(name)) for name in history.figures]
     notes = [f"{format_duration(round(run.gap_s))} without a run"] if run.gap_s else []
-    notes += [f"{each.figure} {each.change_pct:+.1f} %" for each in history.changes if each.id == run.id]
+    notes += [f"{each.figure} {each.change_pct:+.1f} %" for each in history.changes if steps and each.id == run.id]
     return when(run.started_at), *figures, "; ".join([*notes, *([_name_changes(run.changed)] if run.changed else [])])
 
 

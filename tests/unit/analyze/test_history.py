@@ -1,6 +1,7 @@
 """The history of a server: change points, what changed with them, gaps, and what belongs to one history."""
 
 import json
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from factories.labs import lab_record
 from factories.records import physical
 from openslob.analyze.history import History, histories
 from openslob.cli import app
@@ -18,7 +20,7 @@ from openslob.metrics import add_costs
 from openslob.record.model import Figure, RunRecord, Status
 from openslob.report.charts.history import history_picture
 from openslob.report.history import history_document, history_json, history_rows
-from openslob.report.terminal import render_text
+from openslob.report.terminal import render_screen, render_text
 
 BEGAN = datetime.fromisoformat("2026-03-01T12:00:00+00:00")
 
@@ -247,3 +249,75 @@ def test_a_gate_says_what_it_does_not_know(tmp_path: Path, records: list[RunReco
     done = CliRunner().invoke(app, gate)
     assert (done.exit_code if code == 0 else getattr(done.exception, "exit_code", None)) == code, done.output
     assert said in f"{done.stderr}{done.exception}"
+
+
+def screen_of(found: list[History], columns: int = 80) -> str:
+    return render_screen(history_document(found, again="slob history big"), columns)
+
+
+def test_the_answer_is_one_screen_with_what_changed_then() -> None:
+    text = screen_of(histories(series(10_000, 9_000, version="99.4"), figures=["ops_per_s", "op_p99_us"]))
+    what = r"Operations fell by 1\d\.\d % \(\S+/s to \S+/s\) from 2026-03-02 0[789]:00 on: worse\."
+    also = r"With it changed: server PostgreSQL 18\.4 -> PostgreSQL 99\.4\."
+    assert re.search(f"{what} {also}", " ".join(text.split())), text
+    assert len(text.splitlines()) <= 24
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.splitlines()[-1].split()[:3] == ["slob", "history", "big"]
+    assert " 1/s" not in text
+
+
+def test_without_a_change_the_range_is_the_answer() -> None:
+    text = " ".join(screen_of(histories(series(100, 100, runs=12), figures=["ops_per_s"])).split())
+    assert re.search(r"No change in 12 runs: operations 9\d\.\d/s to 10\d/s\.", text), text
+
+
+def test_loads_with_too_few_runs_have_one_line() -> None:
+    long = series(10_000, 9_000)
+    few = [run_at(n, 100, target="small") for n in range(4)]
+    fewer = [run_at(n, 100, target="tiny") for n in range(2)]
+    text = " ".join(screen_of(histories([*long, *few, *fewer])).split())
+    assert "2 loads have fewer than 6 runs, too few to see a change:" in text
+    assert "on small needs 2 more runs." in text
+    text = " ".join(screen_of(histories([*few, *fewer])).split())
+    assert "No change can be seen yet: no load has 6 runs." in text
+    assert "To see a change takes 6 runs: 4 more runs." in " ".join(screen_of(histories(fewer)).split())
+
+
+def test_of_many_loads_the_changed_ones_come_first_and_what_is_left_is_counted() -> None:
+    changed = series(10_000, 9_000)
+    others = [run_at(200 + n, 100, target=f"s{number:02}") for number in range(12) for n in range(6)]
+    text = screen_of(histories([*changed, *others]))
+    rows = [line for line in text.splitlines() if re.search(r"^  (big|s\d\d): ", line)]
+    assert rows[0].startswith("  big: ")
+    assert len(rows) == 10
+    assert "3 more: --all" in text
+    assert len(text.splitlines()) <= 24
+
+
+def test_a_parameter_that_one_of_two_loads_lacks_is_named_without_a_value() -> None:
+    runs = [run_at(n, 100) for n in range(12)]
+    plain, stated = (
+        [each.model_copy(update={"spec": {**each.spec, "mode": mode}}) for each in half]
+        for mode, half in ((None, runs[:6]), ("pio", runs[6:]))
+    )
+    words = [each.words for each in histories([*plain, *stated])]
+    assert [each.rpartition(" (")[2] for each in words] == ["without mode)", "mode pio)"]
+
+
+def test_runs_of_labs_are_no_histories_unless_all_are_asked_for(tmp_path: Path) -> None:
+    for record in series(10_000, 10_000, runs=6):
+        (tmp_path / record.id).mkdir()
+        (tmp_path / record.id / "run.json").write_text(record.model_dump_json())
+    folder = tmp_path / "20260301-120000-lab"
+    folder.mkdir()
+    (folder / "lab.json").write_text(lab_record().model_dump_json())
+    (folder / "run-1").mkdir()
+    of_lab = run_at(3, 5.0, target="lab-server")
+    (folder / "run-1" / "run.json").write_text(of_lab.model_dump_json())
+
+    def targets(*options: str) -> set[str]:
+        done = CliRunner().invoke(app, ["history", "--json", "--results", str(tmp_path), *options])
+        return {each["target"] for each in json.loads(done.stdout)}
+
+    assert targets() == {"big"}
+    assert targets("--all") == {"big", "lab-server"}

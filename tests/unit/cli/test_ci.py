@@ -91,7 +91,7 @@ def test_a_gate_that_can_not_tell_says_so_and_does_not_pass(results):
 
 def test_a_noisy_gate_does_not_pass_in_any_format(noisy):
     for form in ("text", "markdown", "junit", "github", "json"):
-        done = compare(noisy, "calm", "slow", "--fail-if", "ops_per_s < -10%", "--format", form)
+        done = compare(noisy, "calm", "slow", "--fail-if", "ops_per_s < -10%", "--format", form, "--all")
         assert done.returncode == 4
         assert "the 95 % interval contains 0; " in done.stdout.replace("\n  ", " ").replace("%25", "%")
         assert "the 95 % interval contains 0; " in done.stderr
@@ -343,7 +343,9 @@ def test_a_baseline_of_several_runs_shows_the_spread_of_single_ones_and_how_many
     assert "is not known (one run): make 5" in " ".join(alone.stdout.split())
     gate = ("one", "other", "--fail-if", WORSE, "--see", "1")
     for spread in ("main", "before"):
-        decided = compare(results, *gate, "--spread", spread, *place)
+        screen = compare(results, *gate, "--spread", spread, *place).stdout
+        assert f"spread   how much starts differ is that of {spread}" in screen
+        decided = compare(results, *gate, "--spread", spread, *place, "--all")
         assert decided.returncode == 3
         assert "Can't tell" not in decided.stderr
         text = " ".join(decided.stdout.split())
@@ -396,6 +398,41 @@ def test_baselines(results, tmp_path):
     assert baseline("save", "../x", "after", "--results", results).returncode == 2
     assert baseline("remove", "main").returncode == 0
     assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_a_baseline_is_shown_on_one_screen_without_what_its_host_does_not_report(tmp_path):
+    record = physical(Made(), name="bare", record_id="20260301-120000-bare")
+    nothing = {"cpu": {"model": None, "online": 2, "governor": ""}, "kernel": None, "host": ""}
+    record = record.model_copy(
+        update={
+            "engine": {**record.engine, "product": None, "version": None},
+            "environment": {**record.environment, **nothing},
+        }
+    )
+    other = record.model_copy(
+        update={
+            "id": "20260302-120000-other",
+            "name": "other",
+            "environment": {**record.environment, "host": "db2", "cpu": {"model": "", "online": 2}},
+        }
+    )
+    for each in (record, other):
+        with RunFolder.begin(tmp_path, each) as folder:
+            folder.finish(each)
+    place = ("--dir", tmp_path / "kept")
+    slob("baseline", "save", "main", "bare", "--results", tmp_path, *place)
+    listed = slob("baseline", "list", *place).stdout.splitlines()[-1].split("  ")
+    assert [cell for cell in listed if cell][-2:] == ["unknown", "unknown"]
+    shown = slob("baseline", "show", "main", *place).stdout
+    assert shown.startswith("main: 1 run of an unknown server on an unknown host, 2026-03-01 12:00\n")
+    assert "cpu   online 2" in shown
+    assert shown.rstrip().splitlines()[-2].strip().startswith("slob compare latest --baseline main --dir ")
+    assert "openslob version" in slob("baseline", "show", "main", *place, "--all").stdout
+    differing = compare(tmp_path, "other", "--baseline", "main", *place).stderr
+    assert re.search(r"^  host +empty  against  db2$", differing, re.M)
+    assert re.search(r"^  environment.cpu.model +unknown  against  empty$", differing, re.M)
+    compared = compare(tmp_path, "other", "--baseline", "main", *place, "--anyway").stdout
+    assert not re.search(r"\bNone\b", shown + differing + compared)
 
 
 def test_two_sides_are_needed(results):

@@ -8,6 +8,7 @@ import pytest
 
 from factories.crashes import CLEAN, DOWN, LOST, record
 from factories.running import slob
+from openslob.cli import crash as crash_command
 from openslob.kinds.crash import figures as analysis
 from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashMethod
 from openslob.kinds.crash.report import crash_document, cycle_line
@@ -60,6 +61,24 @@ def test_a_control_is_caught_if_the_next_run_would_catch_it_too(caught, of, verd
     found = analysis.verdicts(cycles, CrashControl(name="unsafe"))[2]
     assert found.verdict.value == verdict
     assert (found.figures["run_power_pct"] >= 80) == (verdict == "holds")
+
+
+IDLE = CLEAN.model_copy(update={"acked": 0})
+
+
+@pytest.mark.parametrize(
+    ("cycles", "control", "code"),
+    [
+        ([CLEAN], None, 0),
+        ([CLEAN, LOST], None, 3),
+        ([IDLE], None, 4),
+        ([LOST] * 2, CrashControl(name="unsafe"), 0),
+        ([CLEAN.model_copy(update={"kind": CrashMethod.CUT})] * 10, CrashControl(name="unsafe"), 3),
+    ],
+)
+def test_the_exit_code_says_whether_a_loss_was_found_or_none_could_be(monkeypatch, tmp_path, cycles, control, code):
+    monkeypatch.setattr(crash_command, "execute", lambda *_: (record(*cycles, control=control), tmp_path))
+    assert slob("crash").returncode == code
 
 
 def test_a_loss_is_named_with_the_operation_and_its_age():

@@ -1,0 +1,353 @@
+"""The answer of a comparison on one screen: how much B does against A, whether that is proved, and five figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from pathlib import Path
+
+from openslob.analyze.ci_gate import ENOUGH_RUNS, GateCheck, GateResult
+from openslob.analyze.compare import Comparison, Mismatch, Pair
+from openslob.analyze.curves.points import Point
+from openslob.analyze.curves.series import axes_for
+from openslob.analyze.differences import Difference, Outcome, Shows
+from openslob.analyze.intervals import MOST_RUNS
+from openslob.analyze.outcome import count_noun
+from openslob.analyze.verdict_registry import INVALIDATING, Severity, row_of
+from openslob.report.comparison import (
+    at_point,
+    change_cells,
+    condition_change,
+    is_empty,
+    main_differences,
+    n_text,
+    reads_reached_device,
+    reservations,
+    value_text,
+)
+from openslob.report.document import LabelledTexts, Paragraph, Part, Screen, TextTable, in_words
+from openslob.report.format import number, quantity, shorten
+
+# A change of more is given as a multiple, or as a share.
+_TWICE = 2.0
+# Longer names are A and B in tables and sentences; the subject has them.
+_LONGEST_NAME = 20
+_LONGEST_VALUE = 16
+_MOST_CHECKS, _MOST_POINTS, _MOST_CONDITIONS = 3, 8, 2
+# A run whose blocks come from the device in a smaller share is about cached reads.
+_READS_MATTER = 0.1
+# The first of these that both sides have is the answer.
+_RATES = {
+    "ops_per_s": "operations/s",
+    "transactions_per_s": "transactions/s",
+    "pio_read_per_s": "reads/s",
+    "lio_per_s": "block visits/s",
+}
+_LABELS = {
+    **_RATES,
+    "lio_per_s": "cached reads/s",
+    "engine_read_latency_us": "read latency",
+    "iops_per_db_cpu": "reads per DB CPU second",
+    "lio_per_db_cpu": "cached reads per DB CPU second",
+    "cost_per_million_reads": "cost of 1M reads",
+    "cost_per_million_logical_reads": "cost of 1M cached reads",
+}
+_RESULTS = {
+    GateResult.VIOLATED: "✗ {}: met",
+    GateResult.UNDECIDED: "? {}: can't tell",
+    GateResult.OK: "✓ {}: not met",
+}
+_JUDGED = {Outcome.BETTER: "better", Outcome.WORSE: "worse", Outcome.DIFFERENT: "different"}
+_NOT_PROVED = {
+    Shows.ONE_RUN: "one run each",
+    Shows.ONE_START: "each side is of one start of the server",
+    Shows.FEW_RUNS: "two runs against one",
+}
+
+
+def comparison_screen(comparison: Comparison, checks: Sequence[GateCheck] = (), again: str = "") -> Screen:
+    """Return the screen of a comparison; ``again`` is the command that makes it."""
+    named = _Named.of(comparison)
+    return Screen(
+        subject=_subject(comparison),
+        answer=(*_invalid(comparison, named), _answer(comparison, named), *_gate(checks)),
+        parts=(
+            _points_table(comparison, named) if len(comparison.pairs) > 1 else _table(comparison, named),
+            *_remarks(comparison, named),
+        ),
+        next=((f"{again} --all", "every figure"),) if again else (),
+    )
+
+
+class _Named:
+    """What the sides are called in a sentence and at the head of a column."""
+
+    def __init__(self, a: str, b: str) -> None:
+        self.a, self.b = a, b
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> _Named:
+        """Return the names of both sides, or A and B where one is long or both are the same."""
+        a, b = (Path(name).name or name for name in (comparison.name_a, comparison.name_b))
+        return cls(a, b) if max(len(a), len(b)) <= _LONGEST_NAME and a != b else cls("A", "B")
+
+
+def _subject(comparison: Comparison) -> str:
+    """Return which sides of what server, host and load are compared."""
+    sides = [[getattr(pair, side) for pair in comparison.pairs] for side in ("a", "b")]
+    names = comparison.name_a, comparison.name_b
+    runs = [_runs_at(Path(name).name or name, points) for name, points in zip(names, sides, strict=True)]
+    every = [point for side in sides for point in side]
+    product, version, host = (_common(every, name) for name in ("product", "version", "host"))
+    server = f"{product} {version}".strip() or "several servers"
+    place = f" on {host}" if host else ""
+    label = comparison.pairs[0].label if len(comparison.pairs) == 1 else f"{len(comparison.pairs)} points"
+    return f"{runs[1]} against {runs[0]}: {server}{place}, {label}"
+
+
+def _runs_at(name: str, points: Sequence[Point]) -> str:
+    runs = count_noun(sum(len(point.record_ids) for point in points), "run")
+    prices = dict.fromkeys(point.price for point in points if point.price)
+    return f"{name} ({', '.join([runs, *(f'at {price}' for price in prices)])})"
+
+
+def _common(points: Sequence[Point], name: str) -> str:
+    """Return the value that all points have; empty if they differ, or it is not known."""
+    values = {str(point.parameters.get(name) or "") for point in points}
+    return values.pop() if len(values) == 1 else ""
+
+
+def _answer(comparison: Comparison, named: _Named) -> str:
+    """Return how much B does against A, and what shows that it does."""
+    differences = main_differences(comparison)
+    rate = next((name for name in _RATES if _pct(differences, name) is not None), None)
+    if rate is None:
+        return "No rate is known of both sides, so which of them does more is unknown."
+    found = differences[rate]
+    means = found.a.mean, found.b.mean
+    values = "" if None in means else f": {number(means[1])} against {number(means[0])}"
+    mean = f" in the mean of {len(comparison.pairs)} points" if len(comparison.pairs) > 1 else ""
+    return f"{_size(found.pct or 0.0, _RATES[rate], named)}{mean}{values}. {_proof(found, comparison)}"
+
+
+def _pct(differences: Mapping[str, Difference], name: str) -> float | None:
+    return differences[name].pct if name in differences else None
+
+
+def _size(pct: float, noun: str, named: _Named) -> str:
+    ratio = 1 + pct / 100
+    if ratio >= _TWICE or ratio <= 1 / _TWICE:
+        return f"{named.b} does {_times(ratio)} × the {noun} of {named.a}"
+    if not round(pct, 1):
+        return f"{named.b} does as many {noun} as {named.a}"
+    return f"{named.b} does {_fewer_or_more(pct)} {noun} than {named.a}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2g}" if ratio < 1 else f"{ratio:.1f}" if ratio < 100 else number(ratio)
+
+
+def _fewer_or_more(pct: float) -> str:
+    return f"{abs(pct):.1f} % {'more' if pct > 0 else 'fewer'}"
+
+
+def _proof(found: Difference, comparison: Comparison) -> str:
+    """Return what the runs show of a difference, and how many would show more."""
+    runs = _runs_behind(found, comparison)
+    if found.shows in _NOT_PROVED or found.outcome is Outcome.NOT_ENOUGH:
+        why = _NOT_PROVED.get(found.shows, found.why) if found.shows else found.why
+        return f"Not proved: {why}. {ENOUGH_RUNS} runs each, each after a restart of the server, would tell."
+    low, high = found.pct_low, found.pct_high
+    if low is None or high is None or found.is_vague:
+        return f"Unknown: equal runs differ too much, {runs}.{_needed(found, comparison)}"
+    if found.outcome is not Outcome.NOT_SHOWN:
+        return f"Shown at 95 %: {_span(low, high)}, {runs}."
+    if _widest(found) <= comparison.see_pct:
+        return f"The same within {max(_widest(found), 0.1):.1f} %, {runs}."
+    between = f"between {_fewer_or_more(low)} and {_fewer_or_more(high)}"
+    return f"Can't tell: {between}, {runs}.{_needed(found, comparison)}"
+
+
+def _runs_behind(found: Difference, comparison: Comparison) -> str:
+    if len(comparison.pairs) > 1:
+        a, b = (sum(len(getattr(pair, side).record_ids) for pair in comparison.pairs) for side in ("a", "b"))
+    else:
+        a, b = found.a.n, found.b.n
+    return f"{count_noun(a, 'run')} each" if a == b else f"{count_noun(b, 'run')} against {a}"
+
+
+def _span(low: float, high: float) -> str:
+    """Return the ends of an interval of a change that does not contain 0."""
+    ratios = 1 + low / 100, 1 + high / 100
+    if ratios[0] >= _TWICE or ratios[1] <= 1 / _TWICE or high >= 100 * _TWICE:
+        ends = [_times(each) for each in ratios]
+        return f"{' to '.join(ends if ends[0] != ends[1] else map(number, ratios))} ×"
+    near, far = sorted((abs(low), abs(high)))
+    span = f"{near:.1f}" if round(near, 1) == round(far, 1) else f"{near:.1f} to {far:.1f}"
+    return f"{span} % {'more' if low > 0 else 'fewer'}"
+
+
+def _needed(found: Difference, comparison: Comparison) -> str:
+    """Return how many runs show a change that matters; nothing where that is not known."""
+    count = found.repeats_needed
+    if count is None:
+        return ""
+    if count == MOST_RUNS:
+        return f" {MOST_RUNS} runs each would not show {comparison.see_pct:g} %: measure on a quieter machine."
+    return f" {count} runs each would show {comparison.see_pct:g} %."
+
+
+def _invalid(comparison: Comparison, named: _Named) -> Iterator[str]:
+    """Yield for each side that its figures must not be used, and why."""
+    for side, failed in _failed(comparison, named):
+        reasons = [why for name, why in failed.items() if name in INVALIDATING]
+        if reasons:
+            first = reasons[0].partition(". ")[0].rstrip(".")
+            more = f" ({len(reasons) - 1} more)" if reasons[1:] else ""
+            yield f"INVALID  {side}: {first}{more}."
+
+
+def _failed(comparison: Comparison, named: _Named) -> list[tuple[str, dict[str, str]]]:
+    return [
+        (name, {failed: why for pair in comparison.pairs for failed, why in getattr(pair, side).failed.items()})
+        for side, name in (("a", named.a), ("b", named.b))
+    ]
+
+
+def _gate(checks: Sequence[GateCheck]) -> Iterator[str]:
+    """Yield a line for each condition, those that are met first."""
+    ordered = sorted(checks, key=lambda check: list(_RESULTS).index(check.result))
+    for check in ordered[:_MOST_CHECKS]:
+        change = condition_change(check.condition, check.difference) if check.difference else ""
+        yield f"{_RESULTS[check.result].format(check.condition.text)}{change and f', {change}'}"
+    if left := ordered[_MOST_CHECKS:]:
+        yield f"{count_noun(len(left), 'more condition')}: --all"
+
+
+def _table(comparison: Comparison, named: _Named) -> TextTable:
+    """Return five figures of both sides, with how many runs are behind each."""
+    (pair,) = comparison.pairs
+    shown = [pair.differences[name] for name in _figures(pair)]
+    physical, is_valid = reads_reached_device([pair]), not any(_invalid(comparison, named))
+    rows = [
+        (_label(each.figure, physical), *_values(each), *_change(each, comparison.see_pct, is_valid), n_text(each))
+        for each in shown
+    ]
+    if len({row[-1] for row in rows}) > 1:
+        return TextTable(("", named.a, named.b, "change", "", "runs"), rows, texts=frozenset({0, 4}))
+    counts = [("runs", str(each.a.n), str(each.b.n), "", "") for each in shown[:1]]
+    return TextTable(
+        ("", named.a, named.b, "change", ""), [*(row[:-1] for row in rows), *counts], texts=frozenset({0, 4})
+    )
+
+
+def _figures(pair: Pair) -> list[str]:
+    """Return the figures that say most of a load: its rate, its reads, their latency, the slowest, CPU and cost."""
+    known = {name: each for name, each in pair.differences.items() if not is_empty(each)}
+    kind = pair.a.main_kind
+    reads, visits = (max(pair.a.mean(name) or 0, pair.b.mean(name) or 0) for name in ("pio_read_per_s", "lio_per_s"))
+    by_reads = ("pio_read_per_s", "engine_read_latency_us", "iops_per_db_cpu")
+    by_visits = ("lio_per_s", f"{kind}_mean_us", "lio_per_db_cpu")
+    first, second = (by_reads, by_visits) if reads > _READS_MATTER * visits else (by_visits, by_reads)
+    rate = [name for name in ("ops_per_s", "transactions_per_s") if name in known][:1]
+    about = [next((name for name in names if name in known), None) for names in zip(first, second, strict=True)]
+    cost = "cost_per_million_reads" if first is by_reads else "cost_per_million_logical_reads"
+    return [name for name in (*rate, *about[:2], f"{kind}_p99_us", about[2], cost) if name in known]
+
+
+def _label(figure: str, physical: bool) -> str:
+    if figure == "pio_read_per_s":
+        return "physical reads/s" if physical else "engine reads/s"
+    return _LABELS.get(figure) or in_words(figure.removesuffix("_us"))
+
+
+def _values(found: Difference) -> tuple[str, str]:
+    in_label = found.figure in _LABELS and found.unit.endswith("/s")
+    a, b = ((number(each.mean) if in_label else quantity(each.mean, found.unit)) for each in (found.a, found.b))
+    return a, b
+
+
+def _change(found: Difference, see_pct: float, is_valid: bool = True) -> tuple[str, str]:
+    """Return the change and the word for it; of single runs without the spread inside them, which proves nothing.
+
+    Figures of which one is not ``is_valid`` are neither better nor worse.
+    """
+    change = change_cells(found)[0]
+    if not is_valid:
+        return change, ""
+    if found.outcome in _JUDGED:
+        return change, _JUDGED[found.outcome]
+    if found.outcome is Outcome.NOT_SHOWN and found.shows not in _NOT_PROVED:
+        return change, "" if found.is_vague else "same" if _widest(found) <= see_pct else "can't tell"
+    return change.partition(" ±")[0] + (" %" if "±" in change else ""), "not proved"
+
+
+def _widest(found: Difference) -> float:
+    """Return the largest change that the interval holds, in %; infinite if there is none."""
+    return inf if found.pct_low is None or found.pct_high is None else max(abs(found.pct_low), abs(found.pct_high))
+
+
+def _points_table(comparison: Comparison, named: _Named) -> TextTable:
+    """Return rate and latency of both sides at each point."""
+    axes = axes_for([pair.a for pair in comparison.pairs])
+    # Headings are wrapped: what is measured stands above the name of A.
+    names = (_label(axes.throughput, reads_reached_device(comparison.pairs)), _label(axes.latency, physical=False))
+    head = ("", *(cell for name in names for cell in (f"{name} {named.a}", named.b, "change")))
+    rows = []
+    for pair in comparison.pairs[:_MOST_POINTS]:
+        cells = [at_point(pair, figure) for figure in (axes.throughput, axes.latency)]
+        rows.append(
+            (
+                pair.label,
+                *(
+                    cell
+                    for each in cells
+                    for cell in ((*_values(each), _change(each, comparison.see_pct)[0]) if each else ("",) * 3)
+                ),
+            )
+        )
+    left = len(comparison.pairs) - _MOST_POINTS
+    rows += [(f"{left} more: --all", *("",) * 6)] if left > 0 else []
+    return TextTable(head, rows)
+
+
+def _remarks(comparison: Comparison, named: _Named) -> Iterator[Part]:
+    """Yield what else a reader must know: reservations, what differs, which checks fail, how many figures differ."""
+    yield from (Paragraph(each, "! ") for each in reservations(comparison))
+    rows = [("loads", "differ: only figures of the server and its host are compared")] if comparison.loads else []
+    rows += [("spread", f"how much starts differ is that of {comparison.name_like}")] if comparison.name_like else []
+    if comparison.mismatches:
+        rows.append(("different", _differing(comparison.mismatches)))
+    for side, failed in _failed(comparison, named):
+        names = [in_words(name) for name in failed if row_of(name).severity is Severity.CAUTION]
+        rows += [(f"fails in {side}", ", ".join(names))] if names else []
+    counts = "" if comparison.loads or any(_invalid(comparison, named)) else _counts(comparison)
+    rows += [("figures", counts)] if counts else []
+    rows += [(f"only in {name}", "; ".join(only)) for name, only in _unmatched(comparison, named) if only]
+    if rows:
+        yield LabelledTexts(rows)
+
+
+def _differing(mismatches: Sequence[Mismatch]) -> str:
+    named = [f"{each.name} ({_cut(each.a)} → {_cut(each.b)})" for each in mismatches[:_MOST_CONDITIONS]]
+    left = len(mismatches) - len(named)
+    return ", ".join(named) + (f", and {left} more: --all" if left else "")
+
+
+def _cut(values: Sequence[object]) -> str:
+    return shorten(value_text(values), _LONGEST_VALUE)
+
+
+def _counts(comparison: Comparison) -> str:
+    """Return how many figures differ, and how many would by chance; nothing where none could be judged."""
+    counts = Counter(each.outcome for each in main_differences(comparison).values() if not is_empty(each))
+    judged = sum(counts[outcome] for outcome in (*_JUDGED, Outcome.NOT_SHOWN))
+    shown = [f"{counts[outcome]} {word}" for outcome, word in _JUDGED.items() if counts[outcome]]
+    if not shown:
+        return ""
+    return f"of {judged} are {', '.join(shown)}; chance makes about {judged * 0.05:.0f} of these"
+
+
+def _unmatched(comparison: Comparison, named: _Named) -> list[tuple[str, tuple[str, ...]]]:
+    return [(named.a, comparison.only_a[:_MOST_CONDITIONS]), (named.b, comparison.only_b[:_MOST_CONDITIONS])]
