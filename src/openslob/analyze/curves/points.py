@@ -210,7 +210,8 @@ class Point:
     @property
     def severity(self) -> Severity | None:
         """The gravest severity of the verdicts that fail; None if none does."""
-        return gravest(self.severities.get(name, row_of(name).severity) for name in self.failed) if self.failed else None
+        known = [self.severities.get(name, row_of(name).severity) for name in self.failed]
+        return gravest(known) if known else None
 
     @property
     def step(self) -> float:

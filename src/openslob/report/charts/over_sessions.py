@@ -79,7 +79,7 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
     return [
         {
             "line": series.label, "sessions": point.step, "value": estimate.mean, "low": estimate.low,
-            "high": estimate.high, "doubt": verdict_sign(point), "stretch": stretch,
+            "high": estimate.high, "doubt": verdict_sign(point.severity), "stretch": stretch,
         }
         for series in points.series
         for stretch, _, point in stretches(series, (figure,))

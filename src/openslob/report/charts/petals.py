@@ -21,7 +21,7 @@ from openslob.analyze.verdict_registry import Severity
 from openslob.core.measurement import Ceiling
 from openslob.core.units import format_bytes
 from openslob.metrics import METRICS
-from openslob.report.charts.colours import QUIET, WARNING
+from openslob.report.charts.colours import FAINT, QUIET, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
     Sign,
@@ -174,10 +174,10 @@ def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
     ]
 
 
-def verdict_sign(point: Point) -> str:
+def verdict_sign(severity: Severity | None) -> str:
     """Return the name of the sign for the gravest of what fails at a point; a note has none."""
-    signs = {Severity.INVALID: UNTRUE, Severity.CAUTION: DOUBTED}
-    return signs[point.severity].name if point.severity in signs else SOUND
+    signs = {Severity.INVALID: UNTRUE.name, Severity.CAUTION: DOUBTED.name}
+    return SOUND if severity is None else signs.get(severity, SOUND)
 
 
 def colour_and_dash(series: Series) -> tuple[str, str]:
@@ -198,7 +198,7 @@ def _row(series: Series, point: Point, order: int, throughput: str, latency: str
     return {
         "line": series.label, "colour": colour, "dash": dash, "order": order, "sessions": point.step or None,
         "x": x.mean, "x_low": x.low, "x_high": x.high, "y": y.mean, "y_low": y.low, "y_high": y.high,
-        "runs": len(point.record_ids), "doubt": verdict_sign(point),
+        "runs": len(point.record_ids), "doubt": verdict_sign(point.severity),
         "fails": ", ".join(name.replace("_", " ") for name in point.failed) or "none",
         "knee": series.knee_result.knee == point.step,
         "end": order in (0, len(series.points) - 1),
@@ -319,7 +319,8 @@ def _dots(base: alt.Chart, colour: alt.Color, shape: alt.Shape, tips: Sequence[T
 
 def dots_by_doubt(base: alt.Chart, size: int) -> tuple[alt.Chart, ...]:
     """Return the points: filled, pale if their figures may differ, hollow if they must not be used."""
-    sound, doubted, untrue = (base.transform_filter(alt.datum.doubt == sign) for sign in (SOUND, DOUBTED.name, UNTRUE.name))
+    signs = (SOUND, DOUBTED.name, UNTRUE.name)
+    sound, doubted, untrue = (base.transform_filter(alt.datum.doubt == sign) for sign in signs)
     return (
         sound.mark_point(filled=True, size=size),
         doubted.mark_point(filled=True, size=size, fillOpacity=PALE),
