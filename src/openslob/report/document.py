@@ -164,6 +164,17 @@ class VerdictLine:
         """Whether it holds; if it fails, what follows."""
         return {Holds.HOLDS: "holds", Holds.UNKNOWN: "can't tell", Holds.FAILS: self.severity.value}[self.outcome]
 
+    @property
+    def in_words(self) -> str:
+        """The outcome, and what follows if it is that the verdict fails."""
+        word = SIGNS[self.outcome][1]
+        return f"{word}, {self.severity.value}" if self.outcome is Holds.FAILS else word
+
+    @property
+    def style(self) -> str:
+        """The classes of its style: the outcome, and the severity of one that fails."""
+        return f"{self.outcome.value} {self.severity.value}" if self.outcome is Holds.FAILS else self.outcome.value
+
 
 @dataclass(frozen=True)
 class Verdicts:

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache, partial
 from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
-from openslob.analyze.verdict_registry import Severity, gravest, severity_of
+from openslob.analyze.verdict_registry import Severity, gravest, row_of, severity_of
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS, PRICED
 from openslob.metrics.model import RESPONSE_PREFIX
@@ -210,7 +210,8 @@ class Point:
     @property
     def severity(self) -> Severity | None:
         """The gravest severity of the verdicts that fail; None if none does."""
-        return gravest(self.severities.values()) if self.severities else None
+        known = [self.severities.get(name, row_of(name).severity) for name in self.failed]
+        return gravest(known) if known else None
 
     @property
     def step(self) -> float:
