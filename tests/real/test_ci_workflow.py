@@ -49,9 +49,12 @@ def conduct():
     place = Path(tempfile.mkdtemp(prefix="slob-ci-", dir="/tmp"))
     place.chmod(0o755)
 
-    def run(base: dict[str, str], head: dict[str, str], rounds: int = 1, host: str = "runner-1") -> github_job.Job:
+    def run(
+        base: dict[str, str], head: dict[str, str], rounds: int = 1, host: str = "runner-1", **more: str
+    ) -> github_job.Job:
         repository = github_job.merged(place / "repository", base, head)
-        return github_job.job(WORKFLOW, place / "runner", repository, host, ROUNDS=str(rounds), **SMALL).conduct()
+        job = github_job.job(WORKFLOW, place / "runner", repository, host, ROUNDS=str(rounds), **SMALL, **more)
+        return job.conduct()
 
     yield run
     destroy_servers(place / "runner" / "temp" / "openslob")
@@ -89,6 +92,16 @@ def test_a_slower_head_fails(conduct):
     (suite,) = ElementTree.parse(job.workspace / "junit.xml").getroot()
     assert [child.tag for case in suite for child in case] == ["skipped", "failure"]
     assert (job.codes["Page"], left(job)) == (0, [])
+
+
+@pytest.mark.server
+@pytest.mark.nightly
+@pytest.mark.parametrize(("choice", "code", "level"), [("", 4, "error"), ("pass", 0, "warning")])
+def test_runs_that_do_not_suffice_to_know_are_not_called_slower(conduct, choice, code, level):
+    more = {"SLOB_INCONCLUSIVE": choice} if choice else {}
+    job = conduct(files(database(QUICK)), {"docs/ci/database.sh": database(SLOW)}, 1, **more)
+    assert job.codes["Compare"] == job.code == code, job.output
+    assert f"::{level} title=slob%3A update_mean_us > 100%25::Can't tell" in job.output
 
 
 def test_a_base_without_its_database_is_said(conduct):

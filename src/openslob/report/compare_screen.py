@@ -77,8 +77,16 @@ def comparison_screen(comparison: Comparison, checks: Sequence[GateCheck] = (), 
             _points_table(comparison, named) if len(comparison.pairs) > 1 else _table(comparison, named),
             *_remarks(comparison, named),
         ),
-        next=((f"{again} --all", "every figure"),) if again else (),
+        next=_next(comparison, again) if again else (),
     )
+
+
+def _next(comparison: Comparison, again: str) -> tuple[tuple[str, str], ...]:
+    """Return the commands that show more; one that measures more, where that is needed to tell."""
+    rate = _rate(main_differences(comparison))
+    is_open = rate is None or (rate.outcome not in _JUDGED and _widest(rate) > comparison.see_pct)
+    pairs = (("slob ab --help", "pairs of runs, until it is decided"),) if is_open else ()
+    return ((f"{again} --all", "every figure"), *pairs)
 
 
 @dataclass(frozen=True)
@@ -125,19 +133,18 @@ def _common(points: Sequence[Point], name: str) -> str:
 
 def _answer(comparison: Comparison, named: _Named) -> str:
     """Return how much B does against A, and what shows that it does."""
-    differences = main_differences(comparison)
-    rate = next((name for name in _RATES if _pct(differences, name) is not None), None)
-    if rate is None:
+    found = _rate(main_differences(comparison))
+    if found is None:
         return "No rate is known of both sides, so which of them does more is unknown."
-    found = differences[rate]
     means = found.a.mean, found.b.mean
     values = "" if None in means else f": {number(means[1])} against {number(means[0])}"
     mean = f" in the mean of {len(comparison.pairs)} points" if len(comparison.pairs) > 1 else ""
-    return f"{_size(found.pct or 0.0, _RATES[rate], named)}{mean}{values}. {_proof(found, comparison)}"
+    return f"{_size(found.pct or 0.0, _RATES[found.figure], named)}{mean}{values}. {_proof(found, comparison)}"
 
 
-def _pct(differences: Mapping[str, Difference], name: str) -> float | None:
-    return differences[name].pct if name in differences else None
+def _rate(differences: Mapping[str, Difference]) -> Difference | None:
+    """Return the difference in the rate that is the answer; None if no rate is known of both sides."""
+    return next((found for name in _RATES if (found := differences.get(name)) and found.pct is not None), None)
 
 
 def _size(pct: float, noun: str, named: _Named) -> str:

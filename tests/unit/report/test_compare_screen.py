@@ -88,7 +88,10 @@ def test_it_is_one_screen(name: str, conditions: Sequence[str]) -> None:
     assert len(text.splitlines()) <= 24, text
     assert max(map(len, text.splitlines())) <= 80
     assert max(map(len, shown(found, conditions, 160).splitlines())) <= 160
-    assert text.splitlines()[-1].lstrip().startswith("slob compare before after --all")
+    commands = [line.strip() for line in text.splitlines() if line.startswith("  slob ")]
+    assert commands[0].startswith("slob compare before after --all")
+    is_open = name in ("undecided", "one", "few", "wild", "start", "cached")
+    assert [each.split("  ")[0] for each in commands[1:]] == (["slob ab --help"] if is_open else [])
     assert "None" not in text
 
 
