@@ -70,7 +70,7 @@ def what_needs_time(verdicts: Sequence[Verdict]) -> dict[str, str]:
 
 
 def _is_for_want_of_time(verdict: Verdict) -> bool:
-    return verdict.why.startswith("Not enough data") or "the load lasted" in verdict.why
+    return verdict.why.startswith("Not enough data") or " shows from " in verdict.why
 
 
 def _first_sentence(why: str) -> str:
