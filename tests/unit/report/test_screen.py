@@ -90,7 +90,7 @@ def test_no_stated_mode_is_no_verdict() -> None:
 def test_a_run_that_is_too_short_says_so_once() -> None:
     text = screen_with(
         verdict("steady", Holds.UNKNOWN, "Not enough data: there are fewer than 10 points in time."),
-        verdict("level_sustained", Holds.UNKNOWN, "Can't be determined: the load lasted 4 s, and a cap shows from 12 s on."),
+        verdict("level_sustained", Holds.UNKNOWN, "Can't be determined: it lasted 4 s, and a cap shows from 12 s on."),
         verdict("errors", Holds.HOLDS),
     )  # fmt: skip
     assert text.count("oo short") == 1
