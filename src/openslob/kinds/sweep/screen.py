@@ -68,7 +68,8 @@ def _answer(points: PointSet | None, named: Mapping[str, RunRecord]) -> tuple[st
     reads = reads_per_s(series, peak, reads_are_physical(records))
     whose = "" if series.label == ONE_LINE or len(peaks) == 1 else f" with {series.label}"
     latency = micros(peak.mean(series.axes.latency))
-    first = f"{figure_with_interval(peak.figure(series.axes.throughput))} {reads} at {peak.at}{whose}, {latency}"
+    doubt = "Not to be used: " if peak.severity is Severity.INVALID else ""
+    first = f"{doubt}{figure_with_interval(peak.figure(series.axes.throughput))} {reads} at {peak.at}{whose}, {latency}"
     others = [_against(best, pair) for pair in peaks if pair is not best] if len(peaks) <= _BESIDE else []
     cost = cost_at(series.knee or peak, series.axes)
     return (" ".join([f"{first}{_end(series, peak)}.", *others]), *([f"{cost[:1].upper()}{cost[1:]}."] if cost else []))
