@@ -331,7 +331,7 @@ def dots_by_doubt(base: alt.Chart, size: int) -> tuple[alt.Chart, ...]:
 def _measured_now(moving: alt.Chart, tips: Sequence[Tip]) -> tuple[alt.Chart, alt.Chart]:
     """Return the mark and the label of the point that is being measured."""
     marked = with_tips(moving.mark_point(shape=_MEASURED_NOW, filled=True, size=170), *tips)
-    said = moving.transform_calculate(said="datum.sessions + ', still running'")
+    said = moving.transform_calculate(said="datum.sessions + ' now'")
     return marked, said.mark_text(align="left", dx=9, dy=-9, fontSize=11).encode(text="said:N")
 
 
