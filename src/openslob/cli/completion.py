@@ -15,8 +15,8 @@ __all__ = ["baselines", "figures", "kinds", "one_of", "ready_sweeps", "records",
 
 
 def verdicts(incomplete: str) -> list[str]:
-    """Return the names of the verdicts."""
-    return one_of(verdict_registry.NAMES)(incomplete)
+    """Return what may be required: the questions, and the names of the verdicts."""
+    return one_of((*verdict_registry.REQUIRABLE, *verdict_registry.NAMES))(incomplete)
 
 
 def figures(incomplete: str) -> list[str]:

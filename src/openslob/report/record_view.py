@@ -82,11 +82,6 @@ def caveats(failed: Collection[str]) -> str:
     return ", ".join(text for name, text in _CAVEATS.items() if name in failed)
 
 
-# So many are used or busy at a time, which seconds per second are; all but these are CPUs.
-_SECONDS_PER_SECOND = "s/s"
-_AT_ONCE = {"db_time_per_s": "sessions"}
-
-
 def show_figure(record: RunRecord, name: str) -> str:
     """Return a figure as text with its unit."""
     figure = record.summary.get(name)
@@ -96,8 +91,6 @@ def show_figure(record: RunRecord, name: str) -> str:
 def figure_text(name: str, known: float | None, currency: str = "") -> str:
     """Return the value of a figure of the registry as text with its unit, which of a cost is a ``currency``."""
     unit = METRICS[name].unit
-    if unit == _SECONDS_PER_SECOND:
-        return quantity(known, _AT_ONCE.get(name, "CPUs"))
     if unit == CURRENCY:
         return quantity(known, currency)
     if unit.endswith("/s"):

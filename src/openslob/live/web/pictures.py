@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from openslob.analyze.curves.series import PHYSICAL
 from openslob.analyze.heat import Cell
+from openslob.analyze.verdict_registry import gravest, row_of
 from openslob.kinds.view import Curve, HeatMap, PetalPoint, Stack, View
 from openslob.live.axes import DONE, axes_for
 from openslob.metrics import METRICS
@@ -480,7 +481,7 @@ def _petal_row(petal: str, sessions: int, x: float, y: float, runs: int, fails: 
     return {
         "line": petal, "colour": petal, "dash": petal, "sessions": sessions, "order": 0, "stretch": 0, "end": True,
         "x": x, "x_low": None, "x_high": None, "y": y, "y_low": None, "y_high": None, "runs": runs,
-        "doubt": verdict_sign(dict.fromkeys(fails, "")), "knee": False,
+        "doubt": verdict_sign(gravest(row_of(name).severity for name in fails) if fails else None), "knee": False,
         "fails": ", ".join(name.replace("_", " ") for name in fails) or "none",
     }  # fmt: skip
 
