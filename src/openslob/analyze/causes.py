@@ -19,7 +19,7 @@ import numpy as np
 
 from openslob.analyze import evidence as shows
 from openslob.analyze.evidence import Evidence, Strength
-from openslob.analyze.level import in_proportion, probe_after
+from openslob.analyze.level import ask_probe, probe_after
 from openslob.analyze.level_course import low_steps
 from openslob.analyze.plateaus import LEAST_KEPT_PCT
 from openslob.analyze.slow_steps import BRIDGED, LEAST_STEPS, Steps, parts_of, slow_steps
@@ -272,8 +272,9 @@ def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int, foun
     span = begin * trace.step_s, end * trace.step_s
     held = next((each for each in found.every_proven if _is_under(each, *span)), None)
     probe = probe_after(trace, *span, float(np.nanmean(trace.get("ops")[begin:end][-LEAST_STEPS:])))
-    uncapped = probe is not None and in_proportion(probe, trace)
-    look = TraceStretch(beside, part, ~slow[first:last], missing, first * trace.step_s, held, uncapped, probe)
+    told = ask_probe(probe, trace, usual_rate) if probe else None
+    said = probe.in_words if probe else ""
+    look = TraceStretch(beside, part, ~slow[first:last], missing, first * trace.step_s, held, told, said)
     cause, said, also, candidates = _judge(look)
     lost = max(0.0, float(np.nansum(before - ops)) * trace.step_s)
     return Episode(*span, cause, said, lost, rate, usual_rate, tuple(also), tuple(candidates))
