@@ -106,9 +106,8 @@ class ProbeOutcome:
             f"{self.with_all:,.0f}"
         ).replace("%", " %")
         if math.isfinite(self.alone_s):
-            said += (
-                f"; a single one took {1e3 * self.alone_s:.3g} ms, and one of all sessions {1e3 * self.all_s:.3g} ms"
-            )
+            alone, of_all = (f"{1e3 * seconds:.3g} ms" for seconds in (self.alone_s, self.all_s))
+            said += f"; a single one took {alone}, and one while all worked {of_all}"
         return said
 
 

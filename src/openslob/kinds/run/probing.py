@@ -2,9 +2,9 @@
 
 Under a cap on the rate, fewer sessions do as much as all of them, and each waits less. Where each request takes its
 time, the rate is in proportion to the sessions. Sessions that commit share syncs of the log, so that their rate follows
-their number under a cap, too. But a single commit after a pause is quick under a cap, and slow where each sync takes its
-time: so one session alone does single operations at the end. Nothing of a probe is in any figure: the window is over,
-and all of its counters were read.
+their number under a cap, too. But a single commit after a pause is quick under a cap, and slow where each sync takes
+its time: so one session alone does single operations at the end. Nothing of a probe is in any figure: the window is
+over, and all of its counters were read.
 """
 
 from __future__ import annotations
