@@ -272,9 +272,9 @@ def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int, foun
     span = begin * trace.step_s, end * trace.step_s
     held = next((each for each in found.every_proven if _is_under(each, *span)), None)
     probe = probe_after(trace, *span, float(np.nanmean(trace.get("ops")[begin:end][-LEAST_STEPS:])))
-    told = ask_probe(probe, trace, usual_rate) if probe else None
+    answer = ask_probe(probe, trace, usual_rate) if probe else None
     said = probe.in_words if probe else ""
-    look = TraceStretch(beside, part, ~slow[first:last], missing, first * trace.step_s, held, told, said)
+    look = TraceStretch(beside, part, ~slow[first:last], missing, first * trace.step_s, held, answer, said)
     cause, said, also, candidates = _judge(look)
     lost = max(0.0, float(np.nansum(before - ops)) * trace.step_s)
     return Episode(*span, cause, said, lost, rate, usual_rate, tuple(also), tuple(candidates))

@@ -509,7 +509,7 @@ def _with_known(cap: Cap, found: _Found, trace: Trace) -> Cap:
     probe = _probe_of(cap, trace)
     if probe is not None:
         cap = replace(cap, evidence=(*cap.evidence, probe.in_words))
-        if _ask(probe, cap, trace) is Told.CAP:
+        if _ask(probe, cap, trace) is ProbeAnswer.CAP:
             return replace(cap, known=Known.PROBE)
     requests = cap.cap if cap.kind == "iops" else cap.cap * MIB / (cap.request_bytes or LARGE_REQUEST)
     if is_flat(found.plateau, found.flow.rate, trace.step_s, requests):
@@ -520,21 +520,21 @@ def _with_known(cap: Cap, found: _Found, trace: Trace) -> Cap:
 def _is_latency(cap: Cap, trace: Trace) -> bool:
     """Return whether a probe showed that requests took longer, and that nothing capped them."""
     probe = _probe_of(cap, trace)
-    return cap.known is not Known.LIMIT and probe is not None and _ask(probe, cap, trace) is Told.LATENCY
+    return cap.known is not Known.LIMIT and probe is not None and _ask(probe, cap, trace) is ProbeAnswer.LATENCY
 
 
-def _ask(probe: ProbeOutcome, cap: Cap, trace: Trace) -> Told | None:
+def _ask(probe: ProbeOutcome, cap: Cap, trace: Trace) -> ProbeAnswer | None:
     return ask_probe(probe, trace, cap.burst.ops_per_s if cap.burst else math.nan)
 
 
-class Told(Enum):
+class ProbeAnswer(Enum):
     """What a probe showed: that requests were capped, or that each took longer."""
 
     CAP = auto()
     LATENCY = auto()
 
 
-def ask_probe(probe: ProbeOutcome, trace: Trace, usual: float) -> Told | None:
+def ask_probe(probe: ProbeOutcome, trace: Trace, usual: float) -> ProbeAnswer | None:
     """Return what a probe shows of a load that usually does so many operations a second; None if it does not tell.
 
     Under a cap fewer sessions do as much, and where each request takes longer, the throughput follows the sessions. Of
@@ -545,13 +545,13 @@ def ask_probe(probe: ProbeOutcome, trace: Trace, usual: float) -> Told | None:
     waited = [float(np.nansum(trace.get(name)[late:])) for name in WAITS]
     follows = probe.elasticity
     if follows is not None and follows < AS_CAPPED:
-        return Told.CAP
+        return ProbeAnswer.CAP
     if waited[1] < SHARED * sum(waited):
-        return Told.LATENCY if follows is not None and follows > IN_PROPORTION else None
+        return ProbeAnswer.LATENCY if follows is not None and follows > IN_PROPORTION else None
     longer = probe.longer_alone(probe.all_s * probe.with_all / usual)
     if longer is None or AS_QUICK <= longer <= AS_SLOW:
         return None
-    return Told.CAP if longer < AS_QUICK else Told.LATENCY
+    return ProbeAnswer.CAP if longer < AS_QUICK else ProbeAnswer.LATENCY
 
 
 def _probe_of(cap: Cap, trace: Trace) -> ProbeOutcome | None:
