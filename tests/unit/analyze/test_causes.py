@@ -183,6 +183,21 @@ def test_a_load_that_falls_for_good_has_a_stretch_until_its_end():
     assert found.usual_rate == pytest.approx(1000, rel=0.03)
 
 
+def test_a_small_dip_before_a_long_stretch_is_none_of_it():
+    trace = course(CAPPED, slice(20, 60))
+    trace.series["ops"][14:20] = 700.0
+    found = max(episodes(trace, search(trace)), key=lambda each: each.lost_ops)
+    assert found.begin_s == 20
+
+
+def test_three_causes_are_named_where_none_is_clearly_more():
+    hidden = {"ops": 300.0, "server.runqueue": 4.0, "device.read_ms": 9000.0, "host.busy": 1.98, "server.cpu": 0.4,
+              "waits.data_io": 7.0}  # fmt: skip
+    trace = course(hidden, slice(30, 45), **{"host.busy": 1.98, "server.runqueue": 2.5})
+    quota = {name: each for name, each in trace.series.items() if name != "cgroup.cpu_throttled"}
+    assert only(replace(trace, series=quota)).cause == "either I/O cap or slow reads or CPU quota"
+
+
 def test_higher_latency_at_a_given_rate_is_an_episode_too():
     late = {"latency.p50_us": 9000.0, "device.read_ms": 90_000.0, "device.reads": 4000.0, "device.read_bytes": 32e6}
     found = only(course(late, **{"latency.p50_us": 800.0}))
