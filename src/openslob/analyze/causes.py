@@ -200,7 +200,8 @@ def _find_rivals(found: Sequence[_Found]) -> list[_Found]:
     close = [each for each in found[1:] if found[0].share < CLEARLY * each.share]
     if not found or found[0].strength > Strength.SYMPTOM:
         return sorted(close, key=lambda each: -each.strength)[:1]
-    alike = [each for each in close if each.family is found[0].family]
+    # A cap leaves the time of one kind of requests longer, and may hold others back as well.
+    alike = [each for each in found[1:] if each.family is found[0].family]
     others = [each for each in close if each.family is not found[0].family]
     return [*sorted(alike, key=lambda each: each.cause is not Cause.IO_CAP)[:1], *others[:1]]
 
