@@ -18,7 +18,7 @@ from openslob.kinds.endurance import segments as report_endurance
 from openslob.kinds.endurance.pictures import endurance_pictures
 from openslob.kinds.endurance.report import endurance_document, mark_text, moment
 from openslob.kinds.endurance.segments import course_of, read_course, with_figures
-from openslob.kinds.run.live.follow import FollowedRun
+from openslob.kinds.run.live.latest import FollowedRuns
 from openslob.record import store
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.picture import chart
@@ -159,8 +159,9 @@ def test_commands_know_the_record(folder, tmp_path):
 
 def test_the_live_view_is_that_of_the_last_segment(folder):
     followed = follow(folder)
-    assert isinstance(followed, FollowedRun)
-    assert followed.folder.name.endswith("segment-2")
+    assert isinstance(followed, FollowedRuns)
+    assert followed.run is not None
+    assert followed.run.folder.name.endswith("segment-2")
 
 
 @pytest.mark.parametrize(("at_s", "text"), [(0, "0:00:00"), (3661, "1:01:01"), (2 * 86_400 + 60, "2 d 0:01:00")])
