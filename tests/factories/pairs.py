@@ -75,8 +75,7 @@ class Host:
         summary = {name: Figure(value=value, unit=record.summary[name].unit) for name, value in given.items()}
         changes = {}
         if number in self.lost:
-            summary["pio_read_per_s"] = Figure(value=None, unit="1/s", why=BUSY)
-            changes["window"] = record.window.model_copy(update={"counter_seconds": 0.0})
+            summary["ops_per_s"] = Figure(value=None, unit="1/s", why=BUSY)
         failed = [Verdict(name=name, verdict=Holds.FAILS, why="So.") for name in self.fails]
         started = f"2026-03-01 12:00:{len(self.started) if self.restarts else 0}"
         changes |= {"summary": {**record.summary, **summary}, "engine": {**record.engine, "server_started_at": started}}

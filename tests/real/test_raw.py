@@ -148,7 +148,7 @@ def test_calibrate_records_every_step_and_its_result(folder, monkeypatch):
     assert set(verdicts) == {"repeatable", "limit_kept", "reached_device", "coverage"}
     assert verdicts["coverage"] == Holds.HOLDS
     assert [path.name for path in folder.iterdir()] == ["results"]
-    shown = slob(folder, "show", "latest")
+    shown = slob(folder, "show", "latest", "--all")
     assert "search max IOPS: random 8 KB reads, 1 in flight" in shown.stdout
 
 

@@ -60,7 +60,11 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
 def _journey(results: Path, tab: Tab, address: str, locked: ExitStack) -> Seen:
     seen = Seen()
     tab.open(address)
-    seen.told["all"] = tab.until(f"document.querySelectorAll('#rows tr').length === 3 && {NAMES}")
+    # All are listed at once; their figures and the names in them come as they are read.
+    seen.told["count"] = tab.until(
+        "(text => text.endsWith('records') && text)(document.getElementById('count').textContent)"
+    )
+    seen.told["all"] = tab.ask(NAMES)
     seen.told["where"] = tab.ask("location.pathname + location.search")
     seen.told["filtered"] = [_filter(tab, words) for words in ("run", "RUN after", "nothing has this", "")]
     tab.ask("Array.from(document.querySelectorAll('#head button')).find(each => each.textContent === 'name').click()")
@@ -97,6 +101,7 @@ def test_nothing_goes_wrong_in_any_page(seen: Seen) -> None:
 
 def test_the_list_has_all_records_the_newest_first_and_is_filtered_by_words(seen: Seen) -> None:
     assert seen.told["where"] == "/"
+    assert seen.told["count"] == "3 of 3 records"
     assert seen.told["all"] == ["fixture-dd", "after", "before"]
     assert seen.told["filtered"] == [["after", "before"], ["after"], [], seen.told["all"]]
     assert seen.told["sorted"] == ["after", "before", "fixture-dd"]

@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from openslob.cli.common_options import MEASUREMENT_NAME, RECORD_JSON, REQUIRE, RESULTS, require_known, require_verdicts
+from openslob.cli.common_options import (
+    ALL,
+    MEASUREMENT_NAME,
+    RECORD_JSON,
+    REQUIRE,
+    RESULTS,
+    require_known,
+    require_verdicts,
+)
 from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, VerdictError
@@ -107,6 +115,7 @@ def crash(
     *,
     results: RESULTS,
     require: REQUIRE = None,
+    whole: ALL = False,
     as_json: RECORD_JSON = False,
 ) -> None:
     """Prove that acknowledged commits survive: crash a server under load, recover it, look for each of them.
@@ -122,7 +131,7 @@ def crash(
     if as_json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
-        write_document(crash_document(record, folder), folder)
+        write_document(crash_document(record, folder), folder, whole)
     _require(record, require or ())
 
 

@@ -11,6 +11,7 @@ import typer
 
 from openslob.analyze import verdict_registry
 from openslob.cli.common_options import (
+    ALL,
     DURATION,
     RECORD_JSON,
     REPORT_INTERVAL,
@@ -84,6 +85,7 @@ def endure(
     require: REQUIRE = None,
     report_interval: REPORT_INTERVAL = None,
     live: LIVE = False,
+    whole: ALL = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Run a workload for hours or days: its level over time, steady state, what happened when. It can be resumed.
@@ -101,10 +103,10 @@ def endure(
         request = EnduranceRequest(resolved.parameters, name, seconds or 0, path, probe is not Probing.OFF)
         folder = execute(request, context)
     except SegmentError as error:
-        _show(error.folder, json)
+        _show(error.folder, json, whole)
         again = f"slob endure --resume {error.folder.record.id} goes on with the time that is left"
         raise error.then(again) from error
-    _show(folder, json)
+    _show(folder, json, whole)
     _judge(folder, require or [])
 
 
@@ -124,12 +126,12 @@ def _require_alone(resolved: Resolved, seconds: float | None, probe: Probing | N
         raise UsageError(f"--resume takes the parameters of the record, not {', '.join(given)}", "leave them out")
 
 
-def _show(folder: EnduranceFolder, json: bool) -> None:
+def _show(folder: EnduranceFolder, json: bool, whole: bool) -> None:
     record = folder.record
     if json:
         write(record.model_dump_json(indent=1), kept=folder.path)
     elif record.segments:
-        write_document(endurance_document(record, folder.path), folder.path)
+        write_document(endurance_document(record, folder.path), folder.path, whole)
 
 
 def _judge(folder: EnduranceFolder, required: Sequence[str]) -> None:

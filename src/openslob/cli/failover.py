@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from openslob.cli.common_options import (
+    ALL,
     DURATION,
     RECORD_JSON,
     REQUIRE,
@@ -125,6 +126,7 @@ def failover(
     *,
     results: RESULTS,
     require: REQUIRE = None,
+    whole: ALL = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Make an outage under load: how long nobody is served, what becomes of each commit, when the level is back.
@@ -141,7 +143,7 @@ def failover(
         _require_consent(request.targets)
     with stoppable() as interrupt:
         record, folder = execute(request, interrupt, notify)
-    _show(record, folder, require, json)
+    _show(record, folder, require, json, whole)
 
 
 def _require_consent(names: Sequence[str]) -> None:
@@ -154,12 +156,12 @@ def _require_consent(names: Sequence[str]) -> None:
         raise SlobError(f"nothing was done to {primary} and {standby}", "without --target new servers are made")
 
 
-def _show(record: FailoverRecord, folder: Path, require: list[str] | None, json: bool) -> None:
+def _show(record: FailoverRecord, folder: Path, require: list[str] | None, json: bool, whole: bool) -> None:
     """Print the result. SlobError if the test did not end, VerdictError if a required verdict does not hold."""
     if json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
-        write_document(failover_document(record, folder), folder)
+        write_document(failover_document(record, folder), folder, whole)
     if record.status is not Status.COMPLETE:
         raise SlobError(f"the test did not end: {'; '.join(record.errors)}", f"its record is {folder}")
     require_verdicts(record.verdicts, require or ())

@@ -10,6 +10,7 @@ import typer
 
 from openslob.analyze.intervals import LEAST_STARTS
 from openslob.cli.common_options import (
+    ALL,
     DURATION,
     RECORD_JSON,
     REPORT_INTERVAL,
@@ -129,6 +130,7 @@ def lab(
     results: RESULTS,
     require: REQUIRE = None,
     report_interval: REPORT_INTERVAL = None,
+    whole: ALL = False,
     as_json: RECORD_JSON = False,
 ) -> None:
     """Find out what each setting of a server costs here: interleaved pairs of runs with and without it.
@@ -158,7 +160,7 @@ def lab(
         write(render_blocks(lab_plan(planned.record, round_s(planned.record), planned.pairs, wanted_s), columns()))
         return
     folder = execute(planned, context)
-    _print(folder, as_json)
+    _print(folder, as_json, whole)
     _judge(folder.record, require or ())
 
 
@@ -166,12 +168,12 @@ def _words(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
-def _print(folder: LabFolder, as_json: bool) -> None:
+def _print(folder: LabFolder, as_json: bool, whole: bool) -> None:
     record = folder.record
     if as_json:
         write(record.model_dump_json(indent=1), kept=folder.path)
     else:
-        write_document(lab_document(record, folder.path), folder.path)
+        write_document(lab_document(record, folder.path), folder.path, whole)
 
 
 def _judge(record: LabRecord, required: Sequence[str]) -> None:

@@ -18,17 +18,20 @@ from openslob.cli.options import Resolved, with_workload
 from openslob.cli.server import settings_text, spec_with
 from openslob.config.parameters import Setting
 from openslob.core.units import format_bytes
+from openslob.engines import registry
 from openslob.engines.facts import LoadResult
 from openslob.engines.managed.base import ServerSpec
 
 # A figure that is a text is not folded into less than this.
 _NARROWEST = 20
+_REUSED = "already there and verified, nothing to do"
 
+CHECKS = Annotated[bool, typer.Option("--all", metavar="", help="Print every check with its figure.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 
 
 @with_workload
-def load(resolved: Resolved, as_json: JSON = False) -> None:
+def load(resolved: Resolved, *, whole: CHECKS = False, as_json: JSON = False) -> None:
     """Load the test tables in parallel and verify them; tables that match are only verified.
 
     Example: slob load --schemas 8 --scale 256M
@@ -37,7 +40,28 @@ def load(resolved: Resolved, as_json: JSON = False) -> None:
 
     context = make_context(resolved, Path(), Screen())
     result = loading.execute(resolved.parameters.workload, context, lambda spec: announce(spec, resolved.server))
-    write(result_json(result) if as_json else result_text(result, columns()))
+    if as_json:
+        write(result_json(result))
+        return
+    write(result_text(result, columns()) if whole else answer_text(result, run_on(resolved.target.shown)))
+
+
+def run_on(target: str) -> str:
+    """Return the command that runs on loaded data; a URL, which may have a password, is not repeated."""
+    return "slob run" if "://" in target or target == registry.EMBEDDED else f"slob run --target {target}"
+
+
+def answer_text(result: LoadResult, run: str) -> str:
+    """Return a finished load in short: its data, its rate, how many checks hold, and what ``run`` does with it.
+
+    A check is shown if it asks to look at something. One that does not hold has ended the load with an error.
+    """
+    spec = result.spec
+    what = f"{spec.schemas} schema{'' if spec.schemas == 1 else 's'} of {spec.scale_blocks:,} blocks"
+    done = f"{what}: {_REUSED}." if result.reused else f"{what}, {_speed(result)}."
+    asking = [f"  {name}: {figure}" for name, figure in result.checks.items() if "`slob " in figure]
+    count = len(result.checks) - len(asking)
+    return "\n".join([done, *asking, f"  {count} checks hold: slob load --all", "", f"  {run}"])
 
 
 def announce(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
@@ -48,7 +72,7 @@ def announce(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec
 
 
 def result_text(result: LoadResult, screen: int | None = None) -> str:
-    """Return a finished load in a few lines: its data, its rate, and every check with its figure.
+    """Return all about a finished load: its data, its rate, and every check with its figure.
 
     ``screen`` is how wide they may be; None: as wide as they need to be.
     """
@@ -56,7 +80,7 @@ def result_text(result: LoadResult, screen: int | None = None) -> str:
     fill = "incompressible" if spec.obfuscate else "constant"
     lines = [
         f"{spec.schemas} x {spec.scale_blocks:,} blocks (cf1) + {spec.scan_blocks:,} (cf2), {fill} fill",
-        "already there and verified, nothing to do" if result.reused else _speed(result),
+        _REUSED if result.reused else _speed(result),
     ]
     width = max(map(len, result.checks), default=0)
     for name, figure in result.checks.items():

@@ -10,6 +10,7 @@ import typer
 from openslob.analyze.curves.series import parse_latency_us
 from openslob.cli import raw_compare, raw_orion
 from openslob.cli.common_options import (
+    ALL,
     BLOCK_SIZE,
     CPUS,
     DURATION,
@@ -93,6 +94,7 @@ def calibrate(
     *,
     results: RESULTS,
     require: REQUIRE = None,
+    whole: ALL = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Measure the maximum of the storage: IOPS under a latency limit, MB/s, latency, CPU per read, writes and syncs.
@@ -107,7 +109,7 @@ def calibrate(
     request = calibration.CalibrationRequest(plan, path, size, name, results)
     with stoppable() as interrupt:
         record, folder = calibration.execute(request, interrupt, notify)
-    show(record, folder, require, json)
+    show(record, folder, require, json, whole)
 
 
 def dd(
@@ -123,6 +125,7 @@ def dd(
     name: MEASUREMENT_NAME = "dd",
     *,
     results: RESULTS,
+    whole: ALL = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Read the same data with and without examining each byte: dd in 1 MB pieces, fio in random blocks.
@@ -133,7 +136,7 @@ def dd(
     request = demonstration.DdRequest(plan, path, size, name, results)
     with stoppable() as interrupt:
         record, folder = demonstration.execute(request, interrupt, notify)
-    show(record, folder, None, json)
+    show(record, folder, None, json, whole)
 
 
 def register(app: typer.Typer) -> None:

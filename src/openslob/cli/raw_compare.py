@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from openslob.cli.common_options import (
+    ALL,
     BLOCK_SIZE,
     CPUS,
     DURATION,
@@ -99,6 +100,7 @@ def compare(
     *,
     results: RESULTS,
     require: REQUIRE = None,
+    whole: ALL = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Measure in turn, on one file system: reads by fio, and by databases, which process what they read.
@@ -116,7 +118,7 @@ def compare(
             record, folder = execute(request, interrupt, ComparisonProgress(live.notify, live.line, render))
         finally:
             live.line.clear()
-    show(record, folder, require, json)
+    show(record, folder, require, json, whole)
 
 
 def _split_list(text: str | None) -> list[str]:
@@ -136,12 +138,12 @@ class _MessagesAbove:
         notify(text)
 
 
-def show(record: StorageRecord, folder: Path, require: list[str] | None, json: bool) -> None:
+def show(record: StorageRecord, folder: Path, require: list[str] | None, json: bool, whole: bool) -> None:
     """Print the result of a raw measurement. VerdictError if a required verdict does not hold."""
     if json:
         write(record.model_dump_json(indent=1), kept=folder)
     else:
-        write_document(storage_document(record, folder), folder)
+        write_document(storage_document(record, folder), folder, whole)
     require_verdicts(record.verdicts, require or ())
 
 

@@ -30,9 +30,10 @@ from openslob.report.headline import WITHIN_CEILING
 from openslob.report.several_runs import runs_document
 
 if TYPE_CHECKING:
+    from openslob.report.document import Document
     from openslob.report.html.page import Page
 
-REPORT = "report.html"
+REPORT, ONE_PAGE_FILE, PDF = "report.html", "one-page.html", ".pdf"
 WHICH = (
     "Runs and sweeps, or raw measurements: name, id, the beginning of either, or path; default: latest. "
     "a,b: two records as one side."
@@ -45,6 +46,13 @@ OUTPUT_HELP = (
     "The file to write; default: report.html in the folder of the run or sweep; for several: in the current directory."
 )
 OUTPUT = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP)]
+ONE_PAGE = Annotated[
+    bool,
+    typer.Option(
+        "--one-page", metavar="",
+        help="One page to pass on: the answer, a picture, four figures, the conditions, a caveat. -o FILE.pdf: PDF.",
+    ),
+]  # fmt: skip
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the answers and what was written as JSON.")]
 
 
@@ -56,6 +64,7 @@ def report(
     theme: THEME = PictureTheme.LIGHT,
     ceiling: CEILING = None,
     price: PRICE = None,
+    one_page: ONE_PAGE = False,
     *,
     results: RESULTS,
     as_json: JSON = False,
@@ -64,17 +73,19 @@ def report(
 
     Example: slob report 20260301-petals -o petals.html --png-dir pictures
     """
-    refuse_picture(
-        output, "the report is one HTML file", "give -o report.html; --png-dir DIR draws its pictures", page=True
-    )
+    _require_output(output, one_page, draws=bool(png_dir or svg_dir))
     # The drawing library takes a second to import, and only this command needs it.
     with default_interrupt():
         from openslob.report.charts.picture import save_all  # noqa: PLC0415
-        from openslob.report.html.page import render_page  # noqa: PLC0415
+        from openslob.report.html.page import page_of, render_page  # noqa: PLC0415
 
     wanted = records or ["latest"]
+    if one_page:
+        _write_one_page(*document_of_records(wanted, results, ceiling, price), output, as_json)
+        return
     with working("drawing the report"):
-        page, folders = page_of_records(wanted, results, ceiling, price)
+        document, folders = document_of_records(wanted, results, ceiling, price)
+        page = page_of(document)
         text = render_page(page)
     file = output or default_file(folders)
     write_file(file, text)
@@ -83,13 +94,44 @@ def report(
     write_summary(page, [file, *pngs, *svgs], as_json)
 
 
+def _require_output(output: Path | None, one_page: bool, draws: bool) -> None:
+    """Raise UsageError for a file that the report can't be, and for pictures beside a single page."""
+    is_pdf = output is not None and output.suffix.lower() == PDF
+    if one_page and draws:
+        raise UsageError("--one-page is one file", "leave --png-dir and --svg-dir out")
+    if not (one_page and is_pdf):
+        hint = f"{'--one-page writes a PDF; ' * is_pdf}give -o report.html; --png-dir DIR draws its pictures"
+        refuse_picture(output, "the report is one HTML file", hint, page=True)
+
+
+def _write_one_page(document: Document, folders: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
+    from openslob.report.html.one_page import one_page_of, render_html, render_pdf  # noqa: PLC0415 - as above
+
+    file = output or default_file(folders, ONE_PAGE_FILE)
+    with working("drawing the page"):
+        page = one_page_of(document)
+        content = render_pdf(page) if file.suffix.lower() == PDF else render_html(page)
+    write_file(file, content)
+    _write_texts({"answers": [page.answer], "caveat": page.caveat, "written": [str(file)]}, as_json)
+
+
+def document_of_records(
+    records: Sequence[str], results: Path, ceiling: str | None, price: str | None = None
+) -> tuple[Document, tuple[Path, ...]]:
+    """Return the report of records of one kind and their folders."""
+    if found := with_own_page(records, results):
+        return document_of_kind(found, Wanted(price, notify)), tuple(each.folder for each in found)
+    return document_of_runs(records, results, ceiling, price)
+
+
 def page_of_records(
     records: Sequence[str], results: Path, ceiling: str | None, price: str | None = None
 ) -> tuple[Page, tuple[Path, ...]]:
     """Return the page of records of one kind and their folders."""
-    if found := with_own_page(records, results):
-        return page_of_kind(found, Wanted(price, notify)), tuple(each.folder for each in found)
-    return page_of_runs(records, results, ceiling, price)
+    from openslob.report.html.page import page_of  # noqa: PLC0415 - as above
+
+    document, folders = document_of_records(records, results, ceiling, price)
+    return page_of(document), folders
 
 
 def with_own_page(records: Sequence[str], results: Path) -> tuple[Found, ...]:
@@ -135,22 +177,19 @@ def _find(word: str, results: Path, tell: Callable[[str], None]) -> Found | None
         return None
 
 
-def page_of_kind(found: Sequence[Found], wanted: Wanted) -> Page:
-    """Return the page of records of a kind that has one."""
-    from openslob.report.html.page import page_of  # noqa: PLC0415
-
+def document_of_kind(found: Sequence[Found], wanted: Wanted) -> Document:
+    """Return the report of records of a kind that has one of its own."""
     kind = kind_of(found[0])
     read = [kind.read_as(each.folder, wanted) for each in found]
     alone = len(read) == 1
-    return page_of(kind.document(read[0], found[0].folder, wanted) if alone else kind.document_of_several(read))
+    document: Document = kind.document(read[0], found[0].folder, wanted) if alone else kind.document_of_several(read)
+    return document
 
 
-def page_of_runs(
+def document_of_runs(
     records: Sequence[str], results: Path, ceiling: str | None, price: str | None = None
-) -> tuple[Page, tuple[Path, ...]]:
-    """Return the page of runs and sweeps and the folders of the runs."""
-    from openslob.report.html.page import page_of  # noqa: PLC0415
-
+) -> tuple[Document, tuple[Path, ...]]:
+    """Return the report of runs and sweeps and the folders of the runs."""
     sides = [(names, runs.find(names.split(","), results)) for names in records]
     sides = [(names, side.at_price(price)) for names, side in sides] if price else sides
     found = runs.join([side for _, side in sides])
@@ -163,7 +202,7 @@ def page_of_runs(
         )
     curves, missing = ceilings(ceiling, [run.record for run in found.runs], results)
     problems = (*found.problems, *missing)
-    return page_of(runs_document(named, found.runs, found.folders, problems, found.against, curves)), found.folders
+    return runs_document(named, found.runs, found.folders, problems, found.against, curves), found.folders
 
 
 def ceilings(
@@ -181,25 +220,32 @@ def ceilings(
     return [storage_alone(present[id]) for id in ids if id in present], missing
 
 
-def default_file(folders: tuple[Path, ...]) -> Path:
-    """Return ``report.html`` in the folder of the only run or sweep, or in the working directory for several."""
+def default_file(folders: tuple[Path, ...], name: str = REPORT) -> Path:
+    """Return the file of this name in the folder of the only run or sweep, or in the working directory for several."""
     if len(folders) == 1:
-        return folders[0] / REPORT
+        return folders[0] / name
     parents = {folder.parent for folder in folders}
     parent = parents.pop()
-    return parent / REPORT if not parents and (parent / SWEEP_FILE).is_file() else Path(REPORT)
+    return parent / name if not parents and (parent / SWEEP_FILE).is_file() else Path(name)
 
 
 def write_summary(page: Page, written: list[Path], as_json: bool) -> None:
     """Print the answers and the files that were written."""
+    _write_texts(
+        {"answers": page.answers, "verdicts": page.verdict_counts, "written": [str(path) for path in written]}, as_json
+    )
+
+
+def _write_texts(summary: Mapping[str, Any], as_json: bool) -> None:
+    """Print answers, what else is said, and files, as JSON or as sentences."""
     if as_json:
-        summary = {"answers": page.answers, "verdicts": page.verdict_counts, "written": [str(path) for path in written]}
         write(json.dumps(summary, indent=1, ensure_ascii=False))
-    else:
-        width = columns()
-        sentences = [*page.answers, f"Verdicts: {page.verdict_counts}."]
-        lines = [line for text in sentences for line in (wrap(text, columns=width) if width else [text])]
-        write("\n".join([*lines, *(f"Written: {path}" for path in written)]))
+        return
+    width = columns()
+    said = [f"{name.capitalize()}: {summary[name]}" for name in ("verdicts", "caveat") if name in summary]
+    sentences = [*summary["answers"], *(text if text.endswith(".") else f"{text}." for text in said)]
+    lines = [line for text in sentences for line in (wrap(text, columns=width) if width else [text])]
+    write("\n".join([*lines, *(f"Written: {path}" for path in summary["written"])]))
 
 
 def register(app: typer.Typer) -> None:

@@ -81,7 +81,16 @@ def _answer_sheet(book: Any, data: PointSet, answers: Sequence[str], head: Any) 
 
 
 _RATE = "rate"
-_ANSWER_HEADS = ("line", "sessions", _RATE, "latency (µs)", "p99 (µs)", "CPU left (%)", "limit", "verdicts that fail")
+_ANSWER_HEADS = (
+    "line",
+    "sessions",
+    _RATE,
+    "latency (µs)",
+    "operation p99 (µs)",
+    "CPU left (%)",
+    "limit",
+    "verdicts that fail",
+)
 # Letters in a line of the merged cells of a sentence, and the height of a line in points.
 _SENTENCE_WIDTH, _LINE_HEIGHT = 130, 16
 

@@ -28,7 +28,7 @@ from openslob.report.comparison import (
     value_text,
 )
 from openslob.report.document import LabelledTexts, Paragraph, Part, Screen, TextTable, in_words
-from openslob.report.format import number, quantity, shorten
+from openslob.report.format import NO_BREAK, number, quantity, shorten
 
 # A change of more is given as a multiple, or as a share.
 _TWICE = 2.0
@@ -149,11 +149,15 @@ def _rate(differences: Mapping[str, Difference]) -> Difference | None:
 
 def _size(pct: float, noun: str, named: _Named) -> str:
     ratio = 1 + pct / 100
-    if ratio >= _TWICE or ratio <= 1 / _TWICE:
+    if _is_multiple(pct):
         return f"{named.b} does {_times(ratio)} × the {noun} of {named.a}"
     if not round(pct, 1):
         return f"{named.b} does as many {noun} as {named.a}"
     return f"{named.b} does {_fewer_or_more(pct)} {noun} than {named.a}"
+
+
+def _is_multiple(pct: float) -> bool:
+    return not 1 / _TWICE < 1 + pct / 100 < _TWICE
 
 
 def _times(ratio: float) -> str:
@@ -174,7 +178,7 @@ def _proof(found: Difference, comparison: Comparison) -> str:
     if low is None or high is None or found.is_vague:
         return f"Unknown: equal runs differ too much, {runs}.{_needed(found, comparison)}"
     if found.outcome is not Outcome.NOT_SHOWN:
-        return f"Shown at 95 %: {_span(low, high)}, {runs}."
+        return f"Shown at 95 %: {_span(low, high, found.pct or 0.0)}, {runs}."
     if _widest(found) <= comparison.see_pct:
         return f"The same within {max(_widest(found), 0.1):.1f} %, {runs}."
     between = f"between {_fewer_or_more(low)} and {_fewer_or_more(high)}"
@@ -189,12 +193,12 @@ def _runs_behind(found: Difference, comparison: Comparison) -> str:
     return f"{count_noun(a, 'run')} each" if a == b else f"{count_noun(b, 'run')} against {a}"
 
 
-def _span(low: float, high: float) -> str:
-    """Return the ends of an interval of a change that does not contain 0."""
-    ratios = 1 + low / 100, 1 + high / 100
-    if ratios[0] >= _TWICE or ratios[1] <= 1 / _TWICE or high >= 100 * _TWICE:
+def _span(low: float, high: float, pct: float) -> str:
+    """Return the ends of an interval of a change that does not contain 0, in the same terms as the change."""
+    if _is_multiple(pct):
+        ratios = 1 + low / 100, 1 + high / 100
         ends = [_times(each) for each in ratios]
-        return f"{' to '.join(ends if ends[0] != ends[1] else map(number, ratios))} ×"
+        return f"{' to '.join(ends if ends[0] != ends[1] else map(number, ratios))}{NO_BREAK}×"
     near, far = sorted((abs(low), abs(high)))
     span = f"{near:.1f}" if round(near, 1) == round(far, 1) else f"{near:.1f} to {far:.1f}"
     return f"{span} % {'more' if low > 0 else 'fewer'}"
@@ -211,8 +215,10 @@ def _needed(found: Difference, comparison: Comparison) -> str:
 
 
 def _invalid(comparison: Comparison, named: _Named) -> Iterator[str]:
-    """Yield for each side that its figures must not be used, and why."""
-    for side, failed in _failed(comparison, named):
+    """Yield for each side that figures of it, or of a run of it, must not be used, and why."""
+    runs = [sum(len(getattr(pair, side).record_ids) for pair in comparison.pairs) for side in ("a", "b")]
+    for (name, failed), count in zip(_failed(comparison, named), runs, strict=True):
+        side = name if count == 1 else f"a run of {name}"
         reasons = [why for name, why in failed.items() if name in INVALIDATING]
         if reasons:
             first = reasons[0].partition(". ")[0].rstrip(".")

@@ -324,7 +324,7 @@ class Screen:
     ``subject`` is a line: the product, where it ran, and its load. ``answer`` are paragraphs: the first sentence is the
     answer with what limits it. ``parts`` are small tables and labelled figures. ``next`` are commands, each with why.
 
-    Checks are those of the report, or ``judged`` where it has none as a block. The answer has ``said`` some of them, by
+    Checks are those of the report, or ``judged`` where the screen has others. The answer has ``said`` some of them, by
     their names: these are not shown again. Commands call the record ``called``: its id, if that is left out.
     """
 
@@ -342,6 +342,7 @@ class Document:
     """A report. ``files`` are the lines that name the record's files and what draws them.
 
     One that is not ``titled`` begins with its first block in a terminal. ``screen`` is what a command shows of it.
+    ``key_figures`` are up to four figures, with what they are, that stand for themselves: those of a single page.
     """
 
     title: Title | TitleOfSeveral
@@ -350,6 +351,7 @@ class Document:
     pictures: Callable[[], MadePictures] = field(default=lambda: ((), ""))
     titled: bool = True
     screen: Screen | None = None
+    key_figures: tuple[tuple[str, str], ...] = ()
 
     @property
     def headline(self) -> str:

@@ -21,6 +21,7 @@ _SMALLEST_PLAIN = 1e-6
 _PLAIN_SIGNS = str.maketrans(
     {"✓": "+", "✗": "x", "–": "-", "—": "-", "µ": "u", "×": "x", "…": "~", "±": "+-", "≥": ">=", "≤": "<=", "→": "->"}
     | {"·": "-", "│": "|", "┤": "+", "└": "+", "─": "-", "┬": "+"}
+    | dict(zip("▁▂▃▄▅▆▇█", "_.,-=+*#", strict=True))
 )
 _BEYOND_ASCII = re.compile(r"[^\t\n -~]+")
 _NUMBER_AND_UNIT = re.compile(r"(\d) (%|[KMGT]?B\b|[mµ]?s\b)")

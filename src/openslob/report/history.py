@@ -22,6 +22,7 @@ from openslob.report.document import (
     paragraphs,
     plain_paragraphs,
 )
+from openslob.report.format import shorten
 
 # Runs in the table of a terminal; with more, those before the last ones are shown only where something changed.
 MOST_RUNS = 40
@@ -30,7 +31,8 @@ MOST_SHORT = 20
 _MOST_NAMED = 3
 # Of the runs on one screen, the last ones, and as many with which something changed.
 _LAST_RUNS = 5
-_MOST_LOADS = 10
+_MOST_LOADS = 8
+_WIDEST_CHANGE, _WIDEST_LOAD = 28, 40
 _NAMES = {
     "ops_per_s": "operations",
     "transactions_per_s": "transactions",
@@ -122,7 +124,7 @@ def _answer_of_one(history: History) -> str:
     said = [_say_changes(history, changes) for changes in together.values()]
     unsure = [f"{sentence}." for sentence in open_questions(history)]
     more = len(said[_MOST_NAMED:]) + len(unsure[1:])
-    said = said[:_MOST_NAMED] or [f"No change in {count_noun(len(history.runs), 'run')}{_range(history)}."]
+    said = said[:_MOST_NAMED] or _say_unchanged(history)
     return " ".join([*said, *unsure[:1], *([f"{more} more: --all."] if more else [])])
 
 
@@ -143,11 +145,23 @@ def _answer_of_several(shown: Sequence[History]) -> str:
     return f"{len(changed)} of {len(shown)} loads changed{judged}. {of}{also}"
 
 
-def _range(history: History) -> str:
-    figure = history.figures[0]
-    known = [value for run in history.runs if (value := run.figures.get(figure)) is not None]
-    unit = history.unit_of(figure)
-    return f": {_name(figure)} {figure_text(min(known), unit)} to {figure_text(max(known), unit)}" if known else ""
+def _say_unchanged(history: History) -> list[str]:
+    """Return within what the figures stayed, or of how few runs they are known."""
+    known = {
+        figure: [value for run in history.runs if (value := run.figures.get(figure)) is not None]
+        for figure in history.figures
+    }
+    enough = next((figure for figure, values in known.items() if len(values) >= LEAST_RUNS), None)
+    few = [
+        f"{_name(figure).capitalize()} are known of {count_noun(len(values), 'run')}: too few to see a change."
+        for figure, values in known.items()
+        if len(values) < LEAST_RUNS
+    ]
+    if enough is None:
+        return few
+    unit, values = history.unit_of(enough), known[enough]
+    span = f"{figure_text(min(values), unit)} to {figure_text(max(values), unit)}"
+    return [f"No change in {count_noun(len(values), 'run')}: {_name(enough)} {span}.", *few]
 
 
 def _say_changes(history: History, changes: Sequence[HistoryChange]) -> str:
@@ -191,26 +205,30 @@ def _latest_runs(history: History) -> TextTable:
     changed = [at for at in range(count - _LAST_RUNS) if at in begins or history.runs[at].changed]
     shown = [*changed[-_LAST_RUNS:], *range(max(0, count - _LAST_RUNS), count)]
     head = ("begun (UTC)", *map(_name, history.figures), "what changed")
-    # The answer has what the figures did.
-    return TextTable.ending_in_text(head, [_run_row(history, history.runs[at], steps=False) for at in shown])
+    # The answer has what the figures did; what else changed has one line.
+    rows = [_run_row(history, history.runs[at], steps=False) for at in shown]
+    return TextTable.ending_in_text(head, [(*row[:-1], shorten(row[-1], _WIDEST_CHANGE)) for row in rows])
 
 
 def _loads_table(shown: Sequence[History]) -> TextTable:
     """Return a row for each load, changed ones and then the latest first."""
     latest = sorted(shown, key=lambda each: each.runs[-1].started_at, reverse=True)
-    rows = [_load_row(each) for each in sorted(latest, key=lambda each: not each.changes)]
+    servers = {each.server for each in shown}
+    alone = next(iter(servers)) if len(servers) == 1 else ""
+    rows = [_load_row(each, not alone) for each in sorted(latest, key=lambda each: not each.changes)]
     left = len(rows) - _MOST_LOADS
     more = [(f"{left} more: --all", *("",) * 4)] if left > 0 else []
-    head = ("server: load", "runs", "last (UTC)", "now", "change")
+    head = (f"load on {alone}" if alone else "server: load", "runs", "last (UTC)", "now", "change")
     return TextTable(head, [*rows[:_MOST_LOADS], *more], texts=frozenset({0}))
 
 
-def _load_row(history: History) -> tuple[str, ...]:
+def _load_row(history: History, with_server: bool) -> tuple[str, ...]:
     figure, last = history.figures[0], history.runs[-1]
     change = next((each for each in reversed(history.changes) if each.figure == figure), None)
-    now = f"{figure_text(last.figures.get(figure), history.unit_of(figure))}"
+    now = figure_text(last.figures.get(figure), history.unit_of(figure))
     moved = f"{change.change_pct:+.1f} %" if change else ""
-    return f"{history.server}: {history.words}", str(len(history.runs)), when(last.started_at), now, moved
+    load = f"{history.server}: {history.words}" if with_server else history.words
+    return shorten(load, _WIDEST_LOAD), str(len(history.runs)), when(last.started_at)[:10], now, moved
 
 
 def _draw(found: Sequence[History]) -> MadePictures:

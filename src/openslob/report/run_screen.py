@@ -43,7 +43,7 @@ from openslob.report.headline import (
     say_reads,
     say_writes,
 )
-from openslob.report.record_view import RATE_REACHED, name_record
+from openslob.report.record_view import RATE_REACHED, REACHED_DEVICE, name_record
 
 LIMIT_FOUND, WINDOW = "limit_found", "window"
 # What each limit is called in the sentence of the answer.
@@ -87,6 +87,23 @@ def _discarded(record: RunRecord) -> list[str]:
     lost = [note.removeprefix(DISCARDED) for note in record.notes if note.startswith(DISCARDED)]
     before = "A run before this one was" if len(lost) == 1 else f"{len(lost)} runs before this one were"
     return [f"{before} discarded: {lost[0].partition(': ')[2].partition(': ')[0]}."] if lost else []
+
+
+def key_figures(record: RunRecord) -> tuple[tuple[str, str], ...]:
+    """Return the rate, its latency, that of operations, and the CPU: the four figures of a single page."""
+    share = read_share(record)
+    reads = share is not None and share >= READS_LEAD
+    kind = "physical" if record.outcome(REACHED_DEVICE) is Holds.HOLDS else "engine"
+    rate = (f"{kind} reads/s", "pio_read_per_s") if reads else ("logical reads/s", "lio_per_s")
+    timed = next(iter((record.response or record.latency).values()), {})
+    figures = (
+        (rate[0], number(record.value(rate[1]))),
+        ("mean of a read", micros(record.value("engine_read_latency_us")) if reads else MISSING),
+        ("operations/s", number(record.value("ops_per_s"))),
+        ("p99 of an operation", micros(timed.get("p99_us"))),
+        ("CPUs used by the server", number(record.value("db_cpu_per_s"))),
+    )
+    return tuple(each for each in figures if each[1] != MISSING)[:4]
 
 
 def _subject(record: RunRecord) -> str:

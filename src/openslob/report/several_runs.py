@@ -41,7 +41,7 @@ from openslob.report.document import (
     shorten_names,
 )
 from openslob.report.figures import definitions
-from openslob.report.format import MISSING, number, percent, size
+from openslob.report.format import MISSING, micros, number, percent, shorten, size
 from openslob.report.headline import headline
 from openslob.report.record_view import FigureNames, show_figure
 from openslob.report.set_summary import (
@@ -61,6 +61,8 @@ _POINT_FIGURES = (
     "ops_per_s", "pio_read_per_s", "pio_read_mb_per_s", "lio_per_s", "engine_read_latency_us", "redo_mb_per_s",
     "db_cpu_per_s", "iops_per_db_cpu", "host_cpu_left_pct",
 )  # fmt: skip
+# Letters of a side's name beside a figure.
+_SIDE = 16
 _LAST = (context.test, context.host, context.server)
 _LATENCIES = ("op_p50_us", "op_p99_us")
 _RESPONSES = ("op_p50_us", "op_p99_us", "op_response_p50_us", "op_response_p99_us")
@@ -141,6 +143,41 @@ def set_document(
             definitions(),
         ),
         pictures=lambda: _draw(runs, comparison, ceilings),
+        key_figures=_of_sides(comparison, names) or _key_figures(sets, names),
+    )
+
+
+def _of_sides(comparison: Comparison | None, names: FigureNames) -> tuple[tuple[str, str], ...]:
+    """Return rate and latency of both sides of a comparison; nothing unless each side is one point."""
+    if comparison is None or len(comparison.pairs) != 1:
+        return ()
+    pair = comparison.pairs[0]
+    axes = axes_for([pair.a, pair.b])
+    sides = tuple(
+        (shorten(name, _SIDE), point)
+        for name, point in zip((comparison.name_a, comparison.name_b), (pair.a, pair.b), strict=True)
+    )
+    rate = "logical" if axes.throughput.startswith("lio") else "physical" if names.physical else "engine"
+    return (
+        *((f"{rate} reads/s, {name}", number(point.mean(axes.throughput))) for name, point in sides),
+        *((f"latency, {name}", micros(point.mean(axes.latency))) for name, point in sides),
+    )
+
+
+def _key_figures(sets: Sequence[PointSet], names: FigureNames) -> tuple[tuple[str, str], ...]:
+    """Return the best point of all series: its rate, where it is, its latency, and the CPU that is left there."""
+    best = [(series, peak) for points in sets for series in points.series if (peak := series.knee or series.peak)]
+    known = [(series, peak) for series, peak in best if peak.mean(series.axes.throughput)]
+    if not known:
+        return ()
+    series, point = max(known, key=lambda each: each[1].mean(each[0].axes.throughput) or 0.0)
+    engine = "physical" if names.physical else "engine"
+    reads = "logical" if series.axes.throughput.startswith("lio") else engine
+    return (
+        (f"{reads} reads/s", number(point.mean(series.axes.throughput))),
+        ("reached with", point.at),
+        ("mean latency", micros(point.mean(series.axes.latency))),
+        ("host CPU left", percent(point.mean("host_cpu_left_pct"))),
     )
 
 

@@ -190,7 +190,7 @@ def _verdict_counts(lines: Sequence[VerdictLine]) -> str:
 
 
 def _judgement_of(document: Document) -> Judgement | None:
-    return document.judgement or (document.screen.judged if document.screen else None)
+    return (document.screen and document.screen.judged) or document.judgement
 
 
 def _checks_of(document: Document) -> tuple[list[Check], list[str]]:

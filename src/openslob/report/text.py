@@ -22,7 +22,7 @@ from openslob.report.figures import (
     timed_events,
 )
 from openslob.report.headline import headline
-from openslob.report.run_screen import run_screen
+from openslob.report.run_screen import key_figures, run_screen
 from openslob.report.slowest import slow_stretches, slowest_section
 from openslob.report.terminal import render_text
 
@@ -58,6 +58,7 @@ def run_document(record: RunRecord, folder: Path | None = None) -> Document:
         files(record, folder),
         lambda: _pictures(record, folder or Path(record.id)),
         screen=run_screen(record, folder),
+        key_figures=key_figures(record),
     )
 
 

@@ -26,6 +26,7 @@ _COLUMNS_A_TICK, _ROWS_A_TICK = 14, 4
 _NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TRACE = "."
 UNTRUE = "!"
+BARS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,15 @@ def _legend(lines: Sequence[TextLine], columns: int) -> list[str]:
         else:
             rows.append(entry)
     return rows
+
+
+def bar_line(values: Sequence[float | None]) -> str:
+    """Return a bar for each value in one line, as high as its share of the largest; blank where it is not known."""
+    most = max((value for value in values if value is not None), default=0.0)
+    at = [
+        None if value is None else min(int(len(BARS) * value / most), len(BARS) - 1) if most else 0 for value in values
+    ]
+    return "".join(" " if each is None else BARS[each] for each in at)
 
 
 def text_petals(points: PointSet, label: Callable[[str], str], columns: int = WIDTH, rows: int = 16) -> list[str]:

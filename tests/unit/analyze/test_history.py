@@ -271,6 +271,39 @@ def test_without_a_change_the_range_is_the_answer() -> None:
     assert re.search(r"No change in 12 runs: operations 9\d\.\d/s to 10\d/s\.", text), text
 
 
+def test_no_change_is_not_said_of_a_figure_that_too_few_runs_know() -> None:
+    runs = series(100, 100, runs=8)
+    blind = [
+        each.model_copy(update={"summary": {**each.summary, "ops_per_s": Figure(value=None, unit="1/s", why="")}})
+        for each in runs[:5]
+    ]
+    text = " ".join(screen_of(histories([*blind, *runs[5:]], figures=["ops_per_s", "op_p99_us"])).split())
+    assert "No change in 8 runs: p99 of operations " in text
+    assert "Operations are known of 3 runs: too few to see a change." in text
+    text = " ".join(screen_of(histories([*blind, *runs[5:]], figures=["ops_per_s"])).split())
+    assert "No change" not in text
+
+
+def test_loads_with_long_names_fit_beside_their_figures() -> None:
+    runs = [run_at(n, 100_000) for n in range(14)]
+    runs = [
+        each.model_copy(update={"spec": {**each.spec, "mode": "pio", "scale": f"{n % 7 + 1}024M", "hotspot": n % 7}})
+        for n, each in enumerate(runs)
+    ]
+    text = screen_of(histories(runs))
+    assert "load on big" in text
+    assert len(text.splitlines()) <= 24
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(re.findall(r"100,000/s$", text, re.M)) == 7
+
+
+def test_many_settings_that_changed_take_one_line_each() -> None:
+    runs = [run_at(n, 100, settings={f"setting_{at}": str(n) for at in range(9)}) for n in range(12)]
+    text = screen_of(histories(runs))
+    assert len(text.splitlines()) <= 24
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_loads_with_too_few_runs_have_one_line() -> None:
     long = series(10_000, 9_000)
     few = [run_at(n, 100, target="small") for n in range(4)]
@@ -289,8 +322,8 @@ def test_of_many_loads_the_changed_ones_come_first_and_what_is_left_is_counted()
     text = screen_of(histories([*changed, *others]))
     rows = [line for line in text.splitlines() if re.search(r"^  (big|s\d\d): ", line)]
     assert rows[0].startswith("  big: ")
-    assert len(rows) == 10
-    assert "3 more: --all" in text
+    assert len(rows) == 8
+    assert "5 more: --all" in text
     said = " ".join(text.split())
     assert "1 of 13 loads changed, 1 for the worse. big, 8 sessions, 0 % updates: operations fell by 10." in said
     assert len(text.splitlines()) <= 24

@@ -71,7 +71,8 @@ def test_it_is_listed_shown_and_reported(results, tmp_path):
     listed = slob("list", "--results", results, "--points").stdout
     assert "1 value of a setting" in listed
     assert listed.count(" run ") == 3
-    assert "full_page_writes=off (here: on)" in slob("show", "latest", "--results", results).stdout
+    assert "full_page_writes=off (here: on)" in slob("show", "latest", "--results", results, "--all").stdout
+    assert "What the settings do is unknown: 1 pair at most" in slob("show", "latest", "--results", results).stdout
     done = slob("report", "lab", "--results", results, "-o", tmp_path / "lab.html", "--json")
     assert json.loads(done.stdout)["answers"][0].startswith("There are too few pairs yet")
     assert "full_page_writes=off" in (tmp_path / "lab.html").read_text()

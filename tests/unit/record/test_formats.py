@@ -63,7 +63,7 @@ def test_a_record_of_the_present_version_has_exactly_the_fields_of_the_model(for
 
 @pytest.mark.parametrize("folder", [*RUNS, *STORAGE, *ALONE, *DURABILITY], ids=identity)
 def test_a_record_is_shown(folder: Path) -> None:
-    done = slob("show", folder)
+    done = slob("show", folder, "--all")
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) > 10
 

@@ -58,6 +58,7 @@ BEFORE = [900.0, 910, 905, 903, 907]
 SIDES = {
     "worse": (runs(BEFORE), runs([812, 820, 815], 2)),
     "better": (runs(BEFORE), runs([2200, 2190, 2210], 2)),
+    "half": (runs(BEFORE), runs([400, 395, 405], 2)),
     "equal": (runs(BEFORE), runs([902, 909, 906], 2)),
     "undecided": (runs([500, 300, 424]), runs([400, 240, 329], 2)),
     "one": (runs([905]), runs([2172], 2)),
@@ -73,6 +74,7 @@ ANSWERS = {
     "better": "after does 2.4 × the operations/s of before: 2,200 against 905. Shown at 95 %: 2.",
     "equal": "after does 0.1 % more operations/s than before: 906 against 905. The same within ",
     "undecided": "after does 20.8 % fewer operations/s than before: 323 against 408. Can't tell: between 5",
+    "half": "after does 0.44 × the operations/s of before: 400 against 905. Shown at 95 %: 0.4",
     "one": "after does 2.4 × the operations/s of before: 2,172 against 905. Not proved: one run each. 5 runs each,",
     "few": "after does 0.33 × the operations/s of before: 300 against 905. Not proved: two runs against one. 5 runs",
     "wild": "after does 20.0 % fewer operations/s than before: 400 against 500. Unknown: equal runs differ too much, 2",
@@ -101,7 +103,7 @@ def test_the_first_sentence_has_the_size_and_the_second_whether_it_is_proved(nam
     assert ANSWERS[name] in text
     words = set(re.findall(r"\b(better|worse|same|not proved|can't tell)\b", text))
     assert words == {
-        "worse": {"worse"}, "better": {"better"}, "equal": {"same"}, "undecided": {"can't tell"},
+        "worse": {"worse"}, "half": {"worse"}, "better": {"better"}, "equal": {"same"}, "undecided": {"can't tell"},
     }.get(name, {"not proved"} if name != "wild" else set())  # fmt: skip
 
 
@@ -134,6 +136,8 @@ def test_a_side_that_must_not_be_used_comes_first_and_nothing_is_better_then() -
     text = shown(sides(*SIDES["invalid"]))
     second = text.split("\n\n")[1]
     assert second.startswith("INVALID  after: ")
+    several = [buffered(), buffered().model_copy(update={"id": "20260303-120000-x"})]
+    assert "\n\nINVALID  a run of after: " in shown(sides(SIDES["invalid"][0], several))
     assert "page cache" in second
     assert not re.search(r"\b(better|worse|same)\b", text)
     assert "different" in text

@@ -31,6 +31,7 @@ from openslob.kinds.run.settings import give_way
 from openslob.metrics import Better
 from openslob.record.model import Status
 from openslob.record.store import new_head, say_nothing
+from openslob.report.format import shorten
 
 DEFAULT_FOR_S, WITHIN_PCT, FIGURE = 600.0, 5.0, "ops_per_s"
 # Storage drifts within seconds: more pairs of short runs say more than few long ones.
@@ -41,6 +42,8 @@ BESIDE_S = 2.0
 _MOST_FAILURES = 2
 # Pairs whose time says how long the next one takes.
 _LATEST = 3
+# Letters of a side in the line of progress.
+_LABEL = 30
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,8 @@ class AbExecution:
         request = RunRequest(
             workload, label, self._folder.path, goes_on=number > 1, settings=side.changes, retries=self._retries
         )
-        return self._context.run(engine, request, f"[pair {number}, {label}] {side.to_record().text}", self._left_s)
+        shown = shorten(side.to_record().text, _LABEL)
+        return self._context.run(engine, request, f"[pair {number}, {label}] {shown}", self._left_s)
 
 
 def _of_run(made: AbRun, finished: FinishedRun, figure: str, again: bool = False) -> AbRun:

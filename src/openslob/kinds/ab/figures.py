@@ -23,6 +23,7 @@ DECIDED, VALID, RESTARTED = "decided", "pairs_valid", "each_restarted"
 NAMES = (DECIDED, VALID, RESTARTED)
 _READS = ("pio_", "engine_read_", "iops_", "read_", "dev_read")
 _MOST_NAMED = 3
+_WINDOW = "window"
 
 Pair = tuple[AbRun, AbRun]
 
@@ -107,10 +108,12 @@ def _ratio(record: AbRecord, name: str) -> AbRatio:
 def invalidating(figure: str) -> frozenset[str]:
     """Return the verdicts on runs without which the figure that decides is not what it claims to be.
 
-    What was read, and from where, matters to figures of reads only.
+    What was read, and from where, matters to figures of reads only. A window that was lost is none of them: it leaves
+    the figures without a value that it concerns.
     """
     groups = {VerdictGroup.VALID, *([VerdictGroup.READ] if figure.startswith(_READS) else [])}
-    return frozenset(row.name for row in REGISTRY if row.severity is Severity.INVALID and row.group in groups)
+    found = (row.name for row in REGISTRY if row.severity is Severity.INVALID and row.group in groups)
+    return frozenset(found) - {_WINDOW}
 
 
 def _decided(record: AbRecord) -> Verdict:

@@ -65,7 +65,8 @@ class Side:
     def to_record(self) -> AbSide:
         """Return the side as its record has it, without passwords."""
         words = redact_words(self.command)
-        text = shlex.join(words) if words else self.target.shown if "://" in self.text else self.text
+        typed = shlex.join(redact_words(shlex.split(self.text))) if words else self.text
+        text = self.target.shown if "://" in self.text and not words else typed
         return AbSide(
             text=text, target=self.target.shown, settings={each.name: each.value for each in self.changes},
             server={name: str(value) for name, value in self.server.items()}, command=tuple(words),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+from openslob.analyze.outcome import count_noun
 from openslob.kinds.crash.figures import what_is_wrong
 from openslob.kinds.crash.record import CRASH_FILE, CrashCycle, CrashMethod, CrashRecord
 from openslob.report.document import (
@@ -14,6 +15,7 @@ from openslob.report.document import (
     LabelledTexts,
     MadePictures,
     Paragraph,
+    Screen,
     Section,
     TextTable,
     Verdicts,
@@ -21,11 +23,13 @@ from openslob.report.document import (
     title_of,
 )
 from openslob.report.format import MISSING, number, seconds
+from openslob.report.record_view import name_record
 
 _HEAD = (
     "crash", "cycles", "clean", "acknowledged", "commits/s", "in doubt", "of these there", "lost", "recovery median",
     "max",
 )  # fmt: skip
+_SHORT = ("crash", "cycles", "clean", "acknowledged", "lost", "recovery median", "max")
 _HIT_HEAD = ("crash", "cycles", "in a checkpoint", "again in recovery", "with torn pages", "torn pages median", "max")
 _KINDS = {CrashMethod.KILL: "all processes killed", CrashMethod.CUT: "storage cut off, too"}
 _MOST_CYCLES = 10
@@ -48,6 +52,8 @@ def crash_document(record: CrashRecord, folder: Path | None = None) -> Document:
         ),
         (f"record: {folder / CRASH_FILE}",) if folder else (),
         lambda: _pictures(record),
+        screen=crash_screen(record, folder),
+        key_figures=_key_figures(record),
     )
 
 
@@ -55,6 +61,42 @@ def _pictures(record: CrashRecord) -> MadePictures:
     from openslob.kinds.crash.pictures import crash_pictures  # noqa: PLC0415 - takes a second to import
 
     return crash_pictures(record), ""
+
+
+def crash_screen(record: CrashRecord, folder: Path | None) -> Screen:
+    """Return the screen of a proof."""
+    called = name_record(record.id, folder)
+    sessions = count_noun(int(record.asked.get("sessions") or 0), "session")
+    unsafe = f", made unsafe on purpose ({record.control.name})" if record.control else ""
+    subject = f"{server_of(record)}{unsafe}: {sessions} that commit, {crashes_of(len(record.cycles))}"
+    return Screen(
+        subject,
+        (crash_headline(record).removeprefix(f"{server_of(record)}{unsafe}: "),),
+        (_short_table(record),) if record.cycles else (),
+        _next(record, called),
+        called,
+    )
+
+
+def _next(record: CrashRecord, called: str) -> tuple[tuple[str, str], ...]:
+    cut = any(cycle.kind is CrashMethod.CUT for cycle in record.cycles)
+    more = () if cut or record.control else (("slob crash --kind cut", "what a power failure leaves"),)
+    return (*more, (f"slob report {called}", "pictures, every cycle"))
+
+
+def _key_figures(record: CrashRecord) -> tuple[tuple[str, str], ...]:
+    return (
+        ("crashes", number(len(record.cycles))),
+        ("acknowledged commits", number(record.value("acked_commits"))),
+        ("of them lost", number(record.value("lost_commits"))),
+        ("until the first query (median)", seconds(record.value("recovery_median_s"))),
+    )
+
+
+def _short_table(record: CrashRecord) -> TextTable:
+    """Return the table of crashes without the figures that few ask for."""
+    columns = [_HEAD.index(name) for name in _SHORT]
+    return TextTable(_SHORT, [tuple(row[at] for at in columns) for row in _rows(record)])
 
 
 def crash_headline(record: CrashRecord) -> str:
@@ -65,13 +107,18 @@ def crash_headline(record: CrashRecord) -> str:
     kept = "all of them are there" if not lost else f"{number(lost)} of them are not there"
     down = sum(not cycle.compared for cycle in record.cycles)
     if down:
-        kept += f" as far as the server's data can be read, which is not so after {number(down)} crashes"
+        kept += f" as far as the server's data can be read, which is not so after {crashes_of(down)}"
     unsafe = f", made unsafe on purpose ({record.control.name})" if record.control else ""
     return (
-        f"{server_of(record)}{unsafe}: {number(acked)} commits were acknowledged before {number(cycles)} "
-        f"crash{'es' if cycles > 1 else ''}, and {kept}. Time to the first query after a crash: "
-        f"{seconds(record.value('recovery_median_s'))} (median), {seconds(record.value('recovery_max_s'))} at most."
+        f"{server_of(record)}{unsafe}: {number(acked)} commits were acknowledged before {crashes_of(cycles)}, and "
+        f"{kept}. Time to the first query after a crash: {seconds(record.value('recovery_median_s'))} (median), "
+        f"{seconds(record.value('recovery_max_s'))} at most."
     )
+
+
+def crashes_of(count: int) -> str:
+    """Return a number of crashes in words."""
+    return f"{count:,} crash{'' if count == 1 else 'es'}"
 
 
 def server_of(record: CrashRecord) -> str:
@@ -92,8 +139,12 @@ def cycle_line(cycle: CrashCycle) -> str:
 
 def _crashes(record: CrashRecord) -> Section:
     """Return a row for each kind of crash that happened."""
-    rows = [_row(_KINDS[kind], cycles) for kind, cycles in _by_kind(record.cycles).items() if cycles]
+    rows = _rows(record)
     return Section("Crashes", (TextTable(_HEAD, rows),) if rows else ())
+
+
+def _rows(record: CrashRecord) -> list[tuple[str, ...]]:
+    return [_row(_KINDS[kind], cycles) for kind, cycles in _by_kind(record.cycles).items() if cycles]
 
 
 def _by_kind(cycles: Sequence[CrashCycle]) -> Mapping[CrashMethod, list[CrashCycle]]:

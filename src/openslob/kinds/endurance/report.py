@@ -13,6 +13,7 @@ from openslob.core.errors import SlobError
 from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.kinds.endurance.record import ENDURANCE_FILE, EnduranceRecord
+from openslob.kinds.endurance.screen import endurance_screen, key_figures
 from openslob.kinds.endurance.segments import read_course
 from openslob.report.document import (
     Answer,
@@ -63,6 +64,8 @@ def endurance_document(record: EnduranceRecord, folder: Path | None = None) -> D
         ),
         _files(record, folder) if folder else (),
         lambda: _pictures(record, folder),
+        screen=endurance_screen(record, folder),
+        key_figures=key_figures(record),
     )
 
 

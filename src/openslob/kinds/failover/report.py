@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from openslob.analyze.outcome import count_noun
 from openslob.core.errors import SlobError
 from openslob.kinds.failover.record import FAILOVER_FILE, TIMES, FailoverRecord, FollowStep
 from openslob.report.document import (
@@ -14,6 +15,7 @@ from openslob.report.document import (
     LabelledTexts,
     MadePictures,
     Part,
+    Screen,
     Section,
     TextTable,
     Verdicts,
@@ -22,12 +24,16 @@ from openslob.report.document import (
     title_of,
 )
 from openslob.report.format import MISSING, number, seconds, size
+from openslob.report.record_view import name_record
 
 _ACCOUNTS = (
     ("sent", "sent"), ("acked_there", "acked, there"), ("acked_lost", "acked, lost"),
     ("doubt_there", "in doubt, there"), ("doubt_gone", "in doubt, gone"), ("doubled", "doubled"),
     ("not_sent", "not sent"),
 )  # fmt: skip
+_ACCOUNTS_HEAD = ("", *(title for _, title in _ACCOUNTS))
+# Rows of a table on the screen, and its times.
+_FEW, _SHORT = 5, ("outage_s", "takeover_s", "reconnect_s", "back_s")
 _LOST_SHOWN = 5
 
 
@@ -51,6 +57,8 @@ def failover_document(record: FailoverRecord, folder: Path | None = None) -> Doc
         ),
         (f"record: {folder / FAILOVER_FILE}",) if folder else (),
         lambda: _pictures(record, folder),
+        screen=failover_screen(record, folder),
+        key_figures=_key_figures(record),
     )
 
 
@@ -61,6 +69,43 @@ def _pictures(record: FailoverRecord, folder: Path | None) -> MadePictures:
         return failover_pictures(record, folder, failover_headline(record)) if folder else (), ""
     except (SlobError, ValueError, KeyError) as error:
         return (), f"The time lines can't be drawn, since a file of the record is damaged: {error}"
+
+
+def failover_screen(record: FailoverRecord, folder: Path | None) -> Screen:
+    """Return the screen of a test."""
+    called = name_record(record.id, folder)
+    product = f"{record.servers.get('product', 'servers')} {record.servers.get('version', '')}".strip()
+    sessions = count_noun(int(record.asked.get("sessions") or 0), "session")
+    cause = str(record.roles.get("cause") or "")
+    by = f", outages by {cause}" if cause and not record.asked.get("follow_limit_s") else ""
+    return Screen(
+        f"Failover of {product}: {sessions}{by}",
+        (failover_headline(record), *_operations_in_words(record)),
+        _parts(record),
+        ((f"slob report {called}", "time lines of every outage"),),
+        called,
+    )
+
+
+def _key_figures(record: FailoverRecord) -> tuple[tuple[str, str], ...]:
+    if record.follow:
+        return (
+            ("commits/s that the copies follow", number(record.value("follows_per_s"))),
+            ("they do not follow", number(record.value("follows_below_per_s"))),
+            ("lag allowed", seconds(record.asked.get("follow_limit_s"))),
+        )
+    return (
+        ("no session served (median)", seconds(record.value("outage_median_s"))),
+        ("at most", seconds(record.value("outage_max_s"))),
+        ("acknowledged and lost", number(record.value("acked_lost"))),
+        ("outages", number(len(record.cycles))),
+    )
+
+
+def _parts(record: FailoverRecord) -> tuple[Part, ...]:
+    if record.follow:
+        return (_steps_table(record.follow[-_FEW:]),)
+    return (_short_outages(record),) if record.cycles else ()
 
 
 def failover_headline(record: FailoverRecord) -> str:
@@ -120,6 +165,12 @@ def _outages(record: FailoverRecord) -> Section:
     return Section("Outages", parts if rows else ())
 
 
+def _short_outages(record: FailoverRecord) -> TextTable:
+    """Return the main times of the first outages."""
+    rows = [(record.cycle_name(cycle), *(seconds(cycle.value(name)) for name in _SHORT)) for cycle in record.cycles]
+    return TextTable(("cycle", *(dict(TIMES)[name] for name in _SHORT)), rows, few=_FEW)
+
+
 def _ms(value: float | None) -> str:
     return MISSING if value is None else f"{value:+.1f} ms"
 
@@ -130,10 +181,23 @@ def _operations(record: FailoverRecord) -> Section:
         for cycle in record.cycles
     ]
     if len(rows) > 1:
-        rows.append(("all", *(number(record.value(name)) for name, _ in _ACCOUNTS)))
-    table = TextTable(("", *(title for _, title in _ACCOUNTS)), rows)
+        rows.append(_all_operations(record))
+    table = TextTable(_ACCOUNTS_HEAD, rows)
     problems = ((f"! cycle {cycle.number}", text) for cycle in record.cycles for text in cycle.problems)
     return Section("Operations", (table, *named_paragraphs(problems)) if rows else ())
+
+
+def _operations_in_words(record: FailoverRecord) -> tuple[str, ...]:
+    """Return what became of the operations of all cycles together; nothing if there was no outage."""
+    known = {name: record.value(name) for name, _ in _ACCOUNTS}
+    if not record.cycles or known["sent"] is None:
+        return ()
+    texts = [f"{number(known[name])} {label}" for name, label in _ACCOUNTS[1:] if known[name]]
+    return (f"Of {number(known['sent'])} operations that were sent: {'; '.join(texts)}.",)
+
+
+def _all_operations(record: FailoverRecord) -> tuple[str, ...]:
+    return ("all", *(number(record.value(name)) for name, _ in _ACCOUNTS))
 
 
 def _lost(record: FailoverRecord) -> Section:
@@ -172,6 +236,11 @@ def _lag_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _steps(steps: Sequence[FollowStep]) -> Section:
+    return Section("Steps", (_steps_table(steps),) if steps else ())
+
+
+def _steps_table(steps: Sequence[FollowStep]) -> TextTable:
+    """Return a row for each rate that copies were to follow."""
     head = ("step", "asked", "commits/s", "lag", "bytes behind", "follows", "why")
     rows = [
         (
@@ -185,7 +254,7 @@ def _steps(steps: Sequence[FollowStep]) -> Section:
         )
         for step in steps
     ]
-    return Section("Steps", (TextTable.ending_in_text(head, rows),) if rows else ())
+    return TextTable.ending_in_text(head, rows)
 
 
 def _test(record: FailoverRecord) -> Section:

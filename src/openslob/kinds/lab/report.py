@@ -11,6 +11,7 @@ from openslob.core.units import format_bytes, format_duration
 from openslob.core.workload import Workload
 from openslob.kinds.lab.figures import P99, PER_CPU, RATE, differing
 from openslob.kinds.lab.record import LAB_FILE, LabArm, LabLoad, LabRatio, LabRecord
+from openslob.kinds.lab.screen import TIMES, by_percent, key_figures, lab_screen, ratio_number
 from openslob.report.document import (
     Answer,
     Document,
@@ -27,11 +28,6 @@ from openslob.report.document import (
 )
 from openslob.report.format import MISSING, number
 from openslob.report.record_view import why_incomplete
-
-# From this ratio on, and below its inverse, "3.2 times" says more than "+220 %".
-# Ratios below this are shown with three decimals.
-_FINE = 2.0
-_TIMES = 2.0
 
 
 def lab_document(record: LabRecord, folder: Path | None = None) -> Document:
@@ -56,6 +52,8 @@ def lab_document(record: LabRecord, folder: Path | None = None) -> Document:
         ),
         (f"record: {folder / LAB_FILE}", f"slob report {record.id} draws it") if folder else (),
         lambda: _pictures(record),
+        screen=lab_screen(record, folder),
+        key_figures=key_figures(record),
     )  # fmt: skip
 
 
@@ -111,7 +109,7 @@ def _beyond_doubt(record: LabRecord, arm: LabArm) -> Iterator[str]:
         result = record.result(arm, load)
         if result and result.rate.together and result.rate.ratio is not None:
             ratio = result.rate.ratio
-            yield f"{load} {_by(ratio) if 1 / _TIMES < ratio < _TIMES else f'× {ratio_number(ratio)}'}"
+            yield f"{load} {by_percent(ratio) if 1 / TIMES < ratio < TIMES else f'× {ratio_number(ratio)}'}"
 
 
 def lab_rows(record: LabRecord) -> list[dict[str, str | int | float | bool | None]]:
@@ -179,19 +177,15 @@ def _change(ratio: LabRatio, of_what: str) -> str:
     if ratio.ratio is None:
         return f"{of_what} not known: {ratio.why}"
     if ratio.joint is None:
-        return f"{_by(ratio.ratio)} {of_what} in {count_noun(ratio.pairs, 'pair')}, and {ratio.why}"
+        return f"{by_percent(ratio.ratio)} {of_what} in {count_noun(ratio.pairs, 'pair')}, and {ratio.why}"
     low, high = ratio.joint
     if low <= 1 <= high:
         return f"no difference seen in {of_what} (any is smaller than {100 * max(high - 1, 1 - low):.1f} %)"
     chance = "" if ratio.together else ", may be chance"
-    if not 1 / _TIMES < ratio.ratio < _TIMES:
+    if not 1 / TIMES < ratio.ratio < TIMES:
         times = f"{ratio_number(ratio.ratio)} times the {of_what}"
         return f"{times} ({ratio_number(low)} to {ratio_number(high)}{chance})"
-    return f"{_by(ratio.ratio)} {of_what} ({_by(low)} to {_by(high)}{chance})"
-
-
-def _by(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"
+    return f"{by_percent(ratio.ratio)} {of_what} ({by_percent(low)} to {by_percent(high)}{chance})"
 
 
 def _ratios(record: LabRecord, title: str, *, control: bool) -> Section:
@@ -260,8 +254,3 @@ def ratio_text(ratio: LabRatio | None) -> str:
         return ratio_number(ratio.ratio)
     interval = "–".join(map(ratio_number, ratio.joint))
     return f"{ratio_number(ratio.ratio)} ({interval}){'*' if ratio.together else ' '}"
-
-
-def ratio_number(ratio: float) -> str:
-    """Return a ratio as text; an interval of ± 3 % needs three decimals."""
-    return f"{ratio:.3f}" if ratio < _FINE else number(ratio)

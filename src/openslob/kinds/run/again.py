@@ -1,4 +1,4 @@
-"""A run whose window is lost is made again: it has no rate, as a busy host read its counters late, or a clock was set.
+"""A run whose window is lost is made again: a busy host read its counters at the wrong time, so that it has no rate.
 
 What was lost is kept: its record stays where it is, and the run in its place names it.
 """
@@ -16,9 +16,13 @@ Made = TypeVar("Made")
 
 
 def why_lost(record: RunRecord) -> str:
-    """Return why a complete run has no rate at all; empty if its window was not lost."""
-    is_lost = record.status is Status.COMPLETE and record.window is not None and not record.window.counter_seconds
-    return record.why_unknown("pio_read_per_s") if is_lost else ""
+    """Return why a complete run has no rate at all; empty if its window was not lost.
+
+    Its counters were read after the load had begun, or span more time than it, or a clock was set.
+    """
+    figure = record.summary.get("ops_per_s")
+    is_lost = record.status is Status.COMPLETE and figure is not None and figure.value is None
+    return record.why_unknown("ops_per_s") if is_lost else ""
 
 
 def make_until_kept(

@@ -167,6 +167,7 @@ class Transfers:
 class JobResult:
     """Reads, writes and CPU seconds of one job; ``read`` or ``write`` is None if there were none.
 
+    ``synced``: what is counted as writes, and timed, are the syncs that followed them.
     The CPU time is that of fio's processes in the measured time. The kernel's time in interrupts is not included.
     """
 
@@ -176,6 +177,7 @@ class JobResult:
     cpu_user_s: float
     cpu_system_s: float
     context_switches: int
+    synced: bool = False
 
     @property
     def ios(self) -> int:
@@ -231,7 +233,9 @@ def parse(text: str) -> tuple[JobResult, ...]:
 
 def _job(job: Mapping[str, Any]) -> JobResult:
     read, write = _transfers(job["read"]), _transfers(job["write"])
-    if write and (latency := (job.get("sync") or {}).get("lat_ns", {})).get("N"):
+    latency = (job.get("sync") or {}).get("lat_ns", {})
+    synced = bool(write and latency.get("N"))
+    if write and synced:
         # Of writes that are synced, what is waited for is the sync: the write only reaches the page cache.
         write = Transfers(latency["N"], write.bytes, write.seconds, _latency(latency))
     if read is None and write is None:
@@ -244,6 +248,7 @@ def _job(job: Mapping[str, Any]) -> JobResult:
         cpu_user_s=job["usr_cpu"] / 100 * run_s,
         cpu_system_s=job["sys_cpu"] / 100 * run_s,
         context_switches=job["ctx"],
+        synced=synced,
     )
 
 
@@ -346,7 +351,12 @@ class Fio:
         with fio's message if fio fails.
         """
         with scratch_folder("fio") as folder:
-            return parse(self._output(jobs, folder, sample))
+            results = parse(self._output(jobs, folder, sample))
+        if any(job.synced and not result.synced for job, result in zip(jobs, results, strict=True)):
+            raise SlobError(
+                f"fio {'.'.join(map(str, self.version))} does not time syncs", "leave them out: --reads-only"
+            )
+        return results
 
     def measure(self, job: Job) -> JobResult:
         """Run a single job and return its result."""

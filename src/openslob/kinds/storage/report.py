@@ -18,6 +18,8 @@ from openslob.report.document import (
     LabelledTexts,
     MadePictures,
     Paragraph,
+    Part,
+    Screen,
     Section,
     TextTable,
     Title,
@@ -29,9 +31,14 @@ from openslob.report.document import (
     title_of,
 )
 from openslob.report.format import MISSING, micros, number, percent, size
+from openslob.report.record_view import name_record
 
 # Tools that measure rates and latencies by the number of requests in flight.
 CALIBRATIONS = ("calibrate", CEILING)
+# Rows of the curves on the screen. Of more, the first ones and the last are shown.
+_MOST_DEPTHS = 8
+# What the note on the search of the most IOPS begins with.
+_SEARCH = "max IOPS: "
 
 
 def storage_headline(record: StorageRecord) -> str:
@@ -106,7 +113,7 @@ CURVES = {
     "reads": (("iops", "reads/s"), ("mean_us", "mean"), ("p99_us", "p99")),
     "writes": (("iops", "writes/s"), ("p99_us", "p99")),
     "syncs": (("iops", "syncs/s"), ("p99_us", "p99")),
-    LARGE_READS: (("mb_per_s", "1 MB: MB/s"),),
+    LARGE_READS: (("mb_per_s", "MB/s"),),
 }
 
 
@@ -136,7 +143,7 @@ def median_of(steps: Sequence[StorageStep], figure: str) -> float | None:
 
 
 def curves_table(record: StorageRecord) -> TextTable:
-    """Return a row for each number in flight, with the medians of its steps."""
+    """Return a row for each depth, the number of requests in flight, with the medians of its steps."""
     curves = calibration_curves(record)
     columns = [(curve, figure, head) for name, curve in curves.items() for figure, head in CURVES[name]]
     depths = sorted({depth for curve in curves.values() for depth in curve})
@@ -150,13 +157,13 @@ def curves_table(record: StorageRecord) -> TextTable:
         )
         for depth in depths
     ]
-    return TextTable(("in flight", *(head for *_, head in columns)), rows)
+    return TextTable(("depth", *(head for *_, head in columns)), rows)
 
 
 def _curves_section(record: StorageRecord) -> Section:
     if record.tool not in CALIBRATIONS or not (table := curves_table(record)).rows:
         return Section("", ())
-    return Section("By requests in flight", (table,), ", medians")
+    return Section("By depth", (table,), ": medians by requests in flight; MB/s of 1 MB reads")
 
 
 def _no_rate(record: StorageRecord, blocks: str) -> str:
@@ -275,7 +282,99 @@ def storage_document(record: StorageRecord, folder: Path | None = None) -> Docum
         ),
         (f"record: {folder / STORAGE_FILE}",) if folder else (),
         lambda: _pictures(record),
+        screen=storage_screen(record, folder),
+        key_figures=_key_figures(record),
     )
+
+
+def storage_screen(record: StorageRecord, folder: Path | None) -> Screen:
+    """Return the screen of a raw measurement."""
+    called = name_record(record.id, folder)
+    return Screen(_subject(record), tuple(_answer(record)), tuple(_parts(record)), tuple(_next(record, called)), called)
+
+
+def _subject(record: StorageRecord) -> str:
+    place, device = record.place, (record.environment.get("data") or {}).get("device") or {}
+    if not place:
+        return what_it_is(record)[:1].upper() + what_it_is(record)[1:]
+    host, on = record.environment.get("host"), device.get("name")
+    how = f"{'direct' if place.get('direct') else 'buffered'} I/O by {place.get('engine')}"
+    where = f"{place.get('label', MISSING)} of {size(place.get('size_bytes'))}{f' on {host}' if host else ''}"
+    return f"{where}: {place.get('file_system')}{f' on {on}' if on else ''}, {how}"
+
+
+def _answer(record: StorageRecord) -> Iterator[str]:
+    """Yield the answer, what the small reads are limited by in its first sentence, and what writes and syncs do."""
+    if record.tool != "calibrate" or record.value("max_iops") is None:
+        yield storage_headline(record)
+        return
+    block, depth = size(record.asked.get("block_bytes")), number(record.value("max_iops_in_flight"))
+    reads = f"{number(record.value('max_iops'))} random {block} reads/s at {micros(record.value('max_iops_mean_us'))}"
+    limit = record.asked.get("latency_limit_us")
+    under = f" under a {record.asked.get('at', 'p99')} of {micros(limit)}" if limit else ""
+    large = f"In 1 MB reads: {number(record.value('max_mb_per_s'))} MB/s."
+    yield f"{reads}{under}, {depth} in flight{_limit(record)}. {large}"
+    if record.value("write_iops") is not None:
+        yield (
+            f"{number(record.value('write_iops'))} random writes/s; {number(record.value('syncs_per_s'))} syncs/s, "
+            f"of which one alone takes {micros(record.value('sync_mean_us'))} "
+            f"(p99 {micros(record.value('sync_p99_us'))})."
+        )
+
+
+def _limit(record: StorageRecord) -> str:
+    """Return what ended the search for the most reads, as the end of a sentence."""
+    why = next((note.removeprefix(_SEARCH) for note in record.notes if note.startswith(_SEARCH)), "")
+    reason = why.partition("; ")[0]
+    if reason.startswith("saturated"):
+        return ", limited by the storage: more in flight gain less than 5 %"
+    return f"; {reason}" if reason else ""
+
+
+def _parts(record: StorageRecord) -> Iterator[Part]:
+    if record.tool == "compare":
+        if measured := [row for row in contender_rows(record) if row.rounds]:
+            yield _short_rates(measured)
+    elif record.tool in CALIBRATIONS:
+        table = curves_table(record)
+        if len(table.rows) > _MOST_DEPTHS:
+            yield TextTable(table.head, (*table.rows[: _MOST_DEPTHS - 1], table.rows[-1]))
+        elif table.rows:
+            yield table
+
+
+def _key_figures(record: StorageRecord) -> tuple[tuple[str, str], ...]:
+    """Return the main figures of a calibration; the other tools have none that stand for themselves."""
+    if record.tool != "calibrate" or not record.summary:
+        return ()
+    last = (
+        ("a sync alone", "sync_mean_us") if "sync_mean_us" in record.summary else ("p99 of a read", "max_iops_p99_us")
+    )
+    return (
+        (f"random {size(record.asked.get('block_bytes'))} reads/s", _number(record, "max_iops")),
+        ("one read alone", _micros(record, "latency_mean_us")),
+        ("MB/s in 1 MB reads", _number(record, "max_mb_per_s")),
+        (last[0], _micros(record, last[1])),
+    )
+
+
+def _short_rates(contenders: Sequence[ContenderRow]) -> TextTable:
+    """Return the rates without their ranges."""
+    head = ("", "IOPS", "of ceiling", "IOPS/CPU", "host CPU")
+    cells = [
+        (
+            row.name, number(row.iops.median), percent(row.ceiling_pct), number(row.iops_per_cpu.median),
+            percent(row.host_pct),
+        )
+        for row in contenders
+    ]  # fmt: skip
+    return TextTable(head, cells)
+
+
+def _next(record: StorageRecord, called: str) -> Iterator[tuple[str, str]]:
+    if record.tool == "calibrate" and record.value("max_iops") is not None:
+        yield f"slob run --ceiling {called}", "what a database gets of it"
+    yield f"slob report {called}", "pictures, tables, every step"
 
 
 def storage_title(record: StorageRecord) -> Title:

@@ -5,7 +5,8 @@
   history.replaceState(null, "", "/");
   const $ = function (id) { return document.getElementById(id); };
   // The list is asked for again after so long, or if that takes long, after so many times as long.
-  const EVERY_MS = 5000, REST = 20;
+  // While records are still being read, it is asked for again soon.
+  const EVERY_MS = 5000, REST = 20, SOON_MS = 500;
   // More rows than anybody reads would take long to draw.
   const MOST = 1000;
   const COLUMNS = ["", "started (UTC)", "kind", "name", "sessions", "upd %", "ops/s", "reads/s", "p99", "remarks"];
@@ -197,7 +198,7 @@
       $("trouble").textContent = "slob live has ended, or does not answer: this is the list of " +
         new Date().toLocaleTimeString() + ". (" + error.message + ")";
     }
-    setTimeout(look, left ? 0 : Math.max(EVERY_MS, REST * (performance.now() - began)));
+    setTimeout(look, left ? SOON_MS : Math.max(EVERY_MS, REST * (performance.now() - began)));
   }
 
   heads();

@@ -88,6 +88,7 @@ class AllRecords:
         self._hubs: dict[str, Hub] = {}
         # The list is used by one at a time, and reports are made one after the other.
         self._using, self._making = asyncio.Lock(), asyncio.Lock()
+        self._asked = asyncio.Event()
 
     async def hub(self, record: str) -> Hub:
         """Return what streams a record."""
@@ -106,7 +107,10 @@ class AllRecords:
 
     async def look(self) -> Mapping[str, Any]:
         """Return the list of records."""
-        return await self._look_for(LOOK_S)
+        # The first answer comes at once: figures follow.
+        found = await self._look_for(LOOK_S if self._asked.is_set() else 0.0)
+        self._asked.set()
+        return found
 
     async def _look_for(self, seconds: float) -> Mapping[str, Any]:
         async with self._using:
@@ -121,7 +125,8 @@ class AllRecords:
             return await asyncio.to_thread(self._make_report, records)
 
     async def begin(self) -> None:
-        """Read all records, newest first, so that the list is there when it is asked for."""
+        """Read all records, newest first, once the list was asked for."""
+        await self._asked.wait()
         while (await self._look_for(READ_S))["left"]:
             pass
 

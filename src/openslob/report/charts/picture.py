@@ -38,7 +38,8 @@ class Picture:
     """One picture.
 
     ``name`` is the stem of its file names. ``description`` is its text alternative. ``panels`` are stacked vertically;
-    ``heights`` has the heights of panels that differ from `HEIGHT`. ``notes`` are shown with the picture.
+    ``heights`` has the heights of panels that differ from `HEIGHT`. ``notes`` are shown with the picture. One without a
+    ``title`` is drawn without both: what it is in has them.
     """
 
     name: str
@@ -113,7 +114,7 @@ def _whole(picture: Picture) -> Spec:
     title = {"text": wrap(picture.title, TITLE_WIDTH), "anchor": "start", "subtitle": notes, "offset": 12}
     panels = [_document(panel) | _size(picture, at) for at, panel in enumerate(picture.panels)]
     whole = panels[0] if len(panels) == 1 else _document(combine(panels, "vconcat")) | _STACK
-    return _complete(whole, picture, CONFIG) | {"title": title}
+    return _complete(whole, picture, CONFIG) | ({"title": title} if picture.title else {})
 
 
 def _view(panel: Spec) -> Spec:

@@ -119,6 +119,10 @@ def test_runs_that_did_not_measure_what_they_say_are_no_ground_for_a_decision(co
     assert record.decision == Decision.UNDECIDED
 
 
+def test_a_window_that_leaves_the_figure_its_value_is_none_of_its_business(compare):
+    assert verdicts(compare(Host(fails=("window",))))["pairs_valid"] is Holds.HOLDS
+
+
 def test_where_blocks_were_read_from_matters_to_figures_of_reads_alone(compare):
     host = {"fails": ("reads_reached_device",)}
     assert verdicts(compare(Host(**host)))["pairs_valid"] is Holds.HOLDS

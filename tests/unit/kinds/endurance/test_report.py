@@ -160,6 +160,7 @@ def test_commands_know_the_record(folder, tmp_path):
 def test_the_live_view_is_that_of_the_last_segment(folder):
     followed = follow(folder)
     assert isinstance(followed, FollowedRuns)
+    followed.poll()
     assert followed.run is not None
     assert followed.run.folder.name.endswith("segment-2")
 

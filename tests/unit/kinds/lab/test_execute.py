@@ -61,8 +61,7 @@ class World:
         record = physical()
         summary = {name: Figure(value=1000 * level, unit="1/s") for name in ("commits_per_s", "pio_read_per_s")}
         if len(self.begun) in self.spoiled:
-            summary = {name: Figure(value=None, unit="1/s", why=BUSY) for name in summary}
-            record = record.model_copy(update={"window": record.window.model_copy(update={"counter_seconds": 0.0})})
+            summary = {name: Figure(value=None, unit="1/s", why=BUSY) for name in (*summary, "ops_per_s")}
         summary |= {"pio_read_mb_per_s": summary["commits_per_s"], "db_cpu_per_s": Figure(value=2.0, unit="s/s")}
         settings = {**record.engine, "settings": self.had}
         folder = request.results / f"{len(self.begun)}-{request.name}"

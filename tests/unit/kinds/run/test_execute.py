@@ -94,10 +94,8 @@ def busy(monkeypatch, tmp_path):
         requests.append(request)
         record, number = physical(), len(requests)
         if number in lost:
-            unknown = record.summary["pio_read_per_s"].model_copy(update={"value": None, "why": "read late"})
-            window = record.window.model_copy(update={"counter_seconds": 0.0})
-            summary = {**record.summary, "pio_read_per_s": unknown}
-            record = record.model_copy(update={"window": window, "summary": summary})
+            unknown = record.summary["ops_per_s"].model_copy(update={"value": None, "why": "read late"})
+            record = record.model_copy(update={"summary": {**record.summary, "ops_per_s": unknown}})
         return FinishedRun(record, tmp_path / f"run-{number}")
 
     monkeypatch.setattr(runner, "run", run)
@@ -115,7 +113,7 @@ def test_a_run_that_lost_its_window_is_made_again_and_what_was_lost_is_kept(busy
     display = Unseen()
     finished = context_in(display=display).run(None, RunRequest(Workload(), "n", Path(), ("first",), retries=retries))
     assert len(busy.requests) == made
-    assert bool(finished.record.window.counter_seconds) is kept
+    assert (finished.record.value("ops_per_s") is not None) is kept
     assert [each.folder.name for each in finished.discarded] == [f"run-{number}" for number in range(1, made)]
     assert len([each for each in display.told if "made again" in each]) == made - 1
     notes = [f"discarded, and this run made in its place: run-{number}: read late" for number in range(1, made)]

@@ -63,7 +63,7 @@ def test_curves_by_requests_in_flight_have_reads_writes_and_syncs() -> None:
     ]
     made = CALIBRATED.model_copy(update={"steps": (*CALIBRATED.steps, *written)})
     table = curves_table(made)
-    assert table.head == ("in flight", "reads/s", "mean", "p99", "writes/s", "p99", "syncs/s", "p99", "1 MB: MB/s")
+    assert table.head == ("depth", "reads/s", "mean", "p99", "writes/s", "p99", "syncs/s", "p99", "MB/s")
     assert table.rows[1] == ("2", "27,000", "75 µs", "130 µs", "2,000", "90.0 µs", "2,000", "90.0 µs", "1,100")
     assert table.rows[3] == ("8", "61,000", "400 µs", *["–"] * 6)
     assert {row["line"] for row in depth_rows(made, {"iops": ""})} == {"reads", "writes", "syncs"}

@@ -123,7 +123,7 @@ def test_show_list_and_report_know_it(tmp_path):
     with StorageFolder.begin(tmp_path, made) as folder:
         folder.finish(Status.COMPLETE)
     for arguments, expected in (
-        (["show", "latest"], "READS PER SECOND AND PER CPU SECOND, medians of 2 rounds"),
+        (["show", "latest", "--all"], "READS PER SECOND AND PER CPU SECOND, medians of 2 rounds"),
         (["list"], "10,000"),
         (["report", made.id, "-o", str(tmp_path / "page.html")], "Verdicts: all 1 hold"),
     ):

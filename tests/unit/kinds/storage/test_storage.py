@@ -124,8 +124,18 @@ def test_syncs_are_counted_and_timed_in_place_of_their_writes():
     (plain,), (synced,) = (
         parse(json.dumps({"jobs": [{**said, **more}]})) for more in ({}, {"sync": {"lat_ns": latency}})
     )
-    assert (plain.iops, plain.latency.mean_us()) == (82, 9)
+    assert (plain.iops, plain.latency.mean_us(), plain.synced, synced.synced) == (82, 9, False, True)
     assert (synced.iops, synced.latency.mean_us()) == (80, 200)
+
+
+def test_writes_are_not_taken_for_syncs_where_fio_does_not_time_these(tmp_path):
+    said = json.dumps({"jobs": [{"jobname": "log", "read": {"total_ios": 0}, "write": {
+        "total_ios": 4, "io_bytes": 32768, "runtime": 500, "lat_ns": {"mean": 9.0, "N": 4, "max": 9, "bins": {"9": 4}},
+    }, "job_runtime": 500, "usr_cpu": 1.0, "sys_cpu": 2.0, "ctx": 3}]})  # fmt: skip
+    fio = Fio(program(tmp_path, f"cat <<'END'\n{said}\nEND"), (3, 12), Event())
+    assert fio.measure(JOB).ios == 4
+    with pytest.raises(SlobError, match=r"fio 3\.12 does not time syncs"):
+        fio.measure(replace(JOB, synced=True))
 
 
 def test_colons_in_names_do_not_part_files_and_options_win():
