@@ -57,7 +57,6 @@ REASONS: Mapping[str, str] = {
     "kinds/storage/orion/files.py": "the files' format; execute.py measures",
     "kinds/storage/orion/protect.py": "whether a device may be written to; execute.py measures",
     "live/web/hub.py": "the readers of one record; shown.py knows which records there are",
-    "report/run_screen.py": "the answer on one screen; text.py has the whole report",
 }
 Trees = Mapping[Path, ast.Module]
 Graph = Mapping[str, frozenset[str]]

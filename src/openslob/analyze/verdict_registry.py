@@ -153,6 +153,8 @@ OF_OTHER_KINDS: tuple[VerdictRow, ...] = (
     VerdictRow("clocks_agree", VerdictGroup.VALID, Severity.CAUTION),
 )
 NAMES = tuple(row.name for row in REGISTRY)
+# What may be required at once, by the question that it answers: the verdicts on it.
+REQUIRABLE = (VerdictGroup.VALID, VerdictGroup.READ, VerdictGroup.UNDISTURBED)
 # If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
 INVALIDATING = frozenset(row.name for row in REGISTRY if row.severity is Severity.INVALID)
 _BY_NAME = {row.name: row for row in (*REGISTRY, *OF_OTHER_KINDS)}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 from openslob.analyze.curves.points import LATENCIES, Run
 from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.required import list_unanswered, list_unmet, say_unmet
+from openslob.analyze.verdict_registry import REQUIRABLE
 from openslob.api.drawing import Pictured
 from openslob.api.table import Cell, Named, Table, as_row
 from openslob.core.errors import UndecidedError, VerdictError
@@ -107,19 +109,24 @@ class RunResult(Pictured):
     def require(self, *names: str) -> Self:
         """Return the run if these verdicts hold; without names, unless any fails.
 
+        ``valid``, ``read`` and ``undisturbed`` require the verdicts that answer these questions, notes apart.
+
         Raises:
             VerdictError: One of them fails.
-            UndecidedError: One of them is unknown.
+            UndecidedError: One of them is unknown, or no verdict answers a question.
             UnknownNameError: There is no such verdict.
 
         """
-        wanted = [self.verdicts[name] for name in names]
-        bad = [each for each in wanted if each.verdict is not Holds.HOLDS]
-        if not names:
-            bad = [each for each in self.verdicts.values() if each.verdict is Holds.FAILS]
-        if bad:
-            error = VerdictError if any(each.verdict is Holds.FAILS for each in bad) else UndecidedError
-            raise error("; ".join(f"verdict {each.name} {each.verdict.value}: {each.why}" for each in bad))
+        every = list(self.verdicts.values())
+        for name in names:
+            if name not in REQUIRABLE:
+                self.verdicts[name]
+        failing = [(each.name, each) for each in every if each.verdict is Holds.FAILS]
+        if unmet := list_unmet(every, names) if names else failing:
+            error = VerdictError if unmet[0][1].verdict is Holds.FAILS else UndecidedError
+            raise error("; ".join(say_unmet(name, each) for name, each in unmet))
+        if unanswered := list_unanswered(every, names):
+            raise UndecidedError(f"not known to be {unanswered[0]}: no verdict is about that")
         return self
 
     def slices(self) -> Table:

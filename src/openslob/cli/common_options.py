@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from openslob.analyze.verdict_registry import REQUIRABLE
 from openslob.cli.completion import verdicts
 from openslob.cli.console import notify
 from openslob.core import places, rehearsal
@@ -131,7 +132,7 @@ REQUIRE = Annotated[
     typer.Option(
         metavar="VERDICT",
         autocompletion=verdicts,
-        help="Exit with 3 if this verdict fails, with 4 if it is unknown; repeatable.",
+        help="valid, read, undisturbed or a verdict: exit with 3 if it fails, 4 if it is unknown; repeatable.",
     ),
 ]
 BLOCK_SIZE = Annotated[int, typer.Option(parser=parse_block_size, metavar="SIZE", help="Size of the random reads.")]
@@ -142,21 +143,24 @@ MEASUREMENT_NAME = Annotated[
 
 
 def require_known(required: Sequence[str], known: Sequence[str]) -> None:
-    """Raise UsageError for a name that is not a verdict. Call it before the run, which would be lost otherwise."""
+    """Raise UsageError for what is neither a verdict nor a question. Call it before the run, which would be lost."""
     for name in required:
-        if name not in known:
-            raise UsageError(f"--require {name}: there is no such verdict", f"there are {', '.join(known)}")
+        if name not in known and name not in REQUIRABLE:
+            there = f"there are {', '.join(REQUIRABLE)}, and {', '.join(known)}"
+            raise UsageError(f"--require {name}: there is no such verdict", there)
 
 
 def require_verdicts(verdicts: Sequence[Verdict], required: Sequence[str]) -> None:
-    """Raise the error with the exit code unless every required verdict holds: 3 if one fails, 4 if one is unknown.
+    """Raise the error with the exit code unless all that is required holds: 3 if something fails, 4 if it is unknown.
 
     UsageError for a name that none of the verdicts has. A name may have several: all of them count.
     """
+    from openslob.analyze.required import list_unanswered, list_unmet, say_unmet  # noqa: PLC0415 - as above
     from openslob.record.model import Holds  # noqa: PLC0415 - as above
 
     require_known(required, list(dict.fromkeys(verdict.name for verdict in verdicts)))
-    for outcome, error in ((Holds.FAILS, VerdictError), (Holds.UNKNOWN, UndecidedError)):
-        for verdict in verdicts:
-            if verdict.name in required and verdict.verdict is outcome:
-                raise error(f"verdict {verdict.name} {outcome}: {verdict.why}")
+    if unmet := list_unmet(verdicts, required):
+        name, verdict = unmet[0]
+        raise (VerdictError if verdict.verdict is Holds.FAILS else UndecidedError)(say_unmet(name, verdict))
+    if unanswered := list_unanswered(verdicts, required):
+        raise UndecidedError(f"not known to be {unanswered[0]}: no verdict is about that")

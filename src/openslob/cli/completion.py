@@ -52,8 +52,8 @@ def servers(incomplete: str) -> list[str]:
 
 
 def verdicts(incomplete: str) -> list[str]:
-    """Return the names of the verdicts."""
-    return one_of(verdict_registry.NAMES)(incomplete)
+    """Return what may be required: the questions, and the names of the verdicts."""
+    return one_of((*verdict_registry.REQUIRABLE, *verdict_registry.NAMES))(incomplete)
 
 
 def ready_sweeps(incomplete: str) -> list[str]:

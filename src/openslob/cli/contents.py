@@ -87,7 +87,7 @@ USUAL: Mapping[str, Usual] = {
             "SERVER": "--target --set",
             "LOADS": "--sessions --update-pct --ready --find-max-iops-under",
             "TIME": "--run-time --repeats --dry-run --resume",
-            "RESULT": "--name --live --json",
+            "RESULT": "--name --live --all --json",
         },
         ("slob sweep --ready petals --dry-run", "slob sweep --target q1 --find-max-iops-under 500us --at p99"),
     ),

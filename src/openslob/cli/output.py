@@ -14,7 +14,7 @@ RED, GREEN, YELLOW, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m",
 _COLOURED = (
     (
         re.compile(
-            r"^INVALID(?=  )|✗ INVALID|✗ FAILS|(?<=^)!! [A-Z].*$|\b\d+ fail(?:s|ed)?\b(?! in)|!! \d+ FAILS?",
+            r"\bINVALID\b|✗ FAILS|(?<=^)!! [A-Z].*$|\b\d+ fail(?:s|ed)?\b(?! in)|!! \d+ FAILS?",
             re.MULTILINE,
         ),
         RED,

@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from openslob.cli.ceilings import CEILING_OR_MEASURE
-from openslob.cli.common_options import DURATION, REPORT_INTERVAL, RESULTS, RETRIES, at_least
+from openslob.cli.common_options import ALL, DURATION, REPORT_INTERVAL, RESULTS, RETRIES, at_least
 from openslob.cli.completion import ready_sweeps, records
-from openslob.cli.console import columns, notify, write, write_report
+from openslob.cli.console import columns, notify, write, write_document
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Several, with_several
@@ -37,7 +37,7 @@ from openslob.kinds.sweep.search import require_answer
 from openslob.record import finding
 from openslob.record.model import Status
 from openslob.report.format import pairs
-from openslob.report.terminal import render_answer, render_blocks, render_text
+from openslob.report.terminal import render_blocks
 
 NAME = Annotated[
     str | None,
@@ -139,6 +139,7 @@ def sweep(
     tls_ca_file: TLS_CA = None,
     tls_cert: TLS_CERT = None,
     tls_key: TLS_KEY = None,
+    whole: ALL = False,
     json: JSON = False,
 ) -> None:
     """Run a grid of points; any parameter takes several values. After a stop the same command resumes it.
@@ -164,7 +165,7 @@ def sweep(
         write(_render_plan(planned.record), end="")
         return
     folder = execute(planned, context)
-    _print(folder, json)
+    _print(folder, json, whole)
     judge(folder)
 
 
@@ -207,13 +208,13 @@ def _preparation(record: SweepRecord, step: Step) -> str:
     return ", ".join(part for part in (server, "load" if step.loaded else "") if part)
 
 
-def _print(folder: SweepFolder, json: bool) -> None:
-    """Print the sweep as JSON or as the report."""
+def _print(folder: SweepFolder, json: bool, whole: bool) -> None:
+    """Print the sweep as JSON, or its answer or the whole report."""
     if json:
         write(folder.record.model_dump_json(indent=1), kept=folder.path)
         return
     document = SWEEP.document(folder.record, folder.path, Wanted(tell=notify))
-    write_report(render_text(document, columns()), render_answer(document), folder.path)
+    write_document(document, folder.path, whole)
 
 
 def judge(folder: SweepFolder) -> None:

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
-from openslob.cli.common_options import DURATION, REQUIRE, RESULTS, at_least, require_known, require_verdicts
+from openslob.cli.common_options import ALL, DURATION, REQUIRE, RESULTS, at_least, require_known, require_verdicts
 from openslob.cli.completion import records
 from openslob.cli.configured import config_file, environment
 from openslob.cli.console import columns, complain, notify, reader_is_gone, stoppable, write, write_document
@@ -137,6 +137,7 @@ def watch(
     run: RUN = "",
     resume: RESUME = None,
     require: REQUIRE = None,
+    whole: ALL = False,
 ) -> None:
     """Show what a server does, second by second: transactions, reads, writes, log, CPU, device, waits, I/O by object.
 
@@ -147,7 +148,7 @@ def watch(
     repeats = Repeats(every, seconds, count, run, resume)
     repeats.require_complete()
     if repeats.is_asked:
-        watch_runs(target, ctx, repeats, name, results, require or [], as_json)
+        watch_runs(target, ctx, repeats, name, results, require or [], whole, as_json)
         return
     if as_csv and as_json:
         raise UsageError("--csv and --json exclude each other", "give one of them")
@@ -338,8 +339,9 @@ def parameter_texts(words: str) -> dict[str, str]:
 
 
 def watch_runs(
-    target: Address, ctx: typer.Context, asked: Repeats, name: str, results: Path, required: Sequence[str], json: bool
-) -> None:
+    target: Address, ctx: typer.Context, asked: Repeats, name: str, results: Path, required: Sequence[str],
+    whole: bool, json: bool,
+) -> None:  # fmt: skip
     """Make the runs that are due, and print what they come to."""
     require_known(required, NAMES)
     path = finding.one(asked.resume, results, notify, {REPEATED}).folder if asked.resume else None
@@ -349,7 +351,7 @@ def watch_runs(
     request = RepeatedRequest(parameters, name, asked.every_s or 0, asked.planned, path)
     context = make_context(OnTarget(target=target), results, _BetweenLines())
     folder = execute(request, context, _say_nothing if json else _tell_time)
-    _print(folder, json)
+    _print(folder, whole, json)
     _judge(folder, required)
 
 
@@ -371,13 +373,13 @@ def _tell_time(done: RepeatedTime) -> None:
     write(time_line(done))
 
 
-def _print(folder: RepeatedFolder, json: bool) -> None:
+def _print(folder: RepeatedFolder, whole: bool, json: bool) -> None:
     record = folder.record
     if json:
         write(record.model_dump_json(indent=1), kept=folder.path)
     elif record.times:
         write("")
-        write_document(repeated_document(record, folder.path), folder.path)
+        write_document(repeated_document(record, folder.path), folder.path, whole)
 
 
 def _judge(folder: RepeatedFolder, required: Sequence[str]) -> None:

@@ -46,11 +46,6 @@ class Check:
         return self.outcome is Holds.FAILS
 
 
-def is_asked(verdict: Verdict) -> bool:
-    """Return whether a verdict answers what was asked: without a stated mode, there is nothing to judge about it."""
-    return verdict.name != "mode" or verdict.verdict is not Holds.UNKNOWN or "stated" in verdict.figures
-
-
 def check_of(verdict: Verdict) -> Check:
     """Return a verdict as it is shown in a line."""
     row = row_of(verdict.name)
@@ -75,7 +70,7 @@ def what_needs_time(verdicts: Sequence[Verdict]) -> dict[str, str]:
 
 
 def _is_for_want_of_time(verdict: Verdict) -> bool:
-    return verdict.why.startswith("Not enough data") or "the load lasted" in verdict.why
+    return verdict.why.startswith("Not enough data") or " shows from " in verdict.why
 
 
 def _first_sentence(why: str) -> str:

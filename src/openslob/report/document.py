@@ -13,9 +13,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from openslob.analyze.required import is_asked
 from openslob.analyze.verdict_registry import Severity, VerdictGroup, gravest, row_of, severity_of
 from openslob.record.model import DocumentModel, Holds, Status, Verdict
-from openslob.report.checks import Check, check_of, is_asked, what_needs_time
+from openslob.report.checks import Check, check_of, what_needs_time
 from openslob.report.record_view import SIGNS, why_incomplete
 
 if TYPE_CHECKING:
@@ -163,6 +164,17 @@ class VerdictLine:
         """Whether it holds; if it fails, what follows."""
         return {Holds.HOLDS: "holds", Holds.UNKNOWN: "can't tell", Holds.FAILS: self.severity.value}[self.outcome]
 
+    @property
+    def in_words(self) -> str:
+        """The outcome, and what follows if it is that the verdict fails."""
+        word = SIGNS[self.outcome][1]
+        return f"{word}, {self.severity.value}" if self.outcome is Holds.FAILS else word
+
+    @property
+    def style(self) -> str:
+        """The classes of its style: the outcome, and the severity of one that fails."""
+        return f"{self.outcome.value} {self.severity.value}" if self.outcome is Holds.FAILS else self.outcome.value
+
 
 @dataclass(frozen=True)
 class Verdicts:
@@ -228,7 +240,7 @@ class VerdictsOfSeveral:
         outcome = next(one for one in SIGNS if any(each.outcome is one for each in checks))
         same = [each for each in checks if each.outcome is outcome]
         worst = min(same, key=lambda each: list(Severity).index(each.severity))
-        share = "" if len(checks) == 1 else f"In {len(same)} of {len(checks)} {self.each}s, the first: "
+        share = "" if len(checks) == 1 else f"In {len(same)} of {len(checks)} {self.each}s, such as: "
         return replace(worst, why=f"{share}{worst.why}")
 
     def _summarize(self, name: str) -> VerdictLine:

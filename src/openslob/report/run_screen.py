@@ -302,7 +302,7 @@ def _written(record: RunRecord) -> tuple[str, str]:
 
 def _next(record: RunRecord, called: str) -> tuple[tuple[str, str], ...]:
     limit = _limit(record)
-    more = [(_sweep(record), "more sessions may do more")] if limit and _MORE_SESSIONS in limit.why else []
+    more = [(_more_sessions(record), _MORE_SESSIONS)] if limit and _MORE_SESSIONS in limit.why else []
     return (
         *[each for each in more if each[0]],
         (f"slob show {called} --all", "every figure and setting"),
@@ -310,16 +310,22 @@ def _next(record: RunRecord, called: str) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _sweep(record: RunRecord) -> str:
-    """Return the command that repeats a run with more sessions; empty where it can't be said in one."""
+def _more_sessions(record: RunRecord) -> str:
+    sessions = load_kind(record).sessions(record)
+    return sweep_command(record, ",".join(str(sessions * 2**step) for step in range(_STEPS)), {})
+
+
+def sweep_command(record: RunRecord, sessions: str, given: Mapping[str, str]) -> str:
+    """Return the command that makes a run again at these session counts, with what else is ``given`` in its place.
+
+    It is empty where one command can't say that.
+    """
     if record.kind is not RecordKind.RUN or record.instances or is_paced(record):
         return ""
-    sessions = load_kind(record).sessions(record)
-    counts = ",".join(str(sessions * 2**step) for step in range(_STEPS))
-    changed = [f"--{name.replace('_', '-')} {_flag(value)}" for name, value in _changed(record).items()]
-    return " ".join(
-        ["slob sweep --target", server_of(str(record.engine.get("target"))), f"--sessions {counts}", *changed]
-    )
+    changed = {"sessions": sessions, **{name: _flag(value) for name, value in _changed(record).items()}, **given}
+    changed["sessions"] = sessions
+    flags = [f"--{name.replace('_', '-')} {text}" for name, text in changed.items()]
+    return " ".join(["slob sweep --target", server_of(str(record.engine.get("target"))), *flags])
 
 
 def _changed(record: RunRecord) -> Mapping[str, Any]:

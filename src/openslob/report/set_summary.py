@@ -78,7 +78,7 @@ def _performance(series: Series, is_physical: bool) -> str:
     point = _best(series)
     assert point is not None
     parts = [
-        f"{figure_with_interval(point.figure(series.axes.throughput))} {_reads(series, point, is_physical)}",
+        f"{figure_with_interval(point.figure(series.axes.throughput))} {reads_per_s(series, point, is_physical)}",
         f" at {micros(point.mean(series.axes.latency))} mean",
         _p99(point),
         _per_cpu(series, point),
@@ -90,7 +90,8 @@ def _performance(series: Series, is_physical: bool) -> str:
     return f"{''.join(parts)}; {_limit(series)}"
 
 
-def _reads(series: Series, point: Point, is_physical: bool) -> str:
+def reads_per_s(series: Series, point: Point, is_physical: bool) -> str:
+    """Return what a throughput is a rate of, such as ``physical 8 KB reads/s``."""
     block = point.parameters.get("block_size")
     of = f"{size(block)} " if isinstance(block, int) else ""
     if series.axes.throughput.startswith("lio"):

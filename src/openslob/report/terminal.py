@@ -30,6 +30,7 @@ from openslob.report.format import (
     fold_table,
     hanging,
     pairs,
+    shorten,
     title_lines,
     warning_lines,
     without_controls,
@@ -38,6 +39,8 @@ from openslob.report.format import (
 
 # The lines of the smallest terminal in use, of which the prompt takes one.
 LINES = 24
+# A screen says so much of why something is wrong, each after a sign of so many letters.
+_MOST_LINES, _SIGN = 3, 9
 # Running text wider than this is hard to read.
 WIDEST = 120
 _QUESTIONS = {
@@ -206,15 +209,17 @@ def _remark_lines(title: Title | TitleOfSeveral, columns: int) -> list[str]:
     if isinstance(title, TitleOfSeveral):
         return warning_lines(title.remarks, columns)
     lines = warning_lines(title.warnings, columns)
-    return lines + (hanging(f"!! {title.status.upper()}: ", title.incomplete, columns) if title.incomplete else [])
+    text = shorten(title.incomplete, _MOST_LINES * columns - 2 * _SIGN)
+    return lines + (hanging(f"!! {title.status.upper()}: ", text, columns) if text else [])
 
 
 def _check_lines(check: Check, columns: int, advised: bool = True) -> list[str]:
     """Return a verdict that fails with what to do; a note, which is only good to know, without."""
     if check.severity is Severity.INVALID:
-        return wrap(f"{check.why} {check.remedy}", "INVALID  ", " " * 9, columns)
+        text = shorten(check.why, _MOST_LINES * columns - 2 * _SIGN - len(check.remedy))
+        return wrap(f"{text} {check.remedy}", f"{'INVALID':<{_SIGN}}", " " * _SIGN, columns)
     remedy = check.remedy if advised and check.severity is Severity.CAUTION else ""
-    return hanging(f"{check.severity.value:<9}", f"{check.why} {remedy}".rstrip(), columns)
+    return hanging(f"{check.severity.value:<{_SIGN}}", f"{check.why} {remedy}".rstrip(), columns)
 
 
 def _slight_lines(checks: Sequence[Check], room: int, columns: int) -> list[str]:
@@ -252,11 +257,13 @@ def _show_checks(document: Document, screen: Screen) -> str:
 
 def _next_lines(commands: Sequence[tuple[str, str]], columns: int) -> list[str]:
     """Return commands, each with why beside it where that fits; a command stays in one line."""
-    width = max((len(command) for command, _ in commands), default=0)
+    room = columns - len(INDENT) * 3
+    width = max((len(command) for command, why in commands if len(command) + len(why) <= room), default=0)
     lines = []
     for command, why in commands:
-        beside = f"{INDENT}{command:<{width}}{INDENT * 2}{why}".rstrip()
-        lines += [beside] if len(beside) <= columns else [f"{INDENT}{command}", f"{INDENT * 3}{why}"]
+        is_beside = max(width, len(command)) + len(why) <= room
+        lines += [f"{INDENT}{command:<{width}}{INDENT * 2}{why}".rstrip()] if is_beside else [f"{INDENT}{command}"]
+        lines += [] if is_beside else [f"{INDENT * 3}{why}"]
     return lines
 
 

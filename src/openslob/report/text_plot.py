@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import PointSet
-from openslob.analyze.verdict_registry import INVALIDATING
+from openslob.analyze.verdict_registry import Severity
 from openslob.report.format import WIDTH, micros, number
 from openslob.report.set_summary import axis_text
 
@@ -193,4 +193,4 @@ def _of_point(point: Point, x: str, y: str) -> tuple[float, float, str] | None:
     rate, us = point.mean(x), point.mean(y)
     if rate is None or us is None:
         return None
-    return rate, us, f"{point.step:,g}{UNTRUE if INVALIDATING & point.failed.keys() else ''}"
+    return rate, us, f"{point.step:,g}{UNTRUE if point.severity is Severity.INVALID else ''}"

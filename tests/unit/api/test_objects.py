@@ -74,6 +74,10 @@ def test_required_verdicts_are_an_error_unless_they_hold(run, tmp_path):
         run.require(bad)
     with pytest.raises(openslob.VerdictError, match="fails: "):
         run.require()
+    with pytest.raises(openslob.VerdictError, match="not read: verdict reads_reached_device fails"):
+        run.require("read")
+    with pytest.raises(openslob.UnknownNameError):
+        run.require("nonsense")
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -139,8 +139,36 @@ def test_a_required_verdict_that_fails_comes_before_one_that_is_unknown():
         with pytest.raises(VerdictError, match="verdict a fails") as raised:
             require_verdicts([UNKNOWN, FAILS, HOLDS], names)
         assert raised.value.exit_code == 3
-    with pytest.raises(UsageError, match="there are a"):
+    with pytest.raises(UsageError, match="there are valid, read, undisturbed, and a"):
         require_verdicts([FAILS], ["d"])
+
+
+def test_a_question_requires_the_verdicts_that_answer_it():
+    sound = [of("errors", Holds.HOLDS), of("exact_mix", Holds.HOLDS), of("reads_reached_device", Holds.HOLDS)]
+    quiet = [of(name, Holds.HOLDS) for name in ("quiet_machine", "driver_quiet", "steady")]
+    require_verdicts([*sound, *quiet], ["valid", "read", "undisturbed"])
+    noisy = [*sound, *quiet[1:], of("quiet_machine", Holds.FAILS)]
+    require_verdicts(noisy, ["valid", "read"])
+    with pytest.raises(VerdictError, match="not undisturbed: verdict quiet_machine fails") as raised:
+        require_verdicts(noisy, ["valid", "undisturbed"])
+    assert raised.value.exit_code == 3
+    with pytest.raises(UndecidedError, match="not known to be undisturbed: verdict steady unknown"):
+        require_verdicts([*sound, *quiet[:2], of("steady", Holds.UNKNOWN)], ["undisturbed"])
+    with pytest.raises(UndecidedError, match="not known to be read: no verdict"):
+        require_verdicts(quiet, ["read"])
+
+
+def test_of_a_question_a_note_and_what_nobody_asks_to_be_proved_do_not_count():
+    slight = Verdict(name="driver_quiet", verdict=Holds.FAILS, why="x", figures={"driver_cpu_pct_of_db": 2.1})
+    require_verdicts([slight], ["undisturbed"])
+    with pytest.raises(VerdictError, match="driver_quiet"):
+        require_verdicts([slight], ["driver_quiet"])
+    # More syncs than the commits need leave it open on any server that writes.
+    require_verdicts([of("errors", Holds.HOLDS), of("commits_waited", Holds.UNKNOWN)], ["valid"])
+    with pytest.raises(UndecidedError, match="counts_agree"):
+        require_verdicts([of("errors", Holds.HOLDS), of("counts_agree", Holds.UNKNOWN)], ["valid"])
+    # Without a stated mode there is nothing to judge about it.
+    require_verdicts([of("reads_reached_device", Holds.HOLDS), of("mode", Holds.UNKNOWN)], ["read"])
 
 
 def test_of_several_verdicts_of_one_name_all_count():

@@ -463,8 +463,9 @@ def test_while_the_next_run_of_a_command_begins_the_last_one_stays():
             # Its result is there once the next run has begun.
             first.made = ended(first.made)
             head = replace(HEAD, id="20260301-120100-second", phase="connect", elapsed_s=0.0)
-            command.made = MadeSource(MadeView(head=head, now={}, names=()))
+            command.made, polls = MadeSource(MadeView(head=head, now={}, names=())), first.polls
             app.tick()
+            assert first.polls > polls
             app.board.redraw()
             lines = app.board.text.splitlines()
             assert lines[0].startswith("run 20260301-120100-second")

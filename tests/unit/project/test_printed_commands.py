@@ -12,6 +12,7 @@ from factories.printed_commands import PLACEHOLDER, Printed, printed
 from factories.tables import table
 from openslob.analyze.ci_gate import parse_condition
 from openslob.analyze.curves.series import parse_latency_us
+from openslob.analyze.verdict_registry import REQUIRABLE
 from openslob.analyze.verdicts import VERDICTS
 from openslob.cli import app
 from openslob.cli.raw_orion import translate_option
@@ -38,7 +39,7 @@ def known(names):
 # What commands find out of an option's text only when they run.
 VALUES = {
     "fail_if": parse_condition,
-    "require": known(VERDICT_NAMES),
+    "require": known([*REQUIRABLE, *VERDICT_NAMES]),
     "ready": known([*ready_names(), *ready_settings(), "list"]),
     "find_max_iops_under": parse_latency_us,
     "against": lambda value: known(parameters())(value.replace("-", "_")),

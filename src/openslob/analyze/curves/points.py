@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache, partial
 from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
+from openslob.analyze.verdict_registry import Severity, gravest, row_of, severity_of
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS, PRICED
 from openslob.metrics.model import RESPONSE_PREFIX
@@ -188,7 +189,8 @@ class Point:
     ``record_ids`` are the repeats behind the means; ``left_out`` maps the id of each run that failed or was interrupted
     to the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are the
     verdicts that hold in every repeat. ``along`` is the parameter that series run along: the sessions, or a rate.
-    ``reservations`` are those of the repeats' records, ``price`` the one that they have, if it is the same.
+    ``severities`` has the gravest severity of each that fails. ``reservations`` are those of the repeats' records,
+    ``price`` the one that they have, if it is the same.
     """
 
     sessions: int
@@ -203,6 +205,13 @@ class Point:
     along: str = SESSIONS
     reservations: tuple[str, ...] = ()
     price: str | None = None
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+
+    @property
+    def severity(self) -> Severity | None:
+        """The gravest severity of the verdicts that fail; None if none does."""
+        known = [self.severities.get(name, row_of(name).severity) for name in self.failed]
+        return gravest(known) if known else None
 
     @property
     def step(self) -> float:
@@ -296,6 +305,7 @@ def _point(runs: Sequence[Run]) -> Point:
         held=_find_held([run.record for run in good]),
         reservations=all_reservations(run.record for run in runs),
         price=next(iter(prices)) if len(prices) == 1 else None,
+        severities=_find_severities(runs),
     )
 
 
@@ -348,6 +358,12 @@ def _find_failed(runs: Sequence[Run]) -> dict[str, str]:
             if verdict.verdict is Holds.FAILS:
                 failed.setdefault(verdict.name, verdict.why)
     return failed
+
+
+def _find_severities(runs: Sequence[Run]) -> dict[str, Severity]:
+    failing = [each for run in runs for each in run.record.verdicts if each.verdict is Holds.FAILS]
+    names = dict.fromkeys(each.name for each in failing)
+    return {name: gravest(severity_of(name, each.figures) for each in failing if each.name == name) for name in names}
 
 
 def _find_held(records: Sequence[RunRecord]) -> frozenset[str]:

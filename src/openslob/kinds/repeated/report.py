@@ -8,12 +8,24 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
+from openslob.analyze.verdict_registry import Severity, row_of
 from openslob.core.units import format_duration
 from openslob.kinds.repeated.record import REPEATED_FILE, RepeatedRecord, RepeatedTime, TimeState
 from openslob.metrics import METRICS
-from openslob.report.document import Answer, Document, MadePictures, Section, TextTable, Verdicts, notes, title_of
+from openslob.report.document import (
+    Answer,
+    Document,
+    LabelledTexts,
+    MadePictures,
+    Screen,
+    Section,
+    TextTable,
+    Verdicts,
+    notes,
+    title_of,
+)
 from openslob.report.format import MISSING, local_moment, micros, number, percent
-from openslob.report.record_view import why_incomplete
+from openslob.report.record_view import name_record, why_incomplete
 
 # Of more runs, those of each day, and those that were not made, are shown.
 MOST_RUNS = 40
@@ -41,6 +53,40 @@ def repeated_document(record: RepeatedRecord, folder: Path | None = None) -> Doc
         ),
         (f"record: {folder / REPEATED_FILE}", f"slob report {record.id} draws it") if folder else (),
         lambda: _pictures(record),
+        screen=_screen(record, folder),
+    )
+
+
+def _screen(record: RepeatedRecord, folder: Path | None) -> Screen:
+    """Return the answer with how far the runs differ; what fails in the runs is a line for each severity."""
+    called = name_record(record.id, folder)
+    made = f"{len(record.done)} of {record.planned or len(record.times)} made"
+    failing = [(_label(severity), names) for severity in Severity if (names := _failing(record, severity))]
+    return Screen(
+        f"The same run on {record.target} every {format_duration(record.every_s)}: {made}",
+        tuple(filter(None, (_sentence(_result(record)), _steady_words(record)))),
+        (*_spread(record).parts, *_changes(record).parts, *([LabelledTexts(failing)] if failing else [])),
+        ((f"slob report {called}", "the runs over time"), (f"slob show {called} --all", "every run")),
+        called,
+        frozenset({"predictable"} if record.changes else ()),
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _label(severity: Severity) -> str:
+    return severity.upper() if severity is Severity.INVALID else severity.value
+
+
+def _failing(record: RepeatedRecord, severity: Severity) -> str:
+    """Return the verdicts on runs of this severity that fail, with the number of runs."""
+    counts = Counter(name for each in record.done for name in each.failed_verdicts)
+    return ", ".join(
+        f"{name.replace('_', ' ')} in {count} of {len(record.done)}"
+        for name, count in counts.most_common()
+        if row_of(name).severity is severity
     )
 
 
@@ -55,17 +101,27 @@ def repeated_headline(record: RepeatedRecord) -> str:
     """Return the result in a few sentences."""
     runs, every = len(record.done), format_duration(record.every_s)
     if not runs:
-        return f"No run was made yet; one is due every {every}."
-    spread = record.value("ops_per_s_spread_pct")
-    rate = record.value("ops_per_s")
-    median_rate = "no rate is known" if rate is None else f"{number(rate)} operations/s in the median"
-    sentences = [
-        f"{runs} run{'s' if runs > 1 else ''}, every {every}: {median_rate}, p99 {micros(record.value('p99_us'))}."
-    ]
+        return _result(record)
+    sentences = [f"{runs} run{'s' if runs > 1 else ''}, every {every}: {_result(record)}"]
     failing = Counter(name for each in record.done for name in each.failed_verdicts)
     if failing:
         often = ", ".join(f"{name.replace('_', ' ')} ({count})" for name, count in failing.most_common())
         sentences.append(f"Verdicts that fail, with the number of runs: {often}.")
+    return " ".join(filter(None, (*sentences, _steady_words(record))))
+
+
+def _result(record: RepeatedRecord) -> str:
+    """Return what the runs did in the median."""
+    if not record.done:
+        return f"No run was made yet; one is due every {format_duration(record.every_s)}."
+    rate = record.value("ops_per_s")
+    median_rate = "no rate is known" if rate is None else f"{number(rate)} operations/s in the median"
+    return f"{median_rate}, p99 {micros(record.value('p99_us'))}."
+
+
+def _steady_words(record: RepeatedRecord) -> str:
+    """Return how far the rates of the runs differ, and when they changed."""
+    sentences, spread = [], record.value("ops_per_s_spread_pct")
     if spread is not None:
         rates = sorted(rate for each in record.done if (rate := each.figures.get("ops_per_s")) is not None)
         many = len(rates) >= _MANY

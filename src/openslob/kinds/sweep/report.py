@@ -13,6 +13,7 @@ from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
 from openslob.core.units import format_duration
 from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
+from openslob.kinds.sweep.screen import sweep_screen
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
 from openslob.record.varied import Value, format_parameter, is_setting
@@ -28,7 +29,8 @@ from openslob.report.document import (
     title_of,
 )
 from openslob.report.format import MISSING, NO_BREAK, micros, number, percent, size
-from openslob.report.set_summary import cost_at, figure_with_interval, mismatch_text, name_limit
+from openslob.report.record_view import REACHED_DEVICE
+from openslob.report.set_summary import cost_at, figure_with_interval, mismatch_text, name_limit, reads_are_physical
 from openslob.report.slowest import of_single_blocks, slowest_section
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
@@ -63,8 +65,9 @@ def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None
     series = points.series if points else ()
     heads = plain_paragraphs(_head(each, points) for each in series) if points else ()
     shown = (section for each in series for section in _show_series(each, points, record.figures)) if points else ()
+    answer = search[0].text if search else ""
     return Document(
-        title_of(record, "sweep", f"a sweep on {record.target}"),
+        title_of(record, "sweep", f"a sweep on {record.target}", why=_why_incomplete(record), warnings=doubts),
         (
             Section("", (*(Paragraph(each, "! ") for each in doubts), *search)),
             *shown,
@@ -75,7 +78,16 @@ def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None
         ),
         (f"records: {folder}", *([f"slob report {folder} draws them"] if runs else [])) if folder else (),
         titled=False,
+        screen=sweep_screen(record, runs, points, answer, folder),
     )
+
+
+def _why_incomplete(record: SweepRecord) -> str:
+    """Return the first of the points that have no result, or how many are left."""
+    bad = [point for point in record.points if point.state in (PointState.FAILED, PointState.SKIPPED)]
+    left = f"{len(record.pending)} of {len(record.points)} points are left" if record.pending else ""
+    first = f"{len(bad)} of {len(record.points)} points failed, the first {bad[0].label}: {bad[0].error}" if bad else ""
+    return "; ".join(filter(None, (first, left)))
 
 
 def _search_result(record: SweepRecord, runs: Sequence[Run]) -> tuple[Paragraph, ...]:
@@ -85,11 +97,11 @@ def _search_result(record: SweepRecord, runs: Sequence[Run]) -> tuple[Paragraph,
     limit = f"{micros(search.limit_us)} at {search.at}"
     if search.sessions is None or search.throughput is None:
         return plain_paragraphs([f"No session count stays under {limit}: {search.why}."])
-    metric = METRICS[search.throughput]
+    reads = METRICS[search.throughput].label_of(reads_are_physical([run.record for run in runs])).lower()
     sessions = f"{search.sessions} session{'s' if search.sessions != 1 else ''}"
     return plain_paragraphs(
         [
-            f"The most under {limit}: {number(search.best)} {metric.label.lower()}/s with {sessions}, "
+            f"The most under {limit}: {number(search.best)} {reads}/s with {sessions}, "
             f"at {micros(search.latency_us)}{_cost_of_best(search, runs)}; {search.why}."
         ]
     )
@@ -125,7 +137,9 @@ def _titles(points: PointSet) -> tuple[str, ...]:
 
 
 def _head(series: Series, points: PointSet) -> str:
-    return f"{series.label}, {METRICS[points.axes.throughput].label.lower()}: {_shape(series, points.axes)}"
+    is_physical = all(REACHED_DEVICE in point.held for point in series.points)
+    label = METRICS[points.axes.throughput].label_of(is_physical)
+    return f"{series.label}, {label.lower()}: {_shape(series, points.axes)}"
 
 
 def _table_figures(series: Series, names: Sequence[str]) -> TextTable:

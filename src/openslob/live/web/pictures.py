@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from openslob.analyze.curves.series import PHYSICAL
 from openslob.analyze.heat import Cell
+from openslob.analyze.verdict_registry import gravest, row_of
 from openslob.kinds.view import Curve, HeatMap, PetalPoint, Stack, View
 from openslob.live.axes import DONE, axes_for
 from openslob.metrics import METRICS
@@ -428,11 +429,14 @@ class Petals:
         same = (rows, lines) == (self._rows, self._lines)
         again = not same or not self._patch or not _within(now, self._patch["limits"])
         self._rows, self._now, self._lines = rows, now, lines
-        if not rows and not now:
-            self._patch = {}
-            return {}
-        text = _in_words(rows, names.label(self._axes.throughput))
+        is_done = any(point.state == DONE for point in points)
+        text = _in_words(rows, names.label(self._axes.throughput), is_done)
         sent: Patch = {"name": "petals", "title": "Latency over throughput", "text": text, "now": now}
+        if not rows and not now:
+            # Who saw a point in progress that came to nothing sees that it is gone.
+            sent = sent if self._patch else {}
+            self._patch = {}
+            return sent
         if not again:
             self._patch |= sent
             return sent
@@ -477,7 +481,7 @@ def _petal_row(petal: str, sessions: int, x: float, y: float, runs: int, fails: 
     return {
         "line": petal, "colour": petal, "dash": petal, "sessions": sessions, "order": 0, "stretch": 0, "end": True,
         "x": x, "x_low": None, "x_high": None, "y": y, "y_low": None, "y_high": None, "runs": runs,
-        "doubt": verdict_sign(dict.fromkeys(fails, "")), "knee": False,
+        "doubt": verdict_sign(gravest(row_of(name).severity for name in fails) if fails else None), "knee": False,
         "fails": ", ".join(name.replace("_", " ") for name in fails) or "none",
     }  # fmt: skip
 
@@ -492,10 +496,11 @@ def _within(now: Sequence[Row], limits: Mapping[str, tuple[float, float]]) -> bo
     return all(low <= row[axis] <= high for row in now for axis, (low, high) in limits.items())
 
 
-def _in_words(rows: Sequence[Row], throughput: str) -> str:
+def _in_words(rows: Sequence[Row], throughput: str, is_done: bool) -> str:
     best: dict[str, Row] = {}
     for row in rows:
         if row["line"] not in best or row["x"] > best[row["line"]]["x"]:
             best[row["line"]] = row
+    none = "No point that is done has both figures." if is_done else "No point is done yet."
     texts = [f"{line}: at most {number(row['x'])}/s with {row['sessions']}" for line, row in best.items()]
-    return f"{throughput}, by sessions. {'; '.join(texts)}." if texts else "No point is done yet."
+    return f"{throughput}, by sessions. {'; '.join(texts)}." if texts else none

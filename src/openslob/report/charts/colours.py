@@ -31,6 +31,7 @@ ROLES: Mapping[str, tuple[str, str]] = {
     "soft": ("#5c5c5c", "#a9a7a3"),
     "grid": ("#e4e4e4", "#33363a"),
     "quiet": ("#8c8c8c", "#8d8d8d"),
+    "faint": ("#c6c6c6", "#4c4f52"),
     "warning": ("#c62828", "#ff8a80"),
     "map-ground": ("#f6f6f4", "#1f2226"),
     "bad": ("#b3261e", "#ff8a80"),
@@ -63,7 +64,7 @@ def _light(prefix: str) -> tuple[str, ...]:
 
 GROUND, INK, SOFT, GRID = (ROLES[role][0] for role in ("ground", "ink", "soft", "grid"))
 # Colours of secondary marks and of warnings.
-QUIET, WARNING = ROLES["quiet"][0], ROLES["warning"][0]
+FAINT, QUIET, WARNING = ROLES["faint"][0], ROLES["quiet"][0], ROLES["warning"][0]
 MAP_GROUND = ROLES["map-ground"][0]
 SERIES, BANDS, MAP_STEPS = _light("series-"), _light("band-"), _light("map-")[1:]
 

@@ -9,7 +9,7 @@ import altair as alt
 
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
-from openslob.report.charts.petals import SOUND, stretches, verdict_sign
+from openslob.report.charts.petals import dots_by_doubt, stretches, verdict_sign
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
     Tip,
@@ -79,7 +79,7 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
     return [
         {
             "line": series.label, "sessions": point.step, "value": estimate.mean, "low": estimate.low,
-            "high": estimate.high, "doubt": verdict_sign(point.failed), "stretch": stretch,
+            "high": estimate.high, "doubt": verdict_sign(point.severity), "stretch": stretch,
         }
         for series in points.series
         for stretch, _, point in stretches(series, (figure,))
@@ -125,10 +125,7 @@ def _bars(base: alt.Chart) -> alt.Chart:
 
 
 def _dots(base: alt.Chart, shape: alt.Shape, tips: Sequence[Tip]) -> list[alt.Chart]:
-    """Return the points: filled if every verdict holds, hollow if one fails."""
-    sound = base.transform_filter(alt.datum.doubt == SOUND).mark_point(filled=True, size=55)
-    doubted = base.transform_filter(alt.datum.doubt != SOUND).mark_point(filled=False, size=55, strokeWidth=1.8)
-    return [with_tips(dots.encode(shape=shape), *tips) for dots in (sound, doubted)]
+    return [with_tips(dots.encode(shape=shape), *tips) for dots in dots_by_doubt(base, 55)]
 
 
 def _tips(title: str, along: str) -> list[Tip]:

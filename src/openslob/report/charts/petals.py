@@ -2,7 +2,7 @@
 
 Each line connects its points in the order of session counts: it rises, bends where a resource is exhausted, and may
 turn back. Arrow heads show the direction, crosses through a point its 95 % intervals, a ring the knee. A point is
-hollow if a verdict on it fails, and crossed out if that verdict says that its figures are not what they claim to be.
+pale if a verdict on it fails so that its figures may differ, and hollow and crossed out if they must not be used.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import altair as alt
 
 from openslob.analyze.curves.points import ORDER, SESSIONS, Point
 from openslob.analyze.curves.series import PHYSICAL, Axes, PointSet, Series
-from openslob.analyze.verdict_registry import INVALIDATING
+from openslob.analyze.verdict_registry import Severity
 from openslob.core.measurement import Ceiling
 from openslob.core.units import format_bytes
 from openslob.metrics import METRICS
-from openslob.report.charts.colours import QUIET, WARNING
+from openslob.report.charts.colours import FAINT, QUIET, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
     Sign,
@@ -44,18 +44,18 @@ from openslob.report.set_summary import axis_text
 Row = dict[str, Any]
 _CEILING_AXES = (PHYSICAL.throughput, PHYSICAL.latency)
 BY_RATE = ("pio_read_per_s", "lio_per_s")
-# Points below every limit are the normal beginning of a line: this verdict does not mark them.
-UNMARKED = frozenset({"limit_found"})
 # With more lines than this, only ends and knees are labelled, because labels would overlap.
 LABELLED_LINES = 6
 # Longer intervals, as a share of the largest mean, are cut off at the edge so that they do not shrink the picture.
 LONGEST_BAR = 0.25
-SOUND = "every verdict holds"
+SOUND = "no doubt"
 _RING = "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0M-{0},0A{0},{0},0,1,0,{0},0A{0},{0},0,1,0,-{0},0Z"
 KNEE = Sign("knee", _RING.format("0.85"))
-DOUBTED = Sign("hollow: a verdict fails", _RING.format("0.7"))
+# How much of its colour a point has whose figures may differ.
+PALE = 0.35
+DOUBTED = Sign("pale: may differ, a verdict fails", "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0Z", FAINT)
 UNTRUE = Sign(
-    "crossed out: not what it claims to be",
+    "hollow, crossed out: must not be used",
     "M-1,-0.75L-0.75,-1L0,-0.25L0.75,-1L1,-0.75L0.25,0L1,0.75L0.75,1L0,0.25L-0.75,1L-1,0.75L-0.25,0Z",
     WARNING,
 )
@@ -174,11 +174,10 @@ def arrow_rows(rows: Sequence[Row], logs: Mapping[str, bool]) -> list[Row]:
     ]
 
 
-def verdict_sign(failed: Mapping[str, str]) -> str:
-    """Return the name of the sign for a point with these failed verdicts."""
-    if INVALIDATING & failed.keys():
-        return UNTRUE.name
-    return DOUBTED.name if failed.keys() - UNMARKED else SOUND
+def verdict_sign(severity: Severity | None) -> str:
+    """Return the name of the sign for the gravest of what fails at a point; a note has none."""
+    signs = {Severity.INVALID: UNTRUE.name, Severity.CAUTION: DOUBTED.name}
+    return SOUND if severity is None else signs.get(severity, SOUND)
 
 
 def colour_and_dash(series: Series) -> tuple[str, str]:
@@ -199,7 +198,7 @@ def _row(series: Series, point: Point, order: int, throughput: str, latency: str
     return {
         "line": series.label, "colour": colour, "dash": dash, "order": order, "sessions": point.step or None,
         "x": x.mean, "x_low": x.low, "x_high": x.high, "y": y.mean, "y_low": y.low, "y_high": y.high,
-        "runs": len(point.record_ids), "doubt": verdict_sign(point.failed),
+        "runs": len(point.record_ids), "doubt": verdict_sign(point.severity),
         "fails": ", ".join(name.replace("_", " ") for name in point.failed) or "none",
         "knee": series.knee_result.knee == point.step,
         "end": order in (0, len(series.points) - 1),
@@ -315,16 +314,24 @@ def _arrows(between: alt.Chart, x: alt.Scale, y: alt.Scale, colour: alt.Color, v
 
 
 def _dots(base: alt.Chart, colour: alt.Color, shape: alt.Shape, tips: Sequence[Tip]) -> list[alt.Chart]:
-    """Return the points: filled if every verdict holds, hollow if one fails."""
-    sound = base.transform_filter(alt.datum.doubt == SOUND).mark_point(filled=True, size=70)
-    doubted = base.transform_filter(alt.datum.doubt != SOUND).mark_point(filled=False, size=70, strokeWidth=1.8)
-    return [with_tips(dots.encode(color=colour, shape=shape), *tips) for dots in (sound, doubted)]
+    return [with_tips(dots.encode(color=colour, shape=shape), *tips) for dots in dots_by_doubt(base, 70)]
+
+
+def dots_by_doubt(base: alt.Chart, size: int) -> tuple[alt.Chart, ...]:
+    """Return the points: filled, pale if their figures may differ, hollow if they must not be used."""
+    signs = (SOUND, DOUBTED.name, UNTRUE.name)
+    sound, doubted, untrue = (base.transform_filter(alt.datum.doubt == sign) for sign in signs)
+    return (
+        sound.mark_point(filled=True, size=size),
+        doubted.mark_point(filled=True, size=size, fillOpacity=PALE),
+        untrue.mark_point(filled=False, size=size, strokeWidth=1.8),
+    )
 
 
 def _measured_now(moving: alt.Chart, tips: Sequence[Tip]) -> tuple[alt.Chart, alt.Chart]:
     """Return the mark and the label of the point that is being measured."""
     marked = with_tips(moving.mark_point(shape=_MEASURED_NOW, filled=True, size=170), *tips)
-    said = moving.transform_calculate(said="datum.sessions + ', still running'")
+    said = moving.transform_calculate(said="datum.sessions + ' now'")
     return marked, said.mark_text(align="left", dx=9, dy=-9, fontSize=11).encode(text="said:N")
 
 
@@ -344,7 +351,7 @@ def _signs_among(rows: Sequence[Row]) -> list[Sign]:
 
 
 def _draw_signs(base: alt.Chart, shape: alt.Shape, sign: Sign) -> alt.Chart:
-    """Return the marks of a sign over its points. Hollow points need no mark: their sign is only in the legend."""
+    """Return the marks of a sign over its points. Pale points need no mark: their sign is only in the legend."""
     test = "datum.knee" if sign is KNEE else f"datum.doubt == '{sign.name}'"
     marks = base.transform_filter(test).transform_calculate(sign=f"'{sign.name}'")
     size = {KNEE.name: 240, UNTRUE.name: 150}.get(sign.name, 0)

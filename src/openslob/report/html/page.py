@@ -24,6 +24,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from openslob._version import __version__
+from openslob.analyze.verdict_registry import Severity
 from openslob.core import places
 from openslob.core.disk import existing_parent, open_regular, write_atomically
 from openslob.core.errors import SlobError
@@ -84,10 +85,14 @@ class Page:
         return len(self.answers) if len(self.answers) <= SHOWN.few_answers else SHOWN.answers
 
     @property
-    def verdicts_in_short(self) -> list[tuple[Holds, str, str, list[str]]]:
-        """Outcomes other than "holds" with their sign, in words, and the names of their verdicts."""
-        names = {outcome: [row.name for row in self.verdicts if row.outcome is outcome] for outcome in SIGNS}
-        return [(each, *SIGNS[each], names[each]) for each in SIGNS if each is not Holds.HOLDS and names[each]]
+    def verdicts_in_short(self) -> list[tuple[str, str, str, list[str]]]:
+        """What does not hold, the gravest first: its style, its sign, the outcome in words, and the verdicts' names."""
+        groups: dict[tuple[str, str, str], list[str]] = {}
+        for row in sorted(self.verdicts, key=lambda row: list(Severity).index(row.severity)):
+            if row.outcome is not Holds.HOLDS:
+                groups.setdefault((row.style, row.sign, row.in_words), []).append(row.name)
+        failing_first = sorted(groups.items(), key=lambda group: not group[0][0].startswith(Holds.FAILS.value))
+        return [(*shown, names) for shown, names in failing_first]
 
     @property
     def verdict_counts(self) -> str:

@@ -49,7 +49,7 @@ def test_doubts_and_what_the_latency_is_called_are_in_the_picture(ending):
     text = draw_external_points(found(verdicts=[doubt]), ending, "Title", ["Mind this."], "Log file sync").decode()
     assert "Log file sync (µs)" in text
     assert "Mind this." in text
-    assert "hollow: a verdict fails" in text
+    assert "pale: may differ, a verdict fails" in text
     assert ("two modes" in text) == (ending == ".html")
 
 

@@ -100,3 +100,14 @@ def test_nothing_is_drawn_before_the_first_point() -> None:
     petals = Petals()
     assert petals.update(waiting, NAMES) == {}
     assert petals.whole() == {}
+
+
+def test_a_point_that_came_to_nothing_is_gone() -> None:
+    running = (point(1, "0 % updates", 1, "running", 5_000.0, 290.0), point(2, "0 % updates", 8, "pending", None, None))
+    petals = Petals()
+    assert petals.update(running, NAMES)["text"] == "No point is done yet."
+    done = (point(1, "0 % updates", 1, "done", None, None), running[1])
+    patch = petals.update(done, NAMES)
+    assert (patch["now"], patch["text"]) == ([], "No point that is done has both figures.")
+    assert petals.whole() == {}
+    assert petals.update(done, NAMES) == {}

@@ -26,7 +26,7 @@ from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.core.errors import SlobError
 from openslob.metrics import METRICS
-from openslob.record.model import Status
+from openslob.record.model import Holds, Status, Verdict
 from openslob.report import run_series
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.heat import heat_map
@@ -225,19 +225,25 @@ def test_arrows_lie_between_neighbours_of_one_line_only() -> None:
     ("failed", "sign"),
     [
         ({}, SOUND),
-        ({"limit_found": "Nothing was at its limit."}, SOUND),
-        ({"quiet_machine": "x"}, DOUBTED.name),
-        ({"quiet_machine": "x", "reads_reached_device": "y"}, UNTRUE.name),
+        ({"limit_found": {}}, SOUND),
+        ({"driver_quiet": {"driver_cpu_pct_of_db": 2.1}}, SOUND),
+        ({"driver_quiet": {"driver_cpu_pct_of_db": 10.0}}, DOUBTED.name),
+        ({"quiet_machine": {}}, DOUBTED.name),
+        ({"quiet_machine": {}, "reads_reached_device": {}}, UNTRUE.name),
     ],
 )
-def test_a_verdict_that_fails_is_in_the_picture(failed: dict[str, str], sign: str) -> None:
-    assert verdict_sign(failed) == sign
+def test_a_verdict_that_fails_is_in_the_picture(failed: dict[str, dict[str, float]], sign: str) -> None:
+    verdicts = tuple(Verdict(name=name, verdict=Holds.FAILS, why="x", figures=failed[name]) for name in failed)
+    points = points_of([RUNS[0].model_copy(update={"verdicts": verdicts})])
+    assert verdict_sign(points.points[0].severity) == sign
+    assert petal_rows(points, "pio_read_per_s")[0]["doubt"] == sign
 
 
 def test_only_signs_that_some_point_bears_are_in_the_legend() -> None:
     sound, doubted = (json.dumps(page_specs(petals(points_of(some), "pio_read_per_s"))) for some in (RUNS, FAILING))
-    assert DOUBTED.name not in sound
-    assert DOUBTED.name in doubted
+    # The legend has it as a value of its own; conditions have it within an expression.
+    assert f'"{DOUBTED.name}"' not in sound
+    assert f'"{DOUBTED.name}"' in doubted
 
 
 def test_block_sizes_have_colours_and_update_shares_dashes() -> None:

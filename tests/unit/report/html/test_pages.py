@@ -20,7 +20,7 @@ from factories.tables import table
 from openslob.analyze.curves.points import Run
 from openslob.cli import app
 from openslob.metrics import METRICS
-from openslob.record.model import Holds, RunRecord
+from openslob.record.model import RunRecord
 from openslob.record.store import RunFolder
 from openslob.report.document import shorten_names
 from openslob.report.headline import headline
@@ -115,8 +115,8 @@ def test_what_stands_before_the_first_picture_is_short_and_the_rest_is_folded() 
     assert all(answer in before for answer in page.answers)
     assert "Every verdict, and why" not in shown
     failing_page = page_of([failing(SMALL[0], "quiet_machine"), *SMALL[1:]])
-    names = {outcome: names for outcome, _, _, names in failing_page.verdicts_in_short}
-    assert names[Holds.FAILS] == ["quiet machine"]
+    names = {style: names for style, _, _, names in failing_page.verdicts_in_short}
+    assert names["fails caution"] == ["quiet machine"]
 
 
 @table(
