@@ -54,7 +54,6 @@ REASONS: Mapping[str, str] = {
     "kinds/run/ending.py": "when sessions are overdue and how they are ended; session_pool.py has their work",
     "kinds/run/live/so_far.py": "the verdicts; run_view.py has the figures",
     "kinds/run/server_reports.py": "reports that a server makes; preflight.py asks whether a run is possible",
-    "kinds/run/warmup.py": "when a warm-up is over; runner.py has the order of steps",
     "kinds/storage/orion/files.py": "the files' format; execute.py measures",
     "kinds/storage/orion/protect.py": "whether a device may be written to; execute.py measures",
     "live/web/hub.py": "the readers of one record; shown.py knows which records there are",

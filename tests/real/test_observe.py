@@ -109,11 +109,14 @@ def test_transactions_are_those_that_sysbench_counts_in_a_database_of_its_own(ma
 def test_an_observation_for_a_time_needs_no_data_of_ours(maria_server, tmp_path):
     record, _, done = observed(maria_server, tmp_path, "--for", "1s", "--json")
     assert done.returncode == 0, done.stderr
-    # How far it is, from its begin on.
-    assert "\nobserving 0 of 1 s\n" in f"\n{done.stderr}"
     assert record.window.load_seconds == pytest.approx(1, abs=0.9)
     assert record.summary["lio_per_s"].value is not None
     assert eventually(lambda: store.running_pid(store.find(tmp_path)[0].path) is None)
+
+
+def test_how_far_an_observation_is_is_shown_from_its_begin_on(pg_server, tmp_path):
+    done = slob("observe", "--target", pg_server.name, "--results", tmp_path, "--for", "1s")
+    assert "observing 0 of 1 s" in done.stderr.splitlines()
 
 
 def test_a_workload_ends_with_its_observation_that_is_killed_and_the_next_one_leaves_nothing(pg_server, tmp_path):

@@ -19,7 +19,7 @@ import numpy as np
 
 from openslob.analyze import evidence as shows
 from openslob.analyze.evidence import Evidence, Strength
-from openslob.analyze.level import in_proportion, probe_after
+from openslob.analyze.level import ask_probe, probe_after
 from openslob.analyze.level_course import low_steps
 from openslob.analyze.plateaus import LEAST_KEPT_PCT
 from openslob.analyze.slow_steps import BRIDGED, LEAST_STEPS, Steps, parts_of, slow_steps
@@ -174,36 +174,36 @@ def _makes(cause: _Found, effect: _Found) -> bool:
 def _judge(look: TraceStretch) -> tuple[str, str, list[Cause], list[Candidate]]:
     """Return the cause of a stretch, its evidence, further causes, and all candidates."""
     found = _rank(look)
-    rival = _find_rival(found)
+    rivals = _find_rivals(found)
     # What is only possible counts where nothing stronger is known.
-    found = [each for each in found if each.strength > Strength.POSSIBLE or each in (found[0], rival)]
+    found = [each for each in found if each.strength > Strength.POSSIBLE or each in (found[0], *rivals)]
     candidates = [each.candidate for each in found]
-    if not found or found[0].share < LEAST_STATED or (found[0].strength is Strength.POSSIBLE and rival is None):
+    if not found or found[0].share < LEAST_STATED or (found[0].strength is Strength.POSSIBLE and not rivals):
         partly = [f"{each.cause} explains {_pct(each.candidate)}: {each.candidate.evidence}" for each in found]
         said = "; ".join([shows.describe_change(look), *partly])
         return Cause.UNKNOWN, said, [each.cause for each in found], candidates
-    first = found[0]
+    stated = [found[0], *rivals]
     # What the server leaves of the CPU while it is held up, others take: that is no cause then.
-    also: list[Cause] = [each.cause for each in found if each not in (first, rival)]
+    also: list[Cause] = [each.cause for each in found if each not in stated]
     also = [cause for cause in also if cause is not Cause.OTHERS_CPU]
-    said = _say(first.candidate)
-    if rival is None:
-        return first.cause, said, also, candidates
-    return f"either {first.cause} or {rival.cause}", f"{said}; or {_say(rival.candidate)}", also, candidates
+    said = "; or ".join(_say(each.candidate) for each in stated)
+    causes = " or ".join(each.cause for each in stated)
+    return (f"either {causes}" if rivals else found[0].cause), said, also, candidates
 
 
-def _find_rival(found: Sequence[_Found]) -> _Found | None:
-    """Return the cause that may as well be it as the first one; None if there is none.
+def _find_rivals(found: Sequence[_Found]) -> list[_Found]:
+    """Return the causes that may as well be it as the first one.
 
-    What a cap does to requests is no evidence against it: where nothing stronger is known, the rival is the cap, or
-    what it looks like.
+    What a cap does to requests is no evidence against it: where nothing stronger is known, the rivals are the cap, or
+    what it looks like, and the likeliest cause of another kind.
     """
     close = [each for each in found[1:] if found[0].share < CLEARLY * each.share]
-    if found and found[0].strength <= Strength.SYMPTOM:
-        close.sort(key=lambda each: (each.family is not found[0].family, each.cause is not Cause.IO_CAP))
-    else:
-        close.sort(key=lambda each: -each.strength)
-    return next(iter(close), None)
+    if not found or found[0].strength > Strength.SYMPTOM:
+        return sorted(close, key=lambda each: -each.strength)[:1]
+    # A cap leaves the time of one kind of requests longer, and may hold others back as well.
+    alike = [each for each in found[1:] if each.family is found[0].family]
+    others = [each for each in close if each.family is not found[0].family]
+    return [*sorted(alike, key=lambda each: each.cause is not Cause.IO_CAP)[:1], *others[:1]]
 
 
 def _say(candidate: Candidate) -> str:
@@ -272,8 +272,9 @@ def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int, foun
     span = begin * trace.step_s, end * trace.step_s
     held = next((each for each in found.every_proven if _is_under(each, *span)), None)
     probe = probe_after(trace, *span, float(np.nanmean(trace.get("ops")[begin:end][-LEAST_STEPS:])))
-    uncapped = probe is not None and in_proportion(probe, trace)
-    look = TraceStretch(beside, part, ~slow[first:last], missing, first * trace.step_s, held, uncapped, probe)
+    answer = ask_probe(probe, trace, usual_rate) if probe else None
+    said = probe.in_words if probe else ""
+    look = TraceStretch(beside, part, ~slow[first:last], missing, first * trace.step_s, held, answer, said)
     cause, said, also, candidates = _judge(look)
     lost = max(0.0, float(np.nansum(before - ops)) * trace.step_s)
     return Episode(*span, cause, said, lost, rate, usual_rate, tuple(also), tuple(candidates))

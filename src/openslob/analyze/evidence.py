@@ -11,7 +11,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from openslob.analyze.level import AS_CAPPED
+from openslob.analyze.level import ProbeAnswer
 from openslob.analyze.level import amount as in_words
 from openslob.analyze.trace_stretch import TraceStretch
 from openslob.core.units import MIB
@@ -179,7 +179,7 @@ def _find_longer(look: TraceStretch) -> Evidence | None:
 
     Only a load's whole course, a limit that was read or a probe tell the two apart.
     """
-    if look.is_uncapped:
+    if look.answer is ProbeAnswer.LATENCY:
         return None
     syncs = look.first_known("log.sync_each_ms", "device.write_each_ms")
     ways = (("read", _read_each(look), _IO[:1]), ("write", syncs, _IO[1:]), ("write", "device.write_each_ms", _IO))
@@ -191,8 +191,8 @@ def _find_longer(look: TraceStretch) -> Evidence | None:
         return None
     way, share = max(slower, key=lambda each: float(np.nan_to_num(each[1])))
     limit = f"a limit of about {_say_level(look, way)} on {way}s"
-    if look.probe and look.probe.elasticity is not None and look.probe.elasticity < AS_CAPPED:
-        return Evidence(f"{limit}: {look.probe.in_words}", share)
+    if look.answer is ProbeAnswer.CAP:
+        return Evidence(f"{limit}: {look.probe}", share)
     return Evidence(f"{limit} would do the same", share, Strength.POSSIBLE)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from itertools import pairwise
 
 import numpy as np
@@ -74,8 +75,10 @@ LEAST_HELD_S = 2.0
 # How the throughput follows the number of sessions: 0 if not at all, as under a cap, and 1 in proportion, as where each
 # request takes its time. Between the two a probe does not tell: some sessions alone may not reach a cap.
 AS_CAPPED, IN_PROPORTION = 0.25, 0.8
-# From this share of the waits on, the log's are so many that a probe does not tell.
+# From this share of the waits on, those for the log are so many that sessions share its syncs.
 SHARED = 0.2
+# So much of what all operations take longer does a single one, under a cap at most, and without at least.
+AS_QUICK, AS_SLOW = 0.25, 0.55
 # A probe at another level than that of the load's end says nothing about it.
 SAME_LEVEL = 0.15
 # What the engine times itself, by direction: total time and number.
@@ -506,7 +509,7 @@ def _with_known(cap: Cap, found: _Found, trace: Trace) -> Cap:
     probe = _probe_of(cap, trace)
     if probe is not None:
         cap = replace(cap, evidence=(*cap.evidence, probe.in_words))
-        if probe.elasticity is not None and probe.elasticity < AS_CAPPED:
+        if _ask(probe, cap, trace) is ProbeAnswer.CAP:
             return replace(cap, known=Known.PROBE)
     requests = cap.cap if cap.kind == "iops" else cap.cap * MIB / (cap.request_bytes or LARGE_REQUEST)
     if is_flat(found.plateau, found.flow.rate, trace.step_s, requests):
@@ -517,18 +520,38 @@ def _with_known(cap: Cap, found: _Found, trace: Trace) -> Cap:
 def _is_latency(cap: Cap, trace: Trace) -> bool:
     """Return whether a probe showed that requests took longer, and that nothing capped them."""
     probe = _probe_of(cap, trace)
-    return cap.known is not Known.LIMIT and probe is not None and in_proportion(probe, trace)
+    return cap.known is not Known.LIMIT and probe is not None and _ask(probe, cap, trace) is ProbeAnswer.LATENCY
 
 
-def in_proportion(probe: ProbeOutcome, trace: Trace) -> bool:
-    """Return whether the throughput of a probe followed the sessions, so that nothing capped it.
+def _ask(probe: ProbeOutcome, cap: Cap, trace: Trace) -> ProbeAnswer | None:
+    return ask_probe(probe, trace, cap.burst.ops_per_s if cap.burst else math.nan)
 
-    Sessions that commit share a sync of the log, and more of them share it: there a cap follows the sessions, too.
+
+class ProbeAnswer(Enum):
+    """What a probe showed: that requests were capped, or that each took longer."""
+
+    CAP = auto()
+    LATENCY = auto()
+
+
+def ask_probe(probe: ProbeOutcome, trace: Trace, usual: float) -> ProbeAnswer | None:
+    """Return what a probe shows of a load that usually does so many operations a second; None if it does not tell.
+
+    Under a cap fewer sessions do as much, and where each request takes longer, the throughput follows the sessions. Of
+    sessions that wait for the log, more share a sync, and it follows them under a cap, too; but a single operation
+    after a pause is as quick as usual under a cap, and as slow as all others where each sync takes longer.
     """
     late = trace.steps // 2
     waited = [float(np.nansum(trace.get(name)[late:])) for name in WAITS]
     follows = probe.elasticity
-    return follows is not None and follows > IN_PROPORTION and waited[1] < SHARED * sum(waited)
+    if follows is not None and follows < AS_CAPPED:
+        return ProbeAnswer.CAP
+    if waited[1] < SHARED * sum(waited):
+        return ProbeAnswer.LATENCY if follows is not None and follows > IN_PROPORTION else None
+    longer = probe.longer_alone(probe.all_s * probe.with_all / usual)
+    if longer is None or AS_QUICK <= longer <= AS_SLOW:
+        return None
+    return ProbeAnswer.CAP if longer < AS_QUICK else ProbeAnswer.LATENCY
 
 
 def _probe_of(cap: Cap, trace: Trace) -> ProbeOutcome | None:

@@ -37,6 +37,8 @@ class OperationOrder:
         self.sessions = SessionSums()
         # Of each kind, by session: the places in the cycle, times the share, from the first possible one to the end.
         self._possible: Moments = np.zeros((len(_KINDS), 2, 0), np.int64)
+        self._last: Moments = np.zeros(0, np.int64)
+        self._astray = set[int]()
 
     def take(self, columns: Sequence[str], cells: Cells) -> None:
         """Add the lines of `slices.csv` that follow. ValueError for what can't be."""
@@ -51,12 +53,21 @@ class OperationOrder:
         done += np.repeat(known - before, np.diff(np.append(starts, len(sessions))), axis=1)
         require_exact(done)
         ops, updates, scans = done.astype(np.int64)
+        self._follow(cells.integers(columns.index("slice"))[by_session], numbers, rows, starts)
         more = len(self.sessions) - self._possible.shape[2]
         self._possible = np.pad(self._possible, ((0, 0), (0, 0), (0, more)))
         self._possible[:, 1, self._possible.shape[2] - more :] = _CYCLE
         self._narrow(0, rows, starts, *_limits(ops, updates, self.workload.update_pct))
         self._narrow(1, rows, starts, *_limits(ops - updates, scans, self.workload.scan_pct))
         self.sessions.take(columns, cells, amounts)
+
+    def _follow(self, slices: Moments, numbers: Moments, rows: Moments, starts: Moments) -> None:
+        """Note the sessions whose slices don't follow each other; of a long run, a line may stand for several."""
+        self._last = np.pad(self._last, (0, len(self.sessions) - len(self._last)), constant_values=-1)
+        before = np.concatenate([[-1], slices[:-1]])
+        before[starts] = self._last[rows]
+        self._astray.update(numbers[np.add.reduceat(slices <= before, starts) > 0].tolist())
+        self._last[rows] = slices[np.append(starts[1:], len(slices)) - 1]
 
     def _narrow(self, kind: int, rows: Moments, starts: Moments, low: Moments, high: Moments) -> None:
         first, end = self._possible[kind]
@@ -66,7 +77,7 @@ class OperationOrder:
     def faults(self) -> list[str]:
         """Return which sessions did other operations than the method has for the seed; none if all did these."""
         load = self.workload
-        found = []
+        found = [f"the slices of session {each} do not follow each other" for each in sorted(self._astray)]
         for session in self.sessions.by_number():
             (row,) = self.sessions.rows_of(np.array([session]))
             phases = phases_of(load.seed, session, 0, 0, 0)

@@ -17,12 +17,14 @@ from openslob.analyze.timeline import OBSERVED_STEP_S
 from openslob.core.measurement import classify_wait
 from openslob.core.units import NANOS
 from openslob.metrics.cpu import is_busy
-from openslob.record.raw_csv import Event, Happening, parse_probe
+from openslob.record.raw_csv import Event, Happening, ProbePart, parse_probe
 
 # A step is known when so much of it was recorded: readings do not come at the edges of steps.
 _WHOLE = 0.95
 # Parts of a probe that differ by more say nothing: the load was not the same.
 MOST_VARIED = 1.3
+# Operations of all sessions that take less than so many times as long as usual hardly take longer.
+LEAST_LONGER = 2.0
 _CPU = "host.cpu_"
 # The counters of the operating system by series; those of other sources have the names that they were recorded by.
 _OF_HOST = {
@@ -67,6 +69,8 @@ class ProbeOutcome:
 
     ``active`` is that share. No figure includes these seconds. ``varied`` is how many times as much as in the slowest
     of its parts was done in the quickest one with as many sessions: something changed meanwhile if that is much.
+    ``alone_s`` is what a single operation of a single session took after a pause, and ``all_s`` one of each session
+    while all worked.
     """
 
     at_s: float
@@ -74,6 +78,18 @@ class ProbeOutcome:
     with_all: float
     with_some: float
     varied: float = 1.0
+    alone_s: float = math.nan
+    all_s: float = math.nan
+
+    def longer_alone(self, usual_s: float) -> float | None:
+        """Return how much of what operations take longer is left of a single one, for one that usually takes so long.
+
+        That is 0 where a single one takes no longer, as under a cap, and 1 where it takes as much longer as all; None
+        where that is not known, or all hardly take longer. Lengths are compared by their logarithms.
+        """
+        if not (self.alone_s > 0 and usual_s > 0 and self.all_s > LEAST_LONGER * usual_s):
+            return None
+        return math.log(self.alone_s / usual_s) / math.log(self.all_s / usual_s)
 
     @property
     def elasticity(self) -> float | None:
@@ -85,10 +101,14 @@ class ProbeOutcome:
     @property
     def in_words(self) -> str:
         """What it showed."""
-        return (
+        said = (
             f"after the load, {self.active:.0%} of the sessions did {self.with_some:,.0f} operations/s and all "
             f"{self.with_all:,.0f}"
         ).replace("%", " %")
+        if math.isfinite(self.alone_s):
+            alone, of_all = (f"{1e3 * seconds:.3g} ms" for seconds in (self.alone_s, self.all_s))
+            said += f"; a single one took {alone}, and one while all worked {of_all}"
+        return said
 
 
 @dataclass(frozen=True)
@@ -183,15 +203,21 @@ def trace_of(
 def _probes(seconds: float, events: Sequence[Happening]) -> Iterator[ProbeOutcome]:
     """Yield the probe of a load, if one was made. ValueError if an event of it can't be read."""
     parts = [parse_probe(each.text) for each in events if each.kind == Event.PROBE]
+    alone = [part for part in parts if part.alone]
     everybody = [part for part in parts if part.active == part.sessions]
-    some = [part for part in parts if part.active < part.sessions]
+    some = [part for part in parts if part.active < part.sessions and not part.alone]
     if everybody and some:
         rates = [[part.ops / part.seconds for part in of] for of in (everybody, some)]
         varied = max(max(of) / min(of) if min(of) else math.inf for of in rates)
-        with_all, with_some = (
-            sum(part.ops for part in of) / sum(part.seconds for part in of) for of in (everybody, some)
-        )
-        yield ProbeOutcome(seconds, some[0].active / some[0].sessions, with_all, with_some, varied)
+        with_all, with_some = _throughput(everybody), _throughput(some)
+        alone_s = 1 / _throughput(alone) if alone else math.nan
+        all_s = everybody[0].sessions / with_all if with_all else math.nan
+        yield ProbeOutcome(seconds, some[0].active / some[0].sessions, with_all, with_some, varied, alone_s, all_s)
+
+
+def _throughput(parts: Sequence[ProbePart]) -> float:
+    """Return the throughput of parts of a probe together."""
+    return sum(part.ops for part in parts) / sum(part.seconds for part in parts)
 
 
 def _step_s(tables: RunTables, events: Sequence[Happening], least_s: float) -> float:

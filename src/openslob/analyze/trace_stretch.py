@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from openslob.analyze.level import ProbeAnswer
 from openslob.analyze.plateaus import unevenness
 from openslob.analyze.slow_steps import Steps
 from openslob.analyze.tables import Array
-from openslob.analyze.trace import Mark, ProbeOutcome, Trace
+from openslob.analyze.trace import Mark, Trace
 from openslob.core.measurement import Cap
 
 _WAITS = "waits."
@@ -36,8 +37,8 @@ class TraceStretch:
     """A stretch of a trace beside what is usual around it; the trace has the series of `with_means`.
 
     ``lost`` is the share of the throughput that it lacks; ``begin_s`` is when the trace begins, for its marks.
-    ``cap`` was in force in the stretch, as the course of the whole load shows. ``probe`` was made right after it, and
-    ``is_uncapped`` says that it showed no cap.
+    ``cap`` was in force in the stretch, as the course of the whole load shows. ``answer`` is what a probe right after
+    it showed, and ``probe`` its figures in words.
     """
 
     trace: Trace
@@ -46,8 +47,8 @@ class TraceStretch:
     lost: float
     begin_s: float
     cap: Cap | None = None
-    is_uncapped: bool = False
-    probe: ProbeOutcome | None = None
+    answer: ProbeAnswer | None = None
+    probe: str = ""
 
     def usual(self, name: str) -> float:
         """Return what is usual; NaN if it is not known."""

@@ -67,7 +67,7 @@ class Probing(StrEnum):
 PROBE = Annotated[
     Probing | None,
     typer.Option(
-        help="Whether a quarter of the sessions rest by turns for some 15 s after the load, which tells a cap from "
+        help="Whether a quarter of the sessions rest by turns for some 20 s after the load, which tells a cap from "
         "requests that take longer; no figure includes that time. [default: on]"
     ),
 ]

@@ -78,26 +78,34 @@ class Happening(NamedTuple):
     text: str
 
 
+ALONE = "alone"
+
+
 class ProbePart(NamedTuple):
-    """A part of a probe: how many of all sessions worked, for how many seconds, and how many operations they did."""
+    """A part of a probe: how many of all sessions worked, for how many seconds, and how many operations they did.
+
+    ``alone``: one session did single operations with pauses, while nobody else worked; the seconds are those of these
+    operations.
+    """
 
     active: int
     sessions: int
     seconds: float
     ops: float
+    alone: bool = False
 
     @property
     def text(self) -> str:
         """The text of its event."""
-        return f"{self.active}/{self.sessions} {self.seconds:.3f} {self.ops:.1f}"
+        return f"{self.active}/{self.sessions} {self.seconds:.6f} {self.ops:.1f}{f' {ALONE}' if self.alone else ''}"
 
 
 def parse_probe(text: str) -> ProbePart:
     """Return the part of a probe that an event's text is. ValueError if it is none."""
-    sessions, seconds, ops = text.split()
+    sessions, seconds, ops, *alone = text.split()
     active, _, of_all = sessions.partition("/")
-    part = ProbePart(int(active), int(of_all), float(seconds), float(ops))
-    if not (0 < part.active <= part.sessions and part.seconds > 0 and part.ops >= 0):
+    part = ProbePart(int(active), int(of_all), float(seconds), float(ops), bool(alone))
+    if not (0 < part.active <= part.sessions and part.seconds > 0 and part.ops >= 0) or alone not in ([], [ALONE]):
         raise ValueError(f"{text!r} is no part of a probe")
     return part
 

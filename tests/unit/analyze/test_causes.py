@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -165,10 +166,14 @@ def test_a_probe_of_another_level_or_of_a_load_that_changed_says_nothing(probe):
     assert only(replace(course(CAPPED, slice(40, 60)), probes=[probe])).cause == "either I/O cap or slow reads"
 
 
-def test_syncs_of_the_log_that_sessions_share_follow_them_under_a_cap_too():
+@table(("alone_ms", "cause"), [
+    (math.nan, "either I/O cap or log sync"),  # an older record
+    (6.0, Cause.IO_CAP), (15.0, "either I/O cap or log sync"), (25.0, Cause.LOG_SYNC),
+])  # fmt: skip
+def test_a_single_commit_after_a_pause_tells_a_cap_from_syncs_that_take_longer(alone_ms, cause):
     slow = {"ops": 300.0, "waits.log": 7.0, "waits.data_io": 0.5, "engine.log_sync_time_us": 7.6e6}
-    trace = replace(course(slow, slice(40, 60)), probes=[ProbeOutcome(60.0, 0.75, 300.0, 225.0)])
-    assert only(trace).cause == "either I/O cap or log sync"
+    probe = ProbeOutcome(60.0, 0.75, 300.0, 225.0, alone_s=alone_ms / 1e3, all_s=8 / 300)
+    assert only(replace(course(slow, slice(40, 60)), probes=[probe])).cause == cause
 
 
 def test_a_load_that_falls_for_good_has_a_stretch_until_its_end():
@@ -176,6 +181,21 @@ def test_a_load_that_falls_for_good_has_a_stretch_until_its_end():
     found = max(episodes(trace, search(trace)), key=lambda each: each.lost_ops)
     assert (found.begin_s, found.end_s) == (12, 60)
     assert found.usual_rate == pytest.approx(1000, rel=0.03)
+
+
+def test_a_small_dip_before_a_long_stretch_is_none_of_it():
+    trace = course(CAPPED, slice(20, 60))
+    trace.series["ops"][14:20] = 700.0
+    found = max(episodes(trace, search(trace)), key=lambda each: each.lost_ops)
+    assert found.begin_s == 20
+
+
+def test_three_causes_are_named_where_none_is_clearly_more():
+    hidden = {"ops": 300.0, "server.runqueue": 4.0, "device.read_ms": 9000.0, "host.busy": 1.98, "server.cpu": 0.4,
+              "waits.data_io": 7.0}  # fmt: skip
+    trace = course(hidden, slice(30, 45), **{"host.busy": 1.98, "server.runqueue": 2.5})
+    quota = {name: each for name, each in trace.series.items() if name != "cgroup.cpu_throttled"}
+    assert only(replace(trace, series=quota)).cause == "either I/O cap or slow reads or CPU quota"
 
 
 def test_higher_latency_at_a_given_rate_is_an_episode_too():

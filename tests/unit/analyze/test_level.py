@@ -11,6 +11,7 @@ from factories.tables import table
 from openslob.analyze.level import search
 from openslob.analyze.plateaus import LEAST_STEPS
 from openslob.analyze.trace import ProbeOutcome, Trace
+from openslob.analyze.verdicts.level import cap_in_words
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 
@@ -245,6 +246,41 @@ def test_a_rate_that_varies_by_next_to_nothing_is_a_cap():
     assert deep is None or deep.known is Known.EITHER
     short = find_cap(trace(rates((8000, 40), (-3000, 8))))
     assert short is None or short.known is Known.EITHER
+
+
+def test_flushes_are_among_the_writes_of_a_device_and_a_cap_may_count_them_or_not():
+    data = rates((2000, 30), (-600, 40))
+    none = np.full(70, 0.0)
+    on_writes = {"server__read_bytes": none, "device__read_bytes": none, "server__write_bytes": None, "ops": data}
+    written = {
+        "device__write_bytes": data * 16_384,
+        "waits__log": np.full(70, 7.5),
+        "waits__data_io": none,
+        **on_writes,
+    }
+    flushed = trace(none, 2 * data, device__flushes=data, **written)
+    found = find_cap(flushed)
+    assert (found.cap, found.flushes) == (pytest.approx(600, rel=0.01), pytest.approx(600, rel=0.02))
+    assert cap_in_words(found).startswith("A cap of 600 IOPS or 9.38 MB/s, or 1,200 IOPS with flushes, on writes")
+    # A limit of the group counts them.
+    limit = np.repeat([math.nan, 1200.0], [30, 40])
+    read = find_cap(trace(none, 2 * data, device__flushes=data, cgroup__write_limit=limit, **written))
+    assert (read.known, read.cap, read.flushes) == (Known.LIMIT, 1200.0, 0.0)
+
+
+def test_what_may_be_a_cap_or_not_is_stated_if_much_was_lost():
+    assert find_cap(trace(slowed(1.2))) is None
+    assert find_cap(trace(rates((8000, 30), (-6700, 40)))).known is Known.FLAT
+
+
+def test_the_requests_of_both_directions_may_be_capped_if_either_are_as_even():
+    reads = rates((8000, 30), (-3000, 40))
+    found = find_cap(trace(reads, reads / 4))
+    assert found.direction == "request"
+    of_one = 1 if found.kind == "iops" else MIB / BLOCK
+    levels = [level * of_one for level in (found.cap, *(level for _, level, _ in found.beside))]
+    assert sorted(levels)[-2:] == [pytest.approx(3000, rel=0.01), pytest.approx(3750, rel=0.01)]
+    assert ", or of " in cap_in_words(found) and "IOPS" in cap_in_words(found)
 
 
 def test_a_limit_that_was_read_or_reported_needs_no_more():

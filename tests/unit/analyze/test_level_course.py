@@ -71,6 +71,18 @@ def test_a_throughput_that_swings_has_its_period(period):
     assert square.kept_pct == pytest.approx(50, abs=6)
 
 
+def test_the_level_of_a_load_that_fell_for_good_is_the_one_before():
+    found = course(flat(1000, 15), flat(400, 85))
+    assert found.level == pytest.approx(1000, rel=0.03)
+    assert found.kept_pct == pytest.approx(15, abs=3)
+    # What swings after the fall has its period.
+    at = np.arange(85)
+    assert course(flat(1000, 15), 400 + 200 * np.sin(2 * np.pi * at / 12)).period_s == pytest.approx(12, abs=1)
+    # What comes back did not fall for good, and nor did what fell only a little.
+    assert course(flat(1000, 15), flat(400, 70), flat(1000, 15)).level < 1000 * 1.1
+    assert course(flat(1000, 15), flat(900, 85)).level == pytest.approx(900, rel=0.05)
+
+
 def test_two_periods_and_small_ones_are_none():
     at = np.arange(120)
     assert course(np.where(at % 60 < 30, 1000, 400)).period_s is None

@@ -41,7 +41,7 @@ def slices_of(record: RunRecord, lengths: list[int], sessions: int = 2, after: i
         for place, length in enumerate(lengths):
             kinds = [kind_of(number + each, spec["update_pct"], spec["scan_pct"], phases) for each in range(length)]
             counts = {f"{kind}s": kinds.count(kind) for kind in OpKind}
-            rows.append((place, {"session": session, "ops": length, **counts}))
+            rows.append((place, {"session": session, "slice": place, "ops": length, **counts}))
             number += length
     return [row for _, row in sorted(rows, key=lambda each: each[0])]
 
@@ -57,13 +57,25 @@ def test_sessions_that_keep_to_the_method_have_no_fault(
     assert ordered(record, *(rows[at : at + part] for at in range(0, len(rows), part))).faults() == []
 
 
+@given(st.integers(0, 9), st.integers(1, 5))
+def test_a_slice_of_another_session_is_found(moved: int, part: int) -> None:
+    record = made()
+    rows = slices_of(record, [3] * 10)
+    rows[2 * moved] |= {"session": 1}
+    found = ordered(record, *(rows[at : at + part] for at in range(0, len(rows), part))).faults()
+    assert found == ["the slices of session 1 do not follow each other"]
+
+
 @given(SHARES, SHARES, st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300)), min_size=1))
 def test_faults_are_those_of_each_slice_by_the_formula(
     update_pct: int, scan_pct: int, slices: list[tuple[int, int, int]]
 ) -> None:
     for warmup_s in (0.0, 1.0):
         record = made(update_pct, scan_pct, warmup_s)
-        rows = [{"session": 3, "ops": ops, "updates": updates, "scans": scans} for ops, updates, scans in slices]
+        rows = [
+            {"session": 3, "slice": place, "ops": ops, "updates": updates, "scans": scans}
+            for place, (ops, updates, scans) in enumerate(slices)
+        ]
         ops, updates, scans = (list(accumulate(each)) for each in zip(*slices, strict=True))
         phases = phases_of(1, 3, 0, 0, 0)
         expected = []

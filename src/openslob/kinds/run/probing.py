@@ -1,14 +1,17 @@
 """A probe right after a window: some sessions rest by turns, which tells a cap from requests that take longer.
 
 Under a cap on the rate, fewer sessions do as much as all of them, and each waits less. Where each request takes its
-time, the rate is in proportion to the sessions. Nothing of a probe is in any figure: the window is over, and all of its
-counters were read.
+time, the rate is in proportion to the sessions. Sessions that commit share syncs of the log, so that their rate follows
+their number under a cap, too. But a single commit after a pause is quick under a cap, and slow where each sync takes
+its time: so one session alone does single operations at the end. Nothing of a probe is in any figure: the window is
+over, and all of its counters were read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from openslob.core.units import NANOS
 from openslob.core.workload import Workload
@@ -26,6 +29,8 @@ OPERATIONS = 6
 SETTLING = 1 / 3
 # One of so many sessions rests: fewer could not reach a cap that is not far below what all of them do without one.
 RESTS = 4
+# So many single operations are made, each after a pause of so long, in s, in which a limit is not used.
+SINGLES, PAUSE_S = 12, 0.25
 
 
 def part_seconds(mean_op_s: float) -> float:
@@ -63,6 +68,40 @@ class ProbePhase(Phase):
             begin_ns = self.begin_ns + part * self.part_ns
             for until_ns in Phase(self.name, begin_ns, begin_ns + self.part_ns).boundaries(session, sessions):
                 yield begin_ns, until_ns
+
+
+@dataclass
+class SinglePhase(Phase):
+    """A phase in which the first session does one operation, and all others rest."""
+
+    @classmethod
+    def after(cls, now_ns: int) -> SinglePhase:
+        """Return the phase that begins a pause later; an operation may end after it."""
+        begin_ns = now_ns + int(PAUSE_S * NANOS)
+        return cls("probe", begin_ns, begin_ns + NANOS, max_ops=1)
+
+    def slices(self, session: int, sessions: int) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of the only slice of the first session."""
+        return super().slices(session, sessions) if session == 0 else iter(())
+
+
+@dataclass
+class SingleCounts:
+    """Collects single operations."""
+
+    sessions: int
+    _took_ns: list[int] = field(default_factory=list)
+
+    def handle(self, message: Message) -> None:
+        """Take a message of a session."""
+        if isinstance(message, SliceDone) and message.result.counts.ops == 1:
+            self._took_ns.append(message.result.end_ns - message.result.start_ns)
+
+    def parts(self) -> Sequence[ProbePart]:
+        """Return what was done, each operation as long as the middle one took; nothing without any."""
+        count = len(self._took_ns)
+        took_s = max(median(self._took_ns), 1000) / NANOS if count else 0.0
+        return [ProbePart(1, self.sessions, took_s * count, count, alone=True)] if count else []
 
 
 @dataclass

@@ -29,7 +29,15 @@ from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.explain import explain_errors
 from openslob.kinds.run.plan import Phase, between_slices_s, lead_seconds, session_plans
 from openslob.kinds.run.preflight import active_bytes, findings, is_cacheable, server_reports
-from openslob.kinds.run.probing import ProbeCounts, ProbePhase, can_probe, part_seconds
+from openslob.kinds.run.probing import (
+    SINGLES,
+    ProbeCounts,
+    ProbePhase,
+    SingleCounts,
+    SinglePhase,
+    can_probe,
+    part_seconds,
+)
 from openslob.kinds.run.progress import Connecting, ProgressLog, ProgressSink, RunProgress, each_second
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.recorder import Recorder, WindowAccumulator
@@ -273,12 +281,17 @@ class _Run:
         seconds = (phase.end_ns - begin_ns) / NANOS
         pulse = each_second(self._show, phase.name, seconds, partial(session_pool.watch, held))
         session_pool.run_phase(phase, counts.handle, pulse=pulse)
+        singles = SingleCounts(self._workload.total_sessions)
+        for _ in range(SINGLES):
+            if not (session_pool.errors or self._patience.interrupt.requested):
+                begin_ns = self._begin_ns(session_pool.clock_offset_ns, session_pool.crew.lead_s)
+                session_pool.run_phase(SinglePhase.after(begin_ns), singles.handle)
         self._patience.allow(CLOSING_S if session_pool.overdue else None)
         if session_pool.errors or self._patience.interrupt.requested:
             why = session_pool.errors[0] if session_pool.errors else "it was stopped"
             self._builder.notes.append(f"the probe after the load was not made to its end: {why}")
             return
-        for part in counts.parts():
+        for part in (*counts.parts(), *singles.parts()):
             folder.raw.event(Event.PROBE, part.text)
 
     def _attach_to(self, folder: RunFolder) -> Callable[[str, str | bytes], None]:

@@ -15,8 +15,11 @@ from openslob.kinds.run.probing import (
     MOST_PART_S,
     PART_S,
     PARTS,
+    PAUSE_S,
     ProbeCounts,
     ProbePhase,
+    SingleCounts,
+    SinglePhase,
     can_probe,
     part_seconds,
     rests,
@@ -76,6 +79,24 @@ def test_what_was_done_is_counted_in_the_later_two_thirds_of_each_part_but_the_f
     assert [part.ops for part in counts.parts()] == pytest.approx([3600, 4800, 3600, 4800])
 
 
+@given(SESSIONS, st.data())
+def test_one_session_does_a_single_operation_after_a_pause(sessions, data):
+    single = SinglePhase.after(BEGIN_NS)
+    assert (single.begin_ns - BEGIN_NS, single.max_ops) == (PAUSE_S * NANOS, 1)
+    assert {begin for begin, _ in single.slices(0, sessions)} == {single.begin_ns}
+    assert list(single.slices(data.draw(st.integers(1, sessions - 1)), sessions)) == []
+
+
+def test_single_operations_are_as_long_as_the_middle_one():
+    singles = SingleCounts(8)
+    assert singles.parts() == []
+    for took_s, ops in ((0.01, 1), (0.5, 1), (0.02, 1), (0.3, 0)):
+        singles.handle(done(0, 1.0, 1.0 + took_s, ops))
+    (part,) = singles.parts()
+    assert part[:2] + part[3:] == (1, 8, 3, True)
+    assert part.seconds == pytest.approx(0.06)
+
+
 @table(("mean_s", "part_s"), [(0.001, PART_S), (1.0, 6.0), (60.0, MOST_PART_S)])
 def test_a_part_is_as_long_as_some_operations(mean_s, part_s):
     assert part_seconds(mean_s) == part_s
@@ -95,15 +116,15 @@ def test_a_load_is_probed_if_its_rate_is_what_its_sessions_can_do(load, can):
     assert can_probe(Workload(schemas=1, **load)) is can
 
 
-@given(st.integers(1, 99), st.integers(0, 99), st.floats(0.1, 100), st.floats(0, 1e9))
-def test_a_part_is_read_back_as_it_was_written(active, resting, seconds, ops):
-    part = ProbePart(active, active + resting, seconds, ops)
+@given(st.integers(1, 99), st.integers(0, 99), st.floats(0.1, 100), st.floats(0, 1e9), st.booleans())
+def test_a_part_is_read_back_as_it_was_written(active, resting, seconds, ops, alone):
+    part = ProbePart(active, active + resting, seconds, ops, alone)
     read = parse_probe(part.text)
-    assert read[:2] == part[:2]
-    assert read[2:] == pytest.approx(part[2:], abs=0.06)
+    assert (*read[:2], read.alone) == (*part[:2], part.alone)
+    assert read[2:4] == pytest.approx(part[2:4], abs=0.06)
 
 
-@table("text", ["", "3/4 1.0", "0/4 1 2", "5/4 1 2", "3/4 0 2", "3/4 1 -2", "3/4 x 2", "a/4 1 2"])
+@table("text", ["3/4 1 2 apart", "", "3/4 1.0", "0/4 1 2", "5/4 1 2", "3/4 0 2", "3/4 1 -2", "3/4 x 2", "a/4 1 2"])
 def test_what_is_no_part_is_refused(text):
     with pytest.raises(ValueError):
         parse_probe(text)
