@@ -45,7 +45,7 @@ def called(monkeypatch, capsys, *arguments):
         (["raw", "calibrate", "--latency-limit", "5"], "'--latency-limit': '5' is not a latency"),
         (["server", "start", "x", "--cache", "5x"], "'--cache': '5x' is not a size"),
         (["sweep", "--find-max-iops-under", "5"], "--find-max-iops-under: '5' is not a latency"),
-        (["run", "--require", "nosuch"], "--require nosuch: there is no such verdict; there are errors, "),
+        (["run", "--require", "nosuch"], "--require nosuch: there is no such verdict; there are valid, read, "),
     ],
 )
 def test_a_wrong_option_is_one_line_that_names_it(monkeypatch, capsys, arguments, says):

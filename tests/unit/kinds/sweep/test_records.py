@@ -24,8 +24,8 @@ def test_records_of_sweeps_are_found_by_path_name_and_beginning(tmp_path):
         assert [each.path for each in find_sweeps(tmp_path)] == sorted([one.path, two.path])
         for wanted, path in {str(one.path): one.path, two.path.name: two.path, "latest": two.path}.items():
             assert finding.one(wanted, tmp_path, kinds={SWEEP}).path == path
-        with pytest.raises(SlobError, match="2 records begin with '2'"):
-            finding.one("2", tmp_path, kinds={SWEEP})
+        with pytest.raises(SlobError, match="2 records begin with '2026'"):
+            finding.one("2026", tmp_path, kinds={SWEEP})
         with pytest.raises(SlobError, match="no sweep"):
             finding.one("x", tmp_path, kinds={SWEEP})
 
