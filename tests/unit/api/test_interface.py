@@ -92,6 +92,7 @@ def test_sweeps_have_the_options_of_the_command():
     options = set(inspect.signature(importlib.import_module("openslob.cli.sweep").sweep).parameters)
     left_out = {
         "dry_run",
+        "whole",
         "ctx",
         "json",
         "live",
