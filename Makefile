@@ -88,6 +88,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt scripts/bootstrap
 	scripts/bootstrap $(VENV)
 
 $(VENV)/.ready: pyproject.toml constraints.txt scripts/bootstrap
+	@echo 'Installing the tools for tests and documentation into $(VENV): some minutes, once.'
 	scripts/bootstrap $(VENV) dev
 
 clean:
