@@ -31,15 +31,15 @@ def arguments(results, *more):
     return ["sweep", "--target", "swept", "--results", str(results), *more]
 
 
-def sweep(results, *more, code=0):
+def sweep(results, *more, codes=(0,)):
     """Run a sweep to its end. Points that a busy host spoiled are run again, as a user would."""
     done = slob(*arguments(results, *SMALL, *more))
     json_too = [flag for flag in more if flag == "--json"]
     for _ in range(TRIES):
-        if BUSY not in done.stdout:
+        if BUSY not in done.stdout and done.returncode == codes[0]:
             break
         done = slob(*arguments(results, "--resume", "latest", *json_too))
-    assert done.returncode == code, done.stderr + done.stdout
+    assert done.returncode in codes, done.stderr + done.stdout
     return done
 
 
@@ -156,7 +156,8 @@ def test_a_search_finds_a_session_count_and_its_warm_up_is_told(server, tmp_path
 
 
 def test_a_search_without_an_answer_exits_with_3(server, tmp_path):
-    done = sweep(tmp_path, "--find-max-iops-under", "1us", "--run-time", "1", code=3)
+    # A host that is busy all the time lets no run have a rate: then nothing is known.
+    done = sweep(tmp_path, "--find-max-iops-under", "1us", "--run-time", "1", codes=(3, 4))
     assert "No session count stays under 1 µs at p99" in done.stdout
 
 
