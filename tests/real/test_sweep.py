@@ -101,7 +101,7 @@ def test_a_killed_sweep_goes_on_by_the_same_command_and_ends_like_one_that_was_n
 
 
 def test_a_point_that_cannot_be_run_is_recorded_and_the_rest_goes_on(server, tmp_path):
-    done = sweep(tmp_path, "--sessions", "1,900", "--run-time", "1", "--repeats", "2", code=1)
+    done = sweep(tmp_path, "--sessions", "1,900", "--run-time", "1", "--repeats", "2", codes=(1,))
     _, record = only_sweep(tmp_path)
     by_sessions = {point.values["sessions"]: point for point in record.points}
     assert sorted((p.values["sessions"], p.state.value) for p in record.points) == [
