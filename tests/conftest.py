@@ -35,8 +35,6 @@ DSN_VARIABLE = "OPENSLOB_TEST_DSN"
 effort.register()
 # What is imported stays, and hypothesis notes each search for garbage: one each 700 objects took a sixth of the time.
 gc.set_threshold(20_000, 20, 20)
-# A test asks for one record, whatever a busy host does to its window.
-os.environ["SLOB_RETRIES"] = "0"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -121,7 +121,7 @@ REPORT_INTERVAL = Annotated[
 RETRIES = Annotated[
     int,
     typer.Option(
-        envvar="SLOB_RETRIES", show_envvar=False, metavar="N", min=0, max=100,
+        metavar="N", min=0, max=100,
         help="How often a run is made again whose counters a busy host read too late for a rate.",
     ),
 ]  # fmt: skip
