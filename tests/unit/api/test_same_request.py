@@ -63,8 +63,8 @@ OF_SERVER = ("--server-pid", "7", "--consent", "awr")
     [
         (
             ("openslob.kinds.run.execute.execute",) * 2,
-            ("run", *FLAGS, *OF_SERVER, "--set", "io_method=sync", "--name", "n"),
-            lambda target: target.run("n", settings={"io_method": "sync"}, **RUN),
+            ("run", *FLAGS, *OF_SERVER, "--set", "io_method=sync", "--name", "n", "--retries", "2"),
+            lambda target: target.run("n", settings={"io_method": "sync"}, retries=2, **RUN),
         ),
         (
             ("openslob.cli.sweep.plan", "openslob.api.targets.sweep_plan"),
