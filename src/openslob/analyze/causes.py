@@ -20,7 +20,7 @@ import numpy as np
 from openslob.analyze import evidence as shows
 from openslob.analyze.evidence import Evidence, Strength
 from openslob.analyze.level import ask_probe, probe_after
-from openslob.analyze.level_course import low_steps
+from openslob.analyze.level_course import low_steps, split_in_two
 from openslob.analyze.plateaus import LEAST_KEPT_PCT
 from openslob.analyze.slow_steps import BRIDGED, LEAST_STEPS, Steps, parts_of, slow_steps
 from openslob.analyze.steps import stretches
@@ -243,9 +243,8 @@ def _begin_of(trace: Trace, begin: int, end: int) -> int:
     ops = trace.get("ops")[begin : begin + _NEAR_BEGIN]
     if end - begin < 2 * _NEAR_BEGIN or not np.isfinite(ops).all():
         return begin
-    before, counts = np.cumsum(ops)[:-1], np.arange(1, len(ops))
-    fell = before / counts - (ops.sum() - before) / (len(ops) - counts)
-    at = int(np.argmax(fell**2 * counts * (len(ops) - counts) * (fell > 0)))
+    fell, explained = split_in_two(ops)
+    at = int(np.argmax(explained * (fell > 0)))
     is_dip = fell[at] > (1 - _DIP) * ops[: at + 1].mean()
     return begin + at + 1 if is_dip else begin
 

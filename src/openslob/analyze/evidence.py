@@ -14,6 +14,7 @@ import numpy as np
 from openslob.analyze.level import ProbeAnswer
 from openslob.analyze.level import amount as in_words
 from openslob.analyze.trace_stretch import TraceStretch
+from openslob.analyze.verdicts.level import FLUSHES_MATTER
 from openslob.core.units import MIB
 
 # Of the CPUs: less is lost in the noise of a second.
@@ -49,7 +50,6 @@ _EXCEEDED = {
     "instance.bytes_exceeded": "the throughput of the machine's type",
 }
 _IO = ("data_io", "log")
-_FLUSHES_MATTER = 0.02
 
 
 class Strength(IntEnum):
@@ -202,7 +202,7 @@ def _say_level(look: TraceStretch, way: str) -> str:
     requests = look.typical(look.first_known(f"server.{way}s", f"device.{way}s"))
     of_bytes = look.first_known(f"server.{way}_bytes" if way == "read" else "", f"device.{way}_bytes")
     said = in_words(requests - flushes, "IOPS")
-    said += f" or {in_words(requests, 'IOPS')} with flushes" if flushes > _FLUSHES_MATTER * requests else ""
+    said += f" or {in_words(requests, 'IOPS')} with flushes" if flushes > FLUSHES_MATTER * requests else ""
     return f"{said} or {in_words(look.typical(of_bytes) / MIB, 'MB/s')}"
 
 

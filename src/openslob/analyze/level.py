@@ -548,7 +548,7 @@ def ask_probe(probe: ProbeOutcome, trace: Trace, usual: float) -> ProbeAnswer | 
         return ProbeAnswer.CAP
     if waited[1] < SHARED * sum(waited):
         return ProbeAnswer.LATENCY if follows is not None and follows > IN_PROPORTION else None
-    longer = probe.longer_alone(probe.all_s * probe.with_all / usual)
+    longer = probe.longer_alone(probe.sessions / usual)
     if longer is None or AS_QUICK <= longer <= AS_SLOW:
         return None
     return ProbeAnswer.CAP if longer < AS_QUICK else ProbeAnswer.LATENCY

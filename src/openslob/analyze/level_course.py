@@ -39,7 +39,7 @@ def course_of(trace: Trace) -> LevelCourse | None:
     smoothed, level = _smooth(ops, step_s)
     if not level > 0:
         return None
-    low = low_steps(trace)
+    low = _low_steps(smoothed, level, step_s)
     below = stretches(low, 0)
     longest = max(below, key=lambda part: part[1] - part[0], default=None)
     fall = _slow_fall(smoothed, step_s)
@@ -68,10 +68,9 @@ def _before_fall(rates: Array) -> tuple[float, int]:
 
     It falls where two levels fit the rates best (least squares).
     """
-    counts = np.arange(1, len(rates))
-    before, after = np.cumsum(rates)[:-1], rates.sum() - np.cumsum(rates)[:-1]
-    explained = before**2 / counts + after**2 / (len(rates) - counts)
-    inner = explained[LEAST_STEPS_BEFORE - 1 : len(rates) - max(LEAST_STEPS, round(LEAST_AFTER * len(rates)))]
+    inner = split_in_two(rates)[1][
+        LEAST_STEPS_BEFORE - 1 : len(rates) - max(LEAST_STEPS, round(LEAST_AFTER * len(rates)))
+    ]
     if not len(inner):
         return 0.0, 0
     at = int(np.argmax(inner)) + LEAST_STEPS_BEFORE
@@ -80,17 +79,31 @@ def _before_fall(rates: Array) -> tuple[float, int]:
     return (level, at) if is_apart else (0.0, 0)
 
 
+def split_in_two(rates: Array) -> tuple[Array, Array]:
+    """Return by how much rates fall, and how well two levels fit them, for each place at which these may meet.
+
+    How well is the sum of squares that the two levels explain. The first place is after the first rate.
+    """
+    before, counts = np.cumsum(rates)[:-1], np.arange(1, len(rates))
+    fell = before / counts - (rates.sum() - before) / (len(rates) - counts)
+    return fell, fell**2 * counts * (len(rates) - counts) / max(len(rates), 1)
+
+
 def low_steps(trace: Trace) -> np.typing.NDArray[np.bool_]:
     """Return which steps of a load are far below its level, in stretches that are long enough to count.
 
     These are the ones that `LevelCourse.kept_pct` is about.
     """
     ops = trace.get("ops")
-    low = np.zeros(trace.steps, bool)
-    if np.isfinite(ops).any():
-        smoothed, level = _smooth(ops, trace.step_s)
-        for begin, end in stretches(np.isfinite(ops) & (smoothed < FAR_BELOW * level), 1):
-            low[begin:end] = (end - begin) * trace.step_s >= LEAST_BELOW_S
+    if not np.isfinite(ops).any():
+        return np.zeros(trace.steps, bool)
+    return _low_steps(*_smooth(ops, trace.step_s), trace.step_s)
+
+
+def _low_steps(smoothed: Array, level: float, step_s: float) -> np.typing.NDArray[np.bool_]:
+    low = np.zeros(len(smoothed), bool)
+    for begin, end in stretches(smoothed < FAR_BELOW * level, 1):
+        low[begin:end] = (end - begin) * step_s >= LEAST_BELOW_S
     return low
 
 

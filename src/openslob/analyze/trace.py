@@ -69,8 +69,7 @@ class ProbeOutcome:
 
     ``active`` is that share. No figure includes these seconds. ``varied`` is how many times as much as in the slowest
     of its parts was done in the quickest one with as many sessions: something changed meanwhile if that is much.
-    ``alone_s`` is what a single operation of a single session took after a pause, and ``all_s`` one of each session
-    while all worked.
+    ``alone_s`` is what a single operation of one of the ``sessions`` took after a pause.
     """
 
     at_s: float
@@ -79,7 +78,12 @@ class ProbeOutcome:
     with_some: float
     varied: float = 1.0
     alone_s: float = math.nan
-    all_s: float = math.nan
+    sessions: int = 0
+
+    @property
+    def all_s(self) -> float:
+        """What an operation of each session took while all worked."""
+        return self.sessions / self.with_all if self.with_all else math.nan
 
     def longer_alone(self, usual_s: float) -> float | None:
         """Return how much of what operations take longer is left of a single one, for one that usually takes so long.
@@ -211,8 +215,9 @@ def _probes(seconds: float, events: Sequence[Happening]) -> Iterator[ProbeOutcom
         varied = max(max(of) / min(of) if min(of) else math.inf for of in rates)
         with_all, with_some = _throughput(everybody), _throughput(some)
         alone_s = 1 / _throughput(alone) if alone else math.nan
-        all_s = everybody[0].sessions / with_all if with_all else math.nan
-        yield ProbeOutcome(seconds, some[0].active / some[0].sessions, with_all, with_some, varied, alone_s, all_s)
+        yield ProbeOutcome(
+            seconds, some[0].active / some[0].sessions, with_all, with_some, varied, alone_s, everybody[0].sessions
+        )
 
 
 def _throughput(parts: Sequence[ProbePart]) -> float:

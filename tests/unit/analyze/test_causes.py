@@ -172,7 +172,7 @@ def test_a_probe_of_another_level_or_of_a_load_that_changed_says_nothing(probe):
 ])  # fmt: skip
 def test_a_single_commit_after_a_pause_tells_a_cap_from_syncs_that_take_longer(alone_ms, cause):
     slow = {"ops": 300.0, "waits.log": 7.0, "waits.data_io": 0.5, "engine.log_sync_time_us": 7.6e6}
-    probe = ProbeOutcome(60.0, 0.75, 300.0, 225.0, alone_s=alone_ms / 1e3, all_s=8 / 300)
+    probe = ProbeOutcome(60.0, 0.75, 300.0, 225.0, alone_s=alone_ms / 1e3, sessions=8)
     assert only(replace(course(slow, slice(40, 60)), probes=[probe])).cause == cause
 
 
