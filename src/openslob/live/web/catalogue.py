@@ -53,13 +53,15 @@ class Catalogue:
         """Return a row for each record, the newest first, and how many records are still to be read.
 
         What is new or has changed is read for so long, newest first; until then its row has what its folder says.
+        However slow the host is, some records are read unless there is no time at all.
         """
-        until = time.monotonic() + budget_s
         self._note_changes()
+        until, goes_on = time.monotonic() + budget_s, budget_s > 0
         unread = [name for name, each in self._known.items() if not each.is_read]
-        while unread and time.monotonic() < until:
+        while unread and goes_on:
             self._read(unread[:_AT_ONCE])
             del unread[:_AT_ONCE]
+            goes_on = time.monotonic() < until
         rows = [each.row for each in self._known.values()]
         rows.sort(key=lambda row: (row["started"], row["id"]), reverse=True)
         return {"where": str(self.results.absolute()), "rows": rows, "left": len(unread)}
