@@ -73,7 +73,7 @@ def list_records(
         foot = [*_left_out(found, count, points), _place(results, shown, latest)]
         write(render_list(shown, rows, columns()) + "\n".join(foot))
     else:
-        notify(_nothing(results, kind) if asked else f"there are no records in {results}; `slob run` makes one")
+        notify(_say_none(results, kind) if asked else f"there are no records in {results}; `slob run` makes one")
 
 
 def _numbers(results: Path, found: Sequence[Listed]) -> dict[str, int]:
@@ -117,7 +117,7 @@ def _moment(text: str) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def _nothing(results: Path, kind: str | None) -> str:
+def _say_none(results: Path, kind: str | None) -> str:
     there = sorted({word for each in finding.whole(finding.every(results)) for word in kinds_of(each)})
     known = f"; kinds that are there: {', '.join(there)}" if kind and there and kind not in there else ""
     return f"no record in {results} is such a one{known}"

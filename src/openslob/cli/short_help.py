@@ -51,7 +51,7 @@ def program_help(program: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's own
     ]
     if others := [(name, program.commands[name]) for name in program.list_commands(ctx) if name not in COMMANDS]:
         lines += ["", "OTHERS", *pairs([(name, command.get_short_help_str(limit=200)) for name, command in others])]
-    return _painted([*lines, *_MORE])
+    return _paint([*lines, *_MORE])
 
 
 def _in_two_columns(heading: str, group: Mapping[str, str]) -> Iterator[str]:
@@ -67,7 +67,7 @@ def group_help(group: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's own
     children = [(name, group.commands[name].get_short_help_str(limit=200)) for name in group.list_commands(ctx)]
     about, _ = _read(group)
     lines = [*_usage(group, ctx), *about, "", *pairs(children, _width()), ""]
-    return _painted([*lines, f"The options of a command: {ctx.command_path} COMMAND --help"])
+    return _paint([*lines, f"The options of a command: {ctx.command_path} COMMAND --help"])
 
 
 def command_help(command: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's own
@@ -77,7 +77,7 @@ def command_help(command: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's own
     options = [each for each in params if each.param_type_name == "option"]
     about, examples = _read(command)
     usual = USUAL.get(path_of(ctx))
-    groups = {heading: _named(options, names.split()) for heading, names in usual.options.items()} if usual else {}
+    groups = {heading: _pick(options, names.split()) for heading, names in usual.options.items()} if usual else {}
     groups = groups or {"OPTIONS": [each for each in options if each.name not in _COMMON]}
     given = [(each.metavar or str(each.name).upper(), _gist(each)) for each in arguments]
     rows = {"": given, **{heading: [_row(each) for each in group] for heading, group in groups.items()}}
@@ -88,7 +88,7 @@ def command_help(command: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's own
         lines += pairs(group, _width(), widest) if group else []
     examples += usual.examples if usual else ()
     lines += ["EXAMPLES" if len(examples) > 1 else "EXAMPLE", *(f"{INDENT}{each}" for each in examples)]
-    return _painted(
+    return _paint(
         [*lines, f"All {len(options)} options: {ctx.command_path} --help-all; here, defaults are in brackets."]
     )
 
@@ -106,7 +106,7 @@ def _read(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401
     return [line for each in about if each for line in wrap(each, columns=_width())], examples
 
 
-def _named(options: Sequence[Any], names: Sequence[str]) -> list[Any]:
+def _pick(options: Sequence[Any], names: Sequence[str]) -> list[Any]:
     by_name = {name: each for each in options for name in each.opts}
     return [by_name[name] for name in names if name in by_name]
 
@@ -131,6 +131,6 @@ def _width() -> int:
     return min(columns() or WIDTH, _WIDEST)
 
 
-def _painted(lines: Sequence[str]) -> str:
+def _paint(lines: Sequence[str]) -> str:
     text = "\n".join(lines)
     return add_colour(text) if OUTPUT.is_coloured(sys.stdout) else text

@@ -85,7 +85,7 @@ def plan(request: AbRequest, context: Context) -> AbPlan:
         raise UsageError(f"{request.figure!r} is not a figure that can be better or worse", "docs/figures.md has them")
     a, b = (parse_side(text, context.target) for text in request.sides)
     with context.stopping():
-        found = _on_loaded(request.parameters, (a, b), context)
+        found = _take_loaded(request.parameters, (a, b), context)
     found = replace(found, workload=_with_short_runs(found))
     workload, notices = found.workload, tuple(found.notices)
     for side in (a, b):
@@ -100,7 +100,7 @@ def plan(request: AbRequest, context: Context) -> AbPlan:
     return AbPlan(record, (a, b), request.retries)
 
 
-def _on_loaded(parameters: Resolution, sides: tuple[Side, Side], context: Context) -> Resolution:
+def _take_loaded(parameters: Resolution, sides: tuple[Side, Side], context: Context) -> Resolution:
     """Return the parameters with those of the data that are loaded, if the user gave no others."""
     first = next((side for side in sides if not side.command), sides[0])
     with AbServers(sides, context.interrupt) as servers:

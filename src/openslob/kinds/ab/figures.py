@@ -90,7 +90,7 @@ def with_results(record: AbRecord) -> AbRecord:
     decision = Decision.UNDECIDED if valid.verdict is Holds.FAILS else decision_of(record)
     ratios = {name: _ratio(record, name) for name in dict.fromkeys((record.figure, *SHOWN))}
     judged = record.model_copy(update={"decision": decision.value, "ratios": ratios})
-    return judged.model_copy(update={"verdicts": (_decided(judged), valid, _restarted(judged))})
+    return judged.model_copy(update={"verdicts": (_judge_decision(judged), valid, _judge_restarts(judged))})
 
 
 def _ratio(record: AbRecord, name: str) -> AbRatio:
@@ -116,7 +116,7 @@ def invalidating(figure: str) -> frozenset[str]:
     return frozenset(found) - {_WINDOW}
 
 
-def _decided(record: AbRecord) -> Verdict:
+def _judge_decision(record: AbRecord) -> Verdict:
     pairs = len(values(record, record.figure))
     counted = count_noun(pairs, "pair")
     if record.decision != Decision.UNDECIDED:
@@ -138,7 +138,7 @@ def _valid(record: AbRecord) -> Verdict:
     return fails(VALID, f"Of {count_noun(len(compared), 'run')}, verdicts fail: {named}.", runs=sum(bad.values()))
 
 
-def _restarted(record: AbRecord) -> Verdict:
+def _judge_restarts(record: AbRecord) -> Verdict:
     compared = [run for pair in complete_pairs(record.runs, record.figure) for run in pair]
     starts = [each.server_started_at for each in compared]
     if not compared or None in starts:
