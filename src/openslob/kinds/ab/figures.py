@@ -41,6 +41,11 @@ def complete_pairs(runs: Sequence[AbRun], figure: str) -> list[Pair]:
     return [(of[A][number], of[B][number]) for number in sorted(of[A].keys() & of[B].keys())]
 
 
+def list_compared(record: AbRecord) -> list[AbRun]:
+    """Return the runs of the complete pairs."""
+    return [run for pair in complete_pairs(record.runs, record.figure) for run in pair]
+
+
 def values(record: AbRecord, figure: str) -> list[tuple[float, float]]:
     """Return a figure of both sides of each complete pair."""
     return [(a.figures[figure] or 0.0, b.figures[figure] or 0.0) for a, b in complete_pairs(record.runs, figure)]
@@ -127,7 +132,7 @@ def _judge_decision(record: AbRecord) -> Verdict:
 
 def _valid(record: AbRecord) -> Verdict:
     """Judge the runs that are compared; what failed or was discarded is not."""
-    compared = [run for pair in complete_pairs(record.runs, record.figure) for run in pair]
+    compared = list_compared(record)
     decisive = invalidating(record.figure)
     bad = Counter(name for each in compared for name in each.failed_verdicts if name in decisive)
     if not compared:
@@ -139,7 +144,7 @@ def _valid(record: AbRecord) -> Verdict:
 
 
 def _judge_restarts(record: AbRecord) -> Verdict:
-    compared = [run for pair in complete_pairs(record.runs, record.figure) for run in pair]
+    compared = list_compared(record)
     starts = [each.server_started_at for each in compared]
     if not compared or None in starts:
         return unknown(RESTARTED, "When the server of each run was started is not known.")
