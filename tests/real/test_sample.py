@@ -15,7 +15,7 @@ import pytest
 
 from openslob.core.measurement import HostDelta
 from openslob.core.process_selector import ProcessTree
-from openslob.host.device import devices_under
+from openslob.host.device import device_under
 from openslob.host.processes import ProcessTreeSampler
 from openslob.host.sampler import OsReader, difference
 
@@ -264,7 +264,7 @@ def test_reads_from_the_page_cache_do_not(server, file_on_disk):
 
 def test_device_agrees_with_diskstats(file_on_disk):
     reader = OsReader([], [file_on_disk.parent], list)
-    (folder,) = devices_under([file_on_disk.parent])
+    folder = device_under(file_on_disk.parent)
     before = psutil.disk_io_counters(perdisk=True)[folder.name]
     ours = reader.read().sources["device"].values
     after = psutil.disk_io_counters(perdisk=True)[folder.name]

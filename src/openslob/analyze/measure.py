@@ -129,6 +129,7 @@ def measure(
         "direct_io": record.engine.get("direct_io"),
         "stand_in": bool(record.engine.get("stand_in")),
         "local": bool(record.environment.get("local", tables.host.value(SERVER_CPU) is not None)),
+        "elsewhere": bool(record.environment.get("reader")),
         "errors": errors,
     }
     counted_s = engine.span_s if is_counted else 0.0

@@ -41,6 +41,11 @@ def find_consent(given: Sequence[str], config: Folder = None) -> frozenset[str]:
     return names(",".join(given) or _setting("consent", config))
 
 
+def find_host_name(given: str | None, config: Folder = None) -> str:
+    """Return the address of the server's host: the given one, or what SLOB_HOST or slob.toml says; empty for this."""
+    return given or _setting("host", config)
+
+
 def _setting(key: str, config: Folder) -> str:
     """Return a setting of environment or files; empty if neither has it."""
     variable = variable_of(key)

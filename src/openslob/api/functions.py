@@ -89,7 +89,12 @@ def server(
 
 
 def target(
-    url: str, *, server_pid: int | None = None, consent: Sequence[str] = (), drivers: str | None = None
+    url: str,
+    *,
+    server_pid: int | None = None,
+    consent: Sequence[str] = (),
+    drivers: str | None = None,
+    host: str | None = None,
 ) -> Target:
     """Return a server to measure by its URL, such as ``ENGINE://me@db1/test``, or by the name of a managed one.
 
@@ -100,12 +105,13 @@ def target(
         server_pid: The server's main process on this host, where it can't be found: its CPU is then known.
         consent: What needs a licence of the server, which you have, such as ``["awr"]``.
         drivers: Who runs the sessions, if not this process: ``"local:4"``, or the URL of a Dask scheduler.
+        host: The server's host, if it is not this one, as ``"ssh://me@db1"``: its counters are read over ssh.
 
     Raises:
         UsageError: The text is neither a URL nor a name.
 
     """
-    return Target(url, server_pid, consent, drivers)
+    return Target(url, server_pid, consent, drivers, host)
 
 
 @overload

@@ -15,6 +15,7 @@ from openslob.api.asking import (
     Folder,
     find_consent,
     find_environment,
+    find_host_name,
     find_results,
     parse_seconds,
     resolve_parameters,
@@ -36,6 +37,7 @@ from openslob.engines import registry
 from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec, ServerStatus
 from openslob.engines.patience import Patience
 from openslob.fleet import hire_crews
+from openslob.host.remote import find_host
 from openslob.kinds import runs
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.endurance import execute as endurance
@@ -89,10 +91,15 @@ class Target:
     """
 
     def __init__(
-        self, address: str, server_pid: int | None = None, consent: Sequence[str] = (), drivers: str | None = None
+        self,
+        address: str,
+        server_pid: int | None = None,
+        consent: Sequence[str] = (),
+        drivers: str | None = None,
+        host: str | None = None,
     ) -> None:
         self._address, self._drivers = Address.parse(address), drivers
-        self._server_pid = server_pid
+        self._server_pid, self._host = server_pid, host
         self._consent = consent
 
     @property
@@ -321,6 +328,7 @@ class Target:
             self._address, find_results(results, config), Shown(display_for(progress)), log.info, interrupt,
             partial(interruptible, interrupt), self._server_pid, find_consent(self._consent, config),
             partial(hire_crews, self._drivers, None, None, None, log.info),
+            host=find_host(find_host_name(self._host, config)),
         )  # fmt: skip
 
     @with_parameters(Parameters)
@@ -337,7 +345,7 @@ class Target:
 
         """
         engine = registry.resolve_as_is(self._address.reveal())
-        engine.server_pid = self._server_pid
+        engine.server_pid, engine.host = self._server_pid, find_host(find_host_name(self._host, config))
         found = loading.take_loaded(self._resolve(parameters, config), engine, log.info)
         return CheckResult(
             engine.target, preflight(engine, found.workload, find_consent(self._consent, config), found.sources)

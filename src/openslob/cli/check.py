@@ -24,11 +24,13 @@ from openslob.engines.facts import DATA, Finding, ServerLocation
 from openslob.engines.patience import Patience
 from openslob.engines.registry import resolve_as_is
 from openslob.fleet import hire_drivers
+from openslob.host.remote import find_host
 from openslob.kinds.run import proving
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.preflight import Preflight, preflight
 from openslob.kinds.run.proving import AskedQuestion
 from openslob.metrics import METRICS
+from openslob.metrics.quantity import NOT_LOCAL
 from openslob.record.model import reservations
 from openslob.report.context import fact_label
 from openslob.report.format import MISSING, hanging, pairs, warning_lines, wrap
@@ -89,6 +91,7 @@ def _reach(reach: Reach) -> tuple[str, str]:
 def _footprint(location: ServerLocation) -> dict[str, Any]:
     """Return where a server runs, and the other instances of its cluster."""
     return {
+        "host": location.host or None,
         "main_pid": str(location.processes) if location.processes else None,
         "data_directory": str(location.data_directory) if location.data_directory else None,
         "why_unknown": location.why_unknown,
@@ -135,11 +138,14 @@ def _purposes(result: Preflight) -> list[tuple[str, str]]:
     return [(f"{mode.mode.upper()} {words[mode.possible]}", mode.why) for mode in result.purposes]
 
 
+_HINTS = {NOT_LOCAL: f"{NOT_LOCAL} (--host ssh://… reads the counters of another one)"}
+
+
 def list_unknown(result: Preflight) -> list[str]:
     """Return the lines about what a run here would not know, a paragraph for each reason; none when all is known."""
     names: dict[str, list[str]] = {}
     for name, why in {**result.unknown, **result.unproved}.items():
-        names.setdefault(why, []).append(METRICS[name].label if name in METRICS else fact_label(name))
+        names.setdefault(_HINTS.get(why, why), []).append(METRICS[name].label if name in METRICS else fact_label(name))
     texts = sorted(f"{why}: {', '.join(dict.fromkeys(labels))}" for why, labels in names.items())
     lines = [line for text in texts for line in hanging(f"{MISSING} ", text, COLUMNS)]
     return ["WILL NOT BE KNOWN", *lines] if lines else []
@@ -147,13 +153,15 @@ def list_unknown(result: Preflight) -> list[str]:
 
 def _server(result: Preflight) -> list[tuple[str, str]]:
     facts, location = result.facts, result.location
+    place = "that host" if location.host else "this host"
     return [
         ("block size", format_bytes(facts.block_size)),
         ("cache", "unknown" if facts.cache_bytes is None else format_bytes(facts.cache_bytes)),
         ("I/O", {None: "unknown", True: "direct", False: "buffered by the operating system"}[facts.direct_io]),
         ("connections", "unknown" if facts.free_connections is None else f"{facts.free_connections:,} are free"),
         *((name, text) for name, text in facts.connection.items()),
-        ("processes", f"on this host, {location.processes}" if location.processes else location.why_unknown),
+        *((("host", f"read by {location.host}"),) if location.host else ()),
+        ("processes", f"on {place}, {location.processes}" if location.processes else location.why_unknown),
         ("data", str(location.data_directory or location.why_unknown)),
     ]
 
@@ -190,7 +198,7 @@ def check(
     if not prove and (output or with_names):
         raise UsageError("--output and --with-names are for the answers of --prove", "give --prove, too")
     engine = resolve_as_is(resolved.target.reveal())
-    engine.server_pid = resolved.server_pid
+    engine.server_pid, engine.host = resolved.server_pid, find_host(resolved.host)
     if prove:
         prove_assumptions(engine, output, with_names, as_json)
         return

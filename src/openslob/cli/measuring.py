@@ -56,10 +56,12 @@ def make_context(
     # Help and completions do without what follows.
     from openslob.cli.ceilings import ceiling_source  # noqa: PLC0415
     from openslob.fleet import hire_crews  # noqa: PLC0415
+    from openslob.host.remote import find_host  # noqa: PLC0415
     from openslob.kinds.run.context import Context  # noqa: PLC0415
 
     interrupt = Interrupt()
     return Context(
         on.target, results, screen, notify, interrupt, partial(stoppable, interrupt=interrupt), on.server_pid,
         on.consented, partial(hire_crews, *drivers, notify), partial(ceiling_source, ceiling, results, interrupt),
+        find_host(on.host),
     )  # fmt: skip

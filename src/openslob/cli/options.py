@@ -41,7 +41,14 @@ from openslob.cli.configured import (
     with_signature,
 )
 from openslob.cli.console import explain, notify
-from openslob.config.configuration import CONSENT_VARIABLE, ENGINE_VARIABLE, TARGET_VARIABLE, environment_with, names
+from openslob.config.configuration import (
+    CONSENT_VARIABLE,
+    ENGINE_VARIABLE,
+    HOST_VARIABLE,
+    TARGET_VARIABLE,
+    environment_with,
+    names,
+)
 from openslob.config.parameters import Parameter, Setting, format_value, parameters
 from openslob.config.resolve import DEFAULT, Resolution, resolve
 from openslob.core.errors import UsageError
@@ -86,6 +93,13 @@ SERVER_PID = Annotated[
         help="Process id of the server on this host, if slob can't find it; needed for its CPU time.",
     ),
 ]  # fmt: skip
+HOST = Annotated[
+    str | None,
+    typer.Option(
+        "--host", envvar=HOST_VARIABLE, metavar="ssh://…", rich_help_panel="Target",
+        help="The server's host, if it is not this one: its counters are read over ssh, as [user@]host[:port].",
+    ),
+]  # fmt: skip
 
 CONSENT = Annotated[
     str | None,
@@ -98,10 +112,11 @@ CONSENT = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class OnTarget:
-    """What a command is for: a target, its main process as the user names it, and what the user has a licence for."""
+    """What a command is for: a target, its main process and host as the user names them, and the user's licences."""
 
     target: Address
     server_pid: int | None = None
+    host: str | None = None
     consented: frozenset[str] = frozenset()
 
 
@@ -194,7 +209,8 @@ def _workload_options(
         _option(name, _flag(parameter, name in hidden, defaults.get(name)), None)
         for name, parameter in parameters().items()
     ]
-    return [_option("server_pid", SERVER_PID, None), _option("consent", CONSENT, None), *flags]
+    place = [_option("server_pid", SERVER_PID, None), _option("host", HOST, None)]
+    return [*place, _option("consent", CONSENT, None), *flags]
 
 
 def price_of_target(ctx: typer.Context, given: str | None) -> Price | None:
@@ -212,7 +228,8 @@ def _environment(ctx: typer.Context) -> Mapping[str, str]:
 def _on_target(ctx: typer.Context, given: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `OnTarget`, and remove their options from ``given``."""
     target = _target(ctx, given)
-    return {"target": target, "server_pid": given.pop("server_pid"), "consented": names(given.pop("consent"))}
+    place = {name: given.pop(name) for name in ("server_pid", "host")}
+    return {"target": target, **place, "consented": names(given.pop("consent"))}
 
 
 def _target(ctx: typer.Context, given: dict[str, Any]) -> Address:

@@ -605,7 +605,8 @@ class Observed:
     the sessions that are not the test's; there are none where the load is everybody's. ``local`` means that the server
     is on this host. ``file_system`` is the type of file system of its data; None when not known. ``stand_in``: the
     server says that it is no database. ``caps`` is what its course shows of caps on it; None if nobody looked.
-    ``unevenness`` is how much its rate of requests varied from second to second, relative to the mean.
+    ``unevenness`` is how much its rate of requests varied from second to second, relative to the mean. ``elsewhere``:
+    the server's host, whose counters were read, is not that of the driver.
     """
 
     block_size: int
@@ -625,6 +626,7 @@ class Observed:
     stand_in: bool = False
     caps: CapSearch | None = None
     unevenness: float | None = None
+    elsewhere: bool = False
 
     @property
     def busy_us(self) -> float | None:

@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram
+from openslob.core.host import OtherHost
 from openslob.core.measurement import EngineDelta
 from openslob.core.method import OpKind, Phases
 from openslob.core.secrets import Address
@@ -298,7 +299,8 @@ class Engine(Protocol):
     """One database server as a target of loads and runs.
 
     ``address`` is what the engine was made of, with the password. ``server_pid`` is the server's main process on this
-    host as the user names it, for servers whose process can't be found from here. ``data`` are the test data.
+    host as the user names it, for servers whose process can't be found from here. ``host`` is the server's host if the
+    user names another one: the process is one of that host then. ``data`` are the test data.
     ``replication`` is None for a database whose instances share one copy of the data: no cluster waits for copies.
     """
 
@@ -306,6 +308,7 @@ class Engine(Protocol):
     target: str
     address: Address
     server_pid: int | None
+    host: OtherHost | None
 
     @property
     def data(self) -> DataStore:
@@ -322,7 +325,7 @@ class Engine(Protocol):
         """
 
     def location(self) -> ServerLocation:
-        """Return the server's processes and data directories, if they are proven to be on this host."""
+        """Return the server's processes and data directories, if they are proven to be on this host, or on ``host``."""
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Return the findings about server, rights, data and settings that would make this run fail or mislead."""

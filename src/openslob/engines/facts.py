@@ -98,13 +98,15 @@ class ServerLocation:
 
     Only proven facts: an address of this host may lead through a tunnel, a proxy or into a container. Data
     directories are never known without the processes. ``others`` are the locations of a cluster's other instances, all
-    of them on this host too.
+    of them on this host too. ``host`` is the address of the host that processes and directories are on; empty for this
+    one.
     """
 
     processes: ProcessSelector | None
     data_directories: Sequence[Path]
     why_unknown: str = ""
     others: Sequence[ServerLocation] = ()
+    host: str = ""
 
     @classmethod
     def unknown(cls, why: str) -> ServerLocation:
@@ -112,7 +114,8 @@ class ServerLocation:
         return cls(None, (), why)
 
     @property
-    def is_here(self) -> bool:
+    def is_known(self) -> bool:
+        """Whether the server's host and processes are known, here or elsewhere."""
         return self.processes is not None
 
     @property

@@ -23,6 +23,7 @@ from typing import Any
 import psutil
 
 from openslob.core.errors import UsageError
+from openslob.core.host import FigureUnknownError, OtherHost
 from openslob.core.process_selector import ProcessTree
 from openslob.engines.facts import ServerLocation
 
@@ -125,11 +126,31 @@ def take_named_process(location: ServerLocation, pid: int | None) -> ServerLocat
         UsageError: This host has no such process.
 
     """
-    if location.is_here or pid is None:
+    if location.is_known or pid is None:
         return location
     if not Path(f"/proc/{pid}").exists():
         raise UsageError(f"--server-pid {pid}: this host has no such process", "give the server's main process")
     return locate_process(pid)
+
+
+def locate_elsewhere(host: OtherHost, find_main_pid: Callable[[], int], named: int | None) -> ServerLocation:
+    """Return where the server is on another host: by the process that the user names, or that is found and proved.
+
+    Raises:
+        UsageError: That host has no such process.
+
+    """
+    if named is not None and host.read(f"/proc/{named}/stat") is None:
+        raise UsageError(f"--server-pid {named}: {host.where} has no such process", "give the server's main process")
+    try:
+        pid = named or find_main_pid()
+        directory = host.find_directory(pid)
+    except (UnprovedError, FigureUnknownError) as error:
+        return ServerLocation.unknown(str(error))
+    hidden = f"this user may not see on {host.where} where the server keeps its data: log on as the server's user"
+    return ServerLocation(
+        ProcessTree(pid), (directory,) if directory else (), "" if directory else hidden, (), host.where
+    )
 
 
 def is_unix(handle: int) -> bool:

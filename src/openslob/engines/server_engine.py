@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from openslob.core.errors import SlobError
+from openslob.core.host import OtherHost
 from openslob.core.secrets import Address
 from openslob.core.workload import DataSpec, StatisticsType
 from openslob.engines.base import Snapshotter
@@ -63,6 +64,7 @@ class ServerEngine(ABC, Generic[C]):
         self.target = target
         self.patience = Patience()
         self.server_pid: int | None = None
+        self.host: OtherHost | None = None
 
     # What a product's subclass provides.
 

@@ -6,6 +6,7 @@ CPU times are on Linux those of ``/proc/stat``, whose unit is the clock tick (SC
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import psutil
 
-from openslob.host.model import FigureUnknownError, KeptFile, Sample, text_of
+from openslob.core.host import FigureUnknownError
+from openslob.host.model import KeptFile, Sample, text_of
 from openslob.metrics.cpu import is_busy
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -21,6 +23,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 CPU_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 CPU_NAMES = tuple(f"cpu_{kind}_s" for kind in CPU_KINDS)
 _MEMINFO = {"Cached": "page_cache_bytes", "MemAvailable": "memory_available_bytes"}
+MEMORY_NAMES = tuple(_MEMINFO.values())
 ENERGY = "energy"  # name of the source in readings
 ENERGY_NAMES = ("package_energy_j",)
 NO_RAPL = "this host shows no energy counters of its processors (RAPL), like most virtual machines"
@@ -211,4 +214,6 @@ def page_cache_limit(pid: int | None, root: Path = Path("/")) -> int:
     path = next((line[3:] for line in groups.splitlines() if line.startswith("0::/")), "/")
     folder = root / "sys/fs/cgroup" / path.strip("/")
     texts = [text_of(each / "memory.max") for each in (folder, *folder.parents)]
-    return min([int(text) for text in texts if text and text.isdecimal()] + [psutil.virtual_memory().total])
+    total = re.search(r"^MemTotal: +(\d+) kB", text_of(root / "proc/meminfo") or "", re.MULTILINE)
+    host = int(total[1]) * 1024 if total else psutil.virtual_memory().total
+    return min([int(text) for text in texts if text and text.isdecimal()] + [host])

@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob.host.model import FigureUnknownError, KeptFile, Sample, text_of
+from openslob.core.host import FigureUnknownError
+from openslob.host.model import KeptFile, Sample, text_of
 
 SECTOR_BYTES = 512
 # Name, field number, factor to the unit in the name.
@@ -39,12 +40,13 @@ BUSY = DEVICE_NAMES[-1]
 
 @dataclass(frozen=True)
 class MountInfo:
-    """A mounted file system, from ``/proc/self/mountinfo``."""
+    """A mounted file system, from ``/proc/self/mountinfo``; ``number`` is its device's, as ``major:minor``."""
 
     point: Path
     file_system: str
     options: str
     source: str
+    number: str = ""
 
 
 def parse_mounts(text: str) -> list[MountInfo]:
@@ -58,13 +60,12 @@ def parse_mounts(text: str) -> list[MountInfo]:
         left, _, right = line.partition(" - ")
         fields, (file_system, source, *super_options) = left.split(), right.split()
         options = ",".join(dict.fromkeys(",".join([fields[5], *super_options]).split(",")))
-        mounts.append(MountInfo(Path(plain(fields[4])), file_system, options, plain(source)))
+        mounts.append(MountInfo(Path(plain(fields[4])), file_system, options, plain(source), fields[2]))
     return mounts
 
 
-def mount_of(directory: Path, mounts: list[MountInfo]) -> MountInfo | None:
-    """Return the mount that contains ``directory``: the deepest, and of several the last, which hides the others."""
-    real = directory.resolve()
+def mount_of(real: Path, mounts: list[MountInfo]) -> MountInfo | None:
+    """Return the mount that contains a path without links: the deepest, and of several the last: it hides others."""
     holding = [mount for mount in mounts if real.is_relative_to(mount.point)]
     return max(enumerate(holding), key=lambda item: (len(item[1].point.parts), item[0]))[1] if holding else None
 
@@ -104,12 +105,9 @@ def device_under(directory: Path, proc: Path = Path("/proc"), sys: Path = Path("
         number = directory.stat().st_dev
     except OSError as error:
         raise FigureUnknownError(f"the data directory can't be accessed: {error.strerror}") from error
-    return device_folder(number, mount_of(directory, parse_mounts(text_of(proc / "self/mountinfo") or "")), sys)
-
-
-def devices_under(directories: Sequence[Path]) -> list[Path]:
-    """Return the folders in /sys of the block devices under ``directories``, each once, in their order."""
-    return list(dict.fromkeys(device_under(directory) for directory in directories))
+    return device_folder(
+        number, mount_of(directory.resolve(), parse_mounts(text_of(proc / "self/mountinfo") or "")), sys
+    )
 
 
 def sum_of_devices(samples: Sequence[Sample]) -> Sample:

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from openslob._version import __version__
-from openslob.host.device import device_under, mount_of, parse_mounts, whole_disk
-from openslob.host.model import FigureUnknownError, text_of
+from openslob.core.host import FigureUnknownError, Host
+from openslob.host.device import mount_of, parse_mounts, whole_disk
+from openslob.host.model import text_of
+from openslob.host.this_host import HERE
 
 # The key of the model's name in /proc/cpuinfo: x86, arm boards, mips, power, s390.
 _CPU_KEYS = ("model name", "Model", "cpu model", "cpu", "processor 0")
 
 
-def environment(data_directory: Path | None, root: Path = Path("/")) -> dict[str, Any]:
+def environment(data_directory: Path | None, host: Host = HERE) -> dict[str, Any]:
     """Return host, CPU, memory, kernel, virtualisation, and the file system and device under the data, as plain values.
 
-    Sizes are in bytes. ``unknown`` maps the dotted name of each fact that is None to the reason. ``root`` is the
-    directory that contains proc and sys.
+    Sizes are in bytes. ``unknown`` maps the dotted name of each fact that is None to the reason.
     """
+    root, own = host.root, host.identify()
     facts: dict[str, Any] = {
-        "host": platform.node(),
-        "os": _os_name(root),
-        "kernel": platform.release(),
-        "machine": platform.machine(),
-        "cpu": _cpu(root),
-        "memory": _memory(root),
+        "host": own["host"],
+        "os": _os_name(root) or own["os"],
+        "kernel": own["kernel"],
+        "machine": own["machine"],
+        "cpu": _cpu(root, own),
+        "memory": _memory(root, own),
         "virtualization": _virtualization(root),
         "clock_source": text_of(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "data": None if data_directory is None else _data(data_directory, root),
+        "data": None if data_directory is None else _data(data_directory, host),
         "python": platform.python_version(),
         "openslob": __version__,
     }
@@ -55,9 +55,9 @@ def _missing(facts: dict[str, Any], prefix: str = "") -> list[str]:
     return names
 
 
-def _os_name(root: Path) -> str:
+def _os_name(root: Path) -> str | None:
     match = re.search(r'^PRETTY_NAME="?([^"\n]+)', text_of(root / "etc/os-release") or "", re.MULTILINE)
-    return match[1] if match else platform.platform(terse=True)
+    return match[1] if match else None
 
 
 def _cpuinfo(root: Path) -> dict[str, str]:
@@ -67,21 +67,19 @@ def _cpuinfo(root: Path) -> dict[str, str]:
     return {key: value for key, value in pairs}
 
 
-def _cpu(root: Path) -> dict[str, Any]:
+def _cpu(root: Path, own: Mapping[str, Any]) -> dict[str, Any]:
     info = _cpuinfo(root)
-    model = next((info[key] for key in _CPU_KEYS if key in info), None) or platform.processor() or None
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return {
-        "model": model,
-        "online": psutil.cpu_count(),
-        "cores": psutil.cpu_count(logical=False),
-        "usable": usable,
+        "model": next((info[key] for key in _CPU_KEYS if key in info), None) or own["processor"],
+        "online": own["online"],
+        "cores": own["cores"],
+        "usable": own["usable"],
         "governor": text_of(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "smt": text_of(root / "sys/devices/system/cpu/smt/control"),
     }
 
 
-def _memory(root: Path) -> dict[str, Any]:
+def _memory(root: Path, own: Mapping[str, Any]) -> dict[str, Any]:
     fields = dict(line.split(":", 1) for line in (text_of(root / "proc/meminfo") or "").splitlines() if ":" in line)
 
     def number(key: str) -> int | None:
@@ -89,8 +87,8 @@ def _memory(root: Path) -> dict[str, Any]:
 
     page_kib = number("Hugepagesize")
     return {
-        "total_bytes": psutil.virtual_memory().total,
-        "swap_bytes": psutil.swap_memory().total,
+        "total_bytes": own["total_bytes"],
+        "swap_bytes": own["swap_bytes"],
         "huge_pages": number("HugePages_Total"),
         "huge_pages_free": number("HugePages_Free"),
         "huge_page_bytes": page_kib * 1024 if page_kib is not None else None,
@@ -123,8 +121,8 @@ def _container(root: Path) -> str:
     return next((kind for kind in ("kubepods", "docker", "lxc", "containerd") if kind in groups), "none found")
 
 
-def _data(directory: Path, root: Path) -> dict[str, Any]:
-    mount = mount_of(directory, parse_mounts(text_of(root / "proc/self/mountinfo") or ""))
+def _data(directory: Path, host: Host) -> dict[str, Any]:
+    mount = mount_of(host.resolve(directory), parse_mounts(text_of(host.root / "proc/self/mountinfo") or ""))
     facts: dict[str, Any] = {
         "directory": str(directory),
         "mount_point": str(mount.point) if mount else None,
@@ -133,7 +131,7 @@ def _data(directory: Path, root: Path) -> dict[str, Any]:
         "source": mount.source if mount else None,
     }
     try:
-        return {**facts, "device": _device(device_under(directory, root / "proc", root / "sys"))}
+        return {**facts, "device": _device(host.find_device(directory))}
     except FigureUnknownError as error:
         return {**facts, "device": None, "why_no_device": str(error)}
 

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from openslob.core.host import FigureUnknownError, Host
 from openslob.core.process_selector import ProcessSelector, ProcessTree
 from openslob.host.device import whole_disk
-from openslob.host.model import FigureUnknownError, KeptFile, KeptOpen, Sample, text_of
+from openslob.host.model import KeptFile, KeptOpen, Sample, text_of
+from openslob.host.this_host import HERE
 
 _SEVERAL = "the data are on several devices"
 CGROUP = "cgroup"
@@ -62,15 +64,15 @@ class Hierarchy:
     controllers: frozenset[str]
 
 
-def parse_hierarchies(mountinfo: str) -> list[Hierarchy]:
-    """Return all hierarchies in the text of ``/proc/<pid>/mountinfo``."""
+def parse_hierarchies(mountinfo: str, root: Path = Path("/")) -> list[Hierarchy]:
+    """Return all hierarchies in the text of ``/proc/<pid>/mountinfo``, whose host is visible below ``root``."""
     found = []
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
         fields, kinds = left.split(), right.split()
         if kinds and kinds[0] in ("cgroup", "cgroup2"):
             controllers = frozenset(kinds[-1].split(",")) if kinds[0] == "cgroup" else frozenset[str]()
-            found.append(Hierarchy(Path(fields[4]), fields[3], controllers))
+            found.append(Hierarchy(root / fields[4].lstrip("/"), fields[3], controllers))
     return found
 
 
@@ -203,8 +205,9 @@ class ServerGroup:
         device: str | None,
         why_no_device: str = "",
         proc: Path = Path("/proc"),
+        root: Path = Path("/"),
     ) -> None:
-        self._pid, self._device, self._why_no_device, self._proc = pid, device, why_no_device, proc
+        self._pid, self._device, self._why_no_device, self._proc, self._root = pid, device, why_no_device, proc, root
         self._levels: list[dict[str, KeptFile]] = []
         self._groups = self._why = self._name = ""
         self._own = KeptFile(proc / f"{pid}/cgroup")
@@ -246,14 +249,11 @@ class ServerGroup:
     def _open(self, groups: str) -> None:
         """Open the files of these groups, and of all above them, instead of those that are open."""
         self._close_groups()
-        hierarchies = parse_hierarchies((self._proc / "self/mountinfo").read_text(errors="replace"))
+        hierarchies = parse_hierarchies((self._proc / "self/mountinfo").read_text(errors="replace"), self._root)
         folders = group_folders(groups, hierarchies)
         tops = {hierarchy.point for hierarchy in hierarchies}
         unified = folders.get("")
-        chains = dict.fromkeys(
-            folder for name in ("cpu", "blkio", "memory", "") if (folder := folders.get(name)) is not None
-        )
-        self._levels = _merge_levels([_open_chain(folder, tops) for folder in chains])
+        self._levels = _merge_levels([_open_chain(chain) for chain in _find_chains(folders, tops)])
         self._why = "" if self._levels else "the server's control group can't be seen from here"
         self._groups, self._name = groups, _name_of(groups)
         # The files of the topmost group are about the whole host, as those in /proc are.
@@ -265,12 +265,27 @@ def _name_of(groups: str) -> str:
     return " and ".join(sorted(paths))
 
 
-def _open_chain(folder: Path, tops: set[Path]) -> list[dict[str, KeptFile]]:
-    """Return the open files of a group and of all groups above it, of its own hierarchy."""
-    chain = [folder]
-    while chain[-1] not in tops and chain[-1] != chain[-1].parent:
-        chain.append(chain[-1].parent)
+def _find_chains(folders: Mapping[str, Path], tops: set[Path]) -> list[list[Path]]:
+    """Return the folders of groups with limits, each with those above it in its own hierarchy."""
+    chains = []
+    for folder in dict.fromkeys(folders[name] for name in ("cpu", "blkio", "memory", "") if name in folders):
+        chain = [folder]
+        while chain[-1] not in tops and chain[-1] != chain[-1].parent:
+            chain.append(chain[-1].parent)
+        chains.append(chain)
+    return chains
+
+
+def _open_chain(chain: Sequence[Path]) -> list[dict[str, KeptFile]]:
     return [{name: KeptFile(each / name) for name in _FILES if os.access(each / name, os.R_OK)} for each in chain]
+
+
+def list_group_files(groups: str, mountinfo: str) -> list[Path]:
+    """Return what `ServerGroup` may read of a process's groups, by the texts of its ``cgroup`` and ``mountinfo``."""
+    hierarchies = parse_hierarchies(mountinfo)
+    chains = _find_chains(group_folders(groups, hierarchies), {hierarchy.point for hierarchy in hierarchies})
+    names = (*_FILES, *(f"{kind}.pressure" for kind in _KINDS))
+    return [folder / name for chain in chains for folder in chain for name in names]
 
 
 def _merge_levels(chains: Sequence[list[dict[str, KeptFile]]]) -> list[dict[str, KeptFile]]:
@@ -421,20 +436,24 @@ class LimitsReader:
     ``why_unknown`` is the reason if either is empty. Several servers are read as one if they share a control group.
     """
 
-    def __init__(self, servers: Sequence[ProcessSelector], devices: Sequence[Path], why_unknown: str) -> None:
+    def __init__(
+        self, servers: Sequence[ProcessSelector], devices: Sequence[Path], why_unknown: str, host: Host = HERE
+    ) -> None:
         self._why_no_group = self._why_no_volume = why_unknown
         self._group: ServerGroup | None = None
         self._volume: EbsVolume | None = None
-        self._pressure = Pressure(None)
+        proc = host.root / "proc"
+        self._pressure = Pressure(None, proc)
         disks = list(dict.fromkeys(whole_disk(folder) for folder in devices))
         number = text_of(disks[0] / "dev") if len(disks) == 1 else None
         try:
-            pid = _process_of(servers) if servers else None
-            self._group = ServerGroup(pid, number, _SEVERAL if disks else why_unknown) if pid is not None else None
+            pid = _process_of(servers, host) if servers else None
+            why = _SEVERAL if disks else why_unknown
+            self._group = ServerGroup(pid, number, why, proc, host.root) if pid is not None else None
         except (FigureUnknownError, OSError) as error:
             self._why_no_group = str(error)
         try:
-            self._volume = EbsVolume(disks[0]) if len(disks) == 1 else None
+            self._volume = _open_volume(disks[0], host) if len(disks) == 1 else None
         except FigureUnknownError as error:
             self._why_no_volume = str(error)
         if len(disks) > 1:
@@ -454,9 +473,17 @@ class LimitsReader:
                 part.close()
 
 
-def _process_of(servers: Sequence[ProcessSelector], proc: Path = Path("/proc")) -> int | None:
+def _open_volume(disk: Path, host: Host) -> EbsVolume:
+    if host.where:
+        raise FigureUnknownError("a cloud's volume can be asked on its own host only")
+    return EbsVolume(disk)
+
+
+def _process_of(servers: Sequence[ProcessSelector], host: Host) -> int | None:
     """Return a process of the servers' control group. Raises FigureUnknownError if they have different ones."""
     pids = [server.main_pid if isinstance(server, ProcessTree) else min(server.find(), default=0) for server in servers]
-    if len({text_of(proc / f"{pid}/cgroup") for pid in pids}) > 1:
+    for pid in pids:
+        host.watch_group(pid)
+    if len({text_of(host.root / f"proc/{pid}/cgroup") for pid in pids}) > 1:
         raise FigureUnknownError("the servers are in different control groups")
     return pids[0] or None

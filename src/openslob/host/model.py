@@ -8,10 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 
-class FigureUnknownError(Exception):
-    """A figure can't be read on this host. The text is the reason, which goes into the record."""
-
-
 @dataclass(frozen=True)
 class Sample:
     """The values of one source at one moment, by name; the name ends with the unit.

@@ -26,18 +26,18 @@ its parent is another process, or another thread of the main process.
 
 from __future__ import annotations
 
-import os
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from openslob.core.host import FigureUnknownError, ProcFiles
 from openslob.core.process_selector import ProcessSelector, ProcessSet, ProcessTree
 from openslob.core.units import NANOS
 from openslob.host.counters import TICKS_PER_S
-from openslob.host.model import FigureUnknownError, Sample
+from openslob.host.model import Sample
+from openslob.host.proc_files import LocalProc
 from openslob.host.run_queue import NOT_COUNTED, RunQueueSum, TaskId, parse_schedstat
 
 _IO_NAMES = ("server_read_bytes", "server_write_bytes")
@@ -46,11 +46,6 @@ SERVER_NAMES = ("server_cpu_s", "server_cores", *_IO_NAMES, _WAITED)
 SAMPLER_NAMES = ("sampler_cpu_s",)
 # If processes end during each of five readings of a few milliseconds, the server has no lasting sessions.
 ATTEMPTS = 5
-# Files that stay open, which halves the cost of a reading. With more processes, the cost is small beside the server's
-# CPU, and a process may have 1,024 files open by default, including connections.
-MAX_OPEN_FILES = 128
-# More than the size of a process's files; a list of children has at most 8 bytes per child.
-_MAX_BYTES = 1 << 15
 _NOT_READ = "the I/O of the server's processes is not read so often"
 _WAITED_NOT_READ = "how long the server's processes waited for a CPU is not read so often"
 # The kernel's number of a process's clock: the process's number, inverted, above three bits for the kind of clock.
@@ -194,16 +189,12 @@ def combine_readings(readings: Sequence[ServerReading]) -> ServerReading:
 
 
 class _ProcReader(ABC):
-    """Reads files of processes in ``/proc``. Files of the processes in ``_pids`` stay open."""
+    """Reads files of the processes ``_pids``."""
 
-    def __init__(self, proc: Path) -> None:
-        if not (proc / "stat").exists():
-            raise FigureUnknownError("the CPU of ended processes is known on Linux only")
-        self._proc = os.open(proc, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    def __init__(self, files: ProcFiles | None = None) -> None:
+        self.files = files or LocalProc()
         self._pids: list[str] = []
         self._run_queue = RunQueueSum()
-        # Descriptors by the name of the file below /proc.
-        self.open_files: dict[str, int] = {}
 
     @abstractmethod
     def read(self, full_scan: bool = True) -> ServerReading:
@@ -215,44 +206,37 @@ class _ProcReader(ABC):
     def tasks(self) -> Tasks:
         """Return all threads of the processes of the last reading, those of the main process first."""
         tasks: Tasks = {}
-        for pid in self._pids:
-            for tid in self._threads(pid):
-                text = self._open_and_read(f"{pid}/task/{tid}/stat")
-                if text:
-                    name, stat = text[text.index(b"(") + 1 : text.rindex(b")")], parse_stat(text)
-                    tasks[stat.pid, stat.started] = Task(name.decode(errors="replace"), stat.own_ticks / TICKS_PER_S)
+        self.files.want((), self._pids)
+        names = [f"{pid}/task/{tid}/stat" for pid in self._pids for tid in self.files.threads(pid)]
+        self.files.want(names)
+        for name in names:
+            if text := self.files.read(name):
+                thread, stat = text[text.index(b"(") + 1 : text.rindex(b")")], parse_stat(text)
+                tasks[stat.pid, stat.started] = Task(thread.decode(errors="replace"), stat.own_ticks / TICKS_PER_S)
         return tasks
-
-    def _threads(self, pid: str) -> Collection[str]:
-        """Return the ids of the process's threads, its first thread first."""
-        try:
-            folder = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
-        except OSError:
-            return []
-        try:
-            return dict.fromkeys([pid, *os.listdir(folder)])  # noqa: PTH208 - of an open folder
-        except OSError:
-            return []
-        finally:
-            os.close(folder)
 
     def close(self) -> None:
         """Close all files of /proc; a second call does nothing."""
-        self._close_files()
-        if self._proc >= 0:
-            os.close(self._proc)
-            self._proc = -1
+        self.files.close()
+        self._pids = []
 
-    def _close_files(self) -> None:
-        for handle in self.open_files.values():
-            os.close(handle)
-        self.open_files.clear()
-        self._pids.clear()
+    def _want_of(self, processes: Sequence[ProcessStat]) -> None:
+        """Ask for what is read of the server's processes beside their CPU."""
+        threaded = [str(process.pid) for process in processes if process.threads > 1]
+        self.files.want((f"{process.pid}/io" for process in processes), threaded)
+
+    def _keep(self, pids: list[str]) -> None:
+        self._pids = pids
+        self.files.keep(pids)
+
+    def _forget(self) -> None:
+        self._pids = []
+        self.files.forget()
 
     def _stat(self, pid: str) -> ProcessStat | None:
         """Return None if the process has ended, or if the host hides processes of other users (hidepid)."""
         try:
-            text = self.read_file(f"{pid}/stat")
+            text = self.files.read(f"{pid}/stat")
         except PermissionError:
             return None
         return parse_stat(text) if text else None
@@ -260,7 +244,7 @@ class _ProcReader(ABC):
     def read_io(self, pid: int) -> tuple[int, int] | str | None:
         """Return bytes read and written, or the reason why they are unknown; None if the process has ended."""
         try:
-            text = self.read_file(f"{pid}/io")
+            text = self.files.read(f"{pid}/io")
         except PermissionError:
             return "this user may not read the storage I/O of the server's processes"
         if text is None:
@@ -270,51 +254,29 @@ class _ProcReader(ABC):
     def read_waits(self, processes: Sequence[ProcessStat], full_scan: bool) -> float | str:
         """Return for how long all threads of these processes waited for a CPU, in s, or why that is not known."""
         waited_ns: dict[TaskId, int] = {}
-        for process in processes:
-            pid = str(process.pid)
-            for tid in self._threads(pid) if process.threads > 1 else (pid,):
-                folder = pid if process.threads == 1 else f"{pid}/task/{tid}"
-                try:
-                    text = self.read_file(f"{folder}/schedstat")
-                except PermissionError:
-                    return "this user may not read how long the server's processes waited for a CPU"
-                counted = parse_schedstat(text) if text else None
-                if counted:
-                    waited_ns[process.pid, int(tid)] = counted[1]
-        return self._run_queue.add(waited_ns, full_scan) if waited_ns else NOT_COUNTED
-
-    def read_file(self, name: str) -> bytes | None:
-        """Return the text of a file under /proc; None if it does not exist or its process has ended."""
-        open_file = self.open_files.get(name)
-        if open_file is not None:
+        files = {
+            (process.pid, int(tid)): f"{process.pid}/task/{tid}/schedstat" if threaded else f"{tid}/schedstat"
+            for process in processes
+            for threaded in (process.threads > 1,)
+            for tid in (self.files.threads(str(process.pid)) if threaded else (str(process.pid),))
+        }
+        self.files.want(files.values())
+        for task, name in files.items():
             try:
-                return os.pread(open_file, _MAX_BYTES, 0)
-            except ProcessLookupError:  # another process may have its pid now
-                os.close(self.open_files.pop(name))
-        keep = len(self.open_files) < MAX_OPEN_FILES and name.partition("/")[0] in self._pids
-        return self._open_and_read(name, keep)
-
-    def _open_and_read(self, name: str, keep: bool = False) -> bytes | None:
-        try:
-            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
-        except FileNotFoundError:
-            return None
-        try:
-            return os.pread(handle, _MAX_BYTES, 0)
-        except ProcessLookupError:
-            return None
-        finally:
-            if keep:
-                self.open_files[name] = handle
-            else:
-                os.close(handle)
+                text = self.files.read(name)
+            except PermissionError:
+                return "this user may not read how long the server's processes waited for a CPU"
+            counted = parse_schedstat(text) if text else None
+            if counted:
+                waited_ns[task] = counted[1]
+        return self._run_queue.add(waited_ns, full_scan) if waited_ns else NOT_COUNTED
 
 
 class ProcessTreeSampler(_ProcReader):
     """Reads the process tree below ``main_pid``. Raises FigureUnknownError on a host without /proc."""
 
-    def __init__(self, main_pid: int, proc: Path = Path("/proc")) -> None:
-        super().__init__(proc)
+    def __init__(self, main_pid: int, files: ProcFiles | None = None) -> None:
+        super().__init__(files)
         self.main_pid = main_pid
         self._children = f"{main_pid}/task/{main_pid}/children"
 
@@ -324,7 +286,7 @@ class ProcessTreeSampler(_ProcReader):
         Raises FigureUnknownError if the main process can't be read, or if processes end faster than they are read.
         """
         if full_scan:
-            self._close_files()
+            self._forget()
         for _ in range(ATTEMPTS):
             main, reading = self._read_tree(full_scan)
             if self._main().reaped_faults == main.reaped_faults:
@@ -333,28 +295,27 @@ class ProcessTreeSampler(_ProcReader):
 
     def _read_tree(self, full_scan: bool) -> tuple[ProcessStat, ServerReading]:
         """Return the main process and the reading. The main process is read before its descendants."""
-        names = self._all_pids() if full_scan or not self._pids else self._candidate_pids()
+        names = self.files.pids() if full_scan or not self._pids else self._candidate_pids()
+        self.files.want(f"{pid}/stat" for pid in dict.fromkeys([str(self.main_pid), *names]))
         main = self._main()
-        main_io = self.read_io(main.pid)
-        below = find_descendants(main.pid, [stat for name in names if (stat := self._stat(name))])
-        self._pids = [str(stat.pid) for stat in (main, *below)]
+        others = [stat for name in names if name != str(main.pid) and (stat := self._stat(name))]
+        below = find_descendants(main.pid, others)
+        self._keep([str(stat.pid) for stat in (main, *below)])
+        self._want_of((main, *below))
         return main, ServerReading(
             epoch=f"process {main.pid}, started at tick {main.started}",
             ticks=sum(process.ticks for process in (main, *below)),
             workers=below,
-            io=_sum_io([main_io, *(self.read_io(process.pid) for process in below)]),
-            cpus=_cpus_of(main.pid),
+            io=_sum_io([self.read_io(process.pid) for process in (main, *below)]),
+            cpus=self.files.cpus(main.pid),
             waited_s=self.read_waits((main, *below), full_scan),
         )
 
-    def _all_pids(self) -> Collection[str]:
-        return [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208 - of an open folder
-
     def _candidate_pids(self) -> Collection[str]:
         """Return the known pids and the main process's current children; all pids if the kernel has no such list."""
-        children = self.read_file(self._children)
+        children = self.files.read(self._children)
         if children is None:
-            return self._all_pids()
+            return self.files.pids()
         return dict.fromkeys([*self._pids[1:], *children.decode().split()])
 
     def _main(self) -> ProcessStat:
@@ -371,8 +332,8 @@ class ProcessSetSampler(_ProcReader):
     its CPU and I/O after that are lost.
     """
 
-    def __init__(self, processes: ProcessSet, proc: Path = Path("/proc")) -> None:
-        super().__init__(proc)
+    def __init__(self, processes: ProcessSet, files: ProcFiles | None = None) -> None:
+        super().__init__(files)
         self._processes = processes
         self._ticks: dict[tuple[int, int], float] = {}
         self._bytes: dict[tuple[int, int], tuple[int, int]] = {}
@@ -380,11 +341,13 @@ class ProcessSetSampler(_ProcReader):
     def read(self, full_scan: bool = True) -> ServerReading:
         """Return the processes of the set; a full scan finds new ones. Raises FigureUnknownError if there is none."""
         if full_scan or not self._pids:
-            self._close_files()
-            self._pids = [str(pid) for pid in self._processes.find()]
+            self._forget()
+            self._keep([str(pid) for pid in self._processes.find()])
+        self.files.want(f"{pid}/stat" for pid in self._pids)
         present = [stat for name in self._pids if (stat := self._stat(name))]
         if not present:
             raise FigureUnknownError(f"there are no {self._processes.description}, or they are hidden from this user")
+        self._want_of(present)
         why_no_io = ""
         for stat in present:
             key, io = (stat.pid, stat.started), self.read_io(stat.pid)
@@ -397,16 +360,18 @@ class ProcessSetSampler(_ProcReader):
             ticks=sum(self._ticks.values()),
             workers=present,
             io=why_no_io or _sum_io(self._bytes.values()),
-            cpus=_cpus_of(present[0].pid),
+            cpus=self.files.cpus(present[0].pid),
             waited_s=self.read_waits(present, full_scan),
         )
 
 
-def process_sampler(selector: ProcessSelector, proc: Path = Path("/proc")) -> ProcessTreeSampler | ProcessSetSampler:
+def process_sampler(
+    selector: ProcessSelector, files: ProcFiles | None = None
+) -> ProcessTreeSampler | ProcessSetSampler:
     """Return the sampler for this selector. Raises FigureUnknownError on a host without /proc."""
     if isinstance(selector, ProcessTree):
-        return ProcessTreeSampler(selector.main_pid, proc)
-    return ProcessSetSampler(selector, proc)
+        return ProcessTreeSampler(selector.main_pid, files)
+    return ProcessSetSampler(selector, files)
 
 
 def _sum_io(parts: Iterable[tuple[int, int] | str | None]) -> tuple[int, int] | str:
@@ -425,13 +390,6 @@ def _sum_waits(parts: Sequence[float | str]) -> float | str:
     return next((part for part in parts if isinstance(part, str)), "") or sum(map(float, parts))
 
 
-def _cpus_of(pid: int) -> frozenset[int] | None:
-    try:
-        return frozenset(os.sched_getaffinity(pid)) if hasattr(os, "sched_getaffinity") else None
-    except OSError:
-        return None
-
-
 def cpu_ns(pid: int) -> int:
     """Return the CPU time of all threads of a process, in ns. OSError when there is no such process."""
     return time.clock_gettime_ns(~pid << _KIND_BITS | _SCHEDULER)
@@ -447,8 +405,8 @@ class ProcessClockSampler(ProcessTreeSampler):
     would need a file of each process. Raises FigureUnknownError on a host without /proc.
     """
 
-    def __init__(self, main_pid: int, proc: Path = Path("/proc")) -> None:
-        super().__init__(main_pid, proc)
+    def __init__(self, main_pid: int) -> None:
+        super().__init__(main_pid)
         self._known: dict[str, ProcessStat] = {}
         self._reaped_faults = -1
 

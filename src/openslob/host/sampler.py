@@ -14,13 +14,25 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
+from openslob.core.host import FigureUnknownError, Host
 from openslob.core.measurement import DeviceIo, GroupUse, HostDelta
 from openslob.core.process_selector import ProcessSelector, ProcessTree
 from openslob.core.units import NANOS
-from openslob.host.counters import CPU_NAMES, ENERGY, ENERGY_NAMES, EnergyReader, busy_name, open_host
-from openslob.host.device import DEVICE, DEVICE_NAMES, BlockDevice, devices_under, sum_of_devices
-from openslob.host.limits import CGROUP, COUNTERS, CPU_QUOTA, LimitsReader
-from openslob.host.model import FigureUnknownError, OsReading, Sample, text_of
+from openslob.host.counters import CPU_NAMES, ENERGY, ENERGY_NAMES, MEMORY_NAMES, EnergyReader, busy_name, open_host
+from openslob.host.device import DEVICE, DEVICE_NAMES, BlockDevice, sum_of_devices
+from openslob.host.limits import (
+    CGROUP,
+    COUNTERS,
+    CPU_QUOTA,
+    EXCEEDED_NAMES,
+    GROUP_NAMES,
+    INSTANCE,
+    PRESSURE,
+    PRESSURE_NAMES,
+    VOLUME,
+    LimitsReader,
+)
+from openslob.host.model import OsReading, Sample, text_of
 from openslob.host.processes import (
     SAMPLER_NAMES,
     SERVER_NAMES,
@@ -31,8 +43,11 @@ from openslob.host.processes import (
     combine_readings,
     process_sampler,
 )
+from openslob.host.this_host import HERE
 
 CPUS_NAMES = ("server_cpus_busy_s",)
+# What reading another host may take of one of its CPUs, and how many readings show what one takes.
+MAX_SHARE, _TRIALS = 0.01, 5
 UNATTRIBUTED = "not told apart"
 # Threads of one kind often have numbered names.
 _NUMBER = re.compile(r"[-_/:]?\d+$")
@@ -73,7 +88,7 @@ class OsReader:
     ``servers`` select the processes of the server, or of each server of a cluster. ``data_directories`` contain the
     data; the I/O of all devices under them is summed. Both are empty if unknown, for the reason ``why_unknown``.
     ``sampler_pids`` returns the pids of the server processes of slob's own sampling sessions. ``cpu_alone``: of the
-    server's processes only the CPU is read, exactly and at little cost.
+    server's processes only the CPU is read, exactly and at little cost. ``host`` is the servers' one.
     """
 
     def __init__(
@@ -83,39 +98,60 @@ class OsReader:
         sampler_pids: Callable[[], list[int]],
         why_unknown: str = "the server is not known to be on this host",
         cpu_alone: bool = False,
+        host: Host = HERE,
     ) -> None:
+        self._where = host
         self._sampler_pids = sampler_pids
         self._why_no_server = self._why_no_device = why_unknown
         self._servers: list[ProcessTreeSampler | ProcessSetSampler] = []
         self._devices: list[BlockDevice] = []
-        self._host = open_host()
+        self._host = open_host(host.root / "proc")
         try:
-            self._servers = [_open_sampler(selector, cpu_alone) for selector in servers]
+            self._servers = [_open_sampler(selector, cpu_alone, host) for selector in servers]
         except FigureUnknownError as error:
             self._why_no_server = str(error)
         folders: list[Path] = []
         try:
-            folders = devices_under(data_directories)
+            folders = list(dict.fromkeys(map(host.find_device, data_directories)))
             self._devices = [BlockDevice(folder) for folder in folders]
         except FigureUnknownError as error:
             self._why_no_device = str(error)
-        self._limits = LimitsReader(servers, folders, self._why_no_device)
-        self._energy = EnergyReader()
+        self._limits = LimitsReader(servers, folders, self._why_no_device, host)
+        self._energy = EnergyReader(host.root / "sys/class/powercap")
 
     def read(self, full_scan: bool = True) -> OsReading:
         """Return a reading. Samples have the reasons of values that can't be read.
 
         A full scan looks for new processes (`ProcessTreeSampler.read`) and reads the driver's peak memory.
         """
-        time_ns = time.monotonic_ns()
+        driver = {"driver": read_driver(full_scan)}
+        try:
+            time_ns = self._where.refresh().time_ns
+        except FigureUnknownError as error:
+            return OsReading(time.monotonic_ns(), {**_missing(str(error)), **driver})
         host, memory, devices = self._host.cpu(), self._host.memory(), self._read_devices()
-        server = self._read_server(host, full_scan)
-        ours, limits = {"driver": read_driver(full_scan), ENERGY: self._energy.read(time_ns)}, self._limits.read()
-        return OsReading(time_ns, {"host": host, "memory": memory, **devices, **server, **ours, **limits})
+        server, energy = self._read_server(host, full_scan), {ENERGY: self._energy.read(time_ns)}
+        limits = self._limits.read()
+        return OsReading(time_ns, {"host": host, "memory": memory, **devices, **server, **driver, **energy, **limits})
 
     def tasks(self) -> Tasks:
-        """Return all threads of the servers' processes of the last reading; none if they are not on this host."""
-        return {task: stat for server in self._servers for task, stat in server.tasks().items()}
+        """Return all threads of the servers' processes of the last reading; none if they are not known."""
+        try:
+            return {task: stat for server in self._servers for task, stat in server.tasks().items()}
+        except FigureUnknownError:
+            return {}
+
+    def least_interval_s(self) -> float:
+        """Return how far apart readings must be so that they take at most `MAX_SHARE` of a CPU of another host."""
+        try:
+            before_s = self._where.cpu_s()
+            if not self._where.where:
+                return 0.0
+            for _ in range(_TRIALS):
+                self.read(full_scan=False)
+            return (self._where.cpu_s() - before_s) / _TRIALS / MAX_SHARE
+        except FigureUnknownError:
+            return 0.0
 
     def close(self) -> None:
         """Close all files; a second call does nothing."""
@@ -143,10 +179,21 @@ class OsReader:
         return {source: Sample.missing(each, why) for source, each in names.items()}
 
 
-def _open_sampler(selector: ProcessSelector, cpu_alone: bool) -> ProcessTreeSampler | ProcessSetSampler:
-    if cpu_alone and isinstance(selector, ProcessTree):
+def _missing(why: str) -> dict[str, Sample]:
+    """Return the samples of a host that can't be read any more."""
+    names = {
+        "host": (*CPU_NAMES, "cores"), "memory": MEMORY_NAMES, DEVICE: DEVICE_NAMES, "server": SERVER_NAMES,
+        "sampler": SAMPLER_NAMES, "cpus": CPUS_NAMES, ENERGY: ENERGY_NAMES, CGROUP: GROUP_NAMES,
+        PRESSURE: PRESSURE_NAMES, VOLUME: EXCEEDED_NAMES, INSTANCE: EXCEEDED_NAMES,
+    }  # fmt: skip
+    return {source: Sample.missing(each, why) for source, each in names.items()}
+
+
+def _open_sampler(selector: ProcessSelector, cpu_alone: bool, host: Host) -> ProcessTreeSampler | ProcessSetSampler:
+    # Only this host's kernel can be asked for the clock of a process.
+    if cpu_alone and isinstance(selector, ProcessTree) and not host.where:
         return ProcessClockSampler(selector.main_pid)
-    return process_sampler(selector)
+    return process_sampler(selector, host.processes())
 
 
 def _cpus(host: Sample, cpus: frozenset[int] | None) -> Sample:
@@ -314,10 +361,13 @@ class Ticker:
         self._thread = threading.Thread(target=self.run, args=(t0,), name=self._name, daemon=True)
         self._thread.start()
 
-    def stop(self) -> Exception | None:
-        """Stop, after the current action if there is one. Return the exception that ended the ticker, if any."""
+    def stop(self, wait: bool = True) -> Exception | None:
+        """Stop, after the current action if there is one. Return the exception that ended the ticker, if any.
+
+        Without ``wait`` that action may still be under way.
+        """
         self._stop.set()
-        if self._thread:
+        if self._thread and wait:
             self._thread.join()
         return self.error
 

@@ -70,6 +70,7 @@ _HOST_KNOWN = frozenset(
         "unknown",
         "command",
         "drivers",
+        "reader",
     }
 )
 HEAD = ("", "host", "pid", "sessions", "operations", "CPU", "its host busy", "memory", "clock", "round trip")
@@ -156,6 +157,7 @@ def host(record: RunRecord) -> Section:
     local = environment.get("local")
     rows = [("driver's host" if local is False else "host", str(environment.get("host") or "unknown"))]
     rows += [("server's host", _elsewhere(environment))] if local is False else []
+    rows += [("read by", _say_reader(reader))] if (reader := environment.get("reader")) else []
     cpu = environment.get("host_cpu_s")
     whose = " (of the driver's host)" if local is False else ""
     rows += [("CPU time", f"{_cpu_by_kind(cpu)}{whose}")] if isinstance(cpu, Mapping) and cpu else []
@@ -165,6 +167,11 @@ def host(record: RunRecord) -> Section:
         rows.append(("server's CPU", f"{_cpu_by_kind(server_cpu)}{by_engine}"))
     rows += [("device I/O", _device_io(record))] if any(record.value(name) is not None for name in DEVICE) else []
     return Section("Host", (LabelledTexts([*rows, *fact_rows(environment, _HOST_KNOWN)]),))
+
+
+def _say_reader(reader: Mapping[str, Any]) -> str:
+    trip_ms = 1e3 * float(reader.get("round_trip_s") or 0.0)
+    return f"{reader.get('address')} from {reader.get('driver_host')}, a round trip takes {trip_ms:.1f} ms"
 
 
 def _elsewhere(environment: Mapping[str, Any]) -> str:

@@ -99,6 +99,7 @@ def test_sweeps_have_the_options_of_the_command():
         "ceiling",
         "report_interval",
         "server_pid",
+        "host",
         "consent",
         "target",
         "engine",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from factories.tables import table
+from openslob.core.host import FigureUnknownError
 from openslob.host.device import (
     DEVICE_NAMES,
     BlockDevice,
@@ -19,7 +20,6 @@ from openslob.host.device import (
     parse_mounts,
     whole_disk,
 )
-from openslob.host.model import FigureUnknownError
 
 ELEVEN = "  100   7   1600   50   20   3   320   40   0   60   90\n"  # up to 4.17
 FIFTEEN = ELEVEN.rstrip() + "  1 2 3 4\n"  # 4.18: discards

@@ -6,6 +6,7 @@ import json
 import os
 
 from openslob.host.environment import environment
+from openslob.host.this_host import ThisHost
 
 
 def write(root, files):
@@ -47,7 +48,7 @@ def test_emulated_host(tmp_path):
     root, data = tmp_path / "root", tmp_path / "data"
     data.mkdir()
     has_device = emulated(root, data)
-    facts = environment(data, root)
+    facts = environment(data, ThisHost(root))
     assert facts["os"] == "Example Linux 9"
     assert facts["cpu"]["model"] == "CPU of 3 GHz: fast"
     assert facts["cpu"]["governor"] is None
@@ -72,7 +73,7 @@ def test_nothing_told_is_none_with_a_reason(tmp_path):
     root, data = tmp_path / "root", tmp_path / "data"
     data.mkdir()
     root.mkdir()
-    facts = environment(data, root)
+    facts = environment(data, ThisHost(root))
     assert facts["clock_source"] is None
     assert facts["virtualization"]["guest"] is None
     assert facts["data"]["device"] is None

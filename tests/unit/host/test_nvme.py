@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from factories.tables import table
+from openslob.core.host import FigureUnknownError
 from openslob.host.limits import INSTANCE, VOLUME, EbsVolume, command, parse_page
-from openslob.host.model import FigureUnknownError
 
 PAGE = struct.pack("<IIQQQQQQQQQQQ", 0x3C23B510, 0, 11, 12, 13, 14, 15, 16, 2_500_000, 750_000, 40_000, 1, 8)
 EBS = "Amazon Elastic Block Store              "

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from factories.running import eventually
+from openslob.core.host import FigureUnknownError
 from openslob.host.counters import TICKS_PER_S
-from openslob.host.model import FigureUnknownError
 from openslob.host.processes import ProcessClockSampler, ProcessTreeSampler, cpu_ns
 
 # Starts a child that works for 0.2 s of CPU at each line that it reads, and lives on after its answer.

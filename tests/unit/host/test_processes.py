@@ -8,9 +8,10 @@ import shutil
 import pytest
 
 from factories.tables import table
+from openslob.core.host import FigureUnknownError
 from openslob.core.process_selector import ProcessSet, ProcessTree
 from openslob.host.counters import TICKS_PER_S
-from openslob.host.model import FigureUnknownError
+from openslob.host.proc_files import LocalProc
 from openslob.host.processes import (
     ProcessTreeSampler,
     combine_readings,
@@ -75,7 +76,7 @@ def test_the_tree_adds_up(proc):
     proc.add(11, 10, ticks=(100, 200, 0, 0), io=(2000, 2))
     proc.add(12, 11, ticks=(5, 5, 5, 5), io=(4000, 4))
     proc.add(99, 1, ticks=(7777, 0, 0, 0), io=(9999, 9999))
-    sample = ProcessTreeSampler(10, proc.path).read().server()
+    sample = ProcessTreeSampler(10, LocalProc(proc.path)).read().server()
     assert sample.values["server_cpu_s"] == 393 / TICKS_PER_S
     assert (sample.values["server_read_bytes"], sample.values["server_write_bytes"]) == (7000, 7)
 
@@ -83,7 +84,7 @@ def test_the_tree_adds_up(proc):
 def test_a_reaped_child_s_cpu_stays(proc):
     proc.add(10, 1, ticks=(1, 0, 0, 0))
     proc.add(11, 10, ticks=(50, 50, 0, 0))
-    processes = ProcessTreeSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, LocalProc(proc.path))
     before = processes.read().server().values["server_cpu_s"]
     for name in ("stat", "io"):
         (proc.path / "11" / name).unlink()
@@ -94,7 +95,7 @@ def test_a_reaped_child_s_cpu_stays(proc):
 
 def test_a_restarted_server_is_another_epoch(proc):
     proc.add(10, 1, started=100)
-    processes = ProcessTreeSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, LocalProc(proc.path))
     before = processes.read().server()
     proc.add(10, 1, started=200)
     assert processes.read().server().epoch != before.epoch
@@ -103,7 +104,7 @@ def test_a_restarted_server_is_another_epoch(proc):
 def test_child_reaped_while_reading_is_read_again(proc, monkeypatch):
     proc.add(10, 1, ticks=(1, 0, 0, 0))
     proc.add(11, 10, ticks=(50, 0, 0, 0))
-    processes = ProcessTreeSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, LocalProc(proc.path))
     read_io, ended = processes.read_io, []
 
     def io_while_child_ends(pid):
@@ -119,7 +120,7 @@ def test_child_reaped_while_reading_is_read_again(proc, monkeypatch):
 
 def test_processes_that_never_stay_are_unknown(proc, monkeypatch):
     proc.add(10, 1)
-    processes = ProcessTreeSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, LocalProc(proc.path))
     read_io, faults = processes.read_io, iter(range(1, 100))
 
     def io_while_children_end(pid):
@@ -138,7 +139,7 @@ def test_waits_for_a_cpu_are_those_of_all_threads_and_keep_what_ended(proc):
         folder.mkdir(parents=True)
         (folder / "schedstat").write_text(f"1 {waited_ns} 1\n")
     proc.add(11, 10, waited_ns=1_000_000_000)
-    sampler = ProcessTreeSampler(10, proc.path)
+    sampler = ProcessTreeSampler(10, LocalProc(proc.path))
     assert sampler.read().waited_s == pytest.approx(3.5)
     shutil.rmtree(proc.path / "11")
     proc.add(12, 10, waited_ns=250_000_000)
@@ -150,24 +151,24 @@ def test_a_kernel_that_does_not_count_waits_for_a_cpu(proc, text):
     proc.add(10, 1)
     if text:
         (proc.path / "10/schedstat").write_text(text)
-    sample = ProcessTreeSampler(10, proc.path).read().server()
+    sample = ProcessTreeSampler(10, LocalProc(proc.path)).read().server()
     assert "server_runqueue_s" not in sample.values
     assert "this kernel does not count" in sample.unknown["server_runqueue_s"]
 
 
 def test_main_process_gone(proc):
     with pytest.raises(FigureUnknownError, match="10 has ended"):
-        ProcessTreeSampler(10, proc.path).read()
+        ProcessTreeSampler(10, LocalProc(proc.path)).read()
 
 
 def test_no_proc_at_all(tmp_path):
     with pytest.raises(FigureUnknownError, match="Linux only"):
-        ProcessTreeSampler(10, tmp_path)
+        ProcessTreeSampler(10, LocalProc(tmp_path))
 
 
 def test_kernel_without_io_accounting_still_tells_cpu(proc):
     proc.add(10, 1, ticks=(3, 0, 0, 0), io=None)
-    sample = ProcessTreeSampler(10, proc.path).read().server()
+    sample = ProcessTreeSampler(10, LocalProc(proc.path)).read().server()
     assert sample.values["server_cpu_s"] == 3 / TICKS_PER_S
     assert "server_read_bytes" not in sample.values
     assert sample.unknown["server_read_bytes"] == "this kernel keeps no storage I/O by process"
@@ -176,15 +177,15 @@ def test_kernel_without_io_accounting_still_tells_cpu(proc):
 def test_io_of_one_process_forbidden_makes_the_sum_unknown(proc, monkeypatch):
     proc.add(10, 1)
     proc.add(11, 10)
-    processes = ProcessTreeSampler(10, proc.path)
-    text_of = processes.read_file
+    processes = ProcessTreeSampler(10, LocalProc(proc.path))
+    text_of = processes.files.read
 
     def forbidden(name):
         if name == "11/io":
             raise PermissionError(13, "Permission denied")
         return text_of(name)
 
-    monkeypatch.setattr(processes, "read_file", forbidden)
+    monkeypatch.setattr(processes.files, "read", forbidden)
     sample = processes.read().server()
     assert "may not read" in sample.unknown["server_write_bytes"]
     assert "server_cpu_s" in sample.values
@@ -195,7 +196,7 @@ def test_sampler_sessions(proc):
     proc.add(11, 10, ticks=(20, 0, 0, 0))
     proc.add(12, 10, ticks=(300, 0, 0, 0), started=555)
     proc.add(99, 1, ticks=(9, 0, 0, 0))
-    reading = ProcessTreeSampler(10, proc.path).read()
+    reading = ProcessTreeSampler(10, LocalProc(proc.path)).read()
     assert reading.samplers([12, 11]).values == {"sampler_cpu_s": 320 / TICKS_PER_S}
     assert reading.samplers([11]).epoch != reading.samplers([11, 12]).epoch
     assert "no sampling session" in reading.samplers([]).unknown["sampler_cpu_s"]
@@ -204,7 +205,7 @@ def test_sampler_sessions(proc):
 
 def test_close_releases_and_may_be_repeated(proc):
     proc.add(10, 1)
-    processes = ProcessTreeSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, LocalProc(proc.path))
     processes.close()
     processes.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -216,7 +217,7 @@ def test_the_servers_of_a_cluster_add_up(proc):
     proc.add(11, 10, ticks=(100, 0, 0, 0), io=(2000, 2))
     proc.add(20, 1, ticks=(10, 0, 0, 0), io=(4000, 4))
     proc.add(21, 20, ticks=(1000, 0, 0, 0), io=(8000, 8))
-    both = combine_readings([ProcessTreeSampler(pid, proc.path).read() for pid in (10, 20)])
+    both = combine_readings([ProcessTreeSampler(pid, LocalProc(proc.path)).read() for pid in (10, 20)])
     server = both.server()
     assert server.values["server_cpu_s"] == 1111 / TICKS_PER_S
     assert (server.values["server_read_bytes"], server.values["server_write_bytes"]) == (15000, 15)
@@ -232,7 +233,7 @@ def quick(proc, children):
     proc.add(11, 10, ticks=(100, 0, 0, 0))
     (proc.path / "10/task/10").mkdir(parents=True)
     (proc.path / "10/task/10/children").write_text(children)
-    processes = ProcessTreeSampler(10, proc.path)
+    processes = ProcessTreeSampler(10, LocalProc(proc.path))
     processes.read()
     return processes
 
@@ -261,8 +262,8 @@ def test_a_quick_reading_without_a_list_of_children_looks_at_every_process(proc)
 def test_files_of_processes_stay_open_between_quick_readings_and_are_closed(proc):
     processes = quick(proc, "11")
     ticks_of(processes)
-    assert "11/stat" in processes.open_files
-    handle = processes.open_files["11/stat"]
+    assert "11/stat" in processes.files.open_files
+    handle = processes.files.open_files["11/stat"]
     processes.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(handle)
@@ -272,11 +273,11 @@ def test_a_number_that_went_to_a_stranger_is_no_longer_the_server_s(proc, monkey
     processes = quick(proc, "")
     ticks_of(processes)
     proc.add(11, 1, ticks=(5000, 0, 0, 0))
-    kept = processes.open_files["11/stat"]
+    kept = processes.files.open_files["11/stat"]
     pread = os.pread
 
     def ended(handle, *rest):
-        if handle == kept and kept in processes.open_files.values():
+        if handle == kept and kept in processes.files.open_files.values():
             raise ProcessLookupError(3, "No such process")
         return pread(handle, *rest)
 
@@ -291,7 +292,7 @@ def test_a_set_of_processes_without_a_common_parent(proc):
     proc.add(20, 1, ticks=(10, 0, 0, 0), io=(4000, 4))
     proc.add(99, 1, ticks=(7777, 0, 0, 0))
     pids = [10, 20]
-    processes = process_sampler(ProcessSet("processes of the instance", lambda: pids), proc.path)
+    processes = process_sampler(ProcessSet("processes of the instance", lambda: pids), LocalProc(proc.path))
     reading = processes.read()
     sample = reading.server()
     assert sample.values["server_cpu_s"] == 13 / TICKS_PER_S
@@ -312,10 +313,13 @@ def test_a_set_of_processes_without_a_common_parent(proc):
 
 def test_a_set_without_processes_is_unknown(proc):
     with pytest.raises(FigureUnknownError, match="there are no processes of the instance"):
-        process_sampler(ProcessSet("processes of the instance", list), proc.path).read()
+        process_sampler(ProcessSet("processes of the instance", list), LocalProc(proc.path)).read()
 
 
 def test_each_selector_has_its_sampler(proc):
     proc.add(10, 1, ticks=(1, 2, 0, 0))
-    assert process_sampler(ProcessTree(10), proc.path).read().server().epoch == "process 10, started at tick 100"
+    assert (
+        process_sampler(ProcessTree(10), LocalProc(proc.path)).read().server().epoch
+        == "process 10, started at tick 100"
+    )
     assert [str(each) for each in (ProcessTree(10), ProcessSet("the rest", list))] == ["10", "the rest"]

@@ -10,6 +10,7 @@ from factories.tables import table
 from openslob.host.counters import CPU_NAMES, TICKS_PER_S
 from openslob.host.device import BUSY, DEVICE_NAMES, sum_of_devices
 from openslob.host.model import OsReading, Sample
+from openslob.host.proc_files import LocalProc
 from openslob.host.processes import ProcessTreeSampler, Task
 from openslob.host.sampler import UNATTRIBUTED, cpu_by_kind, difference
 
@@ -200,7 +201,7 @@ def test_tasks_are_the_threads_of_every_process_without_ended_children(tmp_path)
             folder.mkdir(parents=True)
             (folder / "stat").write_text(stat(tid, parent, called, own=tid, children=1000))
         (tmp_path / str(pid) / "stat").write_text(stat(pid, parent, name, own=50, children=1000))
-    processes = ProcessTreeSampler(10, tmp_path)
+    processes = ProcessTreeSampler(10, LocalProc(tmp_path))
     assert processes.tasks() == {}  # none has been read yet
     processes.read()
     found = processes.tasks()

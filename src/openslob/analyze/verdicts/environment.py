@@ -57,7 +57,9 @@ def driver_quiet(measurement: Observed) -> Verdict:
     if not isinstance(measurement, Measurement) or not measurement.drivers:
         return together
     sessions = sum(len(each.sessions) for each in measurement.drivers)
-    judged = [(each, _own(each, measurement.local, sessions)) for each in measurement.drivers]
+    judged = [
+        (each, _own(each, measurement.local and not measurement.elsewhere, sessions)) for each in measurement.drivers
+    ]
     figures = {f"driver_{each.number}_cpu_pct": each.cpu_pct for each, _ in judged}
     busy = [f"{each.name} {what}" for each, (so, what) in judged if so is Holds.FAILS]
     unseen = [f"{each.name} {what}" for each, (so, what) in judged if so is Holds.UNKNOWN]
@@ -130,6 +132,8 @@ def _driver_quiet(measurement: Observed) -> Verdict:
 
 
 def _driver_pct_of_host(measurement: Observed) -> Quantity:
+    if measurement.elsewhere:
+        return Quantity.missing("the driver is on another host")
     capacity = Quantity(measurement.host.seconds * measurement.host.cores)
     return host(measurement, "driver_cpu_s").times(100).per(capacity, "no time")
 
@@ -216,8 +220,10 @@ def _others_cpu_pct(measurement: Observed) -> Quantity:
     Interrupts are not in it.
     """
     capacity = Quantity(measurement.host.seconds * measurement.host.cores)
-    known = host(measurement, "server_cpu_s").plus(host(measurement, "driver_cpu_s"))
-    ours = known.plus(Quantity(measurement.host.client_cpu_s or 0.0)).times(100).per(capacity, "no time")
+    known = host(measurement, "server_cpu_s")
+    if not measurement.elsewhere:
+        known = known.plus(host(measurement, "driver_cpu_s")).plus(Quantity(measurement.host.client_cpu_s or 0.0))
+    ours = known.times(100).per(capacity, "no time")
     others = host_cpu_pct(measurement, *of_processes(measurement.host.cpu or {})).plus(ours.times(-1))
     return others if others.value is None else Quantity(max(0.0, others.value))
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.host import OtherHost
 from openslob.core.secrets import Address
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
@@ -54,6 +55,7 @@ class ClusterEngine:
 
     def __init__(self, instances: Sequence[Engine]) -> None:
         self.server_pid: int | None = None
+        self.host: OtherHost | None = None
         products = sorted({instance.name for instance in instances})
         if len(products) > 1:
             raise UsageError(
@@ -154,11 +156,13 @@ class ClusterEngine:
 
     def location(self) -> ServerLocation:
         """Return every instance's processes and data, if all are on this host."""
+        if self.host is not None:
+            raise UsageError("--host names one host, and the target has several instances", "leave it out")
         if self.server_pid is not None:
             raise UsageError("--server-pid names one process, and the target has several instances", "leave it out")
         locations = self.ask(lambda instance: instance.location())
         for target, location in zip(self._targets, locations, strict=True):
-            if not location.is_here:
+            if not location.is_known:
                 return ServerLocation.unknown(f"{target}: {location.why_unknown}")
         return replace(locations[0], others=tuple(locations[1:]))
 

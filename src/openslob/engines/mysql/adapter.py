@@ -46,7 +46,7 @@ from openslob.engines.mysql.global_settings import GlobalSettingsOverride, resto
 from openslob.engines.mysql.known_settings import MysqlSessionSettings
 from openslob.engines.mysql.ledger import MysqlLedger
 from openslob.engines.mysql.loader import MysqlLoader
-from openslob.engines.mysql.location import PROXY, locate, require_direct, transport
+from openslob.engines.mysql.location import PROXY, locate, locate_on, require_direct, transport
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
@@ -174,6 +174,8 @@ class MysqlEngine(ServerEngine[Connection]):
 
     def location(self) -> ServerLocation:
         with self.querying() as connection:
+            if self.host:
+                return locate_on(self.host, connection, self.server_pid)
             return take_named_process(locate(connection), self.server_pid)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from openslob.core.errors import SlobError
+from openslob.core.host import OtherHost
 from openslob.engines import peer_process
 from openslob.engines.facts import ServerLocation
 from openslob.engines.mysql.connection import Connection, file_descriptor, is_proxied, own_socket, query, statement
@@ -15,6 +16,7 @@ from openslob.engines.peer_process import UnprovedError, find_holder, find_liste
 PROXY = "a proxy"
 PROXY_REMEDY = "connect to the server itself"
 _PROGRAMS = ("mariadbd", "mysqld")
+_ESTABLISHED = "01"
 
 
 def transport(connection: Connection) -> str:
@@ -41,6 +43,29 @@ def require_direct(connection: Connection, target: str) -> None:
 def locate(connection: Connection) -> ServerLocation:
     """Return the server's process behind ``connection`` and its data directory, as far as this user may see them."""
     return peer_process.locate(lambda: _server(connection))
+
+
+def locate_on(host: OtherHost, connection: Connection, named: int | None) -> ServerLocation:
+    """Return the server's process on another host, and its data directory, as far as the user there may see them."""
+    return peer_process.locate_elsewhere(host, lambda: _server_on(host, connection), named)
+
+
+def _server_on(host: OtherHost, connection: Connection) -> int:
+    """Return the one server whose network has this connection, with the client's port that the server sees."""
+    port = _seen_port(connection)
+    found = [pid for pid in host.find_programs(_PROGRAMS) if port in peer_ports(host, pid)]
+    if len(found) == 1:
+        return found[0]
+    who = f"{len(found)} servers of {host.where} may serve" if found else f"no server of {host.where} serves"
+    raise UnprovedError(f"{who} the connection; name its process by --server-pid")
+
+
+def peer_ports(host: OtherHost, pid: int) -> set[int]:
+    """Return the ports at the other ends of the TCP connections that a process's network has."""
+    tables = (host.read(f"/proc/{pid}/net/{name}") or b"" for name in ("tcp", "tcp6"))
+    # Below a headline: number, own end, other end as HEX:HEX, state.
+    lines = (line.split() for table in tables for line in table.decode(errors="replace").splitlines()[1:])
+    return {int(fields[2].rpartition(":")[2], 16) for fields in lines if len(fields) > 3 and fields[3] == _ESTABLISHED}
 
 
 def _server(connection: Connection) -> int:

@@ -93,6 +93,8 @@ class OracleEngine(ServerEngine[Connection]):
             return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **measure_clock(connection)})
 
     def location(self) -> ServerLocation:
+        if self.host:
+            return ServerLocation.unknown(f"which processes of {self.host.where} are the instance's is not known yet")
         with self.querying() as connection:
             return take_named_process(locate(connection, self.params.tablespace), self.server_pid)
 

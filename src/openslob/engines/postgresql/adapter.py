@@ -49,7 +49,7 @@ from openslob.engines.postgresql.counters import PostgresCounters, PostgresServe
 from openslob.engines.postgresql.errors import is_full, report_as
 from openslob.engines.postgresql.ledger import PostgresLedger
 from openslob.engines.postgresql.loader import PostgresLoader
-from openslob.engines.postgresql.location import locate, with_tables_in
+from openslob.engines.postgresql.location import locate, locate_on, with_tables_in
 from openslob.engines.postgresql.names import DEFAULT_SCHEMA, PostgresNames
 from openslob.engines.postgresql.quiesce import quiesce
 from openslob.engines.postgresql.replication import PostgresReplication
@@ -229,7 +229,10 @@ class PostgresEngine(ServerEngine[Connection]):
     def location(self) -> ServerLocation:
         """Return the postmaster and the directory of the test tables, if it is proved that they are on this host."""
         with self.querying() as connection:
-            location = take_named_process(locate(connection), self.server_pid)
+            if self.host:
+                location = locate_on(self.host, connection, self.server_pid)
+            else:
+                location = take_named_process(locate(connection), self.server_pid)
         tablespaces = [str(directory) for (directory,) in self.query("tablespaces", schema=self.names.schema)]
         return with_tables_in(location, tablespaces)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from openslob.core.host import OtherHost
 from openslob.engines import peer_process
 from openslob.engines.facts import ServerLocation
 from openslob.engines.peer_process import UnprovedError, find_holder, find_listener, is_unix
@@ -16,6 +17,22 @@ def locate(connection: Connection) -> ServerLocation:
     """Return the postmaster behind ``connection`` and its data directory, as far as this user may see them."""
     # Whether or not this role may read the setting data_directory.
     return peer_process.locate(lambda: _postmaster(connection))
+
+
+def locate_on(host: OtherHost, connection: Connection, named: int | None) -> ServerLocation:
+    """Return the postmaster on another host, and its data directory, as far as the user there may see them."""
+    return peer_process.locate_elsewhere(host, lambda: _postmaster_on(host, connection), named)
+
+
+def _postmaster_on(host: OtherHost, connection: Connection) -> int:
+    backend, port = connection.execute("SELECT pg_backend_pid(), inet_client_port()").fetchone() or (0, None)
+    # A process of another server, or of another host, may have this number: its title has the client's port.
+    if f"({port})" not in host.read_title(backend):
+        raise UnprovedError(
+            f"no process of {host.where} serves the connection: the server runs elsewhere, or in a container of its "
+            "own; name its main process by --server-pid"
+        )
+    return parse_parent((host.read(f"/proc/{backend}/stat") or b"").decode(errors="replace"))
 
 
 def with_tables_in(location: ServerLocation, tablespaces: Sequence[str]) -> ServerLocation:
@@ -44,9 +61,15 @@ def _postmaster(connection: Connection) -> int:
 
 def _parent_of(pid: int) -> int | None:
     try:
-        status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        return parse_parent(Path(f"/proc/{pid}/stat").read_text(errors="replace"))
     except OSError:
         return None
+
+
+def parse_parent(status: str) -> int:
+    """Return a process's parent by its status, 0 if that is empty."""
+    if not status:
+        return 0
     # The second field is the command's name, which may hold blanks and parentheses.
     return int(status[status.rindex(")") + 2 :].split()[1])
 
@@ -65,7 +88,7 @@ def _serves_port(pid: int, port: int | None) -> bool:
 
 def is_local(connection: Connection) -> bool:
     """Return whether the server is proved to be on this host."""
-    return locate(connection).is_here
+    return locate(connection).is_known
 
 
 def is_visible(directory: Path) -> bool:

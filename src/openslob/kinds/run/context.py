@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
+from openslob.core.host import OtherHost
 from openslob.core.interrupt import Interrupt
 from openslob.core.measurement import StorageAlone
 from openslob.core.secrets import Address
@@ -60,7 +61,8 @@ class Context:
     ``tell`` gets a line about what happens. A block of ``stopping`` is one that the user can stop cleanly, by
     ``interrupt``. ``server_pid`` is the server's main process as the user names it, ``consented`` what the user has a
     licence for. ``hire`` provides who runs the sessions. ``ceiling_for`` returns, for so many sessions, what gives the
-    raw measurement of an engine's storage that runs are compared with.
+    raw measurement of an engine's storage that runs are compared with. ``host`` is the server's host, if the user names
+    another one than this.
     """
 
     target: Address
@@ -73,6 +75,7 @@ class Context:
     consented: frozenset[str] = frozenset()
     hire: Callable[[], AbstractContextManager[Hire]] = hire_here
     ceiling_for: Callable[[int], Ceiling] = no_ceiling
+    host: OtherHost | None = None
 
     @property
     def address(self) -> str:
@@ -89,7 +92,7 @@ class Context:
 
     def adopt(self, engine: Engine) -> Engine:
         """Return an engine of the target with what the user says of it; a stop ends its waits."""
-        engine.server_pid = self.server_pid
+        engine.server_pid, engine.host = self.server_pid, self.host
         self.follow(engine)
         return engine
 

@@ -17,7 +17,7 @@ def explain_errors(engine: Engine) -> Iterator[Callable[[str], str]]:
     The value does the same with the text of an error that is not raised.
     """
     location = engine.location()
-    logs = logs_of(each.main_pid for each in (location, *location.others))
+    logs = logs_of(each.main_pid for each in (location, *location.others) if not each.host)
 
     def explain(text: str) -> str:
         found = "; ".join(filter(None, (log.finding(text) for log in logs)))

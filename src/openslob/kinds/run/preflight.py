@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from openslob.core.host import Host
 from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.units import NANOS, format_bytes
 from openslob.core.workload import BlockPath, Mode, Workload
@@ -17,6 +18,7 @@ from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
 from openslob.host.counters import page_cache_limit
 from openslob.host.sampler import difference
+from openslob.host.this_host import HERE
 from openslob.kinds.run.plan import session_plans
 from openslob.kinds.run.samplers import Samplers, SystemReading
 from openslob.kinds.run.server_reports import ServerReports
@@ -124,13 +126,15 @@ def findings(engine: Engine, workload: Workload, facts: ServerFacts, reports: Se
         yield Finding("stand-in", why, "name a database as the target", False, spoils=True)
     yield from engine.findings(workload)
     yield from reports.findings()
-    host = host_memory(engine.location()) if workload.mode is Mode.PIO and not facts.direct_io else None
+    host = host_memory(engine.location(), engine.host) if workload.mode is Mode.PIO and not facts.direct_io else None
     yield from purpose_findings(workload, facts, host)
 
 
-def host_memory(location: ServerLocation) -> int | None:
-    """Return the memory that can hold a server's files, if it is on this host: the host's, or the server's share."""
-    return page_cache_limit(location.main_pid) if location.is_here else None
+def host_memory(location: ServerLocation, host: Host | None = None) -> int | None:
+    """Return the memory that can hold a server's files, if its host is known: the host's, or the server's share."""
+    if not location.is_known:
+        return None
+    return page_cache_limit(location.main_pid, (host or HERE).root)
 
 
 def purpose_findings(workload: Workload, memory: Memory, host_bytes: int | None = None) -> Iterator[Finding]:
@@ -243,7 +247,7 @@ def preflight(
         facts=facts,
         location=location,
         findings=sorted(found, key=_gravity),
-        purposes=purposes(data_bytes, facts, host_memory(location)),
+        purposes=purposes(data_bytes, facts, host_memory(location, engine.host)),
         data_bytes=data_bytes,
         unknown={name: why for name in _figures_of(workload) if (why := METRICS[name].why_unknown(probe))},
         unproved={name: why for name, why in probe.engine.unknown.items() if name not in (*ENGINE_INPUTS, *_UNUSED)},

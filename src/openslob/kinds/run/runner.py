@@ -23,7 +23,6 @@ from openslob.engines.base import Engine, Hold, SessionPlan
 from openslob.engines.facts import DataState, ServerFacts
 from openslob.engines.patience import ANSWER_S, Patience
 from openslob.engines.settings import SettingChange
-from openslob.host.environment import environment
 from openslob.kinds.run import aftermath
 from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.explain import explain_errors
@@ -250,8 +249,7 @@ class _Run:
         samplers: Samplers,
         plans: Sequence[SessionPlan],
     ) -> Measurement:
-        self._builder.environment = environment(samplers.data_directory)
-        self._builder.environment["local"] = samplers.local
+        self._builder.environment = samplers.describe_host()
         if (pid := self._engine.server_pid) is not None:
             self._builder.notes.append(f"--server-pid {pid} names the server's process where it was not found")
         offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()

@@ -5,19 +5,23 @@ Readings go into the runner's queue, so that one thread alone writes the record.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from openslob.core.errors import SlobError, start_thread
+from openslob.core.host import Host
 from openslob.core.measurement import EngineDelta
 from openslob.core.units import NANOS
 from openslob.engines.base import Activity, CounterReading, Counters, Engine, Recountable, SamplingScope
 from openslob.engines.patience import StoppedError
+from openslob.host.environment import environment
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
 from openslob.host.sampler import OsReader, Ticker, cpu_by_kind
+from openslob.host.this_host import HERE
 from openslob.kinds.run.closing import ClosingReadings
 
 COUNTER_INTERVAL_S = 1.0
@@ -55,7 +59,8 @@ class Samplers:
         self._post = post
         self.data_directory = location.data_directory
         # Whether the host's figures are those of the server's host.
-        self.local = location.is_here
+        self.local = location.is_known
+        self._host: Host = (engine.host if location.host else None) or HERE
         self._counters = engine.open_counters(scope)
         self._waits = engine.open_waits(scope)
         own = [*self._counters.backend_ids(), *self._waits.backend_ids()]
@@ -66,19 +71,31 @@ class Samplers:
             lambda: own,
             location.why_unknown or SAME_HOST,
             cpu_alone,
+            self._host,
         )
         # How long the counters take to be read at least, once `server_clock_offset_ns` has done so.
         self.reading_s = 0.0
         self._interval_s = interval_s * max(1.0, sessions / SESSIONS_A_SECOND)
+        # The counters have one connection.
+        self._counting = threading.Lock()
         self._tasks: Tasks = {}
         self._tasks_at_end: Tasks = {}
         self._ticker = Ticker(self._interval_s, self._tick, "counters")
         self._closing: ClosingReadings[SystemReading] | None = None
 
+    def describe_host(self) -> dict[str, Any]:
+        """Return the description of the host that is read, for the record; of another one, by whom it was read."""
+        found = {**environment(self.data_directory, self._host), "local": self.local}
+        return {**found, "reader": self._host.describe_reading()} if self._host.where else found
+
     def get_ready(self) -> None:
         """Look at all processes of the host once, so that the opening reading does not take long."""
         self._os.read()
         self._tasks = self._os.tasks()
+        least_s = self._os.least_interval_s()
+        if least_s > self._interval_s:
+            self._interval_s = least_s
+            self._ticker = Ticker(least_s, self._tick, "counters")
 
     def opening_reading(self) -> SystemReading:
         """Read both just before the window; call `get_ready` shortly before."""
@@ -94,7 +111,9 @@ class Samplers:
         return made or self._read_end()
 
     def _read_end(self) -> SystemReading:
-        counters = self._counters.read()
+        counters = self._count()
+        # A reading under way may still wait for another host; then it is over.
+        self._ticker.stop()
         host = self._os.read()
         self._tasks_at_end = self._os.tasks()
         return SystemReading(counters, host)
@@ -111,8 +130,15 @@ class Samplers:
         return SystemReading(counters, self._os.read(full_scan=False))
 
     def _read(self) -> SystemReading:
+        if self._host.where:
+            # It may keep the reading waiting, too, for longer: the counters must be those of the moment.
+            return SystemReading(self._count(), self._os.read(full_scan=False))
         host = self._os.read(full_scan=False)
-        return SystemReading(self._counters.read(), host)
+        return SystemReading(self._count(), host)
+
+    def _count(self) -> CounterReading:
+        with self._counting:
+            return self._counters.read()
 
     def _tick(self) -> None:
         self._post(self._read())
@@ -124,7 +150,7 @@ class Samplers:
     def close_from(self, in_s: float) -> None:
         """Make closing readings again and again, instead of the periodic ones, from ``in_s`` seconds from now on."""
         # They share a connection.
-        self._closing = ClosingReadings(in_s, self._ticker.stop, self._read_end)
+        self._closing = ClosingReadings(in_s, self._end_ticks, self._read_end)
         start_thread(self._closing)
 
     @property
@@ -136,11 +162,14 @@ class Samplers:
         return str(error) if isinstance(error, SlobError) else f"the counters are no longer read: {error!r}"
 
     def stop(self) -> list[str]:
-        """End sampling and wait for a reading under way; return the errors."""
+        """End sampling and wait for a reading of the counters under way; return the errors."""
         if self._closing:
             self._closing.end()
-        self._ticker.stop()
+        self._end_ticks()
         return [self.error] if self.error else []
+
+    def _end_ticks(self) -> None:
+        self._ticker.stop(wait=not self._host.where)
 
     def sample(self) -> Activity:
         """Return what the server's sessions are doing at this moment."""
@@ -160,6 +189,10 @@ class Samplers:
         """Return the server's clock minus this host's, from the quickest of a few queries."""
         took_ns, offset_ns = clock_offset_ns(self._counters)
         self.reading_s = took_ns / NANOS
+        if self._host.where:
+            asked = time.monotonic()
+            self._os.read(full_scan=False)
+            self.reading_s += time.monotonic() - asked
         return offset_ns
 
     def close(self) -> None:

@@ -59,7 +59,8 @@ class Ceilings:
 
 
 def _directory(engine: Engine) -> Path:
-    directory = engine.location().data_directory
+    location = engine.location()
+    directory = None if location.host else location.data_directory
     if directory is None:
         raise SlobError("the server's storage is not known to be on this host", "measure there: slob raw calibrate DIR")
     return directory

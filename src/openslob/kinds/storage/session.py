@@ -20,11 +20,12 @@ from typing import Any
 from openslob.analyze.statistics import relative_half_width
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError
+from openslob.core.host import FigureUnknownError
 from openslob.core.units import MIB, MICROS, NANOS, format_bytes
 from openslob.host.counters import CPU_KINDS, CPU_NAMES, open_host
 from openslob.host.device import BlockDevice, device_folder, device_under
 from openslob.host.environment import environment
-from openslob.host.model import FigureUnknownError, Sample
+from openslob.host.model import Sample
 from openslob.kinds.storage.fio import Fio, IoEngine, Job, JobResult, Pattern
 from openslob.kinds.storage.process import MeasurementStoppedError
 from openslob.kinds.storage.record import SYNCED, StorageFolder, StorageLoad, StorageRecord, StorageStep

@@ -199,7 +199,7 @@ def why_no_io_uring(number: int, root: Path = Path("/")) -> str:
 
 def file_system_of(directory: Path, root: Path = Path("/")) -> str:
     """Return the type of the file system that contains ``directory``; ``unknown`` if the system does not report it."""
-    mount = mount_of(directory, parse_mounts(text_of(root / "proc/self/mountinfo") or ""))
+    mount = mount_of(directory.resolve(), parse_mounts(text_of(root / "proc/self/mountinfo") or ""))
     return mount.file_system if mount else "unknown"
 
 

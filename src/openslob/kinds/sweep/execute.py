@@ -86,7 +86,7 @@ class SweepExecution:
         self._context = context
         self._ceiling, self._retries = ceiling, retries
         self._hire = hire
-        self._servers = SweepServers(context.address, folder.record, context.tell, context.server_pid)
+        self._servers = SweepServers(context.address, folder.record, context.tell, context.adopt)
         self._prepared: _PreparedServer | None = None
         self._planned = estimates(folder.record)
         self._time_left = TimeLeft()

@@ -60,10 +60,14 @@ class SweepServers:
     """The servers of one sweep. `SweepRecord.server` holds the target's specification before the sweep."""
 
     def __init__(
-        self, target: str, record: SweepRecord, notify: Callable[[str], None], server_pid: int | None = None
+        self,
+        target: str,
+        record: SweepRecord,
+        notify: Callable[[str], None],
+        adopt: Callable[[Engine], Engine] = lambda engine: engine,
     ) -> None:
         self._target = target
-        self._server_pid = server_pid
+        self._adopt = adopt
         self._sweep_id = record.id
         self._effects = record.effects
         # The target's specification before the sweep; None: it is no managed server.
@@ -91,8 +95,7 @@ class SweepServers:
         """
         if self.before is None:
             engine, server = registry.resolve(self._target)
-            engine.server_pid = self._server_pid
-            return engine, server
+            return self._adopt(engine), server
         spec = self.find_spec(self.before, values)
         self._remove_own(keep=spec.name)
         self._notify(f"server {spec.name}: {', '.join(starmap(in_words, values.items()))}")

@@ -61,7 +61,7 @@ def server_memory(target: str) -> ServerMemory | None:
     try:
         if "://" in target or "," in target:
             engine = registry.resolve(target)[0]
-            facts, host = engine.facts(), host_memory(engine.location())
+            facts, host = engine.facts(), host_memory(engine.location(), engine.host)
             direct, remedy = facts.direct_io, facts.direct_io_remedy
             return ServerMemory(facts.block_size, facts.cache_bytes, direct, host, remedy, facts.least_window_s)
         spec = registry.find_or_new(target).status().spec

@@ -105,7 +105,7 @@ def test_the_instance_is_all_processes_with_its_name(tmp_path):
 def test_processes_are_known_where_the_files_are_not(server, why):
     with served(f"oracle{SID}") as (ours, pids):
         location = locate(connection_over(ours, server))
-        assert location.is_here, location.why_unknown
+        assert location.is_known, location.why_unknown
         assert list(location.processes.find()) == pids
         assert location.data_directories == ()
         assert why in location.why_unknown
@@ -114,7 +114,7 @@ def test_processes_are_known_where_the_files_are_not(server, why):
 def test_another_program_at_the_other_end_proves_nothing():
     with served("proxy") as (ours, _):
         location = locate(connection_over(ours, Server()))
-        assert not location.is_here
+        assert not location.is_known
         assert "a proxy or a tunnel" in location.why_unknown
 
 

@@ -169,7 +169,7 @@ class Elsewhere:
     """An engine whose server is on another host, and counts nothing."""
 
     data_directory, data_directories, processes, others = None, (), None, ()
-    is_here, why_unknown = False, "no server here"
+    is_known, why_unknown, host = False, "no server here", ""
 
     def location(self):
         return self

@@ -16,7 +16,6 @@ from openslob.core.interrupt import Interrupt
 from openslob.core.measurement import EVERY_FIGURE, Observed, OtherSessions
 from openslob.core.units import NANOS, Anchor
 from openslob.engines.base import Activity, Engine, SamplingScope
-from openslob.host.environment import environment
 from openslob.host.sampler import difference, next_tick
 from openslob.kinds.run.aftermath import set_host_facts
 from openslob.kinds.run.progress import ProgressLog, ProgressSink, RunProgress
@@ -166,8 +165,7 @@ class Observer:
         with ExitStack() as opened:
             self.samplers = Samplers(self._engine, 0, _ignore, SamplingScope.SERVER)
             opened.callback(self.samplers.close)
-            self._builder.environment = environment(self.samplers.data_directory)
-            self._builder.environment["local"] = self.samplers.local
+            self._builder.environment = self.samplers.describe_host()
             self._opened = opened.pop_all()
         return self
 

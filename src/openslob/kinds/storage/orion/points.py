@@ -13,9 +13,9 @@ from pathlib import Path
 
 from openslob.analyze.outcome import count, holds_or_fails, unknown
 from openslob.core.histogram import PERCENTILES, Histogram
+from openslob.core.host import FigureUnknownError
 from openslob.core.units import MIB
 from openslob.host.device import BlockDevice, device_folder, device_under
-from openslob.host.model import FigureUnknownError
 from openslob.kinds.storage.fio import Coverage, Fio, Job, JobResult, Transfers, coverage
 from openslob.kinds.storage.orion.jobs import LARGE, SMALL, OrionSetup, jobs_of
 from openslob.kinds.storage.orion.options import LargeType, LoadMatrix, LoadPoint

@@ -1,0 +1,86 @@
+"""A host's counters read over ssh beside those read here, under one load, and what reading them there costs.
+
+The host is this one: its address must be one that ssh reaches without a password, as the user of the servers or root.
+
+.venv/bin/python bench/far_host.py [--host ssh://localhost] [--quick] [--seconds 20] [--rounds 3]
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from common import Bar, Bench, bench, parse, parser, print_figure, print_heading, start
+from openslob.core.measurement import HostDelta
+from openslob.core.units import MIB
+from openslob.core.workload import Workload
+from openslob.host.remote import RemoteHost, find_host
+from openslob.host.sampler import OsReader, difference
+
+MANY = 300
+CACHE_MB = 64
+FAR = Bar(1.02, at_least=False)
+COST = Bar(1, at_least=False)
+
+
+def main() -> None:
+    """Run the benchmark and print the results."""
+    options = parser(__doc__, seconds=20, rounds=3)
+    options.add_argument("--host", default="ssh://localhost", help="the address of this host (%(default)s)")
+    args = parse(options)
+    host = find_host(args.host)
+    assert host is not None
+    with bench("far", cache_bytes=CACHE_MB * MIB, max_sessions=MANY + 20) as target:
+        target.load(Workload.model_validate({"schemas": 1, "scale": f"{8 * CACHE_MB}M"}))
+        for sessions in (4, MANY):
+            found = [compare(target, host, sessions, args.seconds) for _ in range(args.rounds)]
+            print_heading(f"read over ssh, relative to here: {sessions} sessions")
+            for name in found[0][0]:
+                ratios = [each[0][name] for each in found if name in each[0]]
+                # Either may be the larger one.
+                print_figure(name, [max(ratio, 1 / ratio) for ratio in ratios], "", FAR)
+            print_figure("a reading there", [1e3 * each[1] for each in found], "ms of CPU")
+            print_figure("readings so far apart", [each[2] for each in found], "s")
+            print_figure("of a CPU", [100 * each[1] / max(1.0, each[2]) for each in found], "%", COST)
+
+
+def compare(target: Bench, host: RemoteHost, sessions: int, seconds: float) -> tuple[dict[str, float], float, float]:
+    """Return the figures there divided by those here, the CPU seconds of a reading there, and their least distance."""
+    load = {"schemas": 1, "scale": f"{8 * CACHE_MB}M", "sessions": sessions}
+    run = threading.Thread(target=target.run, kwargs={**load, "run_time": seconds + 4, "warmup": 0})
+    location = target.engine.location()
+    assert location.processes is not None
+    place = ([location.processes], location.data_directories, list)
+    here, there = OsReader(*place), OsReader(*place, host=host)
+    run.start()
+    time.sleep(3)
+    before = there.read(), here.read()
+    begun_s = host.cpu_s()
+    time.sleep(seconds)
+    for _ in range(5):
+        there.read(full_scan=False)
+    cost_s = (host.cpu_s() - begun_s) / 5
+    interval_s = there.least_interval_s()
+    after = there.read(), here.read()
+    run.join()
+    far, near = (rates(difference(first, last)) for first, last in zip(before, after, strict=True))
+    here.close()
+    there.close()
+    return {name: far[name] / near[name] for name in far if near.get(name)}, cost_s, interval_s
+
+
+def rates(delta: HostDelta) -> dict[str, float]:
+    """Return figures of a host by name, per second."""
+    known = {
+        "host CPU": sum(s for kind, s in (delta.cpu or {}).items() if kind not in ("idle", "iowait")),
+        "server CPU": delta.server_cpu_s,
+        "server waits for a CPU": delta.server_runqueue_s,
+        "device reads": delta.device.reads if delta.device else None,
+        "device bytes read": delta.device.read_bytes if delta.device else None,
+        "device writes": delta.device.writes if delta.device else None,
+        "server bytes read": delta.server_read_bytes,
+    }
+    return {name: value / delta.seconds for name, value in known.items() if value}
+
+
+start(main)
