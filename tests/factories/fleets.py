@@ -171,6 +171,8 @@ class Rig:
     sessions: int = 6
     run_time: float = 0.1
     shared: bool = True
+    # Whether the drivers are on this host, so that they have its clocks.
+    here: bool = True
     # Whether a driver may be late: a busy host lets processes wait.
     lenient: bool = True
     lines: dict = field(default_factory=dict)
@@ -191,7 +193,7 @@ class Rig:
             self.pool.crew.late = str
 
     def hire(self, engine, plans, report, _stopping, folder):
-        named = [Driver(number, f"tcp://h:{number}", HERE, True, 0.001) for number in self.lines]
+        named = [Driver(number, f"tcp://h:{number}", HERE, self.here, 0.001) for number in self.lines]
         self.crew = FleetCrew(named, self.reach, engine.address, plans, report, folder, self.shared)
         return self.crew
 

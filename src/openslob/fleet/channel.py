@@ -17,7 +17,7 @@ from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.fleet.messages import Heard, Order, Said, Use, Who
 from openslob.kinds.run.plan import Phase
-from openslob.kinds.run.worker import Lost, Report, SliceDone
+from openslob.kinds.run.worker import Lost, PhaseDone, Report, SliceDone
 
 # How often a driver is asked: while sessions take an order or end, near the end of a phase, and in the middle of one.
 # An answer costs the leading process some milliseconds of CPU: with more drivers each is asked less often.
@@ -229,6 +229,8 @@ class Channel(Thread):
     def _take(self, message: Report) -> None:
         if isinstance(message, Lost):
             message = replace(message, why=f"{self.driver.name}: {message.why}")
+        if isinstance(message, PhaseDone) and not self.driver.here:
+            message = replace(message, ended_ns=None)
         if isinstance(message, SliceDone) and self._said.phase is not None and self._said.phase.name == "window":
             self.ops[message.session] += message.result.counts.ops
             for file, histograms in (

@@ -80,6 +80,11 @@ class FleetCrew:
         return min(MOST_LEAD_S, LEAD_S + LEAD_ROUND_TRIPS * max(channel.slowest_s for channel in self.channels))
 
     @property
+    def is_heard_late(self) -> bool:
+        """Whether all drivers are on this host: they are asked for what their sessions did."""
+        return all(channel.driver.here for channel in self.channels)
+
+    @property
     def members(self) -> Sequence[Member]:
         """The sessions of all drivers."""
         return [member for channel in self.channels for member in channel.members]

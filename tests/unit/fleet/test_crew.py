@@ -75,6 +75,18 @@ def test_what_was_merged_is_the_sum_of_what_drivers_wrote_bucket_for_bucket(
     assert not list(home.glob("drivers/*/*")), "what was fetched is not left on a driver's host"
 
 
+@pytest.mark.parametrize("here", [True, False])
+def test_when_sessions_ended_is_known_by_the_clock_of_drivers_on_this_host(server, folder, here):
+    rig = Rig(server, folder, here=here)
+    begun_ns = time.monotonic_ns()
+    rig.window()
+    assert rig.crew.is_heard_late == here
+    if here:
+        assert begun_ns <= rig.pool.ended_ns <= time.monotonic_ns()
+    else:
+        assert rig.pool.ended_ns is None
+
+
 def test_each_driver_says_what_it_used_and_its_clock(server, folder):
     begun = time.monotonic()
     used, _ = Rig(server, folder).window()
@@ -103,6 +115,7 @@ def test_a_driver_that_is_gone_loses_its_own_sessions_only_and_is_named_once(ser
     threading.Thread(target=kill, daemon=True).start()
     used, _ = rig.window()
     assert rig.pool.lost == {2, 3}
+    assert rig.pool.ended_ns is None, "nobody knows when those ended"
     assert len(set(rig.pool.errors)) == 1
     assert rig.pool.errors[0].startswith("driver 2 (host, pid 1) is gone")
     assert [bool(each.lost) for each in used] == [False, True, False]

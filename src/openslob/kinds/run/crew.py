@@ -43,6 +43,10 @@ class Crew(Protocol):
         """What it takes to hand out a phase, beyond `lead_seconds`."""
 
     @property
+    def is_heard_late(self) -> bool:
+        """Whether one hears a while later that sessions have ended, but when that was by this host's clock."""
+
+    @property
     def members(self) -> Sequence[Member]:
         """The sessions."""
 
@@ -74,6 +78,7 @@ class LocalCrew:
     """The sessions as threads of this process."""
 
     lead_s = 0.0
+    is_heard_late = False
 
     def __init__(
         self,

@@ -352,6 +352,8 @@ class _Run:
             recorder.add_reading(readings.before)
             to_begin_s = (begin_ns - offset_ns - time.time_ns()) / NANOS
             samplers.start(to_begin_s - between_slices_s(len(plans)))
+            if session_pool.crew.is_heard_late:
+                samplers.close_from(to_begin_s + (end_ns - begin_ns) / NANOS)
             self._show.window(begin_ns, load.run_time, offset_ns)
 
         def sample() -> None:
@@ -362,7 +364,7 @@ class _Run:
         session_pool.run_phase(Phase("window", begin_ns, end_ns, load.work_loop), recorder.handle, read_before, sample)
         self._patience.allow(CLOSING_S if session_pool.overdue else ANSWER_S)
         self._show(RunProgress("read-out"))
-        readings.read_end(samplers, lambda: session_pool.drain(recorder.handle))
+        readings.read_end(samplers, lambda: session_pool.drain(recorder.handle), session_pool.ended_ns)
         if readings.after is not None and not (session_pool.overdue or self._patience.interrupt.requested):
             # The server answers: to measure hundreds of tables may take longer, and settings must be restored after it.
             self._patience.allow(None)

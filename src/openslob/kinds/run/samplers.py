@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from openslob.core.errors import SlobError
+from openslob.core.errors import SlobError, start_thread
 from openslob.core.measurement import EngineDelta
 from openslob.core.units import NANOS
 from openslob.engines.base import Activity, CounterReading, Counters, Engine, Recountable, SamplingScope
@@ -18,6 +18,7 @@ from openslob.engines.patience import StoppedError
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
 from openslob.host.sampler import OsReader, Ticker, cpu_by_kind
+from openslob.kinds.run.closing import ClosingReadings
 
 COUNTER_INTERVAL_S = 1.0
 # Reading counters and every backend's CPU costs more with more sessions. Up to this many are read once a second.
@@ -72,6 +73,7 @@ class Samplers:
         self._tasks: Tasks = {}
         self._tasks_at_end: Tasks = {}
         self._ticker = Ticker(self._interval_s, self._tick, "counters")
+        self._closing: ClosingReadings[SystemReading] | None = None
 
     def get_ready(self) -> None:
         """Look at all processes of the host once, so that the opening reading does not take long."""
@@ -82,8 +84,16 @@ class Samplers:
         """Read both just before the window; call `get_ready` shortly before."""
         return self._read()
 
-    def closing_reading(self) -> SystemReading:
-        """Read both just after the window: the counters first, since they must end with the load."""
+    def closing_reading(self, ended_ns: int | None = None) -> SystemReading:
+        """Read both just after the window: the counters first, since they must end with the load.
+
+        If `close_from` has made readings since the load ended, at ``ended_ns`` by the monotonic clock, it is the first
+        of them. Call `stop` before.
+        """
+        made = self._closing.first_after(ended_ns) if self._closing and ended_ns is not None else None
+        return made or self._read_end()
+
+    def _read_end(self) -> SystemReading:
         counters = self._counters.read()
         host = self._os.read()
         self._tasks_at_end = self._os.tasks()
@@ -111,6 +121,12 @@ class Samplers:
         """Begin to sample: the first reading is one interval after ``in_s`` seconds from now."""
         self._ticker.start(time.monotonic_ns() + int((in_s + self._interval_s) * NANOS))
 
+    def close_from(self, in_s: float) -> None:
+        """Make closing readings again and again, instead of the periodic ones, from ``in_s`` seconds from now on."""
+        # They share a connection.
+        self._closing = ClosingReadings(in_s, self._ticker.stop, self._read_end)
+        start_thread(self._closing)
+
     @property
     def error(self) -> str:
         """Why the counters are no longer read; empty while they are."""
@@ -121,6 +137,8 @@ class Samplers:
 
     def stop(self) -> list[str]:
         """End sampling and wait for a reading under way; return the errors."""
+        if self._closing:
+            self._closing.end()
         self._ticker.stop()
         return [self.error] if self.error else []
 

@@ -80,6 +80,8 @@ class SessionPool:
         # long its last operation had then run at least, in s.
         self.unfinished_s: dict[int, float] = {}
         self.clock_offset_ns = 0
+        # When the last session of a phase had ended, by the monotonic clock; None if that is not known.
+        self.ended_ns: int | None = None
         # Whether the server was found not to answer.
         self.silent = False
         # The last thing that can fail: nobody else would close it.
@@ -154,7 +156,7 @@ class SessionPool:
 
         ``before`` is called once all sessions wait for its begin, ``pulse`` every `PULSE_S` until its end.
         """
-        running = set(self._present)
+        running, ended = set(self._present), list[int | None]()
         deadline = Deadline(phase, self.clock_offset_ns, len(self._members))
         self._patience.allow(deadline.left_s())
         self.crew.give(phase, deadline.begins_in_s())
@@ -167,6 +169,7 @@ class SessionPool:
             for message in self._collect(next_pulse - time.monotonic(), self._may_dawdle(phase)):
                 if isinstance(message, PhaseDone | Lost):
                     running.discard(message.session)
+                    ended.append(message.ended_ns if isinstance(message, PhaseDone) else None)
                 if isinstance(message, Lost):
                     self._lose(message)
                 else:
@@ -182,6 +185,8 @@ class SessionPool:
             if self._stopping():
                 self._end.go_on(self._those(running), self._patience_s(), lambda: self.silent)
         self._leave(running)
+        known = [each_ns for each_ns in ended if each_ns is not None]
+        self.ended_ns = max(known) if known and len(known) == len(ended) and not running else None
 
     def _may_dawdle(self, phase: Phase) -> bool:
         """Return whether messages may wait for the next pulse: not near a phase's end, which matters at once."""

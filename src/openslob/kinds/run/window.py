@@ -135,15 +135,15 @@ class WindowReadings(Generic[AnyRecorder]):
                 self.recorder.forget_samples()
         return samplers.error or str(self.recorder.error or "")
 
-    def read_end(self, samplers: Samplers, drain: Callable[[], None]) -> None:
-        """Take the closing reading as soon as the last session is done and the connections are free.
+    def read_end(self, samplers: Samplers, drain: Callable[[], None], ended_ns: int | None = None) -> None:
+        """Take the closing reading as soon as the last session is done, at ``ended_ns``, and the connections are free.
 
         ``drain`` handles what the samplers posted before. A periodic reading that was handled after the closing one
         would end the time line in its place, without the slices that ended between the two.
         """
         self.errors.extend(samplers.stop())
         try:
-            self.after = samplers.closing_reading()
+            self.after = samplers.closing_reading(ended_ns)
         except SlobError as error:
             self.lose(error)
         drain()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -82,9 +83,13 @@ class SliceDone:
 
 @dataclass(frozen=True)
 class PhaseDone:
-    """The session has reached the end of a phase, or was stopped."""
+    """The session has reached the end of a phase, or was stopped.
+
+    ``ended_ns`` is when it had the server's last answer, by the monotonic clock; None if that is another host's.
+    """
 
     session: int
+    ended_ns: int | None
 
 
 @dataclass(frozen=True)
@@ -174,7 +179,7 @@ class Worker(Thread):
         self._report(Ready(self.number, session.backend_id(), plans, session.instance(), known))
         while (phase := self._phases.get()) is not None:
             self._run_phase(session, phase)
-            self._report(PhaseDone(self.number))
+            self._report(PhaseDone(self.number, time.monotonic_ns()))
 
     def _wrote(self, blocks: int) -> None:
         if self._stopping():

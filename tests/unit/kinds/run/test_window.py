@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import threading
+import time
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -56,7 +57,7 @@ class Samplers:
         self.posted.append(self.tick)
         return []
 
-    def closing_reading(self):
+    def closing_reading(self, _ended_ns):
         if self.edge is None:
             raise SlobError("the server is gone")
         return self.edge
@@ -202,6 +203,36 @@ def test_why_counters_are_no_longer_read_is_never_silent(error, says):
     assert posted.wait(120)
     assert eventually(lambda: says in samplers.error)
     assert samplers.stop() == ([samplers.error] if error else [])
+    samplers.close()
+
+
+class Counting(Elsewhere):
+    """Its readings are numbered."""
+
+    def __init__(self):
+        self.made = 0
+
+    def read(self):
+        self.made += 1
+        return CounterReading(BEGIN, {"number": self.made}, "")
+
+
+def test_the_closing_reading_is_the_first_that_was_made_since_the_load_ended():
+    engine, posted = Counting(), []
+    samplers = RealSamplers(engine, 0, posted.append, interval_s=0.001)
+    samplers.start(0)
+    assert eventually(lambda: posted)
+    ended_ns = time.monotonic_ns()
+    samplers.close_from(0)
+    assert eventually(lambda: engine.made >= len(posted) + 3)
+    samplers.stop()
+    made, last = engine.made, posted[-1].counters.values["number"]
+    found = samplers.closing_reading(ended_ns)
+    assert found.counters.values["number"] == last + 1, "the periodic readings end before it"
+    assert engine.made == made
+    for unknown in (None, time.monotonic_ns()):
+        made += 1
+        assert samplers.closing_reading(unknown).counters.values["number"] == made
     samplers.close()
 
 
