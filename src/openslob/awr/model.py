@@ -253,6 +253,14 @@ class InitParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedRow:
+    """A row of a section that is a list: its texts and figures by heading, and why a figure is missing."""
+
+    cells: dict[str, Number | str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A parsed report.
 
@@ -260,7 +268,8 @@ class Report:
     that were not. ``warnings`` name figures that contradict each other; ``missing`` maps a cell or figure that could
     not be read to the reason. ``wait_classes`` have the name of the class in place of an event's, and the scope of
     their processes. ``global_cache`` has times in µs and shares in %. ``per_instance`` has the figures of each instance
-    of a global report by its number, and ``instance_events`` its waits.
+    of a global report by its number, and ``instance_events`` its waits. ``listed`` has the rows of statements, segments
+    and other lists, by the names of their sets of columns.
     """
 
     path: str
@@ -291,6 +300,7 @@ class Report:
     global_cache: Mapping[str, Number] = field(default_factory=dict)
     per_instance: Mapping[int, Mapping[str, Number]] = field(default_factory=dict)
     instance_events: Mapping[int, tuple[WaitEvent, ...]] = field(default_factory=dict)
+    listed: Mapping[str, tuple[ListedRow, ...]] = field(default_factory=dict)
 
     @property
     def elapsed_s(self) -> Number | None:
