@@ -37,12 +37,13 @@ _RUN_COUNTERS: Mapping[str, str] = {
 
 
 class ReportKind(StrEnum):
-    """Type of report, by the script that made it."""
+    """Type of report, by the script that made it. One that compares periods is read as the reports of both."""
 
     AWR = "awr"
     AWR_PDB = "awr_pdb"
     AWR_GLOBAL = "awr_rac_global"
     STATSPACK = "statspack"
+    AWR_COMPARE = "awr_compare_period"
 
 
 class Scope(StrEnum):
@@ -145,7 +146,10 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class WaitEvent:
-    """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing."""
+    """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing.
+
+    ``waits_per_s`` is printed in place of ``waits`` by reports that compare periods.
+    """
 
     name: str
     scope: Scope
@@ -156,6 +160,7 @@ class WaitEvent:
     share_pct: Number | None = None
     wait_class: str | None = None
     cut: bool = False
+    waits_per_s: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)

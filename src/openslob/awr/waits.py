@@ -68,6 +68,7 @@ def read_events(scope: Scope, table: ReportTable, builder: ReportBuilder) -> Non
             share_pct=builder.number(table, row, share),
             wait_class=cell(row, wait_class) or None,
             cut=_is_cut(table, row, name),
+            waits_per_s=builder.number(table, row, table.index("# waits/s")),
         )
         if number in ("", "*"):
             builder.events.append(event)
