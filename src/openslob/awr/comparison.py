@@ -7,7 +7,7 @@ is left out where the printed figures have too few digits for it, and for what o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from openslob.awr import rates
@@ -15,7 +15,6 @@ from openslob.awr.consistency import TWINS
 from openslob.awr.latency import latency_of
 from openslob.awr.model import ListedRow, Report, Scope, WaitEvent
 from openslob.awr.numbers import Number
-from openslob.awr.waits import is_idle
 
 COARSE = 0.25  # a ratio whose ends are further than this from it, as a share of it, is not stated
 _NONE = 0.05  # of A: what B prints as 0 is less
@@ -63,7 +62,7 @@ NOTHING = Pair(None, None)
 class Difference:
     """A figure of two reports: ``each`` per second or as ``unit`` says, and ``per_txn`` for each transaction.
 
-    ``texts`` are the values of a setting.
+    ``texts`` are the values of a setting. ``is_idle``: of an event that waits for work.
     """
 
     kind: str
@@ -73,6 +72,7 @@ class Difference:
     each: Pair = NOTHING
     per_txn: Pair = NOTHING
     texts: tuple[str, str] | None = None
+    is_idle: bool = False
 
     def cells(self) -> tuple[str | float | None, ...]:
         """Return the cells below `HEADINGS`."""
@@ -102,7 +102,7 @@ def choose(found: Sequence[Difference]) -> dict[str, list[Difference]]:
     seen = [one for one in found if one.texts is not None or any(side and side.value for side in one.each)]
     chosen = {kind: [one for one in seen if one.kind == kind] for kind in (SETTING, LOAD, TIME)}
     for kind, figures in ((EVENT, ("time", "waits", "latency")), (STATEMENT, ("elapsed", "elapsed/exec"))):
-        ranked = [one for one in seen if one.kind == kind and one.figure == figures[0] and not is_idle(one.name)]
+        ranked = [one for one in seen if one.kind == kind and one.figure == figures[0] and not one.is_idle]
         names = [one.name for one in sorted(ranked, key=lambda one: -abs(one.each.change))[:SHOWN]]
         of_name = {(one.name, one.figure): one for one in seen if one.kind == kind}
         chosen[kind] = [of_name[name, figure] for name in names for figure in figures if (name, figure) in of_name]
@@ -224,7 +224,8 @@ def _events(a: _Side, b: _Side) -> Iterator[Difference]:
     for first, second in (*listed, *others):
         name = max((event.name for event in (first, second) if event is not None), key=len)
         both = ((a, first), (b, second))
-        yield _rates(a, b, EVENT, name, "time", _SHARE, [side.rate(one.time_s) if one else None for side, one in both])
+        time = _rates(a, b, EVENT, name, "time", _SHARE, [side.rate(one.time_s) if one else None for side, one in both])
+        yield replace(time, is_idle=any(one.idle for one in (first, second) if one is not None))
         yield _rates(a, b, EVENT, name, "waits", _PER_S,
                      [side.rate(one.waits, one.waits_per_s) if one else None for side, one in both])  # fmt: skip
         yield Difference(EVENT, name, "latency", "us", Pair(*(_latency(side, one) for side, one in both)))
