@@ -148,7 +148,8 @@ class Statistic:
 class WaitEvent:
     """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing.
 
-    ``idle``: the report marks it as an event that has no part in DB time.
+    ``idle``: the report marks it as an event that has no part in DB time. ``waits_per_s`` is printed in place of
+    ``waits`` by reports that compare periods.
     """
 
     name: str
