@@ -138,6 +138,29 @@ def test_nothing_takes_it_for_a_database(standin, finished):
     assert "fails: real server" in " ".join(listed.split())
 
 
+# What Autonomous Database is said to refuse, and whether the figures may differ without it.
+REFUSED = {
+    "PLSQL_CODE_TYPE": True,
+    "OPTIMIZER_DYNAMIC_SAMPLING": False,
+    "OPTIMIZER_ADAPTIVE_PLANS": False,
+    "COMMIT_WAIT": False,
+}
+
+
+def test_a_run_is_made_without_settings_that_the_service_refuses(tmp_path):
+    with StandInProcess(**WORLD, refused=tuple(REFUSED)) as standin:
+        run = measured(loaded(standin.url), tmp_path, **MIX, run_time=1)
+    assert run.record.status is Status.COMPLETE
+    recorded = run.record.engine["refused_settings"]
+    assert {each["name"]: each["spoils"] for each in recorded} == REFUSED
+    assert all("(ORA-01031)" in each["why"] for each in recorded)
+    assert verdicts_of(run.record)["settings_taken"].figures == {"refused": 4, "spoiling": 1}
+    assert set(run.record.engine["plans"]) == {"select", "update"}
+    shown = " ".join(done("show", str(run.folder), "--all").split())
+    assert all(f"{name} = " in shown.partition(" NOTES ")[2] for name in REFUSED)
+    done("verify", str(run.folder))
+
+
 def test_another_driver_is_refused_and_a_killed_one_leaves_nothing(target):
     with target.running(**MIX) as run:
         run.wait_until_measured(1)

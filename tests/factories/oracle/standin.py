@@ -45,7 +45,7 @@ class StandIn(Executor):
         self._cancelled = False
         self._appended: set[str] = set()
         self._staged: set[str] = set()
-        self._ddl = Ddl(world)
+        self._ddl = Ddl(world, self._row)
         with world.lock:
             world.sessions[self._sid] = self._row
 

@@ -241,7 +241,7 @@ def of_database(world: World, _sid: int) -> Rows:
     )
 
 
-def of_parameters(world: World, _sid: int) -> Rows:
+def of_parameters(world: World, sid: int) -> Rows:
     usual = {
         "db_block_size": str(world.block_size),
         "db_cache_size": str(world.cache_bytes),
@@ -262,12 +262,18 @@ def of_parameters(world: World, _sid: int) -> Rows:
         "sessions": "1500",
         "inmemory_size": "0",
         "db_flash_cache_file": "",
+        "optimizer_ignore_hints": "FALSE",
+        "optimizer_dynamic_sampling": "2",
+        "optimizer_adaptive_plans": "TRUE",
+        "plsql_code_type": "INTERPRETED",
+        "plsql_optimize_level": "2",
         "_db_block_prefetch_limit": "0",
         "_db_block_prefetch_quota": "0",
         "_db_file_noncontig_mblock_read_count": "0",
     }
-    for name, value in {**usual, **world.parameters}.items():
-        changed = name in world.parameters or name.startswith("_")
+    own = world.sessions[sid].parameters
+    for name, known in {**usual, **world.parameters}.items():
+        changed, value = name in world.parameters or name.startswith("_"), own.get(name, known)
         yield name, value or None, value or None, str(not changed).upper(), "FALSE", "IMMEDIATE", "FALSE"
 
 

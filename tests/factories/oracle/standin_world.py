@@ -69,6 +69,8 @@ class SessionRow:
     schema: int = 0
     scale: int = 0
     instance: str = "standin1"
+    # What the session has set for itself, as V$PARAMETER shows it.
+    parameters: dict[str, str] = field(default_factory=dict)
 
 
 class World:
@@ -88,11 +90,15 @@ class World:
         pluggable: bool = False,
         parameters: Mapping[str, str] | None = None,
         packages: Iterable[str] = (),
+        refused: Iterable[str] = (),
+        ignored: Iterable[str] = (),
     ) -> None:
         self.version, self.cache_bytes, self.block_size, self.cpus = version, cache_bytes, block_size, cpus
         self.pace = pace or Pace()
         self.room_blocks, self.pluggable = room_blocks, pluggable
         self.missing = {name.upper() for name in missing}
+        # Parameters that sessions may not set: with an error, and without one.
+        self.refused, self.ignored = ({name.lower() for name in names} for names in (refused, ignored))
         # Packages that this user may execute, and the snapshots that they took.
         self.packages = frozenset(packages)
         self.snapshots: list[Any] = []

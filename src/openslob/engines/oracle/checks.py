@@ -15,6 +15,7 @@ from openslob.engines.common_checks import BadSetting, check_path, check_setting
 from openslob.engines.facts import OTHER_INSTANCES, READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.oracle import snapshots, tablespace
 from openslob.engines.oracle.connection import PACKAGE, Connection
+from openslob.engines.oracle.known_settings import find_refused
 from openslob.engines.oracle.names import grant_select, identifier
 from openslob.engines.oracle.server_facts import (
     ASM,
@@ -91,6 +92,7 @@ def findings(
     yield from check_path(workload, NO_LOCAL_PATH)
     yield from _check_server(survey, params, facts)
     yield from _check_rights(survey)
+    yield from find_refused(connection, workload)
     yield from _check_profile(survey, workload)
     yield from _check_connections(survey, workload, facts)
     loaded = state()
