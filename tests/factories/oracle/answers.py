@@ -41,6 +41,7 @@ PARAMETERS = {
     "result_cache_mode": "MANUAL", "db_block_checking": "FALSE", "db_block_checksum": "TYPICAL",
     "db_lost_write_protect": "NONE", "undo_tablespace": "UNDOTBS1", "resource_limit": "TRUE",
     "plsql_code_type": "INTERPRETED", "plsql_optimize_level": "2", "optimizer_dynamic_sampling": "2",
+    "db_create_file_dest": "/u02",
     "_db_block_prefetch_limit": "0", "_db_block_prefetch_quota": "0", "_db_file_noncontig_mblock_read_count": "0",
 }  # fmt: skip
 _SINCE = {
@@ -95,6 +96,9 @@ class Server:
     flash_hits: int = 0
     resizes: int = 0
     neighbours: Sequence[tuple[str, str, int]] = ()
+    # rds or autonomous, and whether the user is the master user of the first.
+    cloud: str = ""
+    is_master: bool = False
     # Parameters that sessions may not set: with an error, and without one.
     refused: Sequence[str] = ()
     ignored: Sequence[str] = ()
@@ -182,6 +186,10 @@ REPLIES: Mapping[str, Reply] = {
     "identity": _identity,
     "role": lambda server, _: [{"database_role": {**DATABASE, **server.database}["database_role"]}],
     "container": _container,
+    "autonomous": lambda server, _: [{"service": "OLTP" if server.cloud == "autonomous" else None}],
+    "rds": lambda server, _: [
+        {"is_rds": int(server.cloud == "rds"), "may_administer": int(server.cloud == "rds" and server.is_master)}
+    ],
     "tablespace": _tablespace,
     "in_memory": _in_memory,
     "space": lambda server, _: [{"free_bytes": server.free_bytes, "quota_bytes": server.quota}],

@@ -134,13 +134,23 @@ class Ddl:
         if name not in self._world.ignored:
             self._session.parameters[name] = found[2]
 
+    def _require_administrator(self) -> None:
+        if "ALTER SYSTEM" not in self._world.privileges:
+            raise OracleError(1031, "insufficient privileges")
+
     def _kill(self, found: re.Match[str]) -> None:
+        self._require_administrator()
         row = self._world.sessions.get(int(found[1]))
         if row is None:
             raise OracleError(30, "User session ID does not exist")
         row.kill()
 
     def _checkpoint(self, _: re.Match[str]) -> None:
+        self._require_administrator()
+        self.write_all()
+
+    def write_all(self) -> None:
+        """Count a checkpoint."""
         for name in ("DBWR checkpoints", "background checkpoints completed", "background checkpoints started"):
             self._world.stats[name] += 1
 

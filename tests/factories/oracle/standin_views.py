@@ -396,7 +396,7 @@ def of_sql(world: World, _sid: int) -> Rows:
         )
 
 
-def plan_of(kind: OpKind, schema: int) -> Rows:
+def plan_of(kind: OpKind, schema: int, without_hints: bool) -> Rows:
     """Return the steps of a statement's plan: operation, options, object."""
     table = f"CF{2 if kind is OpKind.SCAN else 1}_{schema}"
     by_index = [("INDEX", "RANGE SCAN", f"{table}_CUSTID")]
@@ -405,15 +405,15 @@ def plan_of(kind: OpKind, schema: int) -> Rows:
     reads = (
         [("TABLE ACCESS", "FULL", table)]
         if kind is OpKind.SCAN
-        else [("TABLE ACCESS", "BY INDEX ROWID", table), *by_index]
+        else [("TABLE ACCESS", "BY INDEX ROWID BATCHED" if without_hints else "BY INDEX ROWID", table), *by_index]
     )
     return [("SELECT STATEMENT", None, None), ("SORT", "AGGREGATE", None), *reads]
 
 
-def of_sql_plan(world: World, _sid: int) -> Rows:
+def of_sql_plan(world: World, sid: int) -> Rows:
     for schema, kind in _statements(world):
         sql_id = f"{kind}{schema}"
-        for at, step in enumerate(plan_of(kind, schema)):
+        for at, step in enumerate(plan_of(kind, schema, world.ignores_hints(sid))):
             yield sql_id, 0, sql_id, at, at - 1 if at else None, *step, 0
 
 

@@ -28,6 +28,7 @@ NO_TABLE = "ORA-00942"
 _NO_PRIVILEGE = "ORA-41900"
 _NO_PROCEDURE = "ORA-04043"
 NO_COLUMN = "ORA-00904"
+_NO_PROGRAM = "PLS-00201"
 IS_LOCKED = "ORA-00054"
 IS_THERE = "ORA-00001"
 NAME_IN_USE = "ORA-00955"
@@ -230,6 +231,11 @@ def is_gone(error: BaseException) -> bool:
 def is_refused(error: BaseException) -> bool:
     """Return whether the server does not let a session give itself a setting."""
     return any(code in _REFUSED for code in find_codes(error)[:1])
+
+
+def lacks_right(error: BaseException) -> bool:
+    """Return whether this user may not do it, or may not execute what does it."""
+    return any(code in (NO_RIGHT, _NO_PROGRAM) for code in find_codes(error))
 
 
 def is_final(error: BaseException) -> bool:
