@@ -105,10 +105,18 @@ def list_settings(version: Sequence[int], commit_mode: CommitMode) -> Iterator[s
 
 def apply_setting(connection: Connection, name: str) -> str:
     """Execute a statement of session.sql; return how the server refused what a run can do without, else nothing."""
+    if name in _DISPENSABLE:
+        return alter_if_allowed(connection, statement("session", name))
+    query(connection, statement("session", name))
+    return ""
+
+
+def alter_if_allowed(connection: Connection, text: str) -> str:
+    """Execute an ALTER SESSION; return how the server refused it, else nothing."""
     try:
-        query(connection, statement("session", name))
+        query(connection, text)
     except oracledb.DatabaseError as error:
-        if name not in _DISPENSABLE or not is_refused(error):
+        if not is_refused(error):
             raise
         return find_codes(error)[0]
     return ""
