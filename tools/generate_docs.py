@@ -19,8 +19,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
-from unittest.mock import patch
 from pathlib import Path
+from unittest.mock import patch
 
 from openslob.awr.columns import COLUMNS, PREFIXES, Prefix
 from openslob.awr.rows import ROW_SETS
