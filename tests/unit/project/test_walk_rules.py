@@ -62,6 +62,11 @@ def test_a_run_through_the_page_cache_must_state_no_mode_and_say_so(tmp_path: Pa
     )
 
 
+def test_a_mode_that_the_server_can_not_give_is_a_failure_however_busy_the_host_is(tmp_path: Path) -> None:
+    (found,) = untrue(printed(judged(buffered(), "window"), tmp_path, "pio"), tmp_path)
+    assert "reads through the page cache" in found
+
+
 def test_reads_of_the_page_cache_that_are_called_physical_are_a_failure(tmp_path: Path) -> None:
     said = printed(buffered(), tmp_path).output
     lie = step(output=f"1 physical 8 KB reads/s\n{said}")
