@@ -132,7 +132,9 @@ def sweep(place: Place, name: str, *words: str) -> Path:
     place.slob("sweep", "--name", name, *words)
     folder = place.newest(name)
     for _ in range(AGAIN):
-        for run in unfit(folder):
+        if not (disturbed := unfit(folder)):
+            break
+        for run in disturbed:
             shutil.rmtree(run)
         place.slob("sweep", "--resume", str(folder))
     require_fit(folder)
@@ -194,6 +196,8 @@ def block_sizes(place: Place) -> None:
 
 def run(place: Place) -> None:
     """Keep a run of a minute, and draw the live screen and the live page of it."""
+    if browser.CHROMIUM is None:
+        raise UnfitError("there is no Chromium here")
     place.slob("server", "start", "run", "--cache", "64M")
     try:
         place.slob("load", "--target", "run", "--schemas", "1", "--scale", "1G")
@@ -224,15 +228,15 @@ async def screen_of(folder: Path) -> str:
 def photograph(place: Place, folder: Path) -> None:
     """Take a picture of the live page of a run."""
     serve = command("live", str(folder), "--web")
-    with (
-        subprocess.Popen(serve, env=place.environment(), stdout=subprocess.PIPE, text=True) as server,
-        browser.tab() as tab,
-    ):
+    with subprocess.Popen(serve, env=place.environment(), stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        tab.open(server.stdout.readline().strip())
-        tab.until("document.querySelectorAll('.role-mark path').length > 9")
-        tab.screenshot(place.images / "live-page.png", whole=False)
-        server.send_signal(signal.SIGINT)
+        try:
+            with browser.tab() as tab:
+                tab.open(server.stdout.readline().strip())
+                tab.until("document.querySelectorAll('.role-mark path').length > 9")
+                tab.screenshot(place.images / "live-page.png", whole=False)
+        finally:
+            server.send_signal(signal.SIGINT)
 
 
 def storage(place: Place) -> None:

@@ -40,7 +40,7 @@ _MARK = "@walk@"
 # Data are so many times smaller and runs shorter than printed; some engines need larger caches for large blocks.
 _DIVISOR = "10"
 # What asks for a judgement: on a busy machine it may fail, or can't be told.
-_JUDGES = re.compile(r"--fail-if|--thresholds|--require|--mode|--find-max-iops-under|\bslob ab\b|pytest")
+_JUDGES = re.compile(r"--fail-if|--thresholds|--require|--mode|--block-path|--find-max-iops-under|\bslob ab\b")
 _JUDGED = frozenset({3, 4})
 # In a rehearsal, sessions update the same few rows at the same time.
 _OF_SMALL = frozenset({"data_in_place"})
