@@ -60,7 +60,7 @@ def compare(target: Bench, host: RemoteHost, sessions: int, seconds: float) -> t
     for _ in range(5):
         there.read(full_scan=False)
     cost_s = (host.cpu_s() - begun_s) / 5
-    interval_s = there.least_interval_s()
+    _, interval_s = there.price()
     after = there.read(), here.read()
     run.join()
     far, near = (rates(difference(first, last)) for first, last in zip(before, after, strict=True))

@@ -141,17 +141,21 @@ class OsReader:
         except FigureUnknownError:
             return {}
 
-    def least_interval_s(self) -> float:
-        """Return how far apart readings must be so that they take at most `MAX_SHARE` of a CPU of another host."""
+    def price(self) -> tuple[float, float]:
+        """Return the seconds that a reading of another host takes, and how far apart they must be; zeros for this one.
+
+        So far apart, they take at most `MAX_SHARE` of a CPU there.
+        """
+        if not self._where.where:
+            return 0.0, 0.0
         try:
-            before_s = self._where.cpu_s()
-            if not self._where.where:
-                return 0.0
+            begun_s, before_s = time.monotonic(), self._where.cpu_s()
             for _ in range(_TRIALS):
                 self.read(full_scan=False)
-            return (self._where.cpu_s() - before_s) / _TRIALS / MAX_SHARE
+            took_s, cpu_s = time.monotonic() - begun_s, self._where.cpu_s() - before_s
         except FigureUnknownError:
-            return 0.0
+            return 0.0, 0.0
+        return took_s / _TRIALS, cpu_s / _TRIALS / MAX_SHARE
 
     def close(self) -> None:
         """Close all files; a second call does nothing."""

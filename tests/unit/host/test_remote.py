@@ -188,7 +188,7 @@ def test_figures_are_unknown_for_its_reason_once_it_is_silent(host, worker, tmp_
     host.shell.close()
     after = reader.read()
     assert reader.tasks() == {}
-    assert reader.least_interval_s() == 0.0
+    assert reader.price() == (0.0, 0.0)
     changed = difference(before, after)
     assert (changed.cpu, changed.server_cpu_s, changed.device) == (None, None, None)
     assert {changed.unknown[name] for name in ("cpu", "server_cpu_s", "device", "group")} == {"ssh://there is closed"}
@@ -199,8 +199,10 @@ def test_readings_are_as_far_apart_as_their_cost_demands(host, worker, tmp_path)
     reader = OsReader([ProcessTree(worker.pid)], [tmp_path], list, host=host)
     begun_s = host.cpu_s()
     assert eventually(lambda: reader.read() and host.cpu_s() > begun_s)
-    assert 0 <= reader.least_interval_s() < LONG_S
-    assert OsReader([], [], list).least_interval_s() == 0.0
+    took_s, apart_s = reader.price()
+    assert took_s > 0
+    assert apart_s >= 0
+    assert OsReader([], [], list).price() == (0.0, 0.0)
 
 
 def test_its_clock_is_that_of_its_boot_and_the_copies_are_removed(host):

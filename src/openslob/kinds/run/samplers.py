@@ -92,10 +92,6 @@ class Samplers:
         """Look at all processes of the host once, so that the opening reading does not take long."""
         self._os.read()
         self._tasks = self._os.tasks()
-        least_s = self._os.least_interval_s()
-        if least_s > self._interval_s:
-            self._interval_s = least_s
-            self._ticker = Ticker(least_s, self._tick, "counters")
 
     def opening_reading(self) -> SystemReading:
         """Read both just before the window; call `get_ready` shortly before."""
@@ -192,13 +188,17 @@ class Samplers:
         return None if counting is None else asdict(cast(Any, counting))
 
     def server_clock_offset_ns(self) -> int:
-        """Return the server's clock minus this host's, from the quickest of a few queries."""
+        """Return the server's clock minus this host's, from the quickest of a few queries; call it before `start`.
+
+        What reading another host takes is found out, too: the periodic readings are as far apart as that demands.
+        """
         took_ns, offset_ns = clock_offset_ns(self._counters)
         self.reading_s = took_ns / NANOS
-        if self._host.where:
-            asked = time.monotonic()
-            self._os.read(full_scan=False)
-            self.reading_s += time.monotonic() - asked
+        host_s, least_s = self._os.price()
+        self.reading_s += host_s
+        if least_s > self._interval_s:
+            self._interval_s = least_s
+            self._ticker = Ticker(least_s, self._tick, "counters")
         return offset_ns
 
     def close(self) -> None:
