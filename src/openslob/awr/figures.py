@@ -20,6 +20,7 @@ from openslob.awr.model import (
     OsStat,
     Rate,
     Scope,
+    Service,
     Statistic,
     WaitEvent,
 )
@@ -99,6 +100,7 @@ GLOBAL_CLASSES: tuple[tuple[str, str], ...] = (
     (r"db cpu ?\(s\)", "DB CPU"),
 )
 _UNIT = re.compile(r" ?\((us|ms|s)\)")
+_PDB = r"pdb( name)?|con(tainer)?( name)?"
 _GAIN = re.compile(r"^(avg )?(global cache )?")
 MB = 1024.0**2
 
@@ -412,7 +414,7 @@ def _places(table: ReportTable, builder: ReportBuilder, listed: list[FileIo], mi
     read_time, wait_time = table.index(r"av rd( ?\(\w+\))?"), table.index(r"av buf ?wt( ?\(\w+\))?")
     reads_per_s, blocks = table.index(r"av r(ea)?ds ?/s"), table.index("av blks/rd")
     writes, writes_per_s = table.index("writes"), table.index("av writes/s", "writes avg/s")
-    waits = table.index("buffer waits")
+    waits, pdb = table.index("buffer waits"), table.index(_PDB)
     for row in table.rows:
         if not cell(row, name) or not cell(row, reads):
             continue
@@ -427,8 +429,24 @@ def _places(table: ReportTable, builder: ReportBuilder, listed: list[FileIo], mi
             writes_per_s=builder.number(table, row, writes_per_s),
             buffer_waits=builder.number(table, row, waits),
             buffer_wait_us=_time(table, builder, row, wait_time),
+            pdb=cell(row, pdb) or None,
         )
         listed.append(place)
+
+
+def read_services(table: ReportTable, builder: ReportBuilder) -> None:
+    """Read what the sessions of each service used. Reads are printed in thousands of blocks."""
+    name, pdb = table.index("service name"), table.index(_PDB)
+    columns = [table.index(heading) for heading in (r"db time ?\(s\)", r"db cpu ?\(s\)")]
+    reads = [table.index(rf"{way} reads ?\(k\)") for way in ("physical", "logical")]
+    if name is None or columns[0] is None:
+        builder.cannot_read(table)
+        return
+    for row in table.rows:
+        seconds = [builder.number(table, row, at) for at in columns]
+        blocks = [number.scaled(1e3) if (number := builder.number(table, row, at)) else None for at in reads]
+        if any((*seconds, *blocks)):
+            builder.services.append(Service(cell(row, name), cell(row, pdb) or None, *seconds, *blocks))
 
 
 def _time(table: ReportTable, builder: ReportBuilder, row: tuple[str, ...], at: int | None) -> Number | None:

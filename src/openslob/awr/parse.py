@@ -56,6 +56,7 @@ TITLES: tuple[tuple[str, Reader], ...] = (
     (r"instance activity stats ?- ?thread activity", figures.read_thread_activity),
     (r"tablespace io stats", figures.read_tablespaces),
     (r"file io stats", figures.read_files),
+    (r"service statistics", figures.read_services),
     (r"global cache load profile", figures.read_load_profile),
     (
         r"global cache and enqueue services ?- ?(workload characteristics|messaging statistics)",
@@ -253,6 +254,7 @@ def _report(
         global_cache=builder.global_cache,
         per_instance=builder.per_instance,
         instance_events={number: tuple(listed) for number, listed in builder.instance_events.items()},
+        services=tuple(builder.services),
     )
 
 

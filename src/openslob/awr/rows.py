@@ -238,13 +238,25 @@ ROW_SETS: dict[str, RowSet] = {
     ),
     "tablespaces": RowSet(
         "Tablespace IO Stats",
-        {"Tablespace": "", **_PLACE},
-        _list_figures(lambda report: (((place.tablespace,), place) for place in report.tablespaces), *_PLACE_FIELDS),
+        {"Tablespace": "", "PDB": "", **_PLACE},
+        _list_figures(lambda report: (((one.tablespace, one.pdb), one) for one in report.tablespaces), *_PLACE_FIELDS),
+        keys=3,
     ),
     "files": RowSet(
         "File IO Stats",
-        {"File": "", "Tablespace": "", **_PLACE},
-        _list_figures(lambda report: (((one.file, one.tablespace), one) for one in report.files), *_PLACE_FIELDS),
+        {"File": "", "Tablespace": "", "PDB": "", **_PLACE},
+        _list_figures(
+            lambda report: (((one.file, one.tablespace, one.pdb), one) for one in report.files), *_PLACE_FIELDS
+        ),
+    ),
+    "services": RowSet(
+        "Service Statistics",
+        {"Service": "", "PDB": "", "DB Time": "s", "DB CPU": "s", "Physical reads": "blocks", "LIO": "blocks"},
+        _list_figures(
+            lambda report: (((one.name, one.pdb), one) for one in report.services),
+            "db_time_s", "db_cpu_s", "physical_reads", "logical_reads",
+        ),
+        keys=3,
     ),
     "os": RowSet(
         "Operating System Statistics",

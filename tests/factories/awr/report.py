@@ -61,6 +61,7 @@ def _main(sheet: Sheet, instance: Instance) -> None:
     in_all = instance.times["background elapsed time"]
     events.all_events(sheet, "Background Wait Events", background, Scope.BACKGROUND, in_all)
     events.histograms(sheet, instance)
+    io.services(sheet, instance)
     _sql(sheet)
     rates.activity(sheet, instance)
     io.functions(sheet, instance)
