@@ -20,12 +20,12 @@ from openslob.awr.model import (
     OsStat,
     Rate,
     Scope,
-    Service,
     Statistic,
     WaitEvent,
 )
 from openslob.awr.numbers import US_PER, Number
 from openslob.awr.rates import IO_SECONDS
+from openslob.awr.sections import PDB
 from openslob.awr.tables import ReportTable, cell, plain
 
 # Label in the load profile of any version -> name. Blocks, requests and bytes per second; MB are 2^20 bytes.
@@ -100,7 +100,6 @@ GLOBAL_CLASSES: tuple[tuple[str, str], ...] = (
     (r"db cpu ?\(s\)", "DB CPU"),
 )
 _UNIT = re.compile(r" ?\((us|ms|s)\)")
-_PDB = r"pdb( name)?|con(tainer)?( name)?"
 _GAIN = re.compile(r"^(avg )?(global cache )?")
 MB = 1024.0**2
 
@@ -414,7 +413,7 @@ def _places(table: ReportTable, builder: ReportBuilder, listed: list[FileIo], mi
     read_time, wait_time = table.index(r"av rd( ?\(\w+\))?"), table.index(r"av buf ?wt( ?\(\w+\))?")
     reads_per_s, blocks = table.index(r"av r(ea)?ds ?/s"), table.index("av blks/rd")
     writes, writes_per_s = table.index("writes"), table.index("av writes/s", "writes avg/s")
-    waits, pdb = table.index("buffer waits"), table.index(_PDB)
+    waits, pdb = table.index("buffer waits"), table.index(PDB)
     for row in table.rows:
         if not cell(row, name) or not cell(row, reads):
             continue
@@ -432,21 +431,6 @@ def _places(table: ReportTable, builder: ReportBuilder, listed: list[FileIo], mi
             pdb=cell(row, pdb) or None,
         )
         listed.append(place)
-
-
-def read_services(table: ReportTable, builder: ReportBuilder) -> None:
-    """Read what the sessions of each service used. Reads are printed in thousands of blocks."""
-    name, pdb = table.index("service name"), table.index(_PDB)
-    columns = [table.index(heading) for heading in (r"db time ?\(s\)", r"db cpu ?\(s\)")]
-    reads = [table.index(rf"{way} reads ?\(k\)") for way in ("physical", "logical")]
-    if name is None or columns[0] is None:
-        builder.cannot_read(table)
-        return
-    for row in table.rows:
-        seconds = [builder.number(table, row, at) for at in columns]
-        blocks = [number.scaled(1e3) if (number := builder.number(table, row, at)) else None for at in reads]
-        if any((*seconds, *blocks)):
-            builder.services.append(Service(cell(row, name), cell(row, pdb) or None, *seconds, *blocks))
 
 
 def _time(table: ReportTable, builder: ReportBuilder, row: tuple[str, ...], at: int | None) -> Number | None:

@@ -48,7 +48,9 @@ class Latency:
     @property
     def origin(self) -> str:
         """The source, and the average that the report prints if it excludes this mean."""
-        return self.source if self.printed_us is None else f"{self.source} (the report prints {self.printed_us:g} us)"
+        return (
+            self.source if self.printed_us is None else f"{self.source} (the report prints {self.printed_us:.10g} us)"
+        )
 
     @property
     def error(self) -> float:

@@ -247,18 +247,6 @@ class FileIo:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """What the sessions of a service used. Reads are blocks, printed in thousands; ``pdb`` as in `FileIo`."""
-
-    name: str
-    pdb: str | None = None
-    db_time_s: Number | None = None
-    db_cpu_s: Number | None = None
-    physical_reads: Number | None = None
-    logical_reads: Number | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class HourlyStat:
     """A statistic of thread activity, such as log switches."""
 
@@ -299,6 +287,14 @@ class InitParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedRow:
+    """A row of a section that is a list: its texts and figures by heading, and why a figure is missing."""
+
+    cells: dict[str, Number | str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A parsed report.
 
@@ -306,7 +302,8 @@ class Report:
     that were not. ``warnings`` name figures that contradict each other; ``missing`` maps a cell or figure that could
     not be read to the reason. ``wait_classes`` have the name of the class in place of an event's, and the scope of
     their processes. ``global_cache`` has times in µs and shares in %. ``per_instance`` has the figures of each instance
-    of a global report by its number, and ``instance_events`` its waits.
+    of a global report by its number, and ``instance_events`` its waits. ``listed`` has the rows of statements, segments
+    and other lists, by the names of their sets of columns.
     """
 
     path: str
@@ -337,7 +334,7 @@ class Report:
     global_cache: Mapping[str, Number] = field(default_factory=dict)
     per_instance: Mapping[int, Mapping[str, Number]] = field(default_factory=dict)
     instance_events: Mapping[int, tuple[WaitEvent, ...]] = field(default_factory=dict)
-    services: tuple[Service, ...] = ()
+    listed: Mapping[str, tuple[ListedRow, ...]] = field(default_factory=dict)
 
     @property
     def elapsed_s(self) -> Number | None:

@@ -9,11 +9,13 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from openslob.awr import figures, header, html, text, waits
+from openslob.awr.addm import add_findings
 from openslob.awr.builder import ReportBuilder
 from openslob.awr.consistency import find_wrong_elapsed, inconsistencies
 from openslob.awr.model import Header, Report, ReportInstance, ReportKind, Scope
 from openslob.awr.numbers import NumberFormat
 from openslob.awr.rates import ELAPSED
+from openslob.awr.sections import SECTION_TITLES
 from openslob.awr.source import ReportError, ReportText, is_complete, load, recognise
 from openslob.awr.tables import ReportTable, plain, squeeze
 
@@ -56,7 +58,6 @@ TITLES: tuple[tuple[str, Reader], ...] = (
     (r"instance activity stats ?- ?thread activity", figures.read_thread_activity),
     (r"tablespace io stats", figures.read_tablespaces),
     (r"file io stats", figures.read_files),
-    (r"service statistics", figures.read_services),
     (r"global cache load profile", figures.read_load_profile),
     (
         r"global cache and enqueue services ?- ?(workload characteristics|messaging statistics)",
@@ -81,7 +82,7 @@ SUMMARIES: tuple[tuple[str, Reader], ...] = (
     (r"this table displays operating systems statistics\. for each.*", figures.read_os_stats),
     (r"this table displays system load statistics", figures.read_host_cpu),
 )
-_BARE_TITLES = re.compile("|".join(f"(?:{title})" for title, _ in TITLES[:1] + TITLES[5:]))
+_BARE_TITLES = re.compile("|".join(f"(?:{title})" for title, _ in TITLES[:1] + TITLES[5:] + SECTION_TITLES))
 
 _TITLE_NAMES = re.compile(r"AWR\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
 _GLOBAL_NAME = re.compile(r"AWR\s+RAC\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
@@ -98,11 +99,11 @@ _FORMAT_CELLS = 4000  # enough cells to detect the number format
 def reader(title: str, summary: str = "") -> Reader | None:
     """Return the reader of a section, by its title or else by its HTML summary; None if the section is not parsed."""
     name = plain(title)
-    for pattern, read in TITLES:
+    for pattern, read in (*TITLES, *SECTION_TITLES):
         if re.fullmatch(pattern, name):
             return read
     described = plain(summary)
-    for pattern, read in (*SUMMARIES, *TITLES):
+    for pattern, read in (*SUMMARIES, *TITLES, *SECTION_TITLES):
         if described and re.fullmatch(pattern, described.split(". .")[0].strip()):
             return read
     return None
@@ -139,6 +140,7 @@ def parse(source: ReportText, name: str) -> Report:
             read_section(table, builder)
             sections[table.section] = None
         _note_misfits(table, builder)
+    add_findings(source.text, source.is_html, builder)
     _fill_in_names(source, builder)
     if source.follows:
         builder.warnings.append(f"the file holds more than one report: {source.follows} follows, which is not read")
@@ -254,7 +256,7 @@ def _report(
         global_cache=builder.global_cache,
         per_instance=builder.per_instance,
         instance_events={number: tuple(listed) for number, listed in builder.instance_events.items()},
-        services=tuple(builder.services),
+        listed={name: tuple(rows) for name, rows in builder.listed.items()},
     )
 
 

@@ -14,7 +14,19 @@ import typer
 from openslob.awr.batch import Extraction, Result, extract_all
 from openslob.awr.inputs import expand_paths
 from openslob.awr.rows import FILE, ROW_SETS
-from openslob.awr.selection import GIVEN, LIST, LIST_HEADINGS, MODEL, NATURAL, SETS, TIME, keys, listing, parse_order
+from openslob.awr.selection import (
+    GIVEN,
+    LIST,
+    LIST_HEADINGS,
+    MODEL,
+    NATURAL,
+    SETS,
+    TIME,
+    keys,
+    list_sets,
+    listing,
+    parse_order,
+)
 from openslob.cli.console import columns as screen_columns
 from openslob.cli.console import complain, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme, refuse_picture
@@ -29,6 +41,8 @@ if TYPE_CHECKING:
 TITLE = "Latency over read IOPS and MB/s"
 READ_LATENCY = "Single-block read latency"
 NO_COUNTS = "The file names contain no session counts: no line joins the points; their numbers are row numbers."
+
+HELP = "help"  # in place of a file
 
 _SETS = ", ".join((*SETS, *ROW_SETS, MODEL, LIST))
 
@@ -175,8 +189,8 @@ def awr(
         _check_target(target)
     if petals is not None:
         check_picture(petals)
-    if not files:
-        _write_listing(columns, form, output)
+    if not files or [str(file) for file in files] == [HELP]:
+        _write_listing(columns, form, output, sets_only=bool(files))
         return
     details = form is AwrFormat.JSON or petals is not None
     in_file = form is not AwrFormat.TABLE
@@ -193,11 +207,11 @@ def awr(
     raise typer.Exit(_exit_code(results))
 
 
-def _write_listing(columns: str, form: AwrFormat, output: Path | None) -> None:
+def _write_listing(columns: str, form: AwrFormat, output: Path | None, sets_only: bool) -> None:
     """Write what there is to choose from. UsageError if reports are needed."""
-    if columns != LIST:
+    if columns != LIST and not sets_only:
         raise UsageError("no report is given", "give files or a folder, such as `slob awr reports/`")
-    _write_rows(form, output, LIST_HEADINGS, list(listing()), key_count=1)
+    _write_rows(form, output, LIST_HEADINGS, list(list_sets() if sets_only else listing()), key_count=1)
 
 
 def _sort(results: list[Result], wanted: Extraction) -> list[Result]:

@@ -12,7 +12,7 @@ from openslob.awr import Number, Report
 
 _FIGURES = ("header", "load_profile", "time_model_s", "activity", "io_profile", "iostat_functions",
             "iostat_filetypes", "os_stats", "host_cpu", "parameters", "efficiency_pct", "thread_activity",
-            "tablespaces", "files", "global_cache", "per_instance", "instance_events", "services")  # fmt: skip
+            "tablespaces", "files", "global_cache", "per_instance", "instance_events")  # fmt: skip
 
 
 def read_from(report: Report) -> dict[Place, object]:

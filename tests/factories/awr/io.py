@@ -21,24 +21,6 @@ def filetypes(sheet: Sheet, instance: Instance) -> None:
     _traffic(sheet, "iostat_filetypes", (*instance.filetypes, _total(instance.filetypes)))
 
 
-def services(sheet: Sheet, instance: Instance) -> None:
-    """Times and reads of the only service that was used; reads in thousands of blocks."""
-    name, place = "slob", ("services", 0)
-    reads = [fixed(instance.statistics[f"{what} reads"] / 1e3) for what in ("physical", "session logical")]
-    seconds = [fixed(spent) for spent in (instance.db_time, instance.times["DB CPU"])]
-    sheet.word((*place, "name"), name)
-    cells = dict(zip(("db_time_s", "db_cpu_s"), seconds, strict=True))
-    cells |= {kind: one.scaled(1e3) for kind, one in zip(("physical_reads", "logical_reads"), reads, strict=True)}
-    columns = (
-        Column("Service Name", width=28, left=True),
-        *(Column(heading, width=12) for heading in ("DB Time (s)", "DB CPU (s)")),
-        *(Column(f"{what} Reads (K)", f"{what}|Reads (K)", 12) for what in ("Physical", "Logical")),
-    )
-    summary = "This table displays service statistics. It displays service names and corresponding DB time"
-    notes = ("ordered by DB Time",)
-    sheet.add(Table("Service Statistics", columns, [(name, *figures(sheet, place, **cells))], summary, notes=notes))
-
-
 def _total(listed: tuple[Traffic, ...]) -> Traffic:
     total = listed[0]
     for one in listed[1:]:

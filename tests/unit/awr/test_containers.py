@@ -62,7 +62,7 @@ def test_containers_of_a_real_report():
     assert cell(report, "tablespace:PDB1:SYSAUX:reads").value == 112
     assert "several containers" in cell(report, "tablespace:SYSAUX:reads").why
     services = values(report, "services")
-    assert services[0] == ["pdb2.enkitec.com", None, 63_968, 3_802, 2_590_888_000, 2_591_313_000]
+    assert services[0][1:] == ["pdb2.enkitec.com", None, 63_968, 3_802, 2_590_888_000, 2_591_313_000]
 
 
 _SERVICES = """
@@ -84,15 +84,15 @@ def test_services_have_their_time_and_their_reads():
     at = text.index("Time Model Statistics")
     report = read_bytes((text[:at] + _SERVICES.lstrip() + text[at:]).encode())
     assert values(report, "services") == [
-        ["slob", None, 1234, 567, 89_000, 4_321_000],
-        ["SYS$USERS", None, 1, 0, 0, 12_000],
+        ["1", "slob", None, 1234, 567, 89_000, 4_321_000],
+        ["1", "SYS$USERS", None, 1, 0, 0, 12_000],
     ]
     heads = ("Service Name", "DB Time (s)", "DB CPU (s)", "Physical Reads (K)", "Logical Reads (K)", "PDB Name")
     rows = (f"<tr>{''.join(f'<td>{one}</td>' for one in row)}</tr>" for row in (heads, ("s1", 5, 4, 3, 2, "PDB1")))
     page = f"<h3>Service Statistics</h3><table>{''.join(rows)}</table>".replace("td>", "th>", 2 * len(heads))
     whole = write(example(7), Layout("19c", is_html=True)).data.decode()
     report = read_bytes(whole.replace("</body>", f"{page}</body>").encode())
-    assert values(report, "services")[-1] == ["s1", "PDB1", 5, 4, 3000, 2000]
+    assert values(report, "services")[-1][1:] == ["s1", "PDB1", 5, 4, 3000, 2000]
 
 
 @table("shift", [7, 8, 9])
