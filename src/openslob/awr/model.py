@@ -37,12 +37,13 @@ _RUN_COUNTERS: Mapping[str, str] = {
 
 
 class ReportKind(StrEnum):
-    """Type of report, by the script that made it."""
+    """Type of report, by the script that made it. One that compares periods is read as the reports of both."""
 
     AWR = "awr"
     AWR_PDB = "awr_pdb"
     AWR_GLOBAL = "awr_rac_global"
     STATSPACK = "statspack"
+    AWR_COMPARE = "awr_compare_period"
 
 
 class Scope(StrEnum):
@@ -147,7 +148,8 @@ class Statistic:
 class WaitEvent:
     """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing.
 
-    ``idle``: the report marks it as an event that has no part in DB time.
+    ``idle``: the report marks it as an event that has no part in DB time. ``waits_per_s`` is printed in place of
+    ``waits`` by reports that compare periods.
     """
 
     name: str
@@ -160,6 +162,7 @@ class WaitEvent:
     wait_class: str | None = None
     cut: bool = False
     idle: bool = False
+    waits_per_s: Number | None = None
 
     def is_same(self, other: WaitEvent) -> bool:
         """Return whether a row of another table is of the same event: one that is cut also needs the same figures."""

@@ -21,6 +21,7 @@ PDB = r"pdb( name)?|con(tainer)?( name)?"  # heading of a container's name
 TEXT = "text"  # in place of a unit
 COUNT, PER_EXECUTION, PER_CENT, PER_S, MB, MB_PER_S = "", "1/execution", "%", "1/s", "MB", "MB/s"
 _UNIT = re.compile(r"\((us|ms|s)\)")
+_SCALES = {"(k)": 1e3, "(ms)": 1e-3}  # end of a heading -> size of its figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ SECTIONS: dict[str, Section] = {
     "sql_elapsed": _statements(
         "Elapsed Time",
         _ELAPSED,
-        _figure("Elapsed/exec(s)", "s", r"elapsed time per exec \(s\)", r"elap per exec \(s\)", r"elapsed \(s\)#1"),
+        _figure("Elapsed/exec(s)", "s", r"elapsed time per exec \(m?s\)", r"elap per exec \(m?s\)", r"elapsed \(s\)#1"),
         _figure("% of DB time", PER_CENT, "%total", "db time"),
         _CPU,
         _GETS,
@@ -140,7 +141,7 @@ SECTIONS: dict[str, Section] = {
     "sql_cpu": _statements(
         "CPU",
         _CPU,
-        _figure("CPU/exec(s)", "s", r"cpu per exec \(s\)", r"cpu \(s\)#1"),
+        _figure("CPU/exec(s)", "s", r"cpu per exec \(m?s\)", r"cpu \(s\)#1"),
         _figure("% of DB CPU", PER_CENT, "%total", "db cpu"),
         _ELAPSED,
         _GETS,
@@ -174,8 +175,8 @@ SECTIONS: dict[str, Section] = {
                 _ROWS,
                 _figure("Rows/exec", PER_EXECUTION, "rows per exec", "rows#1"),
                 _ELAPSED,
-                _figure("Elapsed/exec(s)", "s", r"elap per exec \(s\)", r"elapsed \(s\)#1"),
-                _figure("CPU/exec(s)", "s", r"cpu per exec \(s\)", r"cpu \(s\)#1"),
+                _figure("Elapsed/exec(s)", "s", r"elap per exec \(m?s\)", r"elapsed \(s\)#1"),
+                _figure("CPU/exec(s)", "s", r"cpu per exec \(m?s\)", r"cpu \(s\)#1"),
                 *_SHARES,
                 *_ABOUT,
             )
@@ -361,7 +362,7 @@ def _read_cell(figure: SectionFigure, text: str, heading: str, row: ListedRow, n
         found = numbers.duration_us(text, unit[1] if unit else "ms")  # up to 12.1 a name above the headings has the ms
     else:
         found = numbers.read(text)
-        found = found.scaled(1000.0) if found and heading.endswith("(k)") else found
+        found = found.scaled(_SCALES.get(heading[-4:].strip(), 1.0)) if found else None
     if isinstance(found, Number) and figure.unit == COUNT and found.step < 1:
         row.why[figure.heading] = f"not a whole number ({text})"
     elif found is not None:
