@@ -96,6 +96,7 @@ class VerdictRow:
 REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("errors", VerdictGroup.VALID, Severity.INVALID),
     VerdictRow("real_server", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("settings_taken", VerdictGroup.VALID, Severity.CAUTION, _at_most(spoiling=0)),
     VerdictRow("window", VerdictGroup.VALID, Severity.INVALID),
     VerdictRow("planned_time", VerdictGroup.VALID, Severity.CAUTION),
     VerdictRow("sessions_busy", VerdictGroup.VALID, Severity.CAUTION, _at_most(idle_pct=6)),
@@ -105,6 +106,7 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("exact_mix", VerdictGroup.VALID, Severity.INVALID),
     VerdictRow("reads_reached_device", VerdictGroup.READ, Severity.INVALID),
     VerdictRow("single_block", VerdictGroup.READ, Severity.INVALID),
+    VerdictRow("scan_path", VerdictGroup.READ, Severity.CAUTION),
     VerdictRow("block_path", VerdictGroup.READ, Severity.CAUTION),
     VerdictRow("commits_waited", VerdictGroup.VALID, Severity.CAUTION),
     VerdictRow("mode", VerdictGroup.READ, Severity.INVALID),
@@ -126,6 +128,7 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("steady", VerdictGroup.UNDISTURBED, Severity.CAUTION),
     VerdictRow("level_sustained", VerdictGroup.LIMIT, Severity.CAUTION),
     VerdictRow("percentiles_supported", VerdictGroup.VALID, Severity.NOTE),
+    VerdictRow("clock_cheap", VerdictGroup.VALID, Severity.NOTE),
     VerdictRow("rate_reached", VerdictGroup.LIMIT, Severity.CAUTION),
     VerdictRow("limit_found", VerdictGroup.LIMIT, Severity.NOTE),
     VerdictRow("time_is_accounted", VerdictGroup.LIMIT, Severity.NOTE),

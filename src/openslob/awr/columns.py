@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from openslob.awr import cells, wait_cells
+from openslob.awr import awr_info, cells, wait_cells
 from openslob.awr.cells import ColumnReader, ColumnValue, Subject
 from openslob.awr.model import Report
 from openslob.awr.wait_cells import BACKGROUND, CLASS, EITHER, FOREGROUND
@@ -192,8 +192,8 @@ PREFIXES: dict[str, Prefix] = {
         "Data File:small_read_us",
     ),
     "tablespace": Prefix(
-        "Tablespace IO Stats", "I/O of a tablespace", _place_figures(cells.read_tablespace),
-        lambda report: dict.fromkeys(place.tablespace for place in report.tablespaces),
+        "Tablespace IO Stats", "I/O of a tablespace, by its name or PDB:NAME", _place_figures(cells.read_tablespace),
+        cells.name_tablespaces,
         "USERS:read_us",
     ),
     "datafile": Prefix(
@@ -235,6 +235,12 @@ PREFIXES: dict[str, Prefix] = {
         lambda report: report.parameters,
         "cpu_count",
     ),
+    "awr_info": Prefix(
+        "as awr_info.sh", "what SLOB's script prints under a heading, in its digits",
+        {"figure": NamedFigure("", awr_info.read)},
+        lambda _report: awr_info.HEADINGS,
+        "PREADS",
+    ),
 }  # fmt: skip
 
 
@@ -258,7 +264,7 @@ _COLUMNS: tuple[Column, ...] = (
     _column("writers", "", _FILE, "sessions that update", cells.read_file_name, "writers"),
     _column("readers", "", _FILE, "sessions that only read", cells.read_file_name, "readers"),
     _column("group", "", _FILE, "the name without its session count", cells.read_file_name, "group"),
-    _column("kind", "", _HEAD, "awr, awr_pdb, awr_rac_global or statspack", cells.read_kind),
+    _column("kind", "", _HEAD, "awr, awr_pdb, awr_rac_global, statspack or awr_compare_period", cells.read_kind),
     _column("db_name", "", _HEAD, "database name", cells.read_header, "db_name", "DB Name"),
     _column("pdb_name", "", _HEAD, "the container that the report covers: a pluggable database or CDB$ROOT",
             cells.read_header, "pdb_name", "Container Name"),
@@ -301,6 +307,8 @@ _COLUMNS: tuple[Column, ...] = (
     _column("mb_per_s", MB_PER_S, _ACTIVITY, "read_mb_per_s + write_mb_per_s", cells.read_mb_per_s),
     _column("db_preads", "requests/s", _ACTIVITY, "physical read IO requests, without those of Oracle's own files",
             cells.read_activity, "physical read IO requests"),
+    _column("db_pwrites", "requests/s", _ACTIVITY, "physical write IO requests, without those of Oracle's own files",
+            cells.read_activity, "physical write IO requests"),
     _column("blocks_per_read", "blocks/request", _ACTIVITY, "physical reads / physical read IO requests",
             cells.read_blocks_per_request),
     _column("commits", "1/s", _ACTIVITY, "user commits", cells.read_activity, "user commits"),

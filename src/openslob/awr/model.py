@@ -37,12 +37,13 @@ _RUN_COUNTERS: Mapping[str, str] = {
 
 
 class ReportKind(StrEnum):
-    """Type of report, by the script that made it."""
+    """Type of report, by the script that made it. One that compares periods is read as the reports of both."""
 
     AWR = "awr"
     AWR_PDB = "awr_pdb"
     AWR_GLOBAL = "awr_rac_global"
     STATSPACK = "statspack"
+    AWR_COMPARE = "awr_compare_period"
 
 
 class Scope(StrEnum):
@@ -147,7 +148,8 @@ class Statistic:
 class WaitEvent:
     """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing.
 
-    ``idle``: the report marks it as an event that has no part in DB time.
+    ``idle``: the report marks it as an event that has no part in DB time. ``waits_per_s`` is printed in place of
+    ``waits`` by reports that compare periods.
     """
 
     name: str
@@ -160,6 +162,7 @@ class WaitEvent:
     wait_class: str | None = None
     cut: bool = False
     idle: bool = False
+    waits_per_s: Number | None = None
 
     def is_same(self, other: WaitEvent) -> bool:
         """Return whether a row of another table is of the same event: one that is cut also needs the same figures."""
@@ -186,12 +189,20 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class WaitHistogram:
-    """Distribution of an event's wait times. Oracle counts foreground and background waits together."""
+    """Distribution of an event's wait times. Oracle counts foreground and background waits together.
+
+    The shares are those that are printed: rounded, so that their sum, ``total_pct``, is not always 100.
+    """
 
     name: str
     waits: Number | None
     buckets: tuple[Bucket, ...]
     cut: bool = False
+
+    @property
+    def total_pct(self) -> float:
+        """Sum of the printed shares."""
+        return sum(bucket.share_pct for bucket in self.buckets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +231,10 @@ class IoStat:
 
 @dataclass(frozen=True, slots=True)
 class FileIo:
-    """I/O of a data file or, without ``file``, of a tablespace. ``writes`` is None where the report misprints it."""
+    """I/O of a data file or, without ``file``, of a tablespace. ``writes`` is None where the report misprints it.
+
+    ``pdb`` is the pluggable database it belongs to; None where the report has none, as for the root's.
+    """
 
     tablespace: str
     file: str | None = None
@@ -232,6 +246,7 @@ class FileIo:
     writes_per_s: Number | None = None
     buffer_waits: Number | None = None
     buffer_wait_us: Number | None = None
+    pdb: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +290,14 @@ class InitParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedRow:
+    """A row of a section that is a list: its texts and figures by heading, and why a figure is missing."""
+
+    cells: dict[str, Number | str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A parsed report.
 
@@ -282,7 +305,8 @@ class Report:
     that were not. ``warnings`` name figures that contradict each other; ``missing`` maps a cell or figure that could
     not be read to the reason. ``wait_classes`` have the name of the class in place of an event's, and the scope of
     their processes. ``global_cache`` has times in µs and shares in %. ``per_instance`` has the figures of each instance
-    of a global report by its number, and ``instance_events`` its waits.
+    of a global report by its number, and ``instance_events`` its waits. ``listed`` has the rows of statements, segments
+    and other lists, by the names of their sets of columns.
     """
 
     path: str
@@ -313,6 +337,7 @@ class Report:
     global_cache: Mapping[str, Number] = field(default_factory=dict)
     per_instance: Mapping[int, Mapping[str, Number]] = field(default_factory=dict)
     instance_events: Mapping[int, tuple[WaitEvent, ...]] = field(default_factory=dict)
+    listed: Mapping[str, tuple[ListedRow, ...]] = field(default_factory=dict)
 
     @property
     def elapsed_s(self) -> Number | None:

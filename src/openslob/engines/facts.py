@@ -26,7 +26,8 @@ class Finding:
     ``blocking``: the run would fail or be wrong; any other finding is shown and recorded. ``spoils``: the run works,
     but measures something else than it should. A ``remedy`` may be a statement for the server, to be used as it stands,
     or several, one a line; ``by`` says who may run it and where, if this user may not. ``by_load``: it came of a load
-    of ours, so that what goes on with the same load takes it as it is.
+    of ours, so that what goes on with the same load takes it as it is. ``refused``: it is about a setting, ``name``,
+    that sessions of the work loop give themselves and that the server refuses.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Finding:
     spoils: bool = False
     by: str = ""
     by_load: bool = False
+    refused: bool = False
 
     @property
     def advice(self) -> str:
@@ -69,7 +71,8 @@ class ServerFacts:
     why the engine's figures are not to be relied on yet, or empty. ``stand_in``: the server says that it is no
     database. ``started_at`` is when the server was started, by its clock, to the second; of a cluster all instances'.
     Empty when it does not say. ``least_window_s``: most of the server's counts are unknown over less time, since it
-    shows them late.
+    shows them late. ``clock_us`` is what the readings of the server's clock take that an operation of the work loop
+    makes, in µs; None where that is not measured.
     """
 
     product: str
@@ -90,6 +93,7 @@ class ServerFacts:
     stand_in: bool = False
     started_at: str = ""
     least_window_s: float = 0.0
+    clock_us: float | None = None
 
 
 @dataclass(frozen=True)

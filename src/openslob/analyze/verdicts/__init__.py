@@ -17,7 +17,16 @@ from openslob.analyze.verdicts.environment import (
 from openslob.analyze.verdicts.level import level_sustained
 from openslob.analyze.verdicts.mode import mode, rate_reached
 from openslob.analyze.verdicts.report import awr_agrees
-from openslob.analyze.verdicts.server import cache_size_kept, log_switches, not_throttled, real_server, single_block
+from openslob.analyze.verdicts.server import (
+    cache_size_kept,
+    clock_cheap,
+    log_switches,
+    not_throttled,
+    real_server,
+    scan_path,
+    settings_taken,
+    single_block,
+)
 from openslob.analyze.verdicts.validity import (
     block_path,
     commits_waited,
@@ -34,6 +43,7 @@ from openslob.record.model import Verdict
 VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     errors,
     real_server,
+    settings_taken,
     window,
     planned_time,
     sessions_busy,
@@ -43,6 +53,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     exact_mix,
     reads_reached_device,
     single_block,
+    scan_path,
     block_path,
     commits_waited,
     mode,
@@ -55,6 +66,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     steady,
     level_sustained,
     percentiles_supported,
+    clock_cheap,
     rate_reached,
     limit_found,
     time_is_accounted,

@@ -20,8 +20,9 @@ from openslob.engines.oracle.known_settings import SessionParameters
 from openslob.engines.oracle.loader import OracleLoader
 from openslob.engines.oracle.location import locate
 from openslob.engines.oracle.proving import open_questions
+from openslob.engines.oracle.remedies import name_service
 from openslob.engines.oracle.run_table import STOP, OracleStop
-from openslob.engines.oracle.server_facts import read_facts
+from openslob.engines.oracle.server_facts import Survey, read_facts
 from openslob.engines.oracle.session import OracleSession, measure_clock
 from openslob.engines.oracle.slice_procedure import NO_LOCAL_PATH, install
 from openslob.engines.oracle.target import parse
@@ -31,6 +32,8 @@ from openslob.engines.peer_process import take_named_process
 from openslob.engines.proofs import Proving
 from openslob.engines.server_engine import ServerData, ServerEngine
 
+# How often slice.sql reads the clock in an operation: when it begins, and when it has ended.
+READINGS = 2
 # Until a database has passed tests/contract.
 _EXPERIMENTAL = "no Oracle database has passed the tests of this engine yet; docs/oracle.md says what is not proved"
 # Kinds of statements by the purpose of the connection; all others are short.
@@ -89,8 +92,12 @@ class OracleEngine(ServerEngine[Connection]):
     def facts(self) -> ServerFacts:
         """Return version, sizes, settings and free connections, and what reading the server's clock costs."""
         with self.querying() as connection:
-            facts = read_facts(connection, self.params)
-            return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **measure_clock(connection)})
+            facts = name_service(Survey(connection), read_facts(connection, self.params))
+            clock = measure_clock(connection)
+        # With one digit two runs on one server do not differ.
+        settings = {**facts.settings, **{name: f"{us:.1g}" for name, us in clock.items()}}
+        clock_us = round(READINGS * clock["clock_cost_us"], 3)
+        return replace(facts, experimental=_EXPERIMENTAL, settings=settings, clock_us=clock_us)
 
     def location(self) -> ServerLocation:
         with self.querying() as connection:

@@ -16,6 +16,7 @@ from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle import names, tablespace
 from openslob.engines.oracle.connection import Connection, Row, drop, query, query_if_visible, statement
 from openslob.engines.oracle.errors import report_as
+from openslob.engines.oracle.known_settings import alter_if_allowed, apply_setting
 from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import OracleSession
@@ -58,16 +59,19 @@ class Bench:
         ways: Sequence[Way] | None = None,
         obfuscate: bool = False,
         cold: bool = False,
+        batches: int = 1,
     ) -> int:
         """Make the tables of a schema, counted from 0; return its number in the names of its objects.
 
-        ``cold``: what indexes and analyses them reads past the cache, as the rows were written.
+        ``cold``: what indexes and analyses them reads past the cache, as the rows were written. The rows are written in
+        so many ``batches``, as those of large tables are.
         """
         schema = FIRST_SCHEMA + number
         if schema in self._made:
             return schema
         self._made.append(schema)
-        how = Filling(self.place, Ways(ways or list_ways(obfuscate)), obfuscate, 1, {})
+        batch_bytes = -(-blocks // batches) * self.place.block_size
+        how = Filling(self.place, Ways(ways or list_ways(obfuscate)), obfuscate, 1, {}, batch_bytes)
         with self.connect() as connection:
             self._drop(connection, schema)
             if cold:
@@ -85,7 +89,8 @@ class Bench:
 
     def install(self, connection: Connection, schema: int, workload: Workload, kind: str = "NATIVE") -> list[Row]:
         """Create the work loop on the tables of a schema; return the compiler's messages."""
-        query(connection, statement("prove", "code_type", kind=kind))
+        alter_if_allowed(connection, statement("prove", "code_type", kind=kind))
+        apply_setting(connection, "optimize_level")
         # Schema 1 need not be there.
         width = value_bytes_of(self.place.block_size)
         query(connection, compose_slice(schema, workload, self.version, width, hot_schema=schema))
@@ -194,9 +199,11 @@ def count_others_reads(connection: Connection, sid: int) -> int:
     return int(read_rows(connection, "others_reads", {"sid": sid}, _OF_OTHERS)[0]["of_session"] or 0)
 
 
-def read_rows(connection: Connection, name: str, values: Mapping[str, object], right: str) -> Sequence[Row]:
+def read_rows(
+    connection: Connection, name: str, values: Mapping[str, object], right: str, **placeholders: object
+) -> Sequence[Row]:
     """Return the rows of a statement of prove.sql. NotAskedError names the right that is missing."""
-    rows = query_if_visible(connection, statement("prove", name), values)
+    rows = query_if_visible(connection, statement("prove", name, **placeholders), values)
     if rows is None:
         raise NotAskedError(right)
     return rows

@@ -6,7 +6,9 @@ import pytest
 
 from factories import measurements as made
 from factories.tables import table
+from openslob.analyze.verdict_registry import Severity, severity_of
 from openslob.analyze.verdicts import VERDICTS, judge, server
+from openslob.core.measurement import RefusedSetting
 from openslob.engines.cluster.instances import add_deltas
 from openslob.record.model import Holds
 from openslob.report.record_view import caveats
@@ -28,6 +30,10 @@ def switched(times, waits=0.0):
     return counted(log_switches=float(times), log_switch_waits=waits)
 
 
+def scanned(direct):
+    return {**counted(direct_scans=float(direct)), "sessions": [made.session(at, scans=25) for at in range(8)]}
+
+
 def refused(**reasons):
     return counted(unknown=reasons)
 
@@ -40,6 +46,15 @@ CASES = [
     ("single_block", UNKNOWN, read(999, 0), "too few below 1,000"),
     ("single_block", UNKNOWN, {**read(100_000, 50_000), "sessions": SCANS}, "short scans read several"),
     ("single_block", UNKNOWN, refused(cache_blocks_prefetched="no right"), "no right"),
+    ("scan_path", HOLDS, scanned(0), "100.0 % of 200 scans read through the cache."),
+    ("scan_path", HOLDS, scanned(2), "99.0 % of 200 scans read through the cache."),
+    ("scan_path", FAILS, scanned(3), "1.5 % of 200 scans read past the cache (direct path), the others through it"),
+    ("scan_path", FAILS, scanned(197), "98.5 % of 200 scans read past the cache (direct path), the others"),
+    ("scan_path", HOLDS, scanned(198), "99.0 % of 200 scans read past the cache (direct path)."),
+    ("scan_path", HOLDS, scanned(240), "100.0 % of 200 scans read past the cache"),
+    ("scan_path", UNKNOWN, {**scanned(0), **refused(direct_scans="no right")}, "no right"),
+    ("clock_cheap", HOLDS, {"clock_us": 180.0}, "takes 180.0 µs of an operation, 5.0 % of its mean time; 5 %"),
+    ("clock_cheap", FAILS, {"clock_us": 190.0}, "5.3 % of its mean time; 5 % is allowed, which rates and latencies"),
     ("cache_size_kept", HOLDS, counted(cache_resizes=0.0), "did not resize"),
     ("cache_size_kept", FAILS, counted(cache_resizes=2.0), "resized its cache 2 times"),
     ("cache_size_kept", FAILS, counted(cache_resizes=1.0), "1 time, so the share"),
@@ -62,7 +77,7 @@ CASES = [
 
 @table("name, outcome, overrides, says", CASES)
 def test_verdict(name, outcome, overrides, says):
-    told = replace(overrides["engine"], remedies={"single_block": "switch read-ahead off"})
+    told = replace(overrides.get("engine", made.engine()), remedies={"single_block": "switch read-ahead off"})
     measured = made.measurement(**{**overrides, "engine": told})
     found = next(each for each in judge(measured) if each.name == name)
     assert found.verdict is outcome, found.why
@@ -71,9 +86,37 @@ def test_verdict(name, outcome, overrides, says):
 
 
 def test_each_outcome_of_each_is_tested():
-    # `real_server` is judged only where it fails: tests/unit/report/test_reservations.py.
-    judged = NAMES - {"real_server"}
-    assert {(name, outcome) for name, outcome, _, _ in CASES} == {(name, each) for name in judged for each in Holds}
+    # These are judged only where they fail: the first in tests/unit/report/test_reservations.py.
+    names = NAMES - {"real_server", "settings_taken"}
+    judged = {(name, each) for name in names for each in Holds} - {("clock_cheap", UNKNOWN)}
+    assert {(name, outcome) for name, outcome, _, _ in CASES} == judged
+
+
+SLOWER = RefusedSetting("plsql_code_type", "the work loop is interpreted", spoils=True)
+SAME = RefusedSetting("commit_wait", "the loop says the same", spoils=False)
+
+
+@table(
+    "settings, severity, says",
+    [
+        (
+            [SLOWER],
+            Severity.CAUTION,
+            "refuses 1 setting of the sessions: plsql_code_type. The work loop is",
+        ),
+        (
+            [SAME, SLOWER],
+            Severity.CAUTION,
+            "2 settings of the sessions: commit_wait, plsql_code_type. The work",
+        ),
+        ([SAME], Severity.NOTE, "1 setting of the sessions, without which the figures are the same: "),
+    ],
+)
+def test_refused_settings_are_worth_a_caution_only_where_figures_may_differ(settings, severity, says):
+    (found,) = (each for each in judge(made.measurement(refused_settings=settings)) if each.name == "settings_taken")
+    assert found.verdict is FAILS
+    assert says in found.why
+    assert severity_of(found.name, found.figures) is severity
 
 
 def test_an_engine_that_does_not_count_it_gets_no_verdict():
