@@ -15,7 +15,7 @@ from openslob.analyze.curves.series import axes_for
 from openslob.analyze.differences import Difference, Outcome, Shows
 from openslob.analyze.intervals import MOST_RUNS
 from openslob.analyze.outcome import count_noun
-from openslob.analyze.verdict_registry import INVALIDATING, Severity, row_of
+from openslob.analyze.verdict_registry import Severity, invalidates, row_of
 from openslob.report.comparison import (
     at_point,
     change_cells,
@@ -131,9 +131,15 @@ def _common(points: Sequence[Point], name: str) -> str:
     return values.pop() if len(values) == 1 else ""
 
 
-def _answer(comparison: Comparison, named: _Named) -> str:
-    """Return how much B does against A, and what shows that it does."""
-    found = _rate(main_differences(comparison))
+def answer_of(comparison: Comparison, rate: str) -> str:
+    """Return the answer of a comparison for a screen that does not say what A and B are; by this rate, if known."""
+    text = _answer(comparison, _Named(comparison.name_a, comparison.name_b), rate)
+    return text[:1].upper() + text[1:]
+
+
+def _answer(comparison: Comparison, named: _Named, first: str = "") -> str:
+    """Return how much B does against A, and what shows that it does; by the rate ``first``, if it is known."""
+    found = _rate(main_differences(comparison), first)
     if found is None:
         return "No rate is known of both sides, so which of them does more is unknown."
     means = found.a.mean, found.b.mean
@@ -142,9 +148,10 @@ def _answer(comparison: Comparison, named: _Named) -> str:
     return f"{_size(found.pct or 0.0, _RATES[found.figure], named)}{mean}{values}. {_proof(found, comparison)}"
 
 
-def _rate(differences: Mapping[str, Difference]) -> Difference | None:
+def _rate(differences: Mapping[str, Difference], first: str = "") -> Difference | None:
     """Return the difference in the rate that is the answer; None if no rate is known of both sides."""
-    return next((found for name in _RATES if (found := differences.get(name)) and found.pct is not None), None)
+    names = sorted(_RATES, key=lambda name: name != first)
+    return next((found for name in names if (found := differences.get(name)) and found.pct is not None), None)
 
 
 def _size(pct: float, noun: str, named: _Named) -> str:
@@ -219,7 +226,7 @@ def _invalid(comparison: Comparison, named: _Named) -> Iterator[str]:
     runs = [sum(len(getattr(pair, side).record_ids) for pair in comparison.pairs) for side in ("a", "b")]
     for (name, failed), count in zip(_failed(comparison, named), runs, strict=True):
         side = name if count == 1 else f"a run of {name}"
-        reasons = [why for name, why in failed.items() if name in INVALIDATING]
+        reasons = [why for name, why in failed.items() if invalidates(name)]
         if reasons:
             first = reasons[0].partition(". ")[0].rstrip(".")
             more = f" ({len(reasons) - 1} more)" if reasons[1:] else ""

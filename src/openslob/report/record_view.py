@@ -14,6 +14,7 @@ from openslob.core.units import Price
 from openslob.metrics import METRICS
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RESPONSE_PREFIX
+from openslob.record import finding
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import quantity
 
@@ -116,14 +117,16 @@ def label(record: RunRecord, name: str) -> str:
 
 
 def name_record(record_id: str, folder: Path | None) -> str:
-    """Return what a command calls a record: its id, or its folder where commands do not look for records."""
+    """Return what a command calls a record: the shortest word for it, or its folder if no command would look there."""
     if folder is None:
         return record_id
     try:
-        home = Path(os.environ.get("SLOB_RESULTS") or places.results())
+        home = Path(os.environ.get("SLOB_RESULTS") or places.results()).absolute()
     except SlobError:
         return str(folder)
-    return record_id if folder.parent.absolute() == home.absolute() else str(folder)
+    if folder.parent.absolute() == home:
+        return finding.shortest(folder)
+    return record_id if folder.parent.parent.absolute() == home and finding.at(folder.parent) else str(folder)
 
 
 def why_incomplete(status: Status) -> str:

@@ -11,7 +11,7 @@ from openslob.analyze.compare import better_of, step_of_figure
 from openslob.analyze.intervals import Interval
 from openslob.analyze.outcome import count_noun, fails, holds, unknown
 from openslob.analyze.sequential import LEAST_PAIRS, Boundary, Decision, decide, ratio_at
-from openslob.analyze.verdict_registry import REGISTRY, Severity, VerdictGroup
+from openslob.analyze.verdict_registry import REGISTRY, VerdictGroup, invalidates
 from openslob.kinds.ab.record import A, AbLook, AbRatio, AbRecord, AbRun, B
 from openslob.kinds.run.again import why_lost
 from openslob.metrics.run_metrics import figure_of
@@ -117,7 +117,7 @@ def invalidating(figure: str) -> frozenset[str]:
     the figures without a value that it concerns.
     """
     groups = {VerdictGroup.VALID, *([VerdictGroup.READ] if figure.startswith(_READS) else [])}
-    found = (row.name for row in REGISTRY if row.severity is Severity.INVALID and row.group in groups)
+    found = (row.name for row in REGISTRY if invalidates(row.name) and row.group in groups)
     return frozenset(found) - {_WINDOW}
 
 

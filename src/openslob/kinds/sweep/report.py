@@ -17,6 +17,7 @@ from openslob.kinds.sweep.screen import sweep_screen
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
 from openslob.record.varied import Value, format_parameter, is_setting
+from openslob.report.compare_screen import answer_of
 from openslob.report.comparison import show_side_by_side
 from openslob.report.document import (
     Document,
@@ -65,20 +66,21 @@ def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None
     series = points.series if points else ()
     heads = plain_paragraphs(_head(each, points) for each in series) if points else ()
     shown = (section for each in series for section in _show_series(each, points, record.figures)) if points else ()
+    against, compared = _compare(record, runs, points)
     answer = search[0].text if search else ""
     return Document(
         title_of(record, "sweep", f"a sweep on {record.target}", why=_why_incomplete(record), warnings=doubts),
         (
             Section("", (*(Paragraph(each, "! ") for each in doubts), *search)),
             *shown,
-            *_compare(record, runs),
+            *compared,
             *([_show_slowest(runs), _failed_verdicts(points.points)] if points else []),
             Section("", states),
             Section("", (*(search or heads), *states), short_only=True),
         ),
         (f"records: {folder}", *([f"slob report {folder} draws them"] if runs else [])) if folder else (),
         titled=False,
-        screen=sweep_screen(record, runs, points, answer, folder),
+        screen=sweep_screen(record, runs, points, answer, against, folder),
     )
 
 
@@ -150,15 +152,16 @@ def _table_figures(series: Series, names: Sequence[str]) -> TextTable:
     return TextTable(("sessions", *(f"{METRICS[name].label}, {METRICS[name].unit}" for name in names)), rows)
 
 
-def _compare(record: SweepRecord, runs: Sequence[Run]) -> tuple[Section, ...]:
-    """Return the comparison of the two values that the sweep was asked to compare, if any."""
-    if not record.against or not runs:
-        return ()
+def _compare(record: SweepRecord, runs: Sequence[Run], points: PointSet | None) -> tuple[str, tuple[Section, ...]]:
+    """Return how the two values compare that the sweep was asked to compare, if any: the answer, and all of it."""
+    if not record.against or points is None:
+        return "", ()
     try:
         comparison = compare_values(runs, ComparedValues(record.against, *record.values_against))
     except UsageError as error:
-        return (Section("", plain_paragraphs([f"The two values are not compared: {error}"], "! ")),)
-    return show_side_by_side(comparison, record.figures)
+        why = f"The two values are not compared: {error}"
+        return why, (Section("", plain_paragraphs([why], "! ")),)
+    return answer_of(comparison, points.axes.throughput), show_side_by_side(comparison, record.figures)
 
 
 def _show_slowest(runs: Sequence[Run]) -> Section:

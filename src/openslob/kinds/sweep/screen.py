@@ -29,9 +29,17 @@ Step = TypeVar("Step")
 
 
 def sweep_screen(
-    record: SweepRecord, runs: Sequence[Run], points: PointSet | None, search: str, folder: Path | None
+    record: SweepRecord,
+    runs: Sequence[Run],
+    points: PointSet | None,
+    search: str,
+    against: str,
+    folder: Path | None,
 ) -> Screen:
-    """Return the screen; ``search`` is the answer of a search, if the sweep was one."""
+    """Return the screen; ``search`` is the answer of a search, if the sweep was one.
+
+    ``against`` is that of a comparison of two values, if the sweep was asked for one.
+    """
     called = name_record(record.id, folder)
     named = {run.record.id: run.record for run in runs}
     judged = [
@@ -39,7 +47,7 @@ def sweep_screen(
     ]
     return Screen(
         _subject(record, [run.record for run in runs]),
-        (search,) if search else _answer(points, named),
+        tuple(filter(None, (*((search,) if search else _answer(points, named, not against)), against))),
         tuple(_parts(record, points)) if points else (),
         tuple(_next(record, runs, points, called)),
         called,
@@ -58,7 +66,8 @@ def _subject(record: SweepRecord, runs: Sequence[RunRecord]) -> str:
     return f"{who} on {server_of(record.target)}{varied}{sized}"
 
 
-def _answer(points: PointSet | None, named: Mapping[str, RunRecord]) -> tuple[str, ...]:
+def _answer(points: PointSet | None, named: Mapping[str, RunRecord], beside: bool) -> tuple[str, ...]:
+    """Return the best point with what limits it; ``beside``: also how far the peak of the other series is below."""
     peaks = [(series, peak) for series in (points.series if points else ()) if (peak := series.peak)]
     if not peaks:
         return ("No point gave a rate.",)
@@ -70,7 +79,7 @@ def _answer(points: PointSet | None, named: Mapping[str, RunRecord]) -> tuple[st
     latency = micros(peak.mean(series.axes.latency))
     doubt = "Not to be used: " if peak.severity is Severity.INVALID else ""
     first = f"{doubt}{figure_with_interval(peak.figure(series.axes.throughput))} {reads} at {peak.at}{whose}, {latency}"
-    others = [_against(best, pair) for pair in peaks if pair is not best] if len(peaks) <= _BESIDE else []
+    others = [_against(best, pair) for pair in peaks if pair is not best] if beside and len(peaks) <= _BESIDE else []
     cost = cost_at(series.knee or peak, series.axes)
     return (" ".join([f"{first}{_end(series, peak)}.", *others]), *([f"{cost[:1].upper()}{cost[1:]}."] if cost else []))
 
