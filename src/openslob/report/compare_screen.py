@@ -95,6 +95,7 @@ class _Named:
 
     a: str
     b: str
+    verb: str = " does"
 
     @classmethod
     def of(cls, comparison: Comparison) -> _Named:
@@ -133,7 +134,7 @@ def _common(points: Sequence[Point], name: str) -> str:
 
 def answer_of(comparison: Comparison, rate: str) -> str:
     """Return the answer of a comparison for a screen that does not say what A and B are; by this rate, if known."""
-    text = _answer(comparison, _Named(comparison.name_a, comparison.name_b), rate)
+    text = _answer(comparison, _Named(comparison.name_a, comparison.name_b, ":"), rate)
     return text[:1].upper() + text[1:]
 
 
@@ -141,7 +142,7 @@ def _answer(comparison: Comparison, named: _Named, first: str = "") -> str:
     """Return how much B does against A, and what shows that it does; by the rate ``first``, if it is known."""
     found = _rate(main_differences(comparison), first)
     if found is None:
-        return "No rate is known of both sides, so which of them does more is unknown."
+        return f"No rate is known of both {named.a} and {named.b}, so which of them does more is unknown."
     means = found.a.mean, found.b.mean
     values = "" if None in means else f": {number(means[1])} against {number(means[0])}"
     mean = f" in the mean of {len(comparison.pairs)} points" if len(comparison.pairs) > 1 else ""
@@ -157,10 +158,10 @@ def _rate(differences: Mapping[str, Difference], first: str = "") -> Difference 
 def _size(pct: float, noun: str, named: _Named) -> str:
     ratio = 1 + pct / 100
     if _is_multiple(pct):
-        return f"{named.b} does {_times(ratio)} × the {noun} of {named.a}"
+        return f"{named.b}{named.verb} {_times(ratio)} × the {noun} of {named.a}"
     if not round(pct, 1):
-        return f"{named.b} does as many {noun} as {named.a}"
-    return f"{named.b} does {_fewer_or_more(pct)} {noun} than {named.a}"
+        return f"{named.b}{named.verb} as many {noun} as {named.a}"
+    return f"{named.b}{named.verb} {_fewer_or_more(pct)} {noun} than {named.a}"
 
 
 def _is_multiple(pct: float) -> bool:

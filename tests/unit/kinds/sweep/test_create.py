@@ -221,7 +221,7 @@ def test_a_sweep_s_text_has_its_figures_and_its_comparison():
 
 def test_the_screen_of_a_sweep_has_the_answer_of_its_comparison():
     answer = " ".join(sweep_document(asked("block_path"), runs()).screen.answer)
-    assert "Block path local does 20.0 % more reads/s than block path shared" in answer
+    assert "Block path local: 20.0 % more reads/s than block path shared" in answer
     assert "Shown at 95 %: 18.7 to 21.3 % more, 3 runs each." in answer
     assert "less: " not in answer
     assert " than " not in " ".join(sweep_document(asked(), runs()).screen.answer)
