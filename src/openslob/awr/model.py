@@ -58,7 +58,11 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReportInstance:
-    """One instance of the database. ``elapsed_min`` and ``db_time_min`` are printed in global reports only."""
+    """One instance of the database.
+
+    ``elapsed_min``, ``db_time_min`` and ``active_sessions`` are printed in global reports only. The last one is the
+    instance's DB time per second.
+    """
 
     name: str | None = None
     number: int | None = None
@@ -68,6 +72,7 @@ class ReportInstance:
     platform: str | None = None
     elapsed_min: Number | None = None
     db_time_min: Number | None = None
+    active_sessions: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from openslob.awr import figures, header, html, text, waits
 from openslob.awr.builder import ReportBuilder
-from openslob.awr.consistency import inconsistencies
+from openslob.awr.consistency import find_wrong_elapsed, inconsistencies
 from openslob.awr.model import Header, Report, ReportInstance, ReportKind, Scope
 from openslob.awr.numbers import NumberFormat
+from openslob.awr.rates import ELAPSED
 from openslob.awr.source import ReportError, ReportText, is_complete, load, recognise
 from openslob.awr.tables import ReportTable, plain, squeeze
 
@@ -256,4 +257,6 @@ def _report(
 
 
 def _with_inconsistencies(report: Report) -> Report:
+    if wrong := find_wrong_elapsed(report):
+        report = replace(report, missing={**report.missing, ELAPSED: wrong})
     return replace(report, warnings=(*report.warnings, *inconsistencies(report)))

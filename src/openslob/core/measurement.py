@@ -90,8 +90,9 @@ class EngineDelta:
     ``by_instance`` has the counters of each instance of a cluster, whose sums these are.
 
     The counters from ``background_cpu_us`` on are those that only some engines have (`ONLY_SOME_HAVE`): None without a
-    reason where the engine has no such thing. ``background_cpu_us`` is a part of ``db_cpu_us``; ``host_busy_us`` and
-    ``host_idle_us`` are the CPU time of the server's host, over all its CPUs. ``single_reads`` are the waits for one
+    reason where the engine has no such thing. ``foreground_cpu_us``, of the processes that serve sessions, and
+    ``background_cpu_us`` are the parts of ``db_cpu_us``; ``host_busy_us`` and ``host_idle_us`` are the CPU time of the
+    server's host, over all its CPUs. ``single_reads`` are the waits for one
     block each; ``cache_blocks_read`` the blocks read into the shared cache, of which ``cache_blocks_prefetched`` were
     read before anybody asked for them. ``commit_waits`` are the commits that waited for the log, each counted once,
     however many shared a write. ``log_switches``: the log went on in its next file; ``log_switch_waits``: sessions had
@@ -142,6 +143,7 @@ class EngineDelta:
     cache_resizes: float | None = None
     throttled_us: float | None = None
     transactions: float | None = None
+    foreground_cpu_us: float | None = None
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     timed_waits: Sequence[TimedWait] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -181,7 +183,7 @@ _NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "
 ONLY_SOME_HAVE = frozenset({
     "background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us", "cache_blocks_read",
     "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits", "cache_resizes", "throttled_us",
-    "transactions",
+    "transactions", "foreground_cpu_us",
 })  # fmt: skip
 
 
@@ -231,6 +233,8 @@ class HostDelta:
     ``server_cpus_busy_s`` is how long the ``server_cores`` that it may run on were busy, for anything. ``client_cpu_s``
     is the CPU of an observed command and of all it waited for, ``package_energy_j`` the energy of all processors.
     ``server_runqueue_s`` is for how long threads of the server were ready to run and waited for a CPU.
+    ``foreground_cpu_s`` and ``background_cpu_s`` are the parts of ``server_cpu_s`` that processes or threads took which
+    serve sessions, and all others.
     """
 
     seconds: float
@@ -252,6 +256,8 @@ class HostDelta:
     memory_available_bytes: float | None = None
     group: GroupUse | None = None
     server_runqueue_s: float | None = None
+    foreground_cpu_s: float | None = None
+    background_cpu_s: float | None = None
     unknown: Mapping[str, str] = field(default_factory=dict)
 
 

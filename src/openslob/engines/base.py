@@ -175,6 +175,12 @@ class Recountable(Protocol):
         """What takes their differences; None if one of several can't be taken again."""
 
 
+# What engines call the tasks that serve sessions: the test's, our samplers', those of other clients and their workers.
+SESSION_KINDS = frozenset({
+    "client backend", "parallel worker", "session", "slob", "sampler", "other client", "other session",
+})  # fmt: skip
+
+
 class Counters(Protocol):
     """Reads the engine's counters over one connection kept open for the whole run."""
 
@@ -190,7 +196,8 @@ class Counters(Protocol):
     def task_kinds(self) -> Mapping[int, str]:
         """Return what each process or thread of the server is for, by the operating system's number for it.
 
-        Tasks that the server does not report are left out. A cluster returns none: its numbers may be of several hosts.
+        Those that serve sessions have one of `SESSION_KINDS`. Tasks that the server does not report are left out. A
+        cluster returns none: its numbers may be of several hosts.
         """
 
     def close(self) -> None:

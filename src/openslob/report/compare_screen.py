@@ -50,6 +50,7 @@ _LABELS = {
     "lio_per_s": "cached reads/s",
     "engine_read_latency_us": "read latency",
     "iops_per_db_cpu": "reads per DB CPU second",
+    "iops_per_foreground_cpu": "reads per foreground CPU second",
     "lio_per_db_cpu": "cached reads per DB CPU second",
     "cost_per_million_reads": "cost of 1M reads",
     "cost_per_million_logical_reads": "cost of 1M cached reads",
@@ -132,8 +133,10 @@ def _common(points: Sequence[Point], name: str) -> str:
     return values.pop() if len(values) == 1 else ""
 
 
-def answer_of(comparison: Comparison, rate: str) -> str:
+def rate_sentence(comparison: Comparison, rate: str) -> str:
     """Return the answer of a comparison for a screen that does not say what A and B are; by this rate, if known."""
+    if _rate(main_differences(comparison), rate) is None:
+        return "The two values are not compared: no rate is known of both."
     text = _answer(comparison, _Named(comparison.name_a, comparison.name_b, ":"), rate)
     return text[:1].upper() + text[1:]
 
@@ -142,7 +145,7 @@ def _answer(comparison: Comparison, named: _Named, first: str = "") -> str:
     """Return how much B does against A, and what shows that it does; by the rate ``first``, if it is known."""
     found = _rate(main_differences(comparison), first)
     if found is None:
-        return f"No rate is known of both {named.a} and {named.b}, so which of them does more is unknown."
+        return "No rate is known of both sides, so which of them does more is unknown."
     means = found.a.mean, found.b.mean
     values = "" if None in means else f": {number(means[1])} against {number(means[0])}"
     mean = f" in the mean of {len(comparison.pairs)} points" if len(comparison.pairs) > 1 else ""
@@ -273,7 +276,8 @@ def _figures(pair: Pair) -> list[str]:
     known = {name: each for name, each in pair.differences.items() if not is_empty(each)}
     kind = pair.a.main_kind
     reads, visits = (max(pair.a.mean(name) or 0, pair.b.mean(name) or 0) for name in ("pio_read_per_s", "lio_per_s"))
-    by_reads = ("pio_read_per_s", "engine_read_latency_us", "iops_per_db_cpu")
+    per_cpu = "iops_per_db_cpu" if "iops_per_db_cpu" in known else "iops_per_foreground_cpu"
+    by_reads = ("pio_read_per_s", "engine_read_latency_us", per_cpu)
     by_visits = ("lio_per_s", f"{kind}_mean_us", "lio_per_db_cpu")
     first, second = (by_reads, by_visits) if reads > _READS_MATTER * visits else (by_visits, by_reads)
     rate = [name for name in ("ops_per_s", "transactions_per_s") if name in known][:1]

@@ -205,6 +205,7 @@ def _traffic_rows(sheet: Sheet, attribute: str, title: str) -> None:
             elif not is_function and at == 0:
                 for name, figure in printed.items():
                     sheet.figure(("per_instance", int(number), name), figure)
+                _io_seconds(sheet, int(number), one)
             cells = [figure.text for figure in printed.values()]
             requests, size = one.reads + one.writes, one.read_bytes + one.write_bytes
             shown = number if at == 0 or sheet.layout.is_html else ""
@@ -223,6 +224,14 @@ def _traffic_rows(sheet: Sheet, attribute: str, title: str) -> None:
     )
     groups = (("", 1), ("", 1), ("Requests", 4), ("MB", 4), ("", 1), ("", 1))
     sheet.add(Table(title, columns, rows, title, "bare", groups=groups))
+
+
+def _io_seconds(sheet: Sheet, number: int, total: Traffic) -> None:
+    """What a total and its rate say they are divided by; a rate of 0.00 says nothing."""
+    per, requests = sheet.database.elapsed, total.reads + total.writes
+    if rate := round(requests / per, 2):
+        step = (1 + requests / rate * 0.01) / rate
+        sheet.figure(("per_instance", number, "io_seconds"), Figure("", per, step))
 
 
 def _traffic_columns(sheet: Sheet, attribute: str, title: str) -> None:

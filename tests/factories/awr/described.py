@@ -95,7 +95,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance. ``times`` are the time model's seconds without DB time, ``gc_us`` times of the global cache."""
+    """An instance. ``times`` are the time model's seconds without DB time, ``gc_us`` times of the global cache.
+
+    ``ran_s`` is the time between its own snapshots, if that is not the time of the whole report.
+    """
 
     number: int
     name: str
@@ -115,6 +118,7 @@ class Instance:
     log_switches: int
     gc_us: Mapping[str, float]
     gc_flushes: Mapping[str, float]
+    ran_s: float | None = None
 
     @property
     def db_time(self) -> float:
@@ -151,6 +155,10 @@ class Database:
     @property
     def db_time(self) -> float:
         return sum(one.db_time for one in self.instances)
+
+    def per_second(self, one: Instance, total: float) -> float:
+        """A total of an instance over its own time."""
+        return total / (one.ran_s or self.elapsed)
 
     def statistics(self) -> dict[str, int]:
         """The sums over all instances."""

@@ -14,9 +14,11 @@ from openslob.engines.oracle.connection import Connection, query, statement
 from openslob.engines.oracle.delta import STATEMENTS, Counting, Values
 from openslob.engines.oracle.errors import CONNECTION_LOST, explain_error, find_codes, is_missing, report_as
 from openslob.engines.oracle.server_facts import Survey
+from openslob.engines.oracle.versions import own_view
 from openslob.engines.server_engine import ConnectionOwner
 
-# The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock.
+# The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock. In a
+# pluggable database some are its own (`own_view`).
 VIEWS: Mapping[str, tuple[str, ...]] = {
     "epoch": ("V_$INSTANCE",),
     "sysstat": ("V_$SYSSTAT",),
@@ -101,7 +103,12 @@ class OracleCounters(OracleSampler):
     def _compose_part(self, name: str) -> str:
         listed = ", ".join(f"'{sql_id}'" for sql_id in self._statements) or "'-'"
         filled = {"procedures": names.PROCEDURES_LIKE, "tables": names.TABLES_LIKE, "statements": listed}
-        return statement("counters", name, **filled)
+        own = "" if self._list_views(name) == list(VIEWS.get(name, ())) else "con_"
+        return statement("counters", name, own=own, **filled)
+
+    def _list_views(self, part: str) -> list[str]:
+        """Return the views that a part is read from here, as grants name them."""
+        return [own_view(view, self._pluggable, self._connection.version) for view in VIEWS.get(part, ())]
 
     def _explain_missing(self, name: str) -> str:
         """Return why a part can't be read; empty if it can."""
@@ -111,7 +118,11 @@ class OracleCounters(OracleSampler):
             if any(code in CONNECTION_LOST for code in find_codes(error)):
                 raise
             return self._explain_refusal(name, error)
-        return "" if took <= MOST_S else f"reading {_name_views(name)} takes {took:.2f} s, which would disturb the load"
+        return (
+            ""
+            if took <= MOST_S
+            else f"reading {self._name_views(name)} takes {took:.2f} s, which would disturb the load"
+        )
 
     def _measure_s(self, name: str) -> float:
         """Return how long a part takes the server: the shorter of two times, since it parses it at first."""
@@ -124,10 +135,13 @@ class OracleCounters(OracleSampler):
 
     def _explain_refusal(self, part: str, error: oracledb.Error) -> str:
         if not is_missing(error):
-            return f"the server refused to show {_name_views(part)}: {explain_error(error)}"
+            return f"the server refused to show {self._name_views(part)}: {explain_error(error)}"
         older = ", or the server is older than 12.1.0.2" if part == "histogram" else ""
-        grants = "; ".join(self.compose_grant(view) for view in VIEWS[part])
-        return f"this user may not read {_name_views(part)}{older}: {grants}"
+        grants = "; ".join(self.compose_grant(view) for view in self._list_views(part))
+        return f"this user may not read {self._name_views(part)}{older}: {grants}"
+
+    def _name_views(self, part: str) -> str:
+        return " and ".join(view.replace("_", "", 1) for view in self._list_views(part))
 
     def read(self) -> CounterReading:
         """Return all counters now; SlobError when the server is gone."""
@@ -172,7 +186,3 @@ class DatabaseCounters(OracleCounters):
     def _search(self) -> Sequence[str]:
         """Return no statements: the work loop's are of no interest."""
         return ()
-
-
-def _name_views(part: str) -> str:
-    return " and ".join(view.replace("_", "", 1) for view in VIEWS[part])

@@ -206,6 +206,7 @@ def _sum_cpu(change: Values, pluggable: bool) -> dict[str, float | None]:
     busy, idle = change.get("osstat.BUSY_TIME"), change.get("osstat.IDLE_TIME")
     return {
         "db_cpu_us": None if foreground is None or background is None else foreground + background,
+        "foreground_cpu_us": foreground,
         "background_cpu_us": background,
         "db_time_us": change.get("time_model.DB time"),
         "host_busy_us": scale(busy, _CENTISECOND_US),
@@ -316,7 +317,7 @@ def _sum_named(change: Values, prefix: str, names: Iterable[str]) -> float:
 # The part of counters.sql that each field comes from.
 _PARTS: Mapping[str, str] = {
     **dict.fromkeys((*_BY_SESSION, *_BY_BACKGROUND), "sysstat"),
-    **dict.fromkeys(("db_cpu_us", "background_cpu_us", "db_time_us"), "time_model"),
+    **dict.fromkeys(("db_cpu_us", "foreground_cpu_us", "background_cpu_us", "db_time_us"), "time_model"),
     **dict.fromkeys(("host_busy_us", "host_idle_us"), "osstat"),
     **dict.fromkeys(
         ("read_time_us", "single_reads", "single_read_time_us", "log_switch_waits", "throttled_us"), "events"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import SESSIONS, Point, Run
-from openslob.analyze.curves.series import RESPONSE_LATENCY, Axes, PointSet, Series, point_set
+from openslob.analyze.curves.series import MIN_POINTS, RESPONSE_LATENCY, Axes, PointSet, Series, point_set
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
@@ -17,22 +17,24 @@ from openslob.kinds.sweep.screen import sweep_screen
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
 from openslob.record.varied import Value, format_parameter, is_setting
-from openslob.report.compare_screen import answer_of
+from openslob.report.compare_screen import rate_sentence
 from openslob.report.comparison import show_side_by_side
 from openslob.report.document import (
     Document,
     LabelledTexts,
     Paragraph,
     Section,
+    TextPicture,
     TextTable,
     in_words,
     plain_paragraphs,
     title_of,
 )
-from openslob.report.format import MISSING, NO_BREAK, micros, number, percent, size
-from openslob.report.record_view import REACHED_DEVICE
+from openslob.report.format import MISSING, NO_BREAK, WIDTH, micros, number, percent, size
+from openslob.report.record_view import REACHED_DEVICE, FigureNames
 from openslob.report.set_summary import cost_at, figure_with_interval, mismatch_text, name_limit, reads_are_physical
 from openslob.report.slowest import of_single_blocks, slowest_section
+from openslob.report.text_plot import text_petals
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
 _COLUMNS = (
@@ -53,6 +55,8 @@ _TEXTS = frozenset({0, _COLUMNS.index("limit"), _COLUMNS.index("verdicts")})
 _EFFECTS = {"session": "set in each session", "restart": "a restart each", "new server": "a new server each"}
 # Longest list of failed points; the rest are counted.
 _MOST_ERRORS = 10
+# A wider plot has more room between its points, and nothing else.
+_WIDEST_PLOT = 100
 
 
 def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None = None) -> Document:
@@ -74,7 +78,7 @@ def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None
             Section("", (*(Paragraph(each, "! ") for each in doubts), *search)),
             *shown,
             *compared,
-            *([_show_slowest(runs), _failed_verdicts(points.points)] if points else []),
+            *([_show_slowest(runs), _failed_verdicts(points.points), _draw(points, runs)] if points else []),
             Section("", states),
             Section("", (*(search or heads), *states), short_only=True),
         ),
@@ -161,13 +165,22 @@ def _compare(record: SweepRecord, runs: Sequence[Run], points: PointSet | None) 
     except UsageError as error:
         why = f"The two values are not compared: {error}"
         return why, (Section("", plain_paragraphs([why], "! ")),)
-    return answer_of(comparison, points.axes.throughput), show_side_by_side(comparison, record.figures)
+    return rate_sentence(comparison, points.axes.throughput), show_side_by_side(comparison, record.figures)
 
 
 def _show_slowest(runs: Sequence[Run]) -> Section:
     """Return the slowest operations of all runs if they visit one block each: then they are single reads."""
     records = [run.record for run in runs]
     return slowest_section(records) if of_single_blocks(records) else Section("", ())
+
+
+def _draw(points: PointSet, runs: Sequence[Run]) -> Section:
+    """Return latency over throughput, drawn in characters, where there are enough points for a line."""
+    if all(len(series.points) < MIN_POINTS for series in points.series):
+        return Section("", ())
+    names = FigureNames(reads_are_physical([run.record for run in runs]))
+    plot = TextPicture(lambda columns: text_petals(points, names.axis, min(columns or WIDTH, _WIDEST_PLOT)), plot=True)
+    return Section("", (plot,))
 
 
 def _shape(series: Series, axes: Axes) -> str:

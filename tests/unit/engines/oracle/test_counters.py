@@ -134,6 +134,35 @@ def test_a_pluggable_database_is_told_from_the_root(container, known):
     assert ("CDB$ROOT" in delta.unknown.get("db_cpu_us", "")) is not known
 
 
+@table(
+    ("version", "container", "own"),
+    [
+        ("11.2.0.4.0", None, set()),
+        ("19.3.0.0.0", 0, set()),
+        ("19.3.0.0.0", 1, set()),
+        ("12.1.0.2.0", 3, {"sysstat", "sys_time_model", "system_event"}),
+        ("19.3.0.0.0", 3, {"sysstat", "sys_time_model", "system_event", "event_histogram_micro"}),
+    ],
+)
+def test_a_pluggable_database_s_own_views_are_read_in_the_place_of_the_others(version, container, own):
+    server = MadeUpViews(container=container)
+    server.version = version
+    read = counters(server)
+    server.asked.clear()
+    read.read()
+    found = views_in(server.asked[-1])
+    assert {view.removeprefix("v$con_") for view in found if view.startswith("v$con_")} == own
+    assert not {f"v${each}" for each in own} & found, "no counter of the root beside one of the database's own"
+    assert {"v$osstat", "v$sesstat", "v$segment_statistics"} <= found
+
+
+def test_a_right_that_a_pluggable_database_needs_is_named_as_it_is_there():
+    read = counters(MadeUpViews(container=3, hidden=("v$con_sysstat",)))
+    assert read.missing == {
+        "sysstat": "this user may not read V$CON_SYSSTAT: GRANT SELECT ON SYS.V_$CON_SYSSTAT TO SLOB"
+    }
+
+
 def test_processes_and_the_sampler_s_own():
     read = counters(MadeUpViews())
     assert read.task_kinds() == {77: "LGWR"}

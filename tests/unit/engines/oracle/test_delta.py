@@ -112,6 +112,7 @@ def test_every_figure_is_known_that_the_server_counts_at_all():
     assert (delta.write_requests, delta.log_write_requests) == (20_000, 9000)
     assert (delta.commits, delta.log_syncs, delta.commit_waits) == (10_100, 10_000, 10_000)
     assert (delta.db_cpu_us, delta.background_cpu_us, delta.db_time_us) == (32e6, 2e6, 470e6)
+    assert delta.foreground_cpu_us == 30e6
     assert (delta.host_busy_us, delta.host_idle_us) == (120e6, 360e6)
     assert (delta.single_reads, delta.single_read_time_us) == (590_000, 177e6)
     assert delta.read_time_us == 177e6 + 1e5
@@ -153,7 +154,7 @@ LOST = {
         *("log_sync_time_us", "log_write_requests", "commits", "checkpoints", "rows_updated_in_place"),
         *("cache_blocks_read", "cache_blocks_prefetched", "commit_waits", "log_switches"),
     },
-    "time_model": {"db_cpu_us", "db_time_us", "background_cpu_us"},
+    "time_model": {"db_cpu_us", "db_time_us", "background_cpu_us", "foreground_cpu_us"},
     "events": {"read_time_us", "single_reads", "single_read_time_us", "log_switch_waits", "throttled_us"},
     "osstat": {"host_busy_us", "host_idle_us"},
     "memory": {"cache_resizes"},
@@ -217,6 +218,7 @@ def test_a_pluggable_database_shows_nothing_of_background_processes():
     }
     assert "CDB$ROOT" in delta.unknown["write_requests"]
     assert delta.by_object["log"].write_requests is None
+    assert delta.foreground_cpu_us == 30e6, "the sessions' CPU needs no background process"
 
 
 @table(
