@@ -116,9 +116,15 @@ def test_the_verdicts_of_a_run(finished):
     for name in ("errors", "exact_mix"):
         judged(finished.record, name)
     if not too_busy(finished.record):
-        for name in ("single_block", "commits_waited", "cache_size_kept", "data_in_place"):
+        for name in ("single_block", "commits_waited", "cache_size_kept", "data_in_place", "clock_cheap"):
             judged(finished.record, name)
     assert verdicts_of(finished.record)["real_server"].verdict is Holds.FAILS
+
+
+def test_scans_have_a_path(standin, tmp_path):
+    run = measured(registry.engine_for(standin.url), tmp_path, **{**MIX, "scan_pct": 50, "run_time": 1})
+    if not too_busy(run.record):
+        judged(run.record, "scan_path")
 
 
 def test_nothing_takes_it_for_a_database(standin, finished):

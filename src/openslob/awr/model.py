@@ -145,7 +145,10 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class WaitEvent:
-    """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing."""
+    """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing.
+
+    ``idle``: the report marks it as an event that has no part in DB time.
+    """
 
     name: str
     scope: Scope
@@ -156,6 +159,20 @@ class WaitEvent:
     share_pct: Number | None = None
     wait_class: str | None = None
     cut: bool = False
+    idle: bool = False
+
+    def is_same(self, other: WaitEvent) -> bool:
+        """Return whether a row of another table is of the same event: one that is cut also needs the same figures."""
+        if self.name == other.name and not (self.cut or other.cut):
+            return True
+        cut, whole = (self, other) if self.cut and len(self.name) <= len(other.name) else (other, self)
+        if not (cut.cut and whole.name.startswith(cut.name)):
+            return False
+        classes = sorted((self.wait_class or "", other.wait_class or ""), key=len)
+        pairs = (self.waits, other.waits), (self.time_s, other.time_s)
+        return classes[1].startswith(classes[0]) and all(
+            one is None or two is None or abs(one.value - two.value) <= one.step + two.step for one, two in pairs
+        )
 
 
 @dataclass(frozen=True, slots=True)

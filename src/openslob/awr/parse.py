@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -148,7 +148,7 @@ def parse(source: ReportText, name: str) -> Report:
     return _with_inconsistencies(_report(source, name, builder, tuple(sections), (*unparsed, *builder.unread)))
 
 
-def _tables(source: ReportText, unparsed: dict[str, None]) -> Iterator[ReportTable]:
+def _tables(source: ReportText, unparsed: dict[str, None]) -> Iterable[ReportTable]:
     def is_parsed(title: str, summary: str = "") -> bool:
         is_sure = not source.is_flush or _STARTS_AT_THE_MARGIN.fullmatch(plain(title))
         if reader(title, summary) is None or not is_sure:

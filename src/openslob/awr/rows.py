@@ -12,7 +12,7 @@ from openslob.awr.latency import latency
 from openslob.awr.model import Report, Scope, WaitEvent
 from openslob.awr.numbers import Number
 from openslob.awr.verdicts import single_block_read, verdicts
-from openslob.awr.wait_cells import find_top_events, read_latency, why_no_event
+from openslob.awr.wait_cells import find_top_events, list_top, read_latency, why_no_event
 
 Row = tuple[ColumnValue, ...]
 FILE = "Filename"
@@ -129,7 +129,7 @@ def _list_classes(subject: Subject, _events: Sequence[str]) -> Iterator[Row]:
 
 
 def _list_top(subject: Subject, _events: Sequence[str]) -> Iterator[Row]:
-    for rank, event in enumerate(find_top_events(subject.report), start=1):
+    for rank, event in enumerate(list_top(subject.report), start=1):
         names = ColumnValue(rank), ColumnValue(event.name), value_of(event.wait_class, _BLANK)
         yield *names, *_wait_figures(subject.report, event)
 

@@ -98,6 +98,7 @@ class EngineDelta:
     however many shared a write. ``log_switches``: the log went on in its next file; ``log_switch_waits``: sessions had
     to wait for that because the next file was still needed. ``cache_resizes`` are the times that the server changed the
     size of its cache by itself; ``throttled_us`` is the time for which its resource manager held sessions back.
+    ``direct_scans`` are the scans of tables that read past the shared cache.
     ``transactions`` are all clients', committed or rolled back, our samplers' left out: counted of the whole server
     only.
 
@@ -144,6 +145,7 @@ class EngineDelta:
     throttled_us: float | None = None
     transactions: float | None = None
     foreground_cpu_us: float | None = None
+    direct_scans: float | None = None
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     timed_waits: Sequence[TimedWait] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -183,7 +185,7 @@ _NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "
 ONLY_SOME_HAVE = frozenset({
     "background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us", "cache_blocks_read",
     "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits", "cache_resizes", "throttled_us",
-    "transactions", "foreground_cpu_us",
+    "transactions", "foreground_cpu_us", "direct_scans",
 })  # fmt: skip
 
 
@@ -611,7 +613,8 @@ class Observed:
     the sessions that are not the test's; there are none where the load is everybody's. ``local`` means that the server
     is on this host. ``file_system`` is the type of file system of its data; None when not known. ``stand_in``: the
     server says that it is no database. ``caps`` is what its course shows of caps on it; None if nobody looked.
-    ``unevenness`` is how much its rate of requests varied from second to second, relative to the mean.
+    ``unevenness`` is how much its rate of requests varied from second to second, relative to the mean. ``clock_us`` is
+    what an operation's readings of the server's clock take, where the engine has measured that.
     """
 
     block_size: int
@@ -631,6 +634,7 @@ class Observed:
     stand_in: bool = False
     caps: CapSearch | None = None
     unevenness: float | None = None
+    clock_us: float | None = None
 
     @property
     def busy_us(self) -> float | None:

@@ -175,6 +175,17 @@ class Recountable(Protocol):
         """What takes their differences; None if one of several can't be taken again."""
 
 
+@runtime_checkable
+class Settling(Protocol):
+    """Counters of which the server shows some late, after a load has ended as well."""
+
+    def settle(self, before: CounterReading, after: CounterReading) -> CounterReading:
+        """Return the reading ``after`` a load with what came late, once no more comes.
+
+        Where it has not ended when it should have, the reading says so, and the figures of it are unknown.
+        """
+
+
 # What engines call the tasks that serve sessions: the test's, our samplers', those of other clients and their workers.
 SESSION_KINDS = frozenset({
     "client backend", "parallel worker", "session", "slob", "sampler", "other client", "other session",

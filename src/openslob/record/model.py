@@ -239,7 +239,8 @@ class RunRecord(DocumentWithFigures):
     ``latency`` but only as fine as the engine's buckets, each wait at the upper edge of its own) and, where they apply,
     ``server_started_at`` (by the server's clock; runs of one start are more alike than those of several),
     ``attachments`` (files in the run's folder of reports that the server made), ``experimental`` (why the engine's
-    figures are not to be relied on yet) and ``stand_in`` (the server is no database). Either may have ``unknown``,
+    figures are not to be relied on yet), ``clock_us`` (what an operation's readings of the server's clock take) and
+    ``stand_in`` (the server is no database). Either may have ``unknown``,
     which maps a fact to the reason why it is not known.
 
     ``latency`` is service time by kind of operation; ``slowest`` in it are single operations: ``us``, ``session``, and

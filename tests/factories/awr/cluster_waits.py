@@ -56,7 +56,9 @@ def tops(sheet: Sheet) -> None:
 
 
 def _row(sheet: Sheet, place: Place, wait: Wait | None, cpu: str, seconds: float, in_all: float) -> Row:
-    wait_class = sheet.word((*place, "wait_class"), wait.wait_class if wait else "", 13)
+    wait_class = wait.wait_class if wait else ""
+    if wait_class:
+        sheet.note((*place, "wait_class"), wait_class)  # whole, though a text cuts it
     named(sheet, place, wait.name if wait else cpu, 30)
     return (
         wait_class,

@@ -24,6 +24,10 @@ class Wait:
         return sum(self.counts.values())
 
     @property
+    def is_idle(self) -> bool:
+        return self.wait_class == "Idle"
+
+    @property
     def seconds(self) -> float:
         return sum(number * 0.75 * 2.0**power for power, number in self.counts.items()) / 1e6
 
@@ -121,8 +125,13 @@ class Instance:
     ran_s: float | None = None
 
     @property
+    def active(self) -> tuple[Wait, ...]:
+        """The waits of the foreground that are part of DB time."""
+        return tuple(wait for wait in self.foreground if not wait.is_idle)
+
+    @property
     def db_time(self) -> float:
-        return self.times["DB CPU"] + sum(wait.seconds for wait in self.foreground)
+        return self.times["DB CPU"] + sum(wait.seconds for wait in self.active)
 
     @property
     def transactions(self) -> int:

@@ -32,6 +32,8 @@ _EVENTS = (
 # there what is counted for the whole instance.
 VIEWS: Mapping[str, tuple[str, Callable[[World, int], Rows]]] = {
     "v$sysstat": (_SYSSTAT, views.of_whole_instance(views.of_sysstat, 3)),
+    "gv$sysstat": (f"inst_id {_SYSSTAT}", views.of_all_instances(views.of_sysstat)),
+    "gv$con_sysstat": (f"inst_id {_SYSSTAT}", views.of_all_instances(views.of_sysstat)),
     "v$con_sysstat": (_SYSSTAT, views.of_container(views.of_sysstat, 1)),
     "v$statname": ("statistic# name class stat_id", views.of_statname),
     "v$sesstat": ("sid statistic# value", views.of_sesstat),
