@@ -183,7 +183,7 @@ def test_reads_that_are_not_single_blocks_are_not_called_so() -> None:
 
 def test_half_cached_tells_both_kinds_of_reads() -> None:
     text = headline(physical(Made(reads_per_visit=0.2)))
-    assert "59,177 logical 8 KB reads/s, 58,017 per DB CPU second, 11,592 physical 8 KB reads/s at 131 µs mean" in text
+    assert "59,177 logical 8 KB reads/s, 58,017 per CPU second, 11,592 physical 8 KB reads/s at 131 µs mean" in text
 
 
 def test_any_engine_and_old_parameter_can_be_shown() -> None:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import altair as alt
 
 from openslob.analyze.compare import better_of
-from openslob.kinds.ab.figures import values
+from openslob.analyze.outcome import count_noun
+from openslob.kinds.ab.figures import is_invalid, values
 from openslob.kinds.ab.record import AbLook, AbRecord
 from openslob.kinds.ab.report import called, change_text
 from openslob.metrics import Better
 from openslob.report.charts.colours import BANDS, QUIET, SERIES
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import Tip, inline, with_tips
+from openslob.report.comparison import figure_label
 
 # The axis has this room beyond the pairs; an interval that is wider is cut off: it would shrink all others.
 _ROOM = 1.05
@@ -21,16 +23,17 @@ _HEIGHT = 260
 
 
 def ab_picture(record: AbRecord) -> Picture | None:
-    """Return the ratio of each pair with the intervals; None before there is a pair."""
+    """Return the ratio of each pair with the intervals; None without a pair, or if runs are not what they claim."""
     ratios = [b / a for a, b in values(record, record.figure)]
-    if not ratios:
+    if not ratios or is_invalid(record):
         return None
+    pairs = count_noun(len(ratios), "pair")
     looks = [each for each in record.looks if each.low is not None and each.high is not None]
     better = "more" if better_of(record.figure) is Better.MORE else "less"
     return Picture(
         name="ab",
         title="B against A, pair by pair",
-        description=f"Ratio of {called(record.figure)} of B to A in {len(ratios)} pairs of runs, with the intervals.",
+        description=f"{figure_label(record.figure, physical=False)}, B / A: {pairs} of runs, with intervals.",
         panels=(_panel(record, ratios, looks),),
         notes=(
             f"A dot is a pair; {better} is better. A bar is the 95 % interval of all pairs until then.",
