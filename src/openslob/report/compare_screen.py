@@ -49,9 +49,9 @@ _LABELS = {
     **_RATES,
     "lio_per_s": "cached reads/s",
     "engine_read_latency_us": "read latency",
-    "iops_per_db_cpu": "reads per DB CPU second",
+    "iops_per_db_cpu": "reads per CPU second",
     "iops_per_foreground_cpu": "reads per foreground CPU second",
-    "lio_per_db_cpu": "cached reads per DB CPU second",
+    "lio_per_db_cpu": "cached reads per CPU second",
     "cost_per_million_reads": "cost of 1M reads",
     "cost_per_million_logical_reads": "cost of 1M cached reads",
 }

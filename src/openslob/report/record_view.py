@@ -16,7 +16,7 @@ from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RESPONSE_PREFIX
 from openslob.record import finding
 from openslob.record.model import Holds, RunRecord, Status
-from openslob.report.format import quantity
+from openslob.report.format import per_second, quantity
 
 REACHED_DEVICE = "reads_reached_device"
 RATE_REACHED = "rate_reached"
@@ -94,10 +94,7 @@ def figure_text(name: str, known: float | None, currency: str = "") -> str:
     unit = METRICS[name].unit
     if unit == CURRENCY:
         return quantity(known, currency)
-    if unit.endswith("/s"):
-        per_second = quantity(known, unit.removesuffix("/s").removeprefix("1"))
-        return per_second if known is None else f"{per_second}/s"
-    return quantity(known, unit)
+    return per_second(known, unit) if unit.endswith("/s") else quantity(known, unit)
 
 
 def costs_in_words(figure: Callable[[str], float | None], price: Price | None, logical: bool) -> str:

@@ -110,7 +110,7 @@ def _p99(point: Point) -> str:
 
 def _per_cpu(series: Series, point: Point) -> str:
     reads = point.mean("lio_per_db_cpu" if series.axes.throughput.startswith("lio") else "iops_per_db_cpu")
-    return "" if reads is None else f", {number(reads)} per DB CPU second,"
+    return "" if reads is None else f", {number(reads)} per CPU second,"
 
 
 def cost_at(point: Point, axes: Axes) -> str:

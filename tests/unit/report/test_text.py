@@ -183,12 +183,12 @@ def test_reads_that_are_not_single_blocks_are_not_called_so() -> None:
 
 def test_half_cached_tells_both_kinds_of_reads() -> None:
     text = headline(physical(Made(reads_per_visit=0.2)))
-    assert "59,177 logical 8 KB reads/s, 58,017 per DB CPU second, 11,592 physical 8 KB reads/s at 131 µs mean" in text
+    assert "59,177 logical 8 KB reads/s, 58,017 per CPU second, 11,592 physical 8 KB reads/s at 131 µs mean" in text
 
 
 def test_the_answer_says_whose_cpu_second_it_is_of() -> None:
     known = physical()
-    assert f"{known.value('iops_per_db_cpu'):,.0f} per DB CPU second" in headline(known)
+    assert f"{known.value('iops_per_db_cpu'):,.0f} per CPU second" in headline(known)
     gone = dict.fromkeys(("db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu"), Figure(value=None, unit="", why="no"))
     alone = known.model_copy(update={"summary": {**known.summary, **gone}})
     of_sessions = f"{known.value('iops_per_foreground_cpu'):,.0f}"

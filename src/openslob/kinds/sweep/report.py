@@ -7,7 +7,15 @@ from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import SESSIONS, Point, Run
-from openslob.analyze.curves.series import MIN_POINTS, RESPONSE_LATENCY, Axes, PointSet, Series, point_set
+from openslob.analyze.curves.series import (
+    MIN_POINTS,
+    ONE_LINE,
+    RESPONSE_LATENCY,
+    Axes,
+    PointSet,
+    Series,
+    point_set,
+)
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
@@ -145,7 +153,8 @@ def _titles(points: PointSet) -> tuple[str, ...]:
 def _head(series: Series, points: PointSet) -> str:
     is_physical = all(REACHED_DEVICE in point.held for point in series.points)
     label = METRICS[points.axes.throughput].label_of(is_physical)
-    return f"{series.label}, {label.lower()}: {_shape(series, points.axes)}"
+    which = label if series.label == ONE_LINE else f"{series.label}, {label.lower()}"
+    return f"{which}: {_shape(series, points.axes)}"
 
 
 def _table_figures(series: Series, names: Sequence[str]) -> TextTable:
