@@ -22,6 +22,8 @@ from openslob.record.parts import READ, EngineFacts, Environment, Facts, Latenci
 RECORD_VERSION = 4
 # The settings of the server that a run was made with on purpose, in `RunRecord.engine`.
 SET = "set"
+# And the list of the settings that the server refused to its sessions (`core.measurement.RefusedSetting`).
+REFUSED = "refused_settings"
 # Stretches in which a load was slow. One of days may have thousands: they are not all worth reading, and a record is
 # read whole.
 MOST_EPISODES = 200
@@ -239,9 +241,9 @@ class RunRecord(DocumentWithFigures):
     ``latency`` but only as fine as the engine's buckets, each wait at the upper edge of its own) and, where they apply,
     ``server_started_at`` (by the server's clock; runs of one start are more alike than those of several),
     ``attachments`` (files in the run's folder of reports that the server made), ``experimental`` (why the engine's
-    figures are not to be relied on yet), ``clock_us`` (what an operation's readings of the server's clock take) and
-    ``stand_in`` (the server is no database). Either may have ``unknown``,
-    which maps a fact to the reason why it is not known.
+    figures are not to be relied on yet), ``clock_us`` (what an operation's readings of the server's clock take),
+    ``stand_in`` (the server is no database) and ``refused_settings`` (settings that it refused to the sessions: fields
+    of `RefusedSetting`). Either may have ``unknown``, which maps a fact to the reason why it is not known.
 
     ``latency`` is service time by kind of operation; ``slowest`` in it are single operations: ``us``, ``session``, and
     the seconds of the load between which each ran. ``response`` has the same figures measured from the due time, for
