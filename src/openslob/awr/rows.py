@@ -150,7 +150,7 @@ def _list_section(name: str, subject: Subject, _events: Sequence[str]) -> Iterat
 def _listed_cell(row: ListedRow, heading: str, section: Section) -> ColumnValue:
     found, unit = row.cells.get(heading), section.columns[heading]
     why = row.why.get(heading, "not printed in this kind of report")
-    if isinstance(found, Number) and (unit == "us" or (unit == "s" and heading in section.quotients)):
+    if isinstance(found, Number) and (unit == "us" or heading.endswith("/exec(s)")):
         return mean_of(found, why, unit)
     return value_of(found, why)
 
@@ -259,13 +259,16 @@ ROW_SETS: dict[str, RowSet] = {
     ),
     "tablespaces": RowSet(
         "Tablespace IO Stats",
-        {"Tablespace": "", **_PLACE},
-        _list_figures(lambda report: (((place.tablespace,), place) for place in report.tablespaces), *_PLACE_FIELDS),
+        {"Tablespace": "", "PDB": "", **_PLACE},
+        _list_figures(lambda report: (((one.tablespace, one.pdb), one) for one in report.tablespaces), *_PLACE_FIELDS),
+        keys=3,
     ),
     "files": RowSet(
         "File IO Stats",
-        {"File": "", "Tablespace": "", **_PLACE},
-        _list_figures(lambda report: (((one.file, one.tablespace), one) for one in report.files), *_PLACE_FIELDS),
+        {"File": "", "Tablespace": "", "PDB": "", **_PLACE},
+        _list_figures(
+            lambda report: (((one.file, one.tablespace, one.pdb), one) for one in report.files), *_PLACE_FIELDS
+        ),
     ),
     "os": RowSet(
         "Operating System Statistics",
