@@ -186,7 +186,7 @@ def _judge_time(report: Report) -> AwrVerdict:
     queue = report.os_stats.get("OS_CPU_WAIT_TIME")
     if rest > UNACCOUNTED_PCT:
         rest_s = rest * db_time.value / 100
-        why += f": {rest:.1f} % ({rest_s:,.0f} s) is neither, but time without a CPU, or in calls that no event covers"
+        why += f": {rest:.1f} % ({rest_s:,.0f} s) is neither, as without a CPU, or in calls that no event covers"
         if queue is not None and queue.value is not None:
             why += f"; the host's processes waited for a CPU for {queue.value.value / 100:,.0f} s"
     elif rest < -UNACCOUNTED_PCT:
