@@ -100,6 +100,19 @@ class _Part:
         return None if values is None else values[: self.count]
 
 
+def _list_facts(record: RunRecord) -> dict[str, Any]:
+    """Return what the record says of server and host, by the names of `Observed`."""
+    return {
+        "block_size": int(record.engine.get("block_size") or 0),
+        "cache_bytes": record.engine.get("cache_bytes"),
+        "direct_io": record.engine.get("direct_io"),
+        "stand_in": bool(record.engine.get("stand_in")),
+        "clock_us": record.engine.get("clock_us"),
+        "refused_settings": _list_refused(record),
+        "elsewhere": bool(record.environment.get("reader")),
+    }
+
+
 def measure(
     record: RunRecord,
     tables: RunTables,
@@ -121,18 +134,12 @@ def measure(
     # A record without waits that were sampled says that samples had to end, or did not see all sessions.
     dropped = record.window is not None and any(waits.values()) and not record.waits
     facts: dict[str, Any] = {
-        "block_size": int(record.engine.get("block_size") or 0),
-        "cache_bytes": record.engine.get("cache_bytes"),
+        **_list_facts(record),
         "engine": _engine(engine, totals) if is_counted else EngineDelta(unknown={EVERY_FIGURE: NOT_COUNTED}),
         "host": _host(host, totals, not record.environment.get("drivers")),
         "waits": {} if dropped else waits,
         "wait_samples": 0 if dropped else round(totals.get(WAIT_SAMPLES, _total(tables.waits, SAMPLES))),
-        "direct_io": record.engine.get("direct_io"),
-        "stand_in": bool(record.engine.get("stand_in")),
-        "clock_us": record.engine.get("clock_us"),
-        "refused_settings": _list_refused(record),
         "local": bool(record.environment.get("local", tables.host.value(SERVER_CPU) is not None)),
-        "elsewhere": bool(record.environment.get("reader")),
         "errors": errors,
     }
     counted_s = engine.span_s if is_counted else 0.0

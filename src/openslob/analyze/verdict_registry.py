@@ -8,7 +8,7 @@ from enum import StrEnum
 
 # The version of the rules: which verdicts and causes there are, and their thresholds. A record states by which it was
 # judged: only under the same rules must a judgement be what it was. It goes up with every change of a threshold.
-RULES_VERSION = 4
+RULES_VERSION = 5
 RULES_FACT = "rules_version"
 
 # Of these, reports say how much is allowed.
@@ -131,6 +131,7 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("clock_cheap", VerdictGroup.VALID, Severity.NOTE),
     VerdictRow("rate_reached", VerdictGroup.LIMIT, Severity.CAUTION),
     VerdictRow("limit_found", VerdictGroup.LIMIT, Severity.NOTE),
+    VerdictRow("time_is_accounted", VerdictGroup.LIMIT, Severity.NOTE),
     VerdictRow("within_ceiling", VerdictGroup.VALID, Severity.CAUTION),
     VerdictRow("awr_agrees", VerdictGroup.VALID, Severity.CAUTION),
 )
@@ -158,14 +159,17 @@ OF_OTHER_KINDS: tuple[VerdictRow, ...] = (
 NAMES = tuple(row.name for row in REGISTRY)
 # What may be required at once, by the question that it answers: the verdicts on it.
 REQUIRABLE = (VerdictGroup.VALID, VerdictGroup.READ, VerdictGroup.UNDISTURBED)
-# If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
-INVALIDATING = frozenset(row.name for row in REGISTRY if row.severity is Severity.INVALID)
 _BY_NAME = {row.name: row for row in (*REGISTRY, *OF_OTHER_KINDS)}
 
 
 def row_of(name: str) -> VerdictRow:
     """Return the row of a verdict; one that has none, of an older record or of another distribution, is a caution."""
     return _BY_NAME.get(name) or VerdictRow(name, VerdictGroup.VALID, Severity.CAUTION)
+
+
+def invalidates(name: str) -> bool:
+    """Return whether figures must not be used if this verdict fails; others are about their precision."""
+    return row_of(name).severity is Severity.INVALID
 
 
 def severity_of(name: str, figures: Figures) -> Severity:
