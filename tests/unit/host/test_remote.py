@@ -191,7 +191,7 @@ def test_figures_are_unknown_for_its_reason_once_it_is_silent(host, worker, tmp_
     assert reader.price() == (0.0, 0.0)
     changed = difference(before, after)
     assert (changed.cpu, changed.server_cpu_s, changed.device) == (None, None, None)
-    assert {changed.unknown[name] for name in ("cpu", "server_cpu_s", "device", "group")} == {"ssh://there is closed"}
+    assert {changed.unknown[name] for name in ("cpu", "server_cpu_s", "group")} == {"ssh://there is closed"}
     assert changed.driver_cpu_s is not None
 
 
