@@ -128,6 +128,7 @@ def measure(
         "wait_samples": 0 if dropped else round(totals.get(WAIT_SAMPLES, _total(tables.waits, SAMPLES))),
         "direct_io": record.engine.get("direct_io"),
         "stand_in": bool(record.engine.get("stand_in")),
+        "no_device": str((record.engine.get("flavour") or {}).get("no_device") or ""),
         "local": bool(record.environment.get("local", tables.host.value(SERVER_CPU) is not None)),
         "errors": errors,
     }

@@ -21,11 +21,28 @@ from openslob.report.text import render, run_document
 
 EXPERIMENTAL = "no such database has passed the tests of this engine yet"
 STAND_IN = "stand-in"
+FLAVOUR = {"family": "PostgreSQL", "number": "16.4", "by": "function aurora_version", "says": "PostgreSQL 16.4 on x86"}
+CAUTION = "Aurora: its blocks are in a storage service of its own"
 
 
 def record(**facts):
     made = record_files.record()
     return made.model_copy(update={"engine": {**made.engine, **facts}})
+
+
+def test_a_report_names_the_product_that_answered_and_whose_protocol_it_speaks():
+    text = render(record(product="Aurora", version="16.4.2", flavour=FLAVOUR))
+    assert text.splitlines()[0].count("Aurora 16.4.2") or "Aurora 16.4.2" in text.partition("\n\n")[0]
+    assert "Aurora 16.4.2, which speaks as PostgreSQL 16.4; known by: function aurora_version" in " ".join(text.split())
+    assert "which speaks as" not in render(record(product="PostgreSQL", version="16.4", flavour=FLAVOUR))
+
+
+def test_two_flavours_are_not_the_same_product():
+    runs = [Run.of(record(product=product, version="16.4")) for product in ("PostgreSQL", "Amazon RDS for PostgreSQL")]
+    compared = compare(runs[:1], runs[1:], "a", "b")
+    assert [(each.name, each.a, each.b) for each in compared.mismatches] == [
+        ("product", ("PostgreSQL",), ("Amazon RDS for PostgreSQL",))
+    ]
 
 
 def test_a_database_needs_no_word_and_no_verdict():
@@ -35,7 +52,12 @@ def test_a_database_needs_no_word_and_no_verdict():
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"), [({"experimental": EXPERIMENTAL}, EXPERIMENTAL), ({"stand_in": True}, STAND_IN)]
+    ("facts", "said"),
+    [
+        ({"experimental": EXPERIMENTAL}, EXPERIMENTAL),
+        ({"stand_in": True}, STAND_IN),
+        ({"flavour": {**FLAVOUR, "caution": CAUTION}}, f"{CAUTION}."),
+    ],
 )
 def test_every_report_says_it_before_the_figures(tmp_path, facts, said):
     reserved = record(**facts)
