@@ -173,7 +173,8 @@ def _flavour_row(row: Flavour) -> str:
         meaning = ["–", "–", "–", f"**refused**: {row.refused}"]
     else:
         reads = "of no device" if row.no_device else "of a device, or of the page cache"
-        meaning = [reads, row.placement, row.lock, row.meaning or "–"]
+        besides = [row.meaning, row.settings and f"settings of the server are changed in the {row.settings}"]
+        meaning = [reads, row.placement, row.lock, "; ".join(filter(None, besides)) or "–"]
     source = f"[source]({row.source})" if row.source.startswith("https://") else row.source or "the tests' servers"
     return _row(row.product.replace("{family}", "MySQL, MariaDB"), signs, *meaning, source)
 

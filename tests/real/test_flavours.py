@@ -128,6 +128,8 @@ def test_where_storage_is_a_service_no_read_is_called_one_of_a_device(foreign, t
         assert location.is_here
         assert not location.data_directories
         assert "storage service of its own" in location.why_unknown
+        found = {each.name: each for each in engine.findings(Workload(**SMALL))}
+        assert found["track_wal_io_timing"].by.startswith("in the DB parameter group of the service, ")
         record = measured(engine, tmp_path, **SMALL, **FULL_SPEED).record
     assert (record.engine["product"], record.engine["version"]) == ("Amazon Aurora PostgreSQL", "16.4.2")
     assert record.engine["flavour"]["family"] == "PostgreSQL"

@@ -109,6 +109,11 @@ class ServerFacts:
         return self.identity.caution if self.identity else ""
 
     @property
+    def settings_place(self) -> str:
+        """Where a setting of the server is changed, if not on the server; else empty."""
+        return self.identity.settings if self.identity else ""
+
+    @property
     def no_device(self) -> str:
         """Why no read of the engine is known to be one of a device; empty where they may be."""
         return self.identity.no_device if self.identity else ""

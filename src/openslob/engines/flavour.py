@@ -31,6 +31,7 @@ class Flavour:
         no_device: Why no read of the engine is known to be one of a device; empty where they may be.
         placement: By what it is proved that each row has a block of its own; empty where nothing proves it.
         lock: By what two loads or runs are kept apart; empty where nothing does.
+        settings: Where a service takes settings of the server; empty where the server itself does.
         limits: What its figures do not mean besides, in one sentence without a full stop; empty if they mean the same.
 
     """
@@ -44,6 +45,7 @@ class Flavour:
     no_device: str = ""
     placement: str = ""
     lock: str = ""
+    settings: str = ""
     limits: str = ""
 
     @property
@@ -77,6 +79,7 @@ class Identity:
 
     ``version`` is its own, ``number`` that of the ``family`` whose protocol it speaks. ``by`` is what showed it,
     ``says`` its version text. ``no_device`` is as in `Flavour`; ``caution`` is what must be known before any figure.
+    ``settings`` is where a setting of the server is changed, if not on the server.
     """
 
     product: str
@@ -88,6 +91,7 @@ class Identity:
     no_device: str = ""
     caution: str = ""
     versioned_by: str = ""
+    settings: str = ""
 
     def to_record(self) -> dict[str, str]:
         """Return what a record has beside product and version; only what says something."""
@@ -116,6 +120,7 @@ def recognise(table: Iterable[Flavour], answers: Answers, target: str) -> Identi
                 row.no_device,
                 f"{product}: {row.meaning}" if row.meaning else "",
                 row.versioned_by,
+                row.settings and f"in the {row.settings} of the service, as a setting and not as a statement",
             )
             if row.refused:
                 raise refusal(target, f"{product} {found.version}", row.refused)

@@ -288,6 +288,12 @@ class RunRecord(DocumentWithFigures):
         return self
 
     @property
+    def relative(self) -> str:
+        """The product that answered, with its version, if it is not the one whose protocol it speaks; else empty."""
+        family, product = (self.engine.get("flavour") or {}).get("family"), self.engine.get("product")
+        return f"{product} {self.engine.get('version')}" if family not in (None, product) else ""
+
+    @property
     def reservations(self) -> tuple[str, ...]:
         """What a reader must know of the server before any figure, in sentences."""
         engine = self.engine

@@ -183,7 +183,7 @@ def server(record: RunRecord) -> Section:
     direct = "unknown" if direct_io is None else "direct" if direct_io else "buffered by the operating system"
     cells = (size(engine.get("block_size")), size(engine.get("cache_bytes")))
     rows = [
-        *_recognised(engine),
+        *_recognised(record),
         ("storage", f"blocks of {cells[0]}, buffer cache {cells[1]}, I/O {direct}"),
         *fact_rows(engine, _ENGINE_KNOWN),
     ]
@@ -193,13 +193,13 @@ def server(record: RunRecord) -> Section:
     return Section("Server", (LabelledTexts(rows), *([TextPicture(lambda _: plans)] if plans else [])))
 
 
-def _recognised(engine: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _recognised(record: RunRecord) -> list[tuple[str, str]]:
     """Return whose protocol the product speaks and what shows it, if it is not the product whose protocol it is."""
-    flavour = engine.get("flavour") or {}
-    if not flavour or engine.get("product") == flavour["family"]:
+    if not record.relative:
         return []
-    by, speaks = flavour["by"], f"{flavour['family']} {flavour['number']}"
-    return [("product", f"{engine.get('product')} {engine.get('version')}, which speaks as {speaks}; known by: {by}")]
+    flavour = record.engine["flavour"]
+    speaks = f"{flavour.get('family')} {flavour.get('number')}"
+    return [("product", f"{record.relative}, which speaks as {speaks}; known by: {flavour.get('by')}")]
 
 
 def unknown(record: RunRecord) -> Section:

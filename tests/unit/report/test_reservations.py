@@ -9,6 +9,7 @@ from factories.measurements import measurement
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.verdicts import judge
+from openslob.kinds.run import KIND as RUN
 from openslob.record.model import Holds, Verdict
 from openslob.report.ci_formats import github, markdown
 from openslob.report.comparison import comparison_document, comparison_json
@@ -34,7 +35,13 @@ def test_a_report_names_the_product_that_answered_and_whose_protocol_it_speaks()
     text = render(record(product="Aurora", version="16.4.2", flavour=FLAVOUR))
     assert text.splitlines()[0].count("Aurora 16.4.2") or "Aurora 16.4.2" in text.partition("\n\n")[0]
     assert "Aurora 16.4.2, which speaks as PostgreSQL 16.4; known by: function aurora_version" in " ".join(text.split())
-    assert "which speaks as" not in render(record(product="PostgreSQL", version="16.4", flavour=FLAVOUR))
+    aurora = record(product="Aurora", version="16.4.2", flavour=FLAVOUR)
+    assert "sessions on Aurora 16.4.2, " in headline(aurora)
+    assert RUN.contents(aurora) == "Aurora 16.4.2"
+    original = record(product="PostgreSQL", version="16.4", flavour=FLAVOUR)
+    assert "which speaks as" not in render(original)
+    assert (RUN.contents(original), RUN.contents(record())) == ("", "")
+    assert "on PostgreSQL" not in headline(original)
 
 
 def test_two_flavours_are_not_the_same_product():

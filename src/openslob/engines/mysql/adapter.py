@@ -18,6 +18,7 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import (
     LOCK_PATIENCE_S,
     await_ended,
+    place_remedies,
     require_no_driver,
     require_none,
     require_own_storage,
@@ -187,7 +188,9 @@ class MysqlEngine(ServerEngine[Connection]):
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         with self.querying(f"{self.target} can't be checked") as connection:
-            yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
+            facts = self.facts()
+            found = checks.findings(connection, self.names, workload, facts, self.data.state)
+            yield from place_remedies(found, facts.settings_place, ("SET GLOBAL", "my.cnf"))
 
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
         """Let the server parse them."""

@@ -51,15 +51,16 @@ FLAVOURS: Sequence[Flavour] = (
         "Amazon Aurora MySQL",
         "https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/Aurora.VersionPolicy.Versioning.html",
         signs=["variable aurora_version"], versioned_by="variable aurora_version", **_PAGES,
+        settings="DB parameter group",
         no_device="Aurora's pages are in a storage service of its own",
     ),
     Flavour(
         "Cloud SQL for MySQL", "version texts in published dumps: 8.0.31-google", r"^([\d.]+)-google\b|\(Google\)$",
-        **_PAGES,
+        **_PAGES, settings="database flags",
     ),
     Flavour(
         "Amazon RDS for {family}", "https://github.com/phpmyadmin/phpmyadmin", signs=["variable basedir=/rdsdbbin/"],
-        **_PAGES,
+        **_PAGES, settings="DB parameter group",
     ),
     Flavour(
         "Percona XtraDB Cluster", "https://docs.percona.com/percona-xtradb-cluster/8.0/",

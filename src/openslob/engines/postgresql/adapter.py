@@ -22,6 +22,7 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import (
     LOCK_PATIENCE_S,
     await_ended,
+    place_remedies,
     require_no_driver,
     require_none,
     require_own_storage,
@@ -244,7 +245,9 @@ class PostgresEngine(ServerEngine[Connection]):
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         with self.querying(f"{self.target} can't be checked", "check") as connection:
-            yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
+            facts = self.facts()
+            found = checks.findings(connection, self.names, workload, facts, self.data.state)
+            yield from place_remedies(found, facts.settings_place, ("ALTER SYSTEM",))
 
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
         """Try them in a transaction that is rolled back."""

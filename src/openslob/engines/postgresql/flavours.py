@@ -54,13 +54,14 @@ FLAVOURS: Sequence[Flavour] = (
         "Amazon Aurora PostgreSQL",
         "https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/Aurora.VersionPolicy.Versioning.html",
         signs=["function aurora_version"], versioned_by="function aurora_version", placement="ctid", lock="advisory",
+        settings="DB parameter group",
         no_device="Aurora's blocks are in a storage service of its own, or in the local NVMe tier of its "
         "optimized reads (aurora_stat_optimized_reads_cache)",
     ),
     Flavour(
         "AlloyDB", "https://dbdb.io/db/alloydb",
         signs=["setting alloydb.iam_authentication", "setting alloydb.logical_decoding"],
-        placement="ctid", lock="advisory",
+        placement="ctid", lock="advisory", settings="database flags",
         no_device="AlloyDB's blocks are in a storage service of its own, or in a cache on local SSD",
     ),
     Flavour(
@@ -76,17 +77,17 @@ FLAVOURS: Sequence[Flavour] = (
     Flavour(
         "Azure Database for PostgreSQL",
         "https://learn.microsoft.com/en-us/azure/postgresql/extensions/how-to-allow-extensions",
-        signs=["setting azure.extensions"], placement="ctid", lock="advisory",
+        signs=["setting azure.extensions"], placement="ctid", lock="advisory", settings="server parameters",
     ),
     Flavour(
         "Cloud SQL for PostgreSQL", "https://cloud.google.com/sql/docs/postgres/flags",
         signs=["setting cloudsql.iam_authentication", "setting cloudsql.logical_decoding"],
-        placement="ctid", lock="advisory",
+        placement="ctid", lock="advisory", settings="database flags",
     ),
     Flavour(
         "Amazon RDS for PostgreSQL",
         "https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/PostgreSQL.Concepts.General.FeatureSupport.Extensions.html",
-        signs=["setting rds.extensions"], placement="ctid", lock="advisory",
+        signs=["setting rds.extensions"], placement="ctid", lock="advisory", settings="DB parameter group",
     ),
     Flavour(
         "EDB Postgres Advanced Server", "https://docslib.org/doc/9644598/edb-postgres-advanced-server-guide",

@@ -55,6 +55,7 @@ def test_each_flavour_has_documented_answers():
 def test_what_can_be_measured_is_known_by_one_query(product):
     version, connection = DOCUMENTED[product]
     found = identify(connection, "db/bench")
+    assert bool(found.settings) == any(service in product for service in ("Amazon", "Azure", "Cloud SQL", "AlloyDB"))
     assert (found.product, found.version) == (product.format(family="MySQL"), version)
     assert found.family == ("MariaDB" if product == "MariaDB" else "MySQL")
     assert found.number == found.says.split()[0].partition("-")[0]

@@ -78,6 +78,7 @@ def test_each_flavour_has_documented_answers():
 def test_what_can_be_measured_is_known_by_one_query(product):
     version, connection = DOCUMENTED[product]
     found = identify(connection, "db/bench")
+    assert bool(found.settings) == any(service in product for service in ("Amazon", "Azure", "Cloud SQL", "AlloyDB"))
     assert (found.product, found.version, found.family) == (product, version, "PostgreSQL")
     assert found.number == found.says.split()[1]
     # Only Aurora's own version is a second one.
