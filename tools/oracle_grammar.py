@@ -57,7 +57,7 @@ _SAMPLES: Mapping[str, object] = {
     "assignments": "c2 = 'x', c20 = 'x'", "columns": "custid, c2", "first_key": 1, "in_tablespace": "TABLESPACE slob",
     "index": "cf1_1_custid", "initrans": 4, "inst_id": "inst_id", "into": "", "keys": "slob_keys_cf1_1",
     "kind": "NATIVE", "last_key": 64, "manifest": "slob_manifest", "parallel": "PARALLEL 4", "prefix": "g",
-    "procedure": "slob_slice_1", "procedures": "SLOB\\_SLICE\\_%", "run_table": "slob_run",
+    "own": "con_", "procedure": "slob_slice_1", "procedures": "SLOB\\_SLICE\\_%", "run_table": "slob_run",
     "single": "NO_BATCH_TABLE_ACCESS_BY_ROWID(t) ", "sleep": "DBMS_SESSION.SLEEP",
     "statement": "SELECT COUNT(c2) FROM cf1_1 t", "statements": "'a', 'b'", "stretch": "WHERE t.custid IN (1, 2)",
     "table": "cf1_1", "tables": "slob_tables", "tablespace": "slob", "user": "slob", "values": ":1, :2",

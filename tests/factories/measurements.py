@@ -133,6 +133,8 @@ def host(**overrides: Any) -> HostDelta:
         cores=4,
         cpu={"user": 60.0, "system": 34.0, "irq": 1.0, "steal": 1.0, "idle": 104.0, "iowait": 40.0},
         server_cpu_s=80.0,
+        foreground_cpu_s=64.0,
+        background_cpu_s=16.0,
         sampler_cpu_s=0.4,
         server_cores=4,
         server_read_bytes=READ_REQUESTS * BLOCK,

@@ -111,6 +111,8 @@ def summary(made: Made) -> dict[str, Figure]:
         "log_wait_pct": 5.8 if updates else 0.0, "full_page_images_per_s": 0.0, "full_page_image_mb_per_s": 0.0,
         "db_time_per_s": made.sessions * 0.997, "db_cpu_per_s": made.cpu,
         "iops_per_db_cpu": reads / made.cpu, "lio_per_db_cpu": lio / made.cpu,
+        "foreground_cpu_per_s": made.cpu * 0.8, "background_cpu_per_s": made.cpu * 0.2,
+        "iops_per_foreground_cpu": reads / made.cpu / 0.8,
         "dev_read_per_s": device, "dev_read_mb_per_s": device and device / 128,
         "dev_write_per_s": writes + 3.2, "dev_write_mb_per_s": (writes + 3.2) / 128,
         "host_cpu_busy_pct": made.busy_pct, "host_cpu_left_pct": 100 - made.busy_pct,

@@ -25,6 +25,7 @@ from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.kinds.run import loading
 from openslob.record.model import Holds, Status
+from openslob.report.headline import headline
 
 UNIT, SESSIONS = 8, 4
 # What an UPDATE writes without REDO_STRESS=HEAVY.
@@ -61,8 +62,12 @@ def finished(standin, tmp_path_factory):
 @pytest.fixture(scope="module")
 def counted(finished):
     """What the engine counted from before the first operation to after the last, by figure."""
+    return counts_of(finished)
+
+
+def counts_of(run):
     # A reading that was made again replaces the one from the same begin.
-    rows = {(row["begin_ns"], row["figure"]): float(row["value"]) for row in rows_of(finished.folder, "engine.csv")}
+    rows = {(row["begin_ns"], row["figure"]): float(row["value"]) for row in rows_of(run.folder, "engine.csv")}
     return {name: sum(value for (_, each), value in rows.items() if each == name) for _, name in rows}
 
 
@@ -111,9 +116,15 @@ def test_the_verdicts_of_a_run(finished):
     for name in ("errors", "exact_mix"):
         judged(finished.record, name)
     if not too_busy(finished.record):
-        for name in ("single_block", "commits_waited", "cache_size_kept", "data_in_place"):
+        for name in ("single_block", "commits_waited", "cache_size_kept", "data_in_place", "clock_cheap"):
             judged(finished.record, name)
     assert verdicts_of(finished.record)["real_server"].verdict is Holds.FAILS
+
+
+def test_scans_have_a_path(standin, tmp_path):
+    run = measured(registry.engine_for(standin.url), tmp_path, **{**MIX, "scan_pct": 50, "run_time": 1})
+    if not too_busy(run.record):
+        judged(run.record, "scan_path")
 
 
 def test_nothing_takes_it_for_a_database(standin, finished):
@@ -198,3 +209,23 @@ def test_an_old_and_a_new_version_in_a_pluggable_database(version):
     assert shown.startswith(f"Stand-in for tests, no database {version}")
     assert "A run would work" in shown
     assert "a pluggable database does not count what background processes do" in " ".join(shown.split())
+
+
+def test_what_a_pluggable_database_counts_is_not_what_the_root_does(tmp_path):
+    """The stand-in's other views have three times as much, and what other databases do besides."""
+    with StandInProcess(**WORLD, pluggable=True) as process:
+        run = measured(loaded(process.url), tmp_path, **MIX)
+    if too_busy(run.record):
+        return
+    found, pace = counts_of(run), Pace()
+    figures = {name: figure.value for name, figure in run.record.summary.items()}
+    cpu_us = pace.visit_us * (UNIT + INDEX_VISITS) + pace.op_us
+    assert found["foreground_cpu_us"] / figures["ops_total"] == pytest.approx(cpu_us, rel=0.05)
+    took_us = sum(kind["count"] * kind["mean_us"] for kind in run.record.latency.values() if kind["count"])
+    assert found["db_time_us"] == pytest.approx(took_us, rel=0.05)
+    assert found["single_reads"] == found["read_requests"]
+    assert run.record.engine["wait_latency"]["User I/O:db file sequential read"]["count"] == found["single_reads"]
+    assert figures["db_cpu_per_s"] is None
+    if figures["pio_read_per_s"] is not None:
+        assert "CDB$ROOT" in run.record.summary["background_cpu_per_s"].why
+        assert f"{figures['iops_per_foreground_cpu']:,.0f} per foreground CPU second" in headline(run.record)

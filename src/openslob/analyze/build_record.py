@@ -113,9 +113,10 @@ def with_engine_cpu(measurement: Observed, environment: Mapping[str, Any]) -> Ma
     """Return the facts on the host with the CPU time that only the engine counts; ``cpu_source`` says of which."""
     counted = measurement.engine
     found: dict[str, Any] = {}
-    if counted.db_cpu_us is not None and host(measurement, "server_cpu_s").value is None:
-        background = counted.background_cpu_us or 0.0
-        found["server_cpu_s"] = {"sessions": (counted.db_cpu_us - background) * 1e-6, "background": background * 1e-6}
+    parts = {"sessions": counted.foreground_cpu_us, "background": counted.background_cpu_us}
+    known = {name: us * 1e-6 for name, us in parts.items() if us is not None}
+    if known and host(measurement, "server_cpu_s").value is None:
+        found["server_cpu_s"] = known
     if counted.host_idle_us is not None and counted.host_busy_us is not None and why_no_cpu(measurement, "idle"):
         found["server_host_cpu_s"] = {"busy": counted.host_busy_us * 1e-6, "idle": counted.host_idle_us * 1e-6}
     if not found:

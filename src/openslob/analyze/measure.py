@@ -129,6 +129,7 @@ def measure(
         "direct_io": record.engine.get("direct_io"),
         "stand_in": bool(record.engine.get("stand_in")),
         "no_device": str((record.engine.get("flavour") or {}).get("no_device") or ""),
+        "clock_us": record.engine.get("clock_us"),
         "local": bool(record.environment.get("local", tables.host.value(SERVER_CPU) is not None)),
         "errors": errors,
     }

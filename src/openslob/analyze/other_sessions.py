@@ -29,11 +29,11 @@ _LEAST_PER_S: Mapping[str, float] = {
     "log_syncs": 50.0,
 }
 # Of the whole server on every engine.
-_ALWAYS_SERVER_WIDE = frozenset({"db_cpu_us", "db_time_us"})
+_ALWAYS_SERVER_WIDE = frozenset({"db_cpu_us", "db_time_us", "foreground_cpu_us", "background_cpu_us"})
 BESIDE = "other sessions worked on the server"
 _WHY = f"{BESIDE}, and the engine counts this for all sessions together"
 _WHY_CPU = f"{BESIDE}, and the CPU time is that of all its processes"
-_OF_PROCESSES = ("server_cpu_s", "server_runqueue_s")
+_OF_PROCESSES = ("server_cpu_s", "foreground_cpu_s", "background_cpu_s", "server_runqueue_s")
 
 
 def shares_pct(engine: EngineDelta, seconds: float) -> dict[str, float]:

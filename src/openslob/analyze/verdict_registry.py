@@ -8,7 +8,7 @@ from enum import StrEnum
 
 # The version of the rules: which verdicts and causes there are, and their thresholds. A record states by which it was
 # judged: only under the same rules must a judgement be what it was. It goes up with every change of a threshold.
-RULES_VERSION = 3
+RULES_VERSION = 4
 RULES_FACT = "rules_version"
 
 # Of these, reports say how much is allowed.
@@ -105,6 +105,7 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("exact_mix", VerdictGroup.VALID, Severity.INVALID),
     VerdictRow("reads_reached_device", VerdictGroup.READ, Severity.INVALID),
     VerdictRow("single_block", VerdictGroup.READ, Severity.INVALID),
+    VerdictRow("scan_path", VerdictGroup.READ, Severity.CAUTION),
     VerdictRow("block_path", VerdictGroup.READ, Severity.CAUTION),
     VerdictRow("commits_waited", VerdictGroup.VALID, Severity.CAUTION),
     VerdictRow("mode", VerdictGroup.READ, Severity.INVALID),
@@ -126,6 +127,7 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("steady", VerdictGroup.UNDISTURBED, Severity.CAUTION),
     VerdictRow("level_sustained", VerdictGroup.LIMIT, Severity.CAUTION),
     VerdictRow("percentiles_supported", VerdictGroup.VALID, Severity.NOTE),
+    VerdictRow("clock_cheap", VerdictGroup.VALID, Severity.NOTE),
     VerdictRow("rate_reached", VerdictGroup.LIMIT, Severity.CAUTION),
     VerdictRow("limit_found", VerdictGroup.LIMIT, Severity.NOTE),
     VerdictRow("within_ceiling", VerdictGroup.VALID, Severity.CAUTION),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Concatenate
 
+from openslob.awr import rates
 from openslob.awr.inputs import FileName
 from openslob.awr.model import FileIo, Report, ReportKind
 from openslob.awr.numbers import Number
@@ -160,7 +161,7 @@ def read_block_size(subject: Subject) -> ColumnValue:
 
 def read_elapsed(subject: Subject) -> ColumnValue:
     """Return the seconds between the two snapshots."""
-    return value_of(subject.report.elapsed_s, "Elapsed is not in the report")
+    return value_of(subject.report.elapsed_s, rates.NO_ELAPSED)
 
 
 def read_parameter(subject: Subject, name: str) -> ColumnValue:
@@ -213,25 +214,22 @@ def read_over_elapsed(subject: Subject, name: str, statistic: str) -> ColumnValu
 
     The time model is also used where the load profile is coarse, such as DB CPU with one decimal, and both agree.
     """
-    report, rate = subject.report, subject.report.load_profile.get(name)
-    seconds, elapsed = report.time_model_s.get(statistic), report.elapsed_s
-    if seconds is None or elapsed is None:
-        return read_load(subject, name)
-    computed = seconds.scaled(1 / elapsed.value)
-    if rate is not None and (printed := rate.per_second) is not None:
-        is_finer = computed.step < printed.step and printed.step > COARSE * printed.value
-        if not is_finer or abs(computed.value - printed.value) > printed.step:
-            return read_load(subject, name)
-    return ColumnValue(computed.value, source="time model / elapsed")
+    exact, source = rates.find_rate(subject.report, name, statistic)
+    printed, origin = rates.find_printed_rate(subject.report, name)
+    if isinstance(exact, str):
+        return absent(exact) if statistic in subject.report.time_model_s else read_load(subject, name)
+    if printed is not None and (exact.step >= printed.step or printed.step <= COARSE * printed.value):
+        return ColumnValue(printed.value, source=origin)
+    return ColumnValue(exact.value, source=source)
 
 
 def read_db_time(subject: Subject) -> ColumnValue:
     """Return DB time per elapsed second, from the load profile, the time model or the header."""
-    rate = read_over_elapsed(subject, "db_time", "DB time")
-    minutes, elapsed = subject.report.header.db_time_min, subject.report.elapsed_s
-    if rate.value is not None or minutes is None or elapsed is None:
+    rate, minutes = read_over_elapsed(subject, "db_time", "DB time"), subject.report.header.db_time_min
+    over = rates.divide(subject.report, minutes.scaled(60.0) if minutes else None)
+    if rate.value is not None or isinstance(over, str):
         return rate
-    return ColumnValue(minutes.value * 60 / elapsed.value, source="header: DB Time / Elapsed")
+    return ColumnValue(over.value, source="header: DB Time / Elapsed")
 
 
 def read_redo_mb(subject: Subject) -> ColumnValue:
@@ -245,13 +243,14 @@ def read_activity(subject: Subject, name: str, figure: str = "per_second") -> Co
 
     A rate too wide for its column is computed from the total and the elapsed time.
     """
-    known, elapsed = subject.report.activity, subject.report.elapsed_s
+    known = subject.report.activity
     stat = known.get(name)
     number: Number | None = getattr(stat, figure, None)
     if number is not None:
         return ColumnValue(number.value, source="per second" if figure == "per_second" else "")
-    if figure == "per_second" and stat is not None and stat.total is not None and elapsed is not None:
-        return ColumnValue(stat.total.value / elapsed.value, source="total / elapsed")
+    if figure == "per_second" and stat is not None and stat.total is not None:
+        over = rates.divide(subject.report, stat.total)
+        return absent(over) if isinstance(over, str) else ColumnValue(over.value, source="total / elapsed")
     return absent(_why_not(subject.report, _TITLES["activity"], name, known, bool(known)))
 
 
@@ -283,8 +282,9 @@ def read_redo_requests(subject: Subject) -> ColumnValue:
 
 
 def _read_profile(subject: Subject, row: str, direction: str, otherwise: ColumnValue) -> ColumnValue:
-    rates = subject.report.io_profile.get(row)
-    number: Number | None = getattr(rates, direction) if rates else None
+    """Return a rate of the I/O profile, unless a cluster's divides by a longer time than the instances ran."""
+    found = subject.report.io_profile.get(row) if rates.is_whole(subject.report) else None
+    number: Number | None = getattr(found, direction) if found else None
     return ColumnValue(number.value, source="IO Profile") if number else otherwise
 
 
@@ -315,15 +315,17 @@ def read_blocks_per_request(subject: Subject) -> ColumnValue:
 def read_per_db_cpu(subject: Subject, read_rate: ColumnReader, *path: str) -> ColumnValue:
     """Return a rate per second of DB CPU.
 
-    DB CPU is that of the time model, because the load profile prints only one decimal.
+    DB CPU is that of the time model, because the load profile prints only one decimal, unless both contradict.
     """
-    rate, elapsed = read_rate(subject, *path), subject.report.elapsed_s
-    seconds = subject.report.time_model_s.get("DB CPU")
+    rate = read_rate(subject, *path)
     if not isinstance(rate.value, float):
         return rate
-    if seconds is None or elapsed is None or seconds.value <= 0:
+    used, _ = rates.find_rate(subject.report, "db_cpu", "DB CPU")
+    if "DB CPU" not in subject.report.time_model_s:
         return absent("DB CPU is not in the time model")
-    return ColumnValue(rate.value / (seconds.value / elapsed.value), source=rate.source)
+    if isinstance(used, str) or used.value <= 0:
+        return absent(used if isinstance(used, str) else "DB CPU is 0")
+    return ColumnValue(rate.value / used.value, source=rate.source)
 
 
 def read_db_cpu_pct(subject: Subject) -> ColumnValue:

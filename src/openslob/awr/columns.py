@@ -16,6 +16,7 @@ from openslob.awr import cells, wait_cells
 from openslob.awr.cells import ColumnReader, ColumnValue, Subject
 from openslob.awr.model import Report
 from openslob.awr.wait_cells import BACKGROUND, CLASS, EITHER, FOREGROUND
+from openslob.core.cpu_figures import BACKGROUND_CPU, FOREGROUND_CPU, IOPS_PER_FOREGROUND_CPU
 from openslob.core.errors import UsageError
 
 
@@ -278,9 +279,9 @@ _COLUMNS: tuple[Column, ...] = (
     _column("elapsed_s", "s", _HEAD, "time between the snapshots", cells.read_elapsed),
     _column("db_time_s", "s", _TIME, "DB time in all", cells.read_db_time_s),
     _column("db_time", "s/s", _LOAD, "DB time per second: sessions active on average", cells.read_db_time),
-    _column("db_cpu", "s/s", _LOAD, "DB CPU per second: CPUs used by sessions",
+    _column("db_cpu", "s/s", _LOAD, FOREGROUND_CPU.meaning,
             cells.read_over_elapsed, "db_cpu", "DB CPU"),
-    _column("background_cpu", "s/s", _LOAD, "CPUs used by background processes", cells.read_load, "background_cpu"),
+    _column("background_cpu", "s/s", _LOAD, BACKGROUND_CPU.meaning, cells.read_load, "background_cpu"),
     _column("executes", "1/s", _LOAD, "SQL executions", cells.read_load, "executes"),
     _column("user_calls", "1/s", _LOAD, "calls of clients", cells.read_load, "user_calls"),
     _column("transactions", "1/s", _LOAD, "commits and rollbacks", cells.read_load, "transactions"),
@@ -309,6 +310,9 @@ _COLUMNS: tuple[Column, ...] = (
             cells.read_per_db_cpu, cells.read_iops),
     _column("lio_per_db_cpu", "blocks/s", _LOAD, "logical reads / DB CPU per second",
             cells.read_per_db_cpu, cells.read_load, "logical_reads"),
+    _column(IOPS_PER_FOREGROUND_CPU.name, IOPS_PER_FOREGROUND_CPU.unit, _ACTIVITY,
+            f"db_preads / db_cpu: {IOPS_PER_FOREGROUND_CPU.meaning}",
+            cells.read_per_db_cpu, cells.read_activity, "physical read IO requests"),
     _column("read_event", "", _FOREGROUND, "the single-block read event: db file sequential read, on Exadata "
             "cell single block physical read", wait_cells.read_single_block_read, "name"),
     _column("latency_us", "us", _FOREGROUND, "mean latency of read_event", wait_cells.read_single_block_read, "us"),

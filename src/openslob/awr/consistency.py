@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from openslob.awr import rates
 from openslob.awr.model import Report, ReportKind, Scope, Statistic, WaitEvent, seconds_between
 from openslob.awr.numbers import Number
 
@@ -56,31 +57,57 @@ def _cut_off(report: Report) -> Iterator[str]:
 
 
 def _clock(report: Report) -> Iterator[str]:
-    """Compare the elapsed time with the times of the snapshots."""
+    """Compare the elapsed time with the times of the snapshots, and that of a cluster with those of its instances."""
     header = report.header
     elapsed, clock = header.elapsed_min, seconds_between(header.begin_time, header.end_time)
-    if elapsed is None or clock is None:
+    if elapsed is None:
         return
     printed = elapsed.scaled(60.0)
-    if abs(clock.value - printed.value) > _CLOCK_SLACK_S + spread(printed):
+    if clock is not None and abs(clock.value - printed.value) > _CLOCK_SLACK_S + spread(printed):
         yield f"Elapsed: {printed.value:.0f} s, but the snapshots are {clock.value:.0f} s apart"
+    if not rates.is_whole(report):
+        own = sorted({f"{seconds.value:.0f}" for seconds in rates.find_own_seconds(report).values()}, key=int)
+        yield (
+            f"Elapsed: {printed.value:.0f} s from the first snapshot of any instance to the last one, but the instances"
+            f" ran for {' and '.join(own)} s: rates are sums over the instances, and those of IO Profile and IOStat are"
+            " too low"
+        )
+
+
+def find_wrong_elapsed(report: Report) -> str:
+    """Return why no total is divided by the elapsed time: the rates that the report prints contradict it."""
+    off, both = _find_rates_that_are_off(report), sum(1 for stat in report.activity.values() if stat.per_second)
+    if report.elapsed_s is None or len(off) <= max(3, _MANY * both):
+        return ""
+    return f"Elapsed: {report.elapsed_s.value:.0f} s does not fit total / per second of {len(off)} statistics"
+
+
+def _find_rates_that_are_off(report: Report) -> list[tuple[str, Statistic]]:
+    """Return the statistics whose rate is not total / elapsed."""
+    own = sorted(rates.find_own_seconds(report).values(), key=lambda seconds: seconds.value)
+    elapsed = [own[0], own[-1]] if own else [report.elapsed_s] if report.elapsed_s else []
+    return [item for item in report.activity.items() if elapsed and not _is_between(item[1], elapsed)]
+
+
+def _is_between(stat: Statistic, elapsed: list[Number]) -> bool:
+    """Return whether the rate is total / elapsed for a time within ``elapsed``: instances may have different ones."""
+    shortest, longest = elapsed[0].value, elapsed[-1].value
+    total, rate = stat.total, stat.per_second
+    if total and rate and rate.value and shortest <= total.value / rate.value <= longest:
+        return True
+    return any(rate_agrees(stat, seconds) for seconds in elapsed)
 
 
 def _rates(report: Report) -> Iterator[str]:
     """Compare each statistic's rate with total / elapsed."""
-    elapsed = report.elapsed_s
-    if elapsed is None:
+    if rates.ELAPSED in report.missing:
+        yield report.missing[rates.ELAPSED]
         return
-    both = [item for item in report.activity.items() if item[1].total and item[1].per_second]
-    off = [(name, stat) for name, stat in both if not rate_agrees(stat, elapsed)]
-    if len(off) > max(3, _MANY * len(both)):
-        yield f"Elapsed: {elapsed.value:.0f} s does not fit total / per second of {len(off)} statistics"
-        return
-    for name, stat in off:
-        if stat.total and stat.per_second:
+    for name, stat in _find_rates_that_are_off(report):
+        if stat.total and stat.per_second and report.elapsed_s:
             yield (
                 f"Instance Activity: {name}: {stat.per_second.value:g} per second, but total / elapsed is "
-                f"{stat.total.value / elapsed.value:.6g}"
+                f"{stat.total.value / report.elapsed_s.value:.6g}"
             )
 
 

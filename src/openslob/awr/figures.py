@@ -24,6 +24,7 @@ from openslob.awr.model import (
     WaitEvent,
 )
 from openslob.awr.numbers import US_PER, Number
+from openslob.awr.rates import IO_SECONDS
 from openslob.awr.tables import ReportTable, cell, plain
 
 # Label in the load profile of any version -> name. Blocks, requests and bytes per second; MB are 2^20 bytes.
@@ -202,12 +203,17 @@ def read_iostat(target: str, table: ReportTable, builder: ReportBuilder) -> None
     if name is None or len(requests) != 2 or len(data) != 2:
         builder.cannot_read(table)
         return
-    unit = _heading_unit(table, average)
+    unit, count, both = _heading_unit(table, average), table.index("total"), table.index(r"ios ?/ ?s")
     listed = builder.iostat_functions if target == "functions" else builder.iostat_filetypes
     for instance, row in table.by_instance():
         if target == "filetypes" and cell(row, name).rstrip(":").lower() == "total":
             for figure, at in zip(_TOTALS, (data[0], data[1], requests[0], requests[1]), strict=True):
                 builder.of_instance(table, row, figure, at)
+            in_all, per_s = (builder.numbers.read(cell(row, at)) for at in (count, both))
+            if in_all and per_s and per_s.value > 0 and row[0].isdecimal() and int(row[0]) in builder.per_instance:
+                seconds = in_all.value / per_s.value
+                divisor = Number(seconds, (in_all.step + seconds * per_s.step) / per_s.value)
+                builder.per_instance[int(row[0])].setdefault(IO_SECONDS, divisor)
         if instance in ("", "*") and cell(row, name):
             stat = IoStat(
                 name=cell(row, name).rstrip(":"),

@@ -58,6 +58,7 @@ def _instance(table: ReportTable, row: tuple[str, ...], builder: ReportBuilder) 
         platform=cell(row, table.index("platform")) or None,
         elapsed_min=builder.number(table, row, table.index(r"elapsed time ?\(min\)")),
         db_time_min=builder.number(table, row, table.index(r"db time ?\(min\)")),
+        active_sessions=builder.number(table, row, table.index("avg active sessions")),
     )
 
 

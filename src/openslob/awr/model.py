@@ -58,7 +58,11 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReportInstance:
-    """One instance of the database. ``elapsed_min`` and ``db_time_min`` are printed in global reports only."""
+    """One instance of the database.
+
+    ``elapsed_min``, ``db_time_min`` and ``active_sessions`` are printed in global reports only. The last one is the
+    instance's DB time per second.
+    """
 
     name: str | None = None
     number: int | None = None
@@ -68,6 +72,7 @@ class ReportInstance:
     platform: str | None = None
     elapsed_min: Number | None = None
     db_time_min: Number | None = None
+    active_sessions: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +145,10 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class WaitEvent:
-    """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing."""
+    """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing.
+
+    ``idle``: the report marks it as an event that has no part in DB time.
+    """
 
     name: str
     scope: Scope
@@ -151,6 +159,20 @@ class WaitEvent:
     share_pct: Number | None = None
     wait_class: str | None = None
     cut: bool = False
+    idle: bool = False
+
+    def is_same(self, other: WaitEvent) -> bool:
+        """Return whether a row of another table is of the same event: one that is cut also needs the same figures."""
+        if self.name == other.name and not (self.cut or other.cut):
+            return True
+        cut, whole = (self, other) if self.cut and len(self.name) <= len(other.name) else (other, self)
+        if not (cut.cut and whole.name.startswith(cut.name)):
+            return False
+        classes = sorted((self.wait_class or "", other.wait_class or ""), key=len)
+        pairs = (self.waits, other.waits), (self.time_s, other.time_s)
+        return classes[1].startswith(classes[0]) and all(
+            one is None or two is None or abs(one.value - two.value) <= one.step + two.step for one, two in pairs
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 US_PER: dict[str, float] = {
     "ns": 1e-3,
@@ -30,6 +31,8 @@ _SHAPE = re.compile(r"(?P<sign>[+-]?)(?P<body>[\d.,'’ ]*\d\.?)(?:[Ee](?P<exp>[
 _POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+|(?=\.))(?:\.(\d*))?")
 _COMMA = re.compile(r"(?:\d{1,3}(?:[. '’]\d{3})+|\d+|(?=,))(?:,(\d+))?")
 _SHORT_DECIMALS_AFTER_COMMA = re.compile(r"\d+,(\d{1,2})")
+
+_SIGNS = str.maketrans("", "", ".,'’ ")
 
 _LARGEST, _SMALLEST = 1e30, 1e-30  # beyond are damaged digits or exponents, not figures
 
@@ -74,6 +77,7 @@ class NumberFormat:
         point = sum(1 for cell in shapes if _HINTS_POINT.fullmatch(cell))
         return cls("," if comma > point else ".")
 
+    @lru_cache(maxsize=1 << 14)  # noqa: B019 - there are few formats, and half of the cells of a report are repetitions
     def read(self, text: str, thousand: float = 1000.0) -> Number | None:
         """Return the number in ``text``, or None. ``thousand`` is the value of K: 1000 for counts, 1024 for bytes."""
         shape = _SHAPE.fullmatch(text.strip())
@@ -85,7 +89,7 @@ class NumberFormat:
         power = _POWER[shape["scale"]]
         places = int(shape["exp"] or 0) - decimals + (3 * power if thousand == 1000.0 else 0)
         factor = 1.0 if thousand == 1000.0 else thousand**power
-        digits = re.sub(r"\D", "", shape["body"])
+        digits = shape["body"].translate(_SIGNS)
         value = float(f"{shape['sign']}{digits}e{places}") * factor  # parsed as text: 2677.7 stays 2677.7
         step = float(f"1e{places}") * factor
         return Number(value, step) if abs(value) < _LARGEST and _SMALLEST < step < _LARGEST else None

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
 from openslob.awr import figures, header, html, text, waits
 from openslob.awr.builder import ReportBuilder
-from openslob.awr.consistency import inconsistencies
+from openslob.awr.consistency import find_wrong_elapsed, inconsistencies
 from openslob.awr.model import Header, Report, ReportInstance, ReportKind, Scope
 from openslob.awr.numbers import NumberFormat
+from openslob.awr.rates import ELAPSED
 from openslob.awr.source import ReportError, ReportText, is_complete, load, recognise
 from openslob.awr.tables import ReportTable, plain, squeeze
 
@@ -147,7 +148,7 @@ def parse(source: ReportText, name: str) -> Report:
     return _with_inconsistencies(_report(source, name, builder, tuple(sections), (*unparsed, *builder.unread)))
 
 
-def _tables(source: ReportText, unparsed: dict[str, None]) -> Iterator[ReportTable]:
+def _tables(source: ReportText, unparsed: dict[str, None]) -> Iterable[ReportTable]:
     def is_parsed(title: str, summary: str = "") -> bool:
         is_sure = not source.is_flush or _STARTS_AT_THE_MARGIN.fullmatch(plain(title))
         if reader(title, summary) is None or not is_sure:
@@ -256,4 +257,6 @@ def _report(
 
 
 def _with_inconsistencies(report: Report) -> Report:
+    if wrong := find_wrong_elapsed(report):
+        report = replace(report, missing={**report.missing, ELAPSED: wrong})
     return replace(report, warnings=(*report.warnings, *inconsistencies(report)))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from openslob.awr import rates
 from openslob.awr.cells import MB, ColumnValue, Subject, absent, figure_of, mean_of, value_of
 from openslob.awr.columns import MB_PER_S, column_of
 from openslob.awr.latency import latency
 from openslob.awr.model import Report, Scope, WaitEvent
 from openslob.awr.numbers import Number
 from openslob.awr.verdicts import single_block_read, verdicts
-from openslob.awr.wait_cells import find_top_events, read_latency, why_no_event
+from openslob.awr.wait_cells import find_top_events, list_top, read_latency, why_no_event
 
 Row = tuple[ColumnValue, ...]
 FILE = "Filename"
@@ -80,13 +81,13 @@ def _list_events(subject: Subject, events: Sequence[str]) -> Iterator[Row]:
         if isinstance(event, str):
             yield ColumnValue(event), *(absent(why_no_event(report, event)),) * 7
             continue
-        mean, elapsed, waits = read_latency(report, event), report.elapsed_s, event.waits
+        mean, waits, per_s = read_latency(report, event), event.waits, rates.divide(report, event.waits)
         yield (
             ColumnValue(event.name),
             ColumnValue(int(waits.value)) if waits else absent("Waits is blank"),
             value_of(event.time_s, "Time is blank"),
             mean,
-            value_of(waits.value / elapsed.value if elapsed and waits else None, "Elapsed or Waits is missing"),
+            value_of(per_s, "") if isinstance(per_s, Number) else absent(per_s if waits else "Waits is blank"),
             ColumnValue(mean.source) if mean.value is not None else mean,
             ColumnValue(str(event.scope)),
             value_of(event.share_pct, "% DB time is blank"),
@@ -128,7 +129,7 @@ def _list_classes(subject: Subject, _events: Sequence[str]) -> Iterator[Row]:
 
 
 def _list_top(subject: Subject, _events: Sequence[str]) -> Iterator[Row]:
-    for rank, event in enumerate(find_top_events(subject.report), start=1):
+    for rank, event in enumerate(list_top(subject.report), start=1):
         names = ColumnValue(rank), ColumnValue(event.name), value_of(event.wait_class, _BLANK)
         yield *names, *_wait_figures(subject.report, event)
 
@@ -162,7 +163,7 @@ def _list_instances(subject: Subject, events: Sequence[str]) -> Iterator[Row]:
     for entry in report.header.instances:
         known = report.per_instance.get(entry.number or 0)
         figures = (
-            _of_instance(known, name) if known is not None else column_of(column).read(subject)
+            _of_instance(report, entry.number or 0, name) if known is not None else column_of(column).read(subject)
             for name, column in _INSTANCE.values()
         )
         event = _event_of_instance(report, entry.number or 0, events)
@@ -172,8 +173,11 @@ def _list_instances(subject: Subject, events: Sequence[str]) -> Iterator[Row]:
         yield *names, *figures, name, mean
 
 
-def _of_instance(known: Mapping[str, Number], name: str) -> ColumnValue:
-    number, why = known.get(name), f"{name}: not printed for each instance"
+def _of_instance(report: Report, instance: int, name: str) -> ColumnValue:
+    number, why = report.per_instance[instance].get(name), f"{name}: not printed for each instance"
+    if name in _IO_FIELDS:
+        rate = rates.find_io_rate(report, instance, name)
+        return absent(rate) if isinstance(rate, str) else value_of(rate, "")
     if name == "redo_size":
         return value_of(number.scaled(1 / MB) if number else None, why)
     return mean_of(number, why) if name.endswith("_us") else value_of(number, why)

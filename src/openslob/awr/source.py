@@ -6,7 +6,7 @@ import html
 import quopri
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 from openslob.awr.html import unwrap
 from openslob.awr.inputs import STDIN, TooLargeError, UnreadableError, content
 from openslob.awr.model import ReportKind
-from openslob.awr.tables import squeeze
+from openslob.awr.tables import flatten, squeeze
 from openslob.core.errors import SlobError
 
 
@@ -49,6 +49,7 @@ def _letters(at: int) -> str:
 # The first three letters of a title. Without regard to case, each letter of a report would be tried with each title.
 _BEGINNING = f"(?=[{_letters(0)}][{_letters(1)}][{_letters(2)}])"
 _MARKS = re.compile(_BEGINNING + "(?i:" + "|".join(f"({words})" for words, _ in _KINDS).replace(" ", r"\s+") + ")")
+_FIRST_WORDS = ("workload", "awr", "statspack", "ash", "addm", "detailed")  # of the titles
 _FOLLOWS = {
     ReportKind.AWR: "an AWR report",
     ReportKind.AWR_PDB: "an AWR report of a pluggable database",
@@ -80,7 +81,7 @@ _REMEDY = "give AWR reports (awrrpt.sql, awrgrpt.sql) or Statspack reports (spre
 _PDB = re.compile(r"WORKLOAD\s+REPOSITORY\s+PDB\s+REPORT", re.IGNORECASE)
 _PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>", re.IGNORECASE)
 _PAGE_HEADING = re.compile(r"\n(?:[ \t]*\n)?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
-_RULERS = re.compile(r"(?m)^[ ~]*-{2,}(?: +-{2,})+ *$")
+_RULER = re.compile(r"[ ~]*-{2,}(?: +-{2,})+ *")
 _QUOTED = re.compile(r"[ \t>|]+")  # quotation marks of mail, or indentation
 _INDENTED = re.compile(r"(?m)^[ \t]+\S")
 _NO_SIGN = re.compile(r"&#[xX]?[0-9a-fA-F]{10,}")  # HTML's number of a sign, but longer than any has
@@ -131,7 +132,8 @@ def recognise(data: bytes, name: str) -> ReportText:
             raise ForeignFileError(f"{name}: not an AWR or Statspack report: the file is {description}", _REMEDY)
     if _QUOTED_PRINTABLE.search(data, 0, _MAIL_HEAD):
         data = quopri.decodestring(data)
-    text = _NO_SIGN.sub(" ", re.sub(r"\r+\n|\r", "\n", decode(data)).replace("\0", " "))
+    text = decode(data).replace("\r\n", "\n").replace("\0", " ")
+    text = _NO_SIGN.sub(" ", re.sub(r"\r+\n|\r", "\n", text) if "\r" in text else text)
     text = _strip_line_numbers(text, _MARKS)
     mark = _MARKS.search(text)
     if mark is None:
@@ -178,7 +180,8 @@ def _kind(mark: re.Match[str]) -> ReportKind | str:
 
 def _is_html(text: str) -> bool:
     """Return whether there are more HTML rows than rulers; SQL text in a report may contain either."""
-    return text.lower().count("<tr") > sum(1 for _ in _RULERS.finditer(text))
+    rulers = (line for line in text.split("\n") if "--" in line and _RULER.fullmatch(line))
+    return text.lower().count("<tr") > sum(1 for _ in rulers)
 
 
 def _plain_text(text: str, start: int) -> str:
@@ -206,10 +209,11 @@ def _next_report(text: str, first: re.Match[str]) -> tuple[int, str]:
     """
     end = _END.search(text, first.end())
     after = end.start() if end else len(text)
-    headings = _headings(text, first.end())
+    flat = flatten(text)
+    headings = _headings(text, flat, first.end())
     headed = heading = next(headings)
     titled = True
-    for mark in _MARKS.finditer(text, first.end()):
+    for mark in _find(_MARKS, _FIRST_WORDS, text, flat, first.end()):
         kind = _kind(mark)
         if mark.start() < after:
             while heading < (mark.end(),):
@@ -225,10 +229,26 @@ def _next_report(text: str, first: re.Match[str]) -> tuple[int, str]:
     return len(text), ""
 
 
-def _headings(text: str, start: int) -> Iterator[tuple[int, int]]:
+def _headings(text: str, flat: bytes, start: int) -> Iterator[tuple[int, int]]:
     """Yield where each heading of a report's header is, and at last one beyond any text."""
-    yield from (found.span() for found in _HEADING.finditer(text, start))
+    yield from (found.span() for found in _find(_HEADING, ("db", "snap", "begin"), text, flat, start))
     yield sys.maxsize, sys.maxsize
+
+
+def _find(
+    pattern: re.Pattern[str], first_words: Iterable[str], text: str, flat: bytes, start: int
+) -> Iterator[re.Match[str]]:
+    """Yield what ``pattern.finditer`` does, if each match begins with one of ``first_words``, in a tenth of its time.
+
+    ``flat`` is `flatten` of ``text``: a pattern without regard to case looks at each character, and the search for a
+    word does not.
+    """
+    words = (re.finditer(rb"%s(?![a-z0-9_])" % word.encode(), flat[start:]) for word in first_words)
+    end = start
+    for at in sorted(start + found.start() for founds in words for found in founds):
+        if at >= end and (match := pattern.match(text, at)):
+            yield match
+            end = match.end()
 
 
 def _is_titled_twice(text: str, first: re.Match[str], mark: re.Match[str]) -> bool:

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-_SPACE = re.compile(r"\s+")
-
 
 def squeeze(text: str) -> str:
     """Collapse each run of white space to one blank, and strip both ends."""
-    return _SPACE.sub(" ", text).strip()
+    return " ".join(text.split())
+
+
+def flatten(text: str) -> bytes:
+    """Return ``text`` in lower case with one byte for each character, for the search for words of ASCII in it."""
+    return text.encode("ascii", errors="replace").lower()
 
 
 @lru_cache(maxsize=4096)  # a report repeats few headings in many tables

@@ -42,15 +42,16 @@ _MORE_HEADINGS = 4  # a second ruler within so many lines belongs to two-level h
 Span = tuple[int, int]
 
 
-def tables(text: str, is_parsed: Callable[[str], bool], is_title: Callable[[str], bool]) -> Iterator[ReportTable]:
-    """Yield the tables of ``text`` in order.
+def tables(text: str, is_parsed: Callable[[str], bool], is_title: Callable[[str], bool]) -> list[ReportTable]:
+    """Return the tables of ``text`` in order.
 
     ``is_parsed`` selects sections by title; ``is_title`` recognizes a bare title line.
     """
     lexer = _Lexer(is_parsed, is_title)
-    for line in text.split("\n"):
-        yield from lexer.line(line.replace("\f", "").rstrip().expandtabs())
-    yield from lexer.end()
+    for line in text.replace("\f", "").expandtabs().split("\n"):
+        lexer.line(line.rstrip())
+    lexer.end()
+    return lexer.found
 
 
 class _Lexer:
@@ -59,6 +60,7 @@ class _Lexer:
     def __init__(self, is_parsed: Callable[[str], bool], is_title: Callable[[str], bool]) -> None:
         self.is_parsed = is_parsed
         self.is_title = is_title
+        self.found: list[ReportTable] = []
         self.section = ""
         self.in_note = False
         self.after_note: list[str] = []  # headings that touch a note
@@ -70,20 +72,20 @@ class _Lexer:
         self.is_paged = False  # the title repeats on every page; a line of dashes ends the table, blank lines do not
         self.resumed = 0  # number of body lines up to the last blank line
 
-    def line(self, line: str) -> Iterator[ReportTable]:
+    def line(self, line: str) -> None:
         if not line:
-            yield from self.blank()
+            self.blank()
         elif line[0] == "~" and _TILDES.match(line):
-            yield from self.underline(line)
+            self.underline(line)
         elif line.lstrip()[0] in "-~=" and _RULER.fullmatch(line):
-            yield from self.ruler(line)
+            self.ruler(line)
         elif ("DB/Inst:" in line or "Snap" in line) and len(line) < _LONGEST and (title := _TITLE.match(line)):
-            yield from self.end()
+            self.end()
             self.section, self.is_paged = squeeze(title["title"]), True
         else:
-            yield from self.words(line)
+            self.words(line)
 
-    def words(self, line: str) -> Iterator[ReportTable]:
+    def words(self, line: str) -> None:
         if line.startswith("->"):
             self.in_note, self.after_note = True, []
         elif self.ruled is not None and not self.is_bare_title(line):
@@ -92,7 +94,7 @@ class _Lexer:
             if _PROSE.fullmatch(line) is None:
                 self.after_note.append(line)
         elif self.is_bare_title(line):
-            yield from self.end()
+            self.end()
             self.section, self.is_paged = squeeze(line), False
         else:
             self.pending.append(line)
@@ -100,36 +102,36 @@ class _Lexer:
     def is_bare_title(self, line: str) -> bool:
         return line[0] != " " and "  " not in line and self.is_title(line)
 
-    def blank(self) -> Iterator[ReportTable]:
+    def blank(self) -> None:
         """End the current table, unless it continues over pages."""
         if self.ruled is not None and self.is_paged:
             self.in_note = False
             self.body.append("")
             self.resumed = len(self.body)
         else:
-            yield from self.end()
+            self.end()
 
-    def end(self) -> Iterator[ReportTable]:
+    def end(self) -> None:
         """End the current table at the start of something new or at the end of the report."""
         self.in_note = False
         if self.ruled is not None:
-            yield from self.close()
+            self.close()
         elif self.pending:
-            yield from self.values()
+            self.values()
 
-    def underline(self, line: str) -> Iterator[ReportTable]:
+    def underline(self, line: str) -> None:
         """Handle ``~~~`` under a title. The rest of both lines may be headings, and the rest of this line a ruler."""
         if self.body and not self.body[-1]:
-            yield from self.close()
+            self.close()
         above = self.body if self.ruled is not None else self.pending
         title_line = above.pop() if above else self.section  # a bare title was recognized before its underline
         start = above[0] if above and above[0].startswith("Host") else title_line  # a wrapped headings line
         waiting, self.pending = self.pending, []
         if self.ruled is not None:
-            yield from self.close()
+            self.close()
         elif start is title_line and waiting:
             self.pending = waiting
-            yield from self.values()
+            self.values()
         self.section, self.is_paged = squeeze(start[: _title_end(start)]), False
         self.in_note = False
         self.keep_headings(title_line, _title_end(title_line))
@@ -137,7 +139,7 @@ class _Lexer:
         under = tildes.end() if tildes else 0
         rest = " " * under + line[under:]
         if rest.strip() and _RULER.fullmatch(rest):
-            yield from self.ruler(rest)
+            self.ruler(rest)
         else:
             self.keep_headings(line, under)
 
@@ -146,7 +148,7 @@ class _Lexer:
         if line[start:].strip():
             self.pending.append(" " * start + line[start:])
 
-    def ruler(self, line: str) -> Iterator[ReportTable]:
+    def ruler(self, line: str) -> None:
         spans = [match.span() for match in _GROUP.finditer(line)]
         if self.ruled is None and self.pending and _NAMES_ABOVE.fullmatch(self.pending[-1]):
             self.names, self.pending = spans, []
@@ -155,12 +157,12 @@ class _Lexer:
                 self.open(spans, self.pending or (self.after_note if self.in_note else []))
             return  # a single dash group underlines a group of headings, or ends an empty section
         elif len(spans) == 1:
-            yield from self.close()
+            self.close()
         elif spans == [] or not self.body:
             return  # ~~~~ separates instances from their sum
         elif (rows := self.resumed or _rows_above(self.body)) or len(self.body) > _MORE_HEADINGS:
             headings, self.body = self.body[rows:] if rows else [], self.body[: rows or None]
-            yield from self.close()
+            self.close()
             self.open(spans, headings)
         else:
             self.open(spans, self.body)
@@ -168,19 +170,16 @@ class _Lexer:
     def open(self, spans: list[Span], headings: list[str]) -> None:
         self.ruled, self.headings, self.body, self.pending, self.resumed = spans, headings, [], [], 0
 
-    def close(self) -> Iterator[ReportTable]:
+    def close(self) -> None:
         spans, headings, body = self.ruled or [], self.headings, self.body
         names, self.names = self.names, None
         self.ruled, self.headings, self.body, self.resumed = None, [], [], 0
         if body and self.is_parsed(self.section):
-            yield (
-                _under_names(self.section, names, spans, headings, body)
-                if names
-                else _cut(self.section, spans, headings, body)
-            )
+            cut = _under_names(self.section, names, spans, headings, body) if names else None
+            self.found.append(cut or _cut(self.section, spans, headings, body))
 
-    def values(self) -> Iterator[ReportTable]:
-        """Yield a table of labelled values without a ruler, such as ``Redo NoWait %: 100.00``."""
+    def values(self) -> None:
+        """Find a table of labelled values without a ruler, such as ``Redo NoWait %: 100.00``."""
         lines, self.pending = self.pending, []
         if not self.is_parsed(self.section):
             return
@@ -192,7 +191,7 @@ class _Lexer:
             if not pairs and len(line) < _LONGEST and _FIGURES.search(line):
                 misfits.append(line)
         if rows or misfits:
-            yield ReportTable(self.section, (), tuple(rows), misfits=tuple(misfits))
+            self.found.append(ReportTable(self.section, (), tuple(rows), misfits=tuple(misfits)))
 
 
 def _rows_above(body: list[str]) -> int:
@@ -282,7 +281,8 @@ def _under_names(
 
 
 def _cells(line: str, spans: list[Span]) -> tuple[str, ...]:
-    return tuple(line[start:end].replace(_SECOND_HALF, "").strip() for start, end in _open_last(spans))
+    cells = [line[start:end].strip() for start, end in spans[:-1]] + [line[spans[-1][0] :].strip()]
+    return tuple(cells) if line.isascii() else tuple(cell.replace(_SECOND_HALF, "").strip() for cell in cells)
 
 
 def _widen(line: str) -> str:
@@ -295,9 +295,12 @@ def _open_last(spans: list[Span]) -> list[tuple[int, int | None]]:
 
 def _fits(line: str, spans: list[Span]) -> bool:
     """Return whether the gaps between the columns are blank."""
-    if spans[0][0] and line[: spans[0][0]].strip():
-        return False
-    return not any(line[end:start].strip() for (_, end), (start, _) in pairwise(spans))
+    last = 0
+    for start, end in spans:
+        if line[last:start].strip():
+            return False
+        last = end
+    return True
 
 
 def _with_blank(line: str, spans: list[Span]) -> str | None:

@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from openslob.awr import rates
 from openslob.awr.latency import latency_of
 from openslob.awr.model import Bucket, Report, WaitEvent
+from openslob.awr.numbers import Number
 
 IDLE_SHARE = 0.05  # of the window: SLOB idles for 30 s, which is 10 % of its default 300 s and 5 % of 600 s
 MODE_SHARE_PCT = 1.0  # a second mode with 1 % of the waits determines the p99
@@ -60,12 +62,13 @@ def _judge(name: str, holds: bool, why: str, **figures: float) -> AwrVerdict:
 
 def _judge_window(report: Report, sessions: int | None) -> AwrVerdict:
     """Judge whether DB time is sessions x elapsed time; less means idle time in the window, or think time."""
-    name, elapsed, minutes = "window_is_load", report.elapsed_s, report.header.db_time_min
+    name, minutes = "window_is_load", report.header.db_time_min
+    elapsed, active_s = rates.find_seconds(report), minutes.scaled(60.0) if minutes else None
     if not sessions:
         return _unknown(name, "the file name does not say how many sessions ran")
-    if elapsed is None or minutes is None:
-        return _unknown(name, "elapsed time or DB time is missing")
-    active = minutes.value * 60 / elapsed.value
+    if isinstance(elapsed, str) or active_s is None:
+        return _unknown(name, elapsed if isinstance(elapsed, str) else "DB time is missing")
+    active = active_s.value / elapsed.value
     idle_s = max(0.0, (1 - active / sessions) * elapsed.value)
     why = (
         f"{active:.1f} of {sessions} sessions active on average over {elapsed.value:.0f} s, "
@@ -184,13 +187,11 @@ def _judge_cpu(report: Report) -> AwrVerdict:
 
 def _count_cpus_used(report: Report) -> float | None:
     """Return the CPUs that sessions and background used on average, from the time model or else the load profile."""
-    elapsed, used = report.elapsed_s, report.time_model_s.get("DB CPU")
-    if used is not None and elapsed is not None:
-        background = report.time_model_s.get("background cpu time")
-        return (used.value + (background.value if background else 0.0)) / elapsed.value
-    rates = [report.load_profile.get(name) for name in ("db_cpu", "background_cpu")]
-    known = [rate.per_second.value if rate and rate.per_second else None for rate in rates]
-    return known[0] + (known[1] or 0.0) if known[0] is not None else None
+    used, _ = rates.find_rate(report, "db_cpu", "DB CPU")
+    background, _ = rates.find_rate(report, "background_cpu", "background cpu time")
+    if isinstance(used, str):
+        return None
+    return used.value + (background.value if isinstance(background, Number) else 0.0)
 
 
 def _cpu_count(report: Report) -> int | None:
@@ -210,9 +211,9 @@ def _judge_request_size(report: Report) -> AwrVerdict:
     size, event = blocks / requests, single_block_read(report)
     why = f"{blocks:.0f} blocks/s in {requests:.0f} requests/s: {size:.2f} blocks per request"
     figures = {"blocks_per_s": blocks, "requests_per_s": requests, "blocks_per_request": size}
-    elapsed = report.elapsed_s
-    if event and event.waits and elapsed:
-        share = 100 * event.waits.value / elapsed.value / requests
+    waits = rates.divide(report, event.waits) if event else ""
+    if event and isinstance(waits, Number):
+        share = 100 * waits.value / requests
         figures["single_block_pct"] = share
         why += f", {min(share, 100.0):.0f} % of them single-block"
     return _judge(name, size <= BLOCKS_PER_REQUEST, why, **figures)

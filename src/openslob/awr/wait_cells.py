@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from openslob.awr.cells import ColumnValue, Subject, absent, near
 from openslob.awr.latency import latency_of
-from openslob.awr.model import Report, Scope, WaitEvent
+from openslob.awr.model import Report, ReportKind, Scope, WaitEvent
 from openslob.awr.numbers import US_PER, Number
 from openslob.awr.verdicts import single_block_read
 from openslob.awr.waits import is_cpu, is_idle
@@ -65,7 +66,7 @@ def read_latency(report: Report, event: WaitEvent) -> ColumnValue:
     """Return the latency of ``event`` with its source."""
     mean = latency_of(report, event)
     if mean is None:
-        return absent(f"{event.name}: neither time nor average is printed")
+        return absent(f"{event.name}: neither waits nor an average is printed")
     if mean.us is None:
         return absent(f"{event.name}: below {mean.high_us:.3g} us, which the report prints as 0")
     return ColumnValue(mean.us, source=mean.source)
@@ -124,25 +125,38 @@ def _why_none(report: Report, name: str, whose: str) -> str:
 
 
 def find_top_events(report: Report, most: int | None = None) -> list[WaitEvent]:
-    """Return the longest waits, at most so many, without CPU and idle events, from the most exact table for each.
+    """Return the longest waits, at most so many, without CPU and idle events, from the most exact table for each."""
+    named = report.kind is ReportKind.STATSPACK  # it has no classes, and new idle events are not idle to it
+    return [event for event in list_top(report) if is_wait(event) and not (named and is_idle(event.name))][:most]
 
-    A top list in thousands of seconds is coarser than the table of all foreground events, which also continues it.
+
+def list_top(report: Report) -> list[WaitEvent]:
+    """Return the top list as it is printed, with CPU time, and then the other waits of the table that continues it.
+
+    A top list in thousands of seconds is coarser than the table of all foreground events: its figures are used then.
+    Of the two lists of a cluster the foreground's is taken.
     """
-    scopes = (Scope.TOP, Scope.TOP_ALL, Scope.FOREGROUND, Scope.ALL)
-    first = next((listed for scope in scopes if (listed := [*filter(_is_wait, report.list_events(scope))])), [])
-    if not first or first[0].scope is not Scope.TOP:
-        return first[:most]
-    names = dict.fromkeys(event.name for event in (*first, *filter(_is_wait, report.list_events(Scope.FOREGROUND))))
-    return [event for name in [*names][:most] if (event := _find_most_exact(report, name)) is not None]
+    printed = report.list_events(Scope.TOP) or report.list_events(Scope.TOP_ALL)
+    is_foreground = not printed or printed[0].scope is Scope.TOP
+    others = list(report.list_events(Scope.FOREGROUND)) if is_foreground else []
+    others = others or list(report.list_events(Scope.ALL))
+    return [*[_join(event, others) for event in printed], *filter(is_wait, others)]
 
 
-def _find_most_exact(report: Report, name: str) -> WaitEvent | None:
-    found = [event for scope in (Scope.TOP, Scope.FOREGROUND) if (event := report.event(name, scope))]
-    return min(found, key=lambda event: event.time_s.step if event.time_s else float("inf"), default=None)
+def _join(top: WaitEvent, others: list[WaitEvent]) -> WaitEvent:
+    """Return a row of the top list with what another table prints more exactly, and take the row of that table out."""
+    same = next((event for event in others if event.is_same(top)), None)
+    if same is None:
+        return top
+    others.remove(same)
+    finest = min((top, same), key=lambda event: event.time_s.step if event.time_s else float("inf"))
+    name = max((top.name, same.name), key=len)
+    return replace(finest, name=name, wait_class=top.wait_class or same.wait_class, cut=top.cut and same.cut)
 
 
-def _is_wait(event: WaitEvent) -> bool:
-    return not is_cpu(event.name) and not is_idle(event.name)
+def is_wait(event: WaitEvent) -> bool:
+    """Return whether a row of a list is a wait that counts: neither CPU time nor idle."""
+    return not is_cpu(event.name) and not event.idle
 
 
 def read_top_wait(subject: Subject) -> ColumnValue:

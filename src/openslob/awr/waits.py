@@ -7,19 +7,22 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from openslob.awr.builder import HistogramRows, ReportBuilder
+from openslob.awr.figures import GLOBAL_CLASSES
 from openslob.awr.model import Bucket, Scope, WaitEvent, WaitHistogram
 from openslob.awr.numbers import US_PER, Number, NumberFormat
 from openslob.awr.tables import ReportTable, cell, plain
 
 _NARROW = 5  # characters of a column in which the letter at the end of a figure may be cut off
+# Idle events where the report neither prints the wait class nor a share of DB time: 10g, and some of Statspack's.
 _IDLE = re.compile(
-    r"(sql\*net message from (client|dblink)|sql\*net vector data from client|rdbms ipc message|.* timer|.*\bidle\b.*"
+    r"(sql\*net message from client|sql\*net vector data from client|rdbms ipc message|.* timer|.*\bidle\b.*"
     r"|.* idle|jobq slave wait|class slave wait|heartbeat redo informer|dispatcher timer|.*: slave idle.*"
-    r"|virtual circuit (status|next request)|pipe get|px deq: (execution msg|execute reply|join ack|msg fragment).*"
+    r"|virtual circuit (status|next request)|pipe get|px deq: (execution msg|execute reply|parse reply|msg fragment).*"
     r"|wait for unread message on (broadcast|b).*|streams aq: (waiting|qmn).*|data guard: .*|gcs remote message"
-    r"|ges remote message|ksv master wait|watchdog main loop|vkrm idle|single-task message|null event"
+    r"|ges remote message|watchdog main loop|vkrm idle|single-task message|null event"
     r"|pl/sql lock timer|wakeup time manager|lock manager wait for remote message)"
 )
+_CLASSES = (*(name for _, name in GLOBAL_CLASSES), "Idle")
 
 _TIME = r"(tota?l? )?(wait )?time( waited)?( ?\((s|sec|cs|ms|us)\))?|total ?\((s|ms|us)\)"
 _AVERAGE = r"(avg|average|ave) ?(wait)?( time)?( ?\((ns|us|ms|cs|s)\))?|wait avg( ?\((ms|us)\))?"
@@ -34,7 +37,7 @@ _COUNTED = re.compile(r"<?\s*([\d.,]+)\s*\((\d{1,15})\)")
 
 
 def is_idle(event: str) -> bool:
-    """Return whether ``event`` is an idle event: processes wait for work."""
+    """Return whether an event is idle by its name: processes wait for work. A report that says so itself is right."""
     return _IDLE.fullmatch(event.lower()) is not None
 
 
@@ -52,6 +55,8 @@ def read_events(scope: Scope, table: ReportTable, builder: ReportBuilder) -> Non
     average, share = table.index(_AVERAGE), table.index(_SHARE)
     timeouts = table.index(r"%tim(e|eouts?)?( ?-? ?outs?)?")
     wait_class = table.index("wait class", "class")
+    # The share of an idle event is blank. If all of them are, there was no DB time.
+    marks = share if any(cell(row, share) for row in table.rows) else None
     average_unit = _unit(table, average)
     time_unit = US_PER[_unit(table, time) or "s"] / 1e6
     for number, row in table.by_instance():
@@ -66,13 +71,27 @@ def read_events(scope: Scope, table: ReportTable, builder: ReportBuilder) -> Non
             avg_us=builder.duration_us(table, row, average, average_unit),
             timeouts_pct=builder.number(table, row, timeouts),
             share_pct=builder.number(table, row, share),
-            wait_class=cell(row, wait_class) or None,
+            wait_class=_complete_class(cell(row, wait_class)),
             cut=_is_cut(table, row, name),
+            idle=_is_marked_idle(row, cell(row, name), cell(row, wait_class), marks),
         )
         if number in ("", "*"):
             builder.events.append(event)
         elif number.isdecimal() and len(number) < 5:
             builder.instance_events.setdefault(int(number), []).append(event)
+
+
+def _complete_class(text: str) -> str | None:
+    """Return the name of a wait class, of which a narrow column has only the beginning."""
+    whole = [name for name in _CLASSES if name.startswith(text)]
+    return whole[0] if text and len(whole) == 1 else text or None
+
+
+def _is_marked_idle(row: tuple[str, ...], name: str, wait_class: str, share: int | None) -> bool:
+    """Return whether a row is marked as idle: by its class, or by a blank share of DB time."""
+    if wait_class:
+        return wait_class == "Idle"
+    return not row[share] if share is not None and share < len(row) else is_idle(name)
 
 
 def _seconds(

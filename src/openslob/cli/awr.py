@@ -18,6 +18,7 @@ from openslob.awr.selection import GIVEN, LIST, LIST_HEADINGS, MODEL, NATURAL, S
 from openslob.cli.console import columns as screen_columns
 from openslob.cli.console import complain, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme, refuse_picture
+from openslob.cli.progress import counting
 from openslob.core.errors import SlobError, UsageError
 from openslob.export import tidy
 from openslob.report.format import fold_table
@@ -181,7 +182,8 @@ def awr(
     in_file = form is not AwrFormat.TABLE
     wanted = Extraction(columns, tuple(event or ()), pattern, group_by.value, details, in_file, order=parse_order(sort))
     found = dict(expand_paths(map(str, files)))
-    results = list(_with_messages(extract_all(list(found), wanted, jobs), found))
+    read = counting(extract_all(list(found), wanted, jobs), "reading reports", len(found))
+    results = list(_with_messages(read, found))
     if all(_is_left_out(result, found) for result in results):
         complain(f"no AWR or Statspack report in {', '.join(map(str, files))}")
     results = _sort([result for result in results if not _is_left_out(result, found)], wanted)

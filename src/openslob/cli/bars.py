@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as ProgressBar
 from rich.progress_bar import ProgressBar as Bar
 from rich.table import Table
@@ -19,6 +27,8 @@ from openslob.cli.progress import texts_of
 from openslob.core.units import format_duration
 from openslob.kinds.run.progress import RunProgress
 from openslob.report.format import shorten
+
+T = TypeVar("T")
 
 
 class RunBar:
@@ -119,6 +129,16 @@ def spinner(what: str, since_s: float = 0.0) -> Iterator[None]:
         task = bar.add_task(shorten(what, max(10, bar.console.width - 14)), total=None)
         bar.tasks[task].start_time = bar.get_time() - since_s
         yield
+
+
+def count(items: Iterable[T], what: str, done: int, total: int) -> Iterator[T]:
+    """Yield ``items``, and show how many of ``total`` there were, after ``done`` others, and the time left."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with ProgressBar(*columns, console=_console(), transient=True, refresh_per_second=4) as bar:
+        task = bar.add_task(what, total=total, completed=done)
+        for item in items:
+            yield item
+            bar.advance(task)
 
 
 def _console() -> Console:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import psutil
 import typer
 
-from openslob.analyze.curves.series import point_set
-from openslob.cli.common_options import RECORD_JSON, RESULTS
-from openslob.cli.console import columns, default_interrupt, notify, write, write_file, write_report
+from openslob.cli.common_options import ALL, RECORD_JSON, RESULTS
+from openslob.cli.console import default_interrupt, notify, write, write_document, write_file
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import OnTarget
 from openslob.cli.progress import working
@@ -25,21 +24,24 @@ from openslob.core import rehearsal
 from openslob.core.disk import existing_parent
 from openslob.core.errors import SlobError
 from openslob.core.secrets import Address
-from openslob.core.workload import Mode
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer
 from openslob.kinds import runs
+from openslob.kinds.contract import Wanted
 from openslob.kinds.run.context import Context
 from openslob.kinds.run.runner import RunRequest
 from openslob.kinds.runs import Runs
+from openslob.kinds.sweep import KIND as SWEEP
 from openslob.kinds.sweep import demo as plan
-from openslob.kinds.sweep.demo import demo_json, render_demo_table
-from openslob.kinds.sweep.time_left import TimeLeft
-from openslob.record.model import RunRecord
-from openslob.report.format import WIDTH
-from openslob.report.set_summary import reads_are_physical
-from openslob.report.text_plot import text_petals
+from openslob.kinds.sweep.demo import demo_json
+from openslob.kinds.sweep.execute import SweepExecution
+from openslob.kinds.sweep.record import SweepFolder
+from openslob.kinds.sweep.request import SweepPlan, open_folder
+from openslob.record.model import RunRecord, Status
+
+if TYPE_CHECKING:
+    from openslob.report.document import Document
 
 ENGINE = Annotated[
     str,
@@ -49,8 +51,6 @@ ENGINE = Annotated[
 ]
 KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the server running, with its data.")]
 OPEN = Annotated[bool, typer.Option("--open", metavar="", help="Open the HTML report in the browser at the end.")]
-# A wider plot has more room between its points, and nothing else.
-WIDEST_PLOT = 100
 
 
 def demo(
@@ -60,11 +60,12 @@ def demo(
     keep: KEEP = False,
     open_report: OPEN = False,
     live: LIVE_OR_NOT = None,
+    whole: ALL = False,
     json: RECORD_JSON = False,
 ) -> None:
     """Show what this host can do in three minutes: create a server, load it, make cached and physical runs.
 
-    At the end it draws latency over reads per second, and writes the HTML report of the runs.
+    At the end it prints the answer on one screen, and writes the HTML report of the runs.
 
     Example: slob demo --open
     """
@@ -76,16 +77,18 @@ def demo(
         with demo_server(engine, size, keep) as (target, server):
             load(target, server, size, context)
             with context.display.viewing(results):
-                records = list(make_runs(target, plan.runs(size, os.cpu_count() or 1), context))
-    made = runs.find([record.id for record in records], results)
+                cached = [run.id for run in run_cached(target, size, context)]
+                folder = sweep_physical(size, context)
+    made = runs.join([*(runs.find([each], results) for each in cached), runs.load(folder.path)])
     address = write_page(made, results)
     if json:
-        write(demo_json(records), end="", kept=results)
+        write(demo_json(made.records), end="", kept=results)
     else:
-        picture = petals(made, columns() or WIDTH)
-        write_report(render_demo_table(records, columns()) + picture + next_steps(results, keep, address), kept=results)
+        write_document(document_of(folder, made, cached, keep, address), folder.path, whole)
     if open_report and address and not webbrowser.open(address):
         notify(f"no browser could be opened: open {address}")
+    if folder.record.status is not Status.COMPLETE:
+        raise SlobError("the demonstration did not come to its end", "make it again")
 
 
 @contextmanager
@@ -111,16 +114,19 @@ def load(engine: Engine, server: ManagedServer, size: plan.Sizes, context: Conte
     notify(f"loaded and verified {result.bytes / 2**30:.1f} GB of blocks in {result.seconds:.0f} s")
 
 
-def make_runs(engine: Engine, runs: Sequence[plan.DemoRun], context: Context) -> Iterator[RunRecord]:
-    """Make the runs, and show how long all of them still take."""
-    time_left = TimeLeft()
-    planned = [plan.estimate(run) for run in runs]
-    for at, run in enumerate(runs):
-        time_left.begin()
-        label, left_s = f"[{at + 1} of {len(runs)}] {run.name}", time_left.of(planned[at:])
-        request = RunRequest(run.workload, run.name, context.results, rehearsal.notices())
-        yield context.run(engine, request, label, left_s).record
-        time_left.note_done(planned[at])
+def run_cached(engine: Engine, size: plan.Sizes, context: Context) -> Iterator[RunRecord]:
+    """Make the cached runs."""
+    for name, workload in plan.cached_runs(size, os.cpu_count() or 1).items():
+        request = RunRequest(workload, name, context.results, rehearsal.notices())
+        yield context.run(engine, request, name).record
+
+
+def sweep_physical(size: plan.Sizes, context: Context) -> SweepFolder:
+    """Make the physical runs, and return the folder of their sweep."""
+    planned = SweepPlan(plan.physical_sweep(size), lambda _engine: None)
+    with open_folder(planned, context) as folder, context.hire() as hire:
+        SweepExecution(folder, context, planned.ceiling, hire).execute()
+    return folder
 
 
 def write_page(made: Runs, results: Path) -> str:
@@ -138,29 +144,23 @@ def write_page(made: Runs, results: Path) -> str:
     return file.absolute().as_uri()
 
 
-def petals(made: Runs, width: int) -> str:
-    """Return latency over reads per second of the physical runs, drawn in characters."""
-    from openslob.report.record_view import FigureNames  # noqa: PLC0415 - takes a moment to import
+def document_of(folder: SweepFolder, made: Runs, cached: Collection[str], keep: bool, address: str) -> Document:
+    """Return the report of the demonstration, whose runs with these ids are the ``cached`` ones."""
+    physical = [run for run in made.runs if run.record.id not in cached]
+    from_cache = [run for run in made.runs if run.record.id in cached]
+    document = SWEEP.document(folder.record, folder.path, Wanted(tell=notify))
+    called = document.screen.called if document.screen else folder.record.id
+    return plan.with_cached(document, physical, from_cache, next_steps(called, keep, address))
 
-    physical = [run for run in made.runs if run.record.spec.get("mode") == Mode.PIO]
-    names = FigureNames(reads_are_physical([run.record for run in physical]))
-    lines = text_petals(point_set(physical), names.axis, min(width, WIDEST_PLOT))
-    return "\n".join(["", *lines, ""]) if lines else ""
 
-
-def next_steps(results: Path, keep: bool, address: str = "") -> str:
-    """Return where the records are, and commands to try next."""
-    kept = f"The server {plan.SERVER!r} still runs: slob server stop {plan.SERVER}\n" if keep else ""
-    report = f"Report:  {address}\n" if address else ""
-    return f"""
-{report}Records: {results.absolute()}
-`slob list` lists them, `slob show RECORD` has the whole report of a run.
-{kept}Next, on a server of your own with 4 GB of data, sixteen times its cache:
-  slob server start big --cache 256M
-  slob load --target big --schemas 1 --scale 4G
-  slob run --target big --sessions 16 --update-pct 10 --mode pio
-  slob server destroy big
-"""
+def next_steps(called: str, keep: bool, address: str = "") -> list[tuple[str, str]]:
+    """Return commands to try next, each with why; the sweep is ``called`` so, the page is at an ``address``."""
+    return [
+        *([(address, "every run")] if address else []),
+        (f"slob show {called} --all", "every point"),
+        *([(f"slob server stop {plan.SERVER}", "it still runs")] if keep else []),
+        ("slob load --scale 1G && slob run --sessions 16 --mode pio", "4 GB of your own"),
+    ]
 
 
 def register(app: typer.Typer) -> None:

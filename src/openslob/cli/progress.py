@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from itertools import islice
 from threading import Lock, Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from openslob.cli.console import remark, takes_message
 from openslob.cli.output import OUTPUT
@@ -24,6 +25,8 @@ from openslob.report.format import MISSING, micros, number
 
 if TYPE_CHECKING:
     from openslob.cli.bars import LoadBar, RunBar
+
+T = TypeVar("T")
 
 # The phase of a run in which it has no record yet that a live screen could show.
 _BEFORE_THE_RECORD = "check"
@@ -235,6 +238,20 @@ def working(what: str) -> Iterator[None]:
         yield
     finally:
         shown.stop()
+
+
+def counting(items: Iterator[T], what: str, total: int) -> Iterator[T]:
+    """Yield ``items``, of which there are ``total``, and show on a terminal how many there were and the time left.
+
+    The bar begins after the first item: it has a thread, and what makes the items may start processes before that.
+    """
+    yield from islice(items, 1)
+    if total <= 1 or not _is_terminal() or OUTPUT.quiet:
+        yield from items
+        return
+    from openslob.cli.bars import count  # noqa: PLC0415 - as above
+
+    yield from count(items, what, 1, total)
 
 
 class _Spinner:

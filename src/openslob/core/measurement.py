@@ -90,13 +90,15 @@ class EngineDelta:
     ``by_instance`` has the counters of each instance of a cluster, whose sums these are.
 
     The counters from ``background_cpu_us`` on are those that only some engines have (`ONLY_SOME_HAVE`): None without a
-    reason where the engine has no such thing. ``background_cpu_us`` is a part of ``db_cpu_us``; ``host_busy_us`` and
-    ``host_idle_us`` are the CPU time of the server's host, over all its CPUs. ``single_reads`` are the waits for one
+    reason where the engine has no such thing. ``foreground_cpu_us``, of the processes that serve sessions, and
+    ``background_cpu_us`` are the parts of ``db_cpu_us``; ``host_busy_us`` and ``host_idle_us`` are the CPU time of the
+    server's host, over all its CPUs. ``single_reads`` are the waits for one
     block each; ``cache_blocks_read`` the blocks read into the shared cache, of which ``cache_blocks_prefetched`` were
     read before anybody asked for them. ``commit_waits`` are the commits that waited for the log, each counted once,
     however many shared a write. ``log_switches``: the log went on in its next file; ``log_switch_waits``: sessions had
     to wait for that because the next file was still needed. ``cache_resizes`` are the times that the server changed the
     size of its cache by itself; ``throttled_us`` is the time for which its resource manager held sessions back.
+    ``direct_scans`` are the scans of tables that read past the shared cache.
     ``transactions`` are all clients', committed or rolled back, our samplers' left out: counted of the whole server
     only.
 
@@ -142,6 +144,8 @@ class EngineDelta:
     cache_resizes: float | None = None
     throttled_us: float | None = None
     transactions: float | None = None
+    foreground_cpu_us: float | None = None
+    direct_scans: float | None = None
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     timed_waits: Sequence[TimedWait] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -181,7 +185,7 @@ _NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "
 ONLY_SOME_HAVE = frozenset({
     "background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us", "cache_blocks_read",
     "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits", "cache_resizes", "throttled_us",
-    "transactions",
+    "transactions", "foreground_cpu_us", "direct_scans",
 })  # fmt: skip
 
 
@@ -231,6 +235,8 @@ class HostDelta:
     ``server_cpus_busy_s`` is how long the ``server_cores`` that it may run on were busy, for anything. ``client_cpu_s``
     is the CPU of an observed command and of all it waited for, ``package_energy_j`` the energy of all processors.
     ``server_runqueue_s`` is for how long threads of the server were ready to run and waited for a CPU.
+    ``foreground_cpu_s`` and ``background_cpu_s`` are the parts of ``server_cpu_s`` that processes or threads took which
+    serve sessions, and all others.
     """
 
     seconds: float
@@ -252,6 +258,8 @@ class HostDelta:
     memory_available_bytes: float | None = None
     group: GroupUse | None = None
     server_runqueue_s: float | None = None
+    foreground_cpu_s: float | None = None
+    background_cpu_s: float | None = None
     unknown: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -607,6 +615,7 @@ class Observed:
     why no read of the engine is known to be one of a device; empty where they may be. ``stand_in``: the server says
     that it is no database. ``caps`` is what its course shows of caps on it; None if nobody looked.
     ``unevenness`` is how much its rate of requests varied from second to second, relative to the mean.
+    ``clock_us`` is what an operation's readings of the server's clock take, where the engine has measured that.
     """
 
     block_size: int
@@ -627,6 +636,7 @@ class Observed:
     no_device: str = ""
     caps: CapSearch | None = None
     unevenness: float | None = None
+    clock_us: float | None = None
 
     @property
     def busy_us(self) -> float | None:

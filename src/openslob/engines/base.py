@@ -175,6 +175,23 @@ class Recountable(Protocol):
         """What takes their differences; None if one of several can't be taken again."""
 
 
+@runtime_checkable
+class Settling(Protocol):
+    """Counters of which the server shows some late, after a load has ended as well."""
+
+    def settle(self, before: CounterReading, after: CounterReading) -> CounterReading:
+        """Return the reading ``after`` a load with what came late, once no more comes.
+
+        Where it has not ended when it should have, the reading says so, and the figures of it are unknown.
+        """
+
+
+# What engines call the tasks that serve sessions: the test's, our samplers', those of other clients and their workers.
+SESSION_KINDS = frozenset({
+    "client backend", "parallel worker", "session", "slob", "sampler", "other client", "other session",
+})  # fmt: skip
+
+
 class Counters(Protocol):
     """Reads the engine's counters over one connection kept open for the whole run."""
 
@@ -190,7 +207,8 @@ class Counters(Protocol):
     def task_kinds(self) -> Mapping[int, str]:
         """Return what each process or thread of the server is for, by the operating system's number for it.
 
-        Tasks that the server does not report are left out. A cluster returns none: its numbers may be of several hosts.
+        Those that serve sessions have one of `SESSION_KINDS`. Tasks that the server does not report are left out. A
+        cluster returns none: its numbers may be of several hosts.
         """
 
     def close(self) -> None:

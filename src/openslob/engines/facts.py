@@ -70,7 +70,9 @@ class ServerFacts:
     why the engine's figures are not to be relied on yet, or empty. ``stand_in``: the server says that it is no
     database. ``started_at`` is when the server was started, by its clock, to the second; of a cluster all instances'.
     Empty when it does not say. ``least_window_s``: most of the server's counts are unknown over less time, since it
-    shows them late. ``identity`` is what ``product`` and ``version`` follow from, where others speak its protocol.
+    shows them late. ``clock_us`` is what the readings of the server's clock take that an operation of the work loop
+    makes, in µs; None where that is not measured. ``identity`` is what ``product`` and ``version`` follow from, where
+    others speak its protocol.
     """
 
     product: str
@@ -91,6 +93,7 @@ class ServerFacts:
     stand_in: bool = False
     started_at: str = ""
     least_window_s: float = 0.0
+    clock_us: float | None = None
     identity: Identity | None = None
 
     @property

@@ -122,6 +122,13 @@ class ServerCpu(HostCounter):
         return quantity.server_cpu_s(counted)
 
 
+class PartOfCpu(HostCounter):
+    """CPU seconds of the server's sessions, or of its background processes: the engine's count, or else the host's."""
+
+    def find(self, counted: Counted) -> Quantity:
+        return quantity.part_of_cpu_s(counted, self.field)
+
+
 class HostCpuTime(HostCounter):
     """The host's CPU time by kind. The field is a mapping; `read` returns the share of the time that was not busy."""
 

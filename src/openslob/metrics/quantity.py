@@ -26,6 +26,8 @@ HIDDEN = "this user may not see what all sessions do"
 WINDOW_TOLERANCE_PCT = 1.0
 ENGINE_SPAN = "engine counters"
 HOST_SPAN = "host counters"
+# Parts of the server's CPU: as the host has them by kind of process, and as an engine counts them.
+_IN_US = {"foreground_cpu_s": "foreground_cpu_us", "background_cpu_s": "background_cpu_us"}
 
 
 class Counted(Protocol):
@@ -103,6 +105,17 @@ def server_cpu_s(counted: Counted) -> Quantity:
     if by_host.value is None and (own.value is not None or _counts_cpu(counted.engine)):
         return own
     return by_host
+
+
+def part_of_cpu_s(counted: Counted, field: str) -> Quantity:
+    """Return the CPU seconds of the server's sessions or of its background processes, by the field in `HostDelta`.
+
+    By the engine's own count, which its own reports have too; of an engine that counts none, by kind of process.
+    """
+    own = _IN_US[field]
+    if getattr(counted.engine, own) is None and own not in counted.engine.unknown:
+        return host(counted, field)
+    return engine(counted, own).times(1e-6)
 
 
 def _counts_cpu(delta: EngineDelta) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from openslob.core.cpu_figures import BACKGROUND_CPU, FOREGROUND_CPU, IOPS_PER_FOREGROUND_CPU, CpuFigure
 from openslob.core.measurement import Measurement, Observed
 from openslob.core.units import MIB, Price
 from openslob.core.workload import PRICE
@@ -11,6 +12,7 @@ from openslob.metrics.computation import (
     Amount,
     ClientCpu,
     Composite,
+    Computation,
     DbTime,
     DeviceCounter,
     EngineCounter,
@@ -18,6 +20,7 @@ from openslob.metrics.computation import (
     HostCounter,
     HostCpuTime,
     OfOwnLoad,
+    PartOfCpu,
     PerSecond,
     Ratio,
     SampledTime,
@@ -46,7 +49,14 @@ NO_COMMITS = "nothing was committed"
 NO_SYNCS = "the log was not forced to storage"
 SYNCS_UNTIMED = "the engine does not time its log syncs, or its clock showed 0 µs"
 
+NO_FOREGROUND_CPU = "the server's sessions used no measurable CPU"
+
 _M, _L, _N = Better.MORE, Better.LESS, Better.NEITHER
+
+
+def _cpu_row(figure: CpuFigure, better: Better, computation: Computation) -> RunMetric:
+    return RunMetric(figure.name, figure.label, figure.unit, better, f"{figure.meaning}.", computation)
+
 
 METRICS: dict[str, RunMetric] = {
     metric.name: metric
@@ -83,6 +93,10 @@ METRICS: dict[str, RunMetric] = {
                   Ratio(PerSecond(EngineCounter("read_requests")), PerSecond(ServerCpu("server_cpu_s")), NO_CPU)),
         RunMetric("lio_per_db_cpu", "Logical reads per DB CPU", "blocks/s", _M, "Logical reads per CPU second of the server.",
                   Ratio(PerSecond(EngineCounter("logical_reads")), PerSecond(ServerCpu("server_cpu_s")), NO_CPU)),
+        _cpu_row(FOREGROUND_CPU, _N, PerSecond(PartOfCpu("foreground_cpu_s"))),
+        _cpu_row(BACKGROUND_CPU, _N, PerSecond(PartOfCpu("background_cpu_s"))),
+        _cpu_row(IOPS_PER_FOREGROUND_CPU, _M,
+                 Ratio(PerSecond(EngineCounter("read_requests")), PerSecond(PartOfCpu("foreground_cpu_s")), NO_FOREGROUND_CPU)),
         RunMetric("dev_read_per_s", "Device reads", "1/s", _N, "Reads that the block device completed, those of other programs included.",
                   PerSecond(DeviceCounter("reads")), TimelinePanel.REQUESTS),
         RunMetric("dev_read_mb_per_s", "Device reads", "MB/s", _N, "Bytes that the block device read, for all programs, in units of 1,048,576.",

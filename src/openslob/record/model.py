@@ -233,11 +233,11 @@ class RunRecord(DocumentWithFigures):
     ``latency`` but only as fine as the engine's buckets, each wait at the upper edge of its own) and, where they apply,
     ``server_started_at`` (by the server's clock; runs of one start are more alike than those of several),
     ``attachments`` (files in the run's folder of reports that the server made), ``experimental`` (why the engine's
-    figures are not to be relied on yet), ``stand_in`` (the server is no database) and ``flavour`` (of servers whose
-    protocol others speak: the ``family`` whose protocol it is with its ``number``, ``by`` what the product was
-    recognised, the version text that it ``says``, why there is ``no_device`` of its host that the engine reads, and the
-    ``caution`` that comes before any figure). Either may have ``unknown``, which maps a fact to the reason why it is
-    not known.
+    figures are not to be relied on yet), ``clock_us`` (what an operation's readings of the server's clock take),
+    ``stand_in`` (the server is no database) and ``flavour`` (of servers whose protocol others speak: the ``family``
+    whose protocol it is with its ``number``, ``by`` what the product was recognised, the version text that it ``says``,
+    why there is ``no_device`` of its host that the engine reads, and the ``caution`` that comes before any figure).
+    Either may have ``unknown``, which maps a fact to the reason why it is not known.
 
     ``latency`` is service time by kind of operation; ``slowest`` in it are single operations: ``us``, ``session``, and
     the seconds of the load between which each ran. ``response`` has the same figures measured from the due time, for

@@ -50,6 +50,7 @@ _LABELS = {
     "lio_per_s": "cached reads/s",
     "engine_read_latency_us": "read latency",
     "iops_per_db_cpu": "reads per DB CPU second",
+    "iops_per_foreground_cpu": "reads per foreground CPU second",
     "lio_per_db_cpu": "cached reads per DB CPU second",
     "cost_per_million_reads": "cost of 1M reads",
     "cost_per_million_logical_reads": "cost of 1M cached reads",
@@ -265,7 +266,8 @@ def _figures(pair: Pair) -> list[str]:
     known = {name: each for name, each in pair.differences.items() if not is_empty(each)}
     kind = pair.a.main_kind
     reads, visits = (max(pair.a.mean(name) or 0, pair.b.mean(name) or 0) for name in ("pio_read_per_s", "lio_per_s"))
-    by_reads = ("pio_read_per_s", "engine_read_latency_us", "iops_per_db_cpu")
+    per_cpu = "iops_per_db_cpu" if "iops_per_db_cpu" in known else "iops_per_foreground_cpu"
+    by_reads = ("pio_read_per_s", "engine_read_latency_us", per_cpu)
     by_visits = ("lio_per_s", f"{kind}_mean_us", "lio_per_db_cpu")
     first, second = (by_reads, by_visits) if reads > _READS_MATTER * visits else (by_visits, by_reads)
     rate = [name for name in ("ops_per_s", "transactions_per_s") if name in known][:1]

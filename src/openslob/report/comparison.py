@@ -46,8 +46,8 @@ _LEAST_POINTS = 0.5
 _MAIN = (
     "transactions_per_s", "ops_per_s", "lio_per_s", "pio_read_per_s", "pio_read_mb_per_s", "engine_read_latency_us",
     "pio_write_per_s",
-    "redo_mb_per_s", "commits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_left_pct",
-    *RATE_OF,
+    "redo_mb_per_s", "commits_per_s", "db_cpu_per_s", "iops_per_db_cpu", "iops_per_foreground_cpu", "lio_per_db_cpu",
+    "host_cpu_left_pct", *RATE_OF,
     "select_mean_us", "select_p50_us", "select_p99_us", "update_mean_us", "update_p50_us", "update_p99_us",
 )  # fmt: skip
 # Figures of the side-by-side tables.

@@ -20,11 +20,11 @@ _FIRST = {
     ReportSection.LOAD_PROFILE: (
         "transactions_per_s", "ops_per_s", "sql_per_s", "block_visits_per_s", "lio_per_s", "pio_read_per_s",
         "pio_read_mb_per_s", "pio_write_per_s", "pio_write_mb_per_s", "redo_mb_per_s", "commits_per_s",
-        "log_syncs_per_s", "db_time_per_s", "db_cpu_per_s",
+        "log_syncs_per_s", "db_time_per_s", "db_cpu_per_s", "foreground_cpu_per_s", "background_cpu_per_s",
     ),
     ReportSection.EFFICIENCY: (
-        "iops_per_db_cpu", "lio_per_db_cpu", "host_cpu_busy_pct", "host_cpu_left_pct", "engine_read_latency_us",
-        "client_cpu_per_s", "driver_cpu_pct_of_db", "start_skew_ms",
+        "iops_per_db_cpu", "iops_per_foreground_cpu", "lio_per_db_cpu", "host_cpu_busy_pct", "host_cpu_left_pct",
+        "engine_read_latency_us", "client_cpu_per_s", "driver_cpu_pct_of_db", "start_skew_ms",
     ),
     ReportSection.LOG: (
         "redo_mb_per_s", "log_syncs_per_s", "log_write_per_s", "log_sync_latency_us", "log_wait_pct", "commits_per_s",

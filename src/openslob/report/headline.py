@@ -134,7 +134,7 @@ def _float(figure: object) -> float | None:
 def _main(record: RunRecord) -> str:
     logical, visits, share = record.value("lio_per_s"), record.value("block_visits_per_s"), read_share(record)
     if share is not None and share >= READS_LEAD:
-        return f"{say_reads(record)}{_mean_read(record)}{_of_ceiling(record)}{_per_cpu(record, 'iops_per_db_cpu')}"
+        return f"{say_reads(record)}{_mean_read(record)}{_of_ceiling(record)}{_reads_per_cpu(record)}"
     if logical is None:
         return f"{number(visits)} block visits/s"
     straggling = share is not None and share < READS_MATTER
@@ -180,6 +180,13 @@ def say_block(record: RunRecord) -> str:
 def _per_cpu(record: RunRecord, name: str) -> str:
     figure = record.value(name)
     return "" if figure is None else f", {number(figure)} per DB CPU second"
+
+
+def _reads_per_cpu(record: RunRecord) -> str:
+    """Return the reads per second of the whole server's CPU or, where only that is known, of its sessions' alone."""
+    sessions = record.value("iops_per_foreground_cpu")
+    alone = "" if sessions is None else f", {number(sessions)} per foreground CPU second"
+    return _per_cpu(record, "iops_per_db_cpu") or alone
 
 
 def _mean_read(record: RunRecord) -> str:

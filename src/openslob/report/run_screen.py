@@ -280,11 +280,16 @@ def _blocks(record: RunRecord) -> tuple[str, str]:
 
 def _cpu(record: RunRecord) -> tuple[str, str]:
     used, busy, share = record.value("db_cpu_per_s"), record.value("host_cpu_busy_pct"), read_share(record)
+    sessions = record.value("foreground_cpu_per_s") if used is None else None
     cpus = (record.environment.get("cpu") or {}).get("usable") if record.environment.get("local") else None
     reads = share is not None and share >= READS_LEAD
     per_cpu = record.value("iops_per_db_cpu" if reads else "lio_per_db_cpu")
     gives = f" ({number(per_cpu)} {'reads' if reads else 'logical reads'} per CPU second)" if per_cpu else ""
     texts = [f"server {number(used)}{f' of {cpus}' if cpus else ''}{gives}"] if used is not None else []
+    if sessions is not None:
+        alone = record.value("iops_per_foreground_cpu") if reads else None
+        gives = f" ({number(alone)} reads per foreground CPU second)" if alone else ""
+        texts.append(f"server's sessions {number(sessions)}{gives}")
     texts += [f"host {percent(round(busy))} busy"] if busy is not None else []
     return "CPU", ", ".join(texts)
 

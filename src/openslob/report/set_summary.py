@@ -146,9 +146,12 @@ def _limit(series: Series) -> str:
 
 def name_limit(exhausted: Exhausted) -> str:
     """Name the exhausted resource and its onset, such as ``limited by storage from 8 sessions on``."""
-    resource = exhausted.limit.resource
-    article = "" if resource == "storage" else "the "
-    return f"limited by {article}{resource} from {exhausted.at} on"
+    return f"{name_resource(exhausted.limit.resource)} from {exhausted.at} on"
+
+
+def name_resource(resource: str) -> str:
+    """Name what limits a point, such as ``limited by the server's CPU``."""
+    return f"limited by {'' if resource == 'storage' else 'the '}{resource}"
 
 
 def mismatch_text(series: Series) -> str:

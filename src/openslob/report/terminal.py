@@ -258,7 +258,7 @@ def _show_checks(document: Document, screen: Screen) -> str:
 def _next_lines(commands: Sequence[tuple[str, str]], columns: int) -> list[str]:
     """Return commands, each with why beside it where that fits; a command stays in one line."""
     room = columns - len(INDENT) * 3
-    width = max((len(command) for command, why in commands if len(command) + len(why) <= room), default=0)
+    width = max((len(command) for command, why in commands if why and len(command) + len(why) <= room), default=0)
     lines = []
     for command, why in commands:
         is_beside = max(width, len(command)) + len(why) <= room

@@ -100,10 +100,10 @@ def instances(sheet: Sheet) -> None:
                 minute(database.begin),
                 minute(database.end),
                 sheet.word((*place, "release"), release),
-                sheet.figure((*place, "elapsed_min"), fixed(database.elapsed / 60, 2)),
+                sheet.figure((*place, "elapsed_min"), fixed((one.ran_s or database.elapsed) / 60, 2)),
                 sheet.figure((*place, "db_time_min"), fixed(one.db_time / 60, 2)),
                 "26.00",
-                fixed(one.db_time / database.elapsed, 2).text,
+                sheet.figure((*place, "active_sessions"), fixed(database.per_second(one, one.db_time), 2)),
                 sheet.word((*place, "platform"), one.host.platform, 20),
             )
         )
@@ -226,27 +226,30 @@ def classes(sheet: Sheet) -> None:
 
 def rates(sheet: Sheet) -> None:
     """Rates that replace the load profile; redo in units of 1024 bytes, whose exact figure is among the statistics."""
-    per = sheet.database.elapsed
+    database = sheet.database
+
+    def rate(one: Instance, statistics: Sequence[str]) -> float:
+        return database.per_second(one, sum(one.statistics[name] for name in statistics))
 
     def row(one: Instance) -> list[Figure]:
         cells = []
         for _, _, name, statistics in _RATES:
             size = KIB if name == "redo_size" else 1.0
-            cell = fixed(sum(one.statistics[some] for some in statistics) / per / size, 2)
+            cell = fixed(rate(one, statistics) / size, 2)
             sheet.figure(("per_instance", one.number, name), cell.scaled(size))
             cells.append(cell)
         return cells
 
-    in_all = sheet.database.statistics()
     for _, _, name, statistics in _RATES:
-        sheet.figure(("load_profile", name, "per_second"), fixed(sum(in_all[one] for one in statistics) / per, 2))
+        in_all = sum(rate(one, statistics) for one in database.instances)
+        sheet.figure(("load_profile", name, "per_second"), fixed(in_all, 2))
     columns = (_NUMBER, *(Column(heading, text, 16) for heading, text, _, _ in _RATES))
     title = "System Statistics - Per Second"
     sheet.add(Table(title, columns, _by_instance(sheet, row), title, "bare"))
 
 
 def activity(sheet: Sheet) -> None:
-    database, per, rows = sheet.database, sheet.database.elapsed, list[Row]()
+    database, rows = sheet.database, list[Row]()
     transactions = sum(one.transactions for one in database.instances)
     listed = sorted(database.statistics().items())
     alike: dict[str, set[int]] = {}
@@ -254,8 +257,8 @@ def activity(sheet: Sheet) -> None:
         alike.setdefault(sheet.shown(name, 32), set()).add(count)
     for name, count in listed:
         label = sheet.shown(name, 32)
-        rate = [one.statistics[name] / per for one in database.instances]
-        cells = [fixed(count), fixed(count / per, 2), fixed(count / transactions if transactions else None, 2)]
+        rate = [database.per_second(one, one.statistics[name]) for one in database.instances]
+        cells = [fixed(count), fixed(sum(rate), 2), fixed(count / transactions if transactions else None, 2)]
         if len(alike[label]) == 1:
             for place, cell in zip(("total", "per_second", "per_transaction"), cells, strict=True):
                 sheet.figure(("activity", label, place), cell)

@@ -56,7 +56,9 @@ def tops(sheet: Sheet) -> None:
 
 
 def _row(sheet: Sheet, place: Place, wait: Wait | None, cpu: str, seconds: float, in_all: float) -> Row:
-    wait_class = sheet.word((*place, "wait_class"), wait.wait_class if wait else "", 13)
+    wait_class = wait.wait_class if wait else ""
+    if wait_class:
+        sheet.note((*place, "wait_class"), wait_class)  # whole, though a text cuts it
     named(sheet, place, wait.name if wait else cpu, 30)
     return (
         wait_class,
@@ -205,6 +207,7 @@ def _traffic_rows(sheet: Sheet, attribute: str, title: str) -> None:
             elif not is_function and at == 0:
                 for name, figure in printed.items():
                     sheet.figure(("per_instance", int(number), name), figure)
+                _io_seconds(sheet, int(number), one)
             cells = [figure.text for figure in printed.values()]
             requests, size = one.reads + one.writes, one.read_bytes + one.write_bytes
             shown = number if at == 0 or sheet.layout.is_html else ""
@@ -223,6 +226,14 @@ def _traffic_rows(sheet: Sheet, attribute: str, title: str) -> None:
     )
     groups = (("", 1), ("", 1), ("Requests", 4), ("MB", 4), ("", 1), ("", 1))
     sheet.add(Table(title, columns, rows, title, "bare", groups=groups))
+
+
+def _io_seconds(sheet: Sheet, number: int, total: Traffic) -> None:
+    """What a total and its rate say they are divided by; a rate of 0.00 says nothing."""
+    per, requests = sheet.database.elapsed, total.reads + total.writes
+    if rate := round(requests / per, 2):
+        step = (1 + requests / rate * 0.01) / rate
+        sheet.figure(("per_instance", number, "io_seconds"), Figure("", per, step))
 
 
 def _traffic_columns(sheet: Sheet, attribute: str, title: str) -> None:

@@ -35,7 +35,7 @@ def _walk(place: Place, value: object) -> Iterator[tuple[Place, object]]:
             yield place, value
     elif is_dataclass(value):
         for field in fields(value):
-            if field.name not in ("origin", "scope"):
+            if field.name not in ("origin", "scope") and (field.name, getattr(value, field.name)) != ("idle", False):
                 yield from _walk((*place, field.name), getattr(value, field.name))
     elif isinstance(value, Mapping):
         for key, one in value.items():

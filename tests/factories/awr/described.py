@@ -24,6 +24,10 @@ class Wait:
         return sum(self.counts.values())
 
     @property
+    def is_idle(self) -> bool:
+        return self.wait_class == "Idle"
+
+    @property
     def seconds(self) -> float:
         return sum(number * 0.75 * 2.0**power for power, number in self.counts.items()) / 1e6
 
@@ -95,7 +99,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance. ``times`` are the time model's seconds without DB time, ``gc_us`` times of the global cache."""
+    """An instance. ``times`` are the time model's seconds without DB time, ``gc_us`` times of the global cache.
+
+    ``ran_s`` is the time between its own snapshots, if that is not the time of the whole report.
+    """
 
     number: int
     name: str
@@ -115,10 +122,16 @@ class Instance:
     log_switches: int
     gc_us: Mapping[str, float]
     gc_flushes: Mapping[str, float]
+    ran_s: float | None = None
+
+    @property
+    def active(self) -> tuple[Wait, ...]:
+        """The waits of the foreground that are part of DB time."""
+        return tuple(wait for wait in self.foreground if not wait.is_idle)
 
     @property
     def db_time(self) -> float:
-        return self.times["DB CPU"] + sum(wait.seconds for wait in self.foreground)
+        return self.times["DB CPU"] + sum(wait.seconds for wait in self.active)
 
     @property
     def transactions(self) -> int:
@@ -151,6 +164,10 @@ class Database:
     @property
     def db_time(self) -> float:
         return sum(one.db_time for one in self.instances)
+
+    def per_second(self, one: Instance, total: float) -> float:
+        """A total of an instance over its own time."""
+        return total / (one.ran_s or self.elapsed)
 
     def statistics(self) -> dict[str, int]:
         """The sums over all instances."""

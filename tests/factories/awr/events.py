@@ -59,8 +59,10 @@ def named(sheet: Sheet, place: Place, name: str, width: int) -> str:
 def all_events(sheet: Sheet, title: str, waits: Sequence[Wait], scope: Scope, in_all: float) -> None:
     """All events of foreground or background, with times in whole seconds."""
     layout, rows = sheet.layout, list[Row]()
-    for rank, wait in enumerate(waits):
+    for rank, wait in enumerate(sorted(waits, key=lambda wait: wait.is_idle)):
         place = ("events", str(scope), rank)
+        if wait.is_idle:
+            sheet.note((*place, "idle"), True)
         rows.append(
             (
                 named(sheet, place, wait.name, 26),
@@ -73,7 +75,7 @@ def all_events(sheet: Sheet, title: str, waits: Sequence[Wait], scope: Scope, in
                     avg_us=average(sheet, wait.mean_us),
                 ),
                 "1.0",
-                *figures(sheet, place, share_pct=_share(sheet, wait.seconds, in_all)),
+                *figures(sheet, place, share_pct=BLANK if wait.is_idle else _share(sheet, wait.seconds, in_all)),
             )
         )
     is_late = layout.since("12.2")
@@ -99,7 +101,7 @@ def top(sheet: Sheet, instance: Instance) -> None:
     layout = sheet.layout
     is_old = not layout.since("11.2.0.4")
     cpu = instance.times["DB CPU"]
-    listed: list[Wait | None] = [*longest_first(instance.foreground)[: (5 if is_old else _TOP) - 1]]
+    listed: list[Wait | None] = [*longest_first(instance.active)[: (5 if is_old else _TOP) - 1]]
     at = next((at for at, wait in enumerate(listed) if wait and wait.seconds < cpu), len(listed))
     listed.insert(at, None)
     class_width = 8 if layout.since("12.2") else 10
@@ -108,6 +110,8 @@ def top(sheet: Sheet, instance: Instance) -> None:
         place = ("events", str(Scope.TOP), rank)
         seconds = wait.seconds if wait else cpu
         share = fixed(100 * seconds / instance.db_time, 1, bare=True)
+        if wait:
+            sheet.note((*place, "wait_class"), wait.wait_class)  # whole, though a text cuts it
         rows.append(
             (
                 named(sheet, place, wait.name if wait else "DB CPU", 30),
@@ -119,7 +123,7 @@ def top(sheet: Sheet, instance: Instance) -> None:
                     avg_us=average(sheet, wait.mean_us if wait else None, 6 if is_old else 7),
                     share_pct=share,
                 ),
-                sheet.word((*place, "wait_class"), wait.wait_class if wait else "", class_width),
+                wait.wait_class if wait else "",
             )
         )
     title = "Top 5 Timed Foreground Events" if is_old else "Top 10 Foreground Events by Total Wait Time"
@@ -167,7 +171,7 @@ def classes(sheet: Sheet, instance: Instance) -> None:
             Column("Avg Active Sessions", "Avg|Active|Sessions", 8),
         )
         rows = []
-        for rank, (name, wait, seconds) in enumerate(_with_cpu(instance, (instance.foreground, instance.background))):
+        for rank, (name, wait, seconds) in enumerate(_with_cpu(instance, (instance.active, instance.background))):
             share = exponent(100 * seconds / in_all, 1, 20 if layout.is_html else 6)
             rows.append(_class_row(sheet, ("wait_classes", str(Scope.ALL), rank), name, wait, seconds, share, False))
         summary = "This table displays wait class statistics ordered by total wait time"
@@ -185,7 +189,7 @@ def foreground_classes(sheet: Sheet, instance: Instance) -> None:
         Column("%DB time", width=9),
     )
     rows = []
-    for rank, (name, wait, seconds) in enumerate(_with_cpu(instance, (instance.foreground,))):
+    for rank, (name, wait, seconds) in enumerate(_with_cpu(instance, (instance.active,))):
         share = _share(sheet, seconds, instance.db_time)
         rows.append(_class_row(sheet, ("wait_classes", str(Scope.FOREGROUND), rank), name, wait, seconds, share, True))
     summary = "This table displays foreground wait class statistics"

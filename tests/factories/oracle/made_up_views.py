@@ -27,6 +27,7 @@ class MadeUpViews:
     username = "SLOB"
     thin = False
     session_id = 42
+    version = "19.3.0.0.0"
 
     def __init__(self, rows=ONE, hidden=(), container=0, refuse=None):
         self.rows = dict(rows)

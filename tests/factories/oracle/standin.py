@@ -62,6 +62,8 @@ class StandIn(Executor):
             return self._block(code, binds)
         with self._world.lock:
             self._world.changed()
+            if "_serial_direct_read" in code:
+                self._row.direct = code.upper().endswith("ALWAYS")
             if verb == "EXPLAIN":
                 return self._explain(code)
             return self._ddl.execute(code)

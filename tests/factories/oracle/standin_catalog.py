@@ -22,19 +22,28 @@ _SESSION = (
 _INSTANCE = "instance_number instance_name host_name version startup_time status parallel archiver logins instance_role"
 _HISTOGRAM = "event# event wait_time_micro wait_count wait_time_format last_update_time con_id"
 
-# View -> its columns, and its rows.
+_SYSSTAT, _TIME_MODEL = "statistic# name class value stat_id con_id", "stat_id stat_name value con_id"
+_EVENTS = (
+    "event total_waits total_timeouts time_waited time_waited_micro total_waits_fg time_waited_fg "
+    "time_waited_micro_fg wait_class event_id"
+)
+
+# View -> its columns, and its rows. What a pluggable database counts is in the views of containers; the others have
+# there what is counted for the whole instance.
 VIEWS: Mapping[str, tuple[str, Callable[[World, int], Rows]]] = {
-    "v$sysstat": ("statistic# name class value stat_id con_id", views.of_sysstat),
+    "v$sysstat": (_SYSSTAT, views.of_whole_instance(views.of_sysstat, 3)),
+    "gv$sysstat": (f"inst_id {_SYSSTAT}", views.of_all_instances(views.of_sysstat)),
+    "gv$con_sysstat": (f"inst_id {_SYSSTAT}", views.of_all_instances(views.of_sysstat)),
+    "v$con_sysstat": (_SYSSTAT, views.of_container(views.of_sysstat, 1)),
     "v$statname": ("statistic# name class stat_id", views.of_statname),
     "v$sesstat": ("sid statistic# value", views.of_sesstat),
     "v$mystat": ("sid statistic# value", views.of_mystat),
-    "v$sys_time_model": ("stat_id stat_name value con_id", views.of_time_model),
-    "v$system_event": (
-        "event total_waits total_timeouts time_waited time_waited_micro total_waits_fg time_waited_fg "
-        "time_waited_micro_fg wait_class event_id",
-        views.of_system_event,
-    ),
-    "v$event_histogram_micro": (_HISTOGRAM, views.of_histogram),
+    "v$sys_time_model": (_TIME_MODEL, views.of_whole_instance(views.of_time_model, 2)),
+    "v$con_sys_time_model": (_TIME_MODEL, views.of_container(views.of_time_model, 1)),
+    "v$system_event": (_EVENTS, views.of_whole_instance(views.of_system_event, 1, 4, 5, 7)),
+    "v$con_system_event": (_EVENTS, views.of_container(views.of_system_event, 0)),
+    "v$event_histogram_micro": (_HISTOGRAM, views.of_whole_instance(views.of_histogram, 3, since=18)),
+    "v$con_event_histogram_micro": (_HISTOGRAM, views.of_container(views.of_histogram, 1)),
     "v$osstat": ("stat_name value", views.of_osstat),
     "v$iostat_function": (
         "function_name small_read_reqs large_read_reqs small_write_reqs large_write_reqs small_read_megabytes "

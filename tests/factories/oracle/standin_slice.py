@@ -203,6 +203,8 @@ class Slice:
         self._segment(table, "physical read requests", reads)
         for name, amount in (("executions", 1), ("rows", rows if update else 1), ("gets", visits), ("reads", reads)):
             self._world.sql[self._schema, kind, name] += amount
+        if kind is OpKind.SCAN and self._session.direct:
+            moved["table scans (direct read)"] += 1
         if kind is OpKind.SELECT:
             moved["table fetch by rowid"] += rows
         elif update:

@@ -48,6 +48,40 @@ def _session_stat(session: SessionRow, name: str) -> int:
     return round(session.counts["cpu us"] / 1e4 if name == "CPU used by this session" else session.counts[name])
 
 
+# What a pluggable database's own counters lack: background processes work for all of them.
+_OF_BACKGROUND = (
+    *("redo writes", "redo blocks written", "redo write time", "redo write time (usec)", "physical writes from cache"),
+    *("DBWR checkpoints", "background checkpoints started", "background checkpoints completed"),
+    *("background cpu time", "background elapsed time"),
+)
+
+
+def of_whole_instance(
+    rows: Callable[[World, int], Rows], *numbers: int, since: int = 0
+) -> Callable[[World, int], Rows]:
+    """Rows with what other pluggable databases do in the columns ``numbers``: twice as much, and some by the second.
+
+    ``since`` is the first version in which a pluggable database has a view of its own beside this one.
+    """
+
+    def shown(world: World, sid: int) -> Rows:
+        if not world.pluggable or world.release < since:
+            return rows(world, sid)
+        others = round((now_us() - world.started_us) * 40)
+        return (
+            [each * 3 + others if at in numbers else each for at, each in enumerate(row)] for row in rows(world, sid)
+        )
+
+    return shown
+
+
+def of_container(rows: Callable[[World, int], Rows], name: int) -> Callable[[World, int], Rows]:
+    """Rows of the pluggable database alone; column ``name`` has what is counted."""
+    return lambda world, sid: (
+        row for row in rows(world, sid) if not world.pluggable or row[name] not in _OF_BACKGROUND
+    )
+
+
 def of_sysstat(world: World, _sid: int) -> Rows:
     return ((number, name, 1, _stat(world, name), number, 3) for number, name in enumerate(NAMES))
 

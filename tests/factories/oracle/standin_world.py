@@ -60,6 +60,8 @@ class SessionRow:
     kill: Callable[[], None]
     busy: bool = False
     asleep: bool = False
+    # Whether its scans read past the cache.
+    direct: bool = False
     doing: Counter[tuple[str, str]] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     waits_for: int | None = None

@@ -10,7 +10,9 @@ from openslob.report.context import host, server, unknown
 from openslob.report.figures import timed_events
 from openslob.report.terminal import block_lines
 
-COUNTED = made.engine(db_cpu_us=60e6, background_cpu_us=15e6, host_busy_us=120e6, host_idle_us=120e6)
+COUNTED = made.engine(
+    db_cpu_us=60e6, foreground_cpu_us=45e6, background_cpu_us=15e6, host_busy_us=120e6, host_idle_us=120e6
+)
 
 
 def record(local=False, engine=COUNTED) -> RunRecord:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import html as entities
+import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factories import effort
+from factories.awr_reports import FIXTURES
 from openslob.awr import html, text
 from openslob.awr.numbers import NumberFormat
 from openslob.awr.parse import is_title
+from openslob.awr.source import load
 from openslob.awr.tables import ReportTable
 
 WORDS = st.text(alphabet="abcdefghijk XYZ:/*-$", max_size=12).map(str.strip)
@@ -142,3 +147,32 @@ def test_a_hard_wrap_is_undone(lines):
 def test_a_line_that_is_long_by_nature_is_left_alone():
     source = "\n".join(["x" * 50, "short", "y" * 49])
     assert html.unwrap(source) == source
+
+
+# What makes the standard library's parser, or a browser, read on in another way.
+SCRAPS = (
+    *"<>\"'&\x0c\xa0\u017f",
+    "<!--", "<![x", "<?", "</", "</>", "<b.c", "<a>", "</a>", "<a b='>'>", "<a name='x'/>", '<b x=y"z w=">',
+    "<p\xa0x>", "<br/>",
+    "<div>", "<li>", "<h7>", "<o:p>", "<script>", "</script>", "<style>", "<title>", "<table>", "<table/>", "</table>",
+    '<table summary=""x"">', "<tr>", "</tr>", "<tr-x>", "<td>", "<td/>", "<td\xa0x>", "<td a='1\">", "</td x>", "<tdx>",
+    "&lt", "&am", "< 3", "a<b",
+)  # fmt: skip
+
+
+def damage(page: str, chance: random.Random) -> str:
+    """Return the page with some scraps in it, some pieces missing, and perhaps without its end."""
+    for _ in range(chance.choice((1, 3, 10, 30))):
+        at = chance.randrange(len(page))
+        cut = at + chance.choice((0, 0, 0, 1, 5, 40))
+        page = page[:at] + chance.choice(SCRAPS) + page[cut:]
+    return page[: chance.choice((None, chance.randrange(len(page))))]
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.html")), ids=lambda path: path.stem)
+def test_the_quick_way_finds_the_tables_that_the_parser_finds_also_of_damaged_pages(path):
+    page, chance = load(path).text, random.Random(path.stem)
+    for turn in range(effort.number(40, 400)):
+        damaged = damage(page, chance) if turn else page
+        quick, slow = (list(html.tables(damaged, lambda *_: True, is_quick)) for is_quick in (True, False))
+        assert quick == slow

@@ -19,7 +19,7 @@ from factories.tables import table
 from openslob.cli import progress as progress_module
 from openslob.cli.bars import screen
 from openslob.cli.output import OUTPUT
-from openslob.cli.progress import LiveLine, LoadView, working
+from openslob.cli.progress import LiveLine, LoadView, counting, working
 from openslob.core.histogram import bucket_of
 from openslob.engines.facts import LoadProgress
 from openslob.kinds.run.progress import Amounts, Rates, RunProgress
@@ -203,6 +203,24 @@ def test_where_nobody_looks_nothing_is_shown_of_it(monkeypatch, quiet):
     monkeypatch.setattr(progress_module, "PATIENCE_S", 0.0)
     with working("asking the server"):
         pass
+    assert stderr.getvalue() == ""
+
+
+def test_a_count_of_many_is_shown_on_a_terminal_and_every_item_comes(terminal, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal[1])
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert list(counting(iter("abcde"), "reading reports", 5)) == list("abcde")
+    shown = written(terminal)
+    assert "reading reports" in shown
+    assert "5/5" in shown
+    assert list(counting(iter("a"), "reading reports", 1)) == ["a"]
+    assert written(terminal) == ""
+
+
+def test_where_nobody_looks_no_count_is_shown(monkeypatch):
+    stderr = not_a_terminal(monkeypatch)
+    assert list(counting(iter("abc"), "reading reports", 3)) == list("abc")
     assert stderr.getvalue() == ""
 
 

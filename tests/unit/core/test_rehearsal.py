@@ -57,7 +57,9 @@ def test_caches_files_and_times_are_smaller_and_block_sizes_are_not(a_tenth):
 def test_what_commands_choose_themselves_is_smaller(a_tenth):
     assert registry.default_spec("any").cache_bytes < 32 * MIB
     assert demo.sizes(100 * GIB, 64 * GIB).cache == demo.SMALLEST_CACHE
-    assert {run.workload.run_time for run in demo.runs(demo.sizes(100 * GIB, 64 * GIB), 2)} == {1.0}
+    size = demo.sizes(100 * GIB, 64 * GIB)
+    assert {run.run_time for run in demo.cached_runs(size, 2).values()} == {1.0}
+    assert demo.physical_sweep(size).workload["run_time"] == 1.0
 
 
 def test_a_sweep_has_the_ends_of_its_values_and_no_repeats(a_tenth):

@@ -34,6 +34,9 @@ EXPECTED = {
     "db_cpu_per_s": 80 / 60,
     "iops_per_db_cpu": 12_000,
     "lio_per_db_cpu": 36_000,
+    "foreground_cpu_per_s": 64 / 60,
+    "background_cpu_per_s": 16 / 60,
+    "iops_per_foreground_cpu": 15_000,
     "dev_read_per_s": 16_000,
     "dev_read_mb_per_s": 125,
     "dev_write_per_s": 550,
@@ -73,7 +76,10 @@ PRICED_LOAD = measurements.workload(price="657 EUR/month")
 TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
 TOTALS |= {"start_skew_ms"}
 NOT_RATES = TOTALS | PACED | {"engine_read_latency_us", "driver_cpu_pct_of_db", "log_sync_latency_us", "log_wait_pct"}
-HOST_FIGURES = {name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver"))} | {
+HOST_FIGURES = {
+    name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver", "foreground", "background"))
+} | {
+    "iops_per_foreground_cpu",
     "iops_per_db_cpu",
     "lio_per_db_cpu",
     "package_power_w",
@@ -326,6 +332,21 @@ def test_a_remote_server_s_cpu_is_what_its_engine_counts():
     # On this host the operating system sees every process of the server: its figure comes first.
     here = measurements.measurement(engine=measurements.engine(db_cpu_us=own_us))
     assert summary(here)["db_cpu_per_s"] == summary(measurements.measurement())["db_cpu_per_s"]
+
+
+def test_the_cpu_of_sessions_is_the_engine_s_count_and_else_that_of_the_host_s_processes():
+    reads = measurements.engine().read_requests
+    counted = measurements.engine(foreground_cpu_us=30e6, background_cpu_us=3e6)
+    for local in (True, False):
+        figures = summary(measurements.measurement(local=local, engine=counted))
+        assert figures["foreground_cpu_per_s"].value == pytest.approx(0.5)
+        assert figures["background_cpu_per_s"].value == pytest.approx(0.05)
+        assert figures["iops_per_foreground_cpu"].value == pytest.approx(reads / 30)
+    assert summary(measurements.measurement(local=False))["foreground_cpu_per_s"].why == NOT_LOCAL
+    refused = measurements.engine(unknown={"foreground_cpu_us": "no right"})
+    figures = summary(measurements.measurement(engine=refused))
+    assert figures["iops_per_foreground_cpu"].why == "no right"
+    assert figures["background_cpu_per_s"].value == pytest.approx(16 / 60)
 
 
 def test_why_a_remote_server_s_cpu_is_unknown_is_what_can_be_done_about_it():

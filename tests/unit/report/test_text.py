@@ -186,6 +186,22 @@ def test_half_cached_tells_both_kinds_of_reads() -> None:
     assert "59,177 logical 8 KB reads/s, 58,017 per DB CPU second, 11,592 physical 8 KB reads/s at 131 µs mean" in text
 
 
+def test_the_answer_says_whose_cpu_second_it_is_of() -> None:
+    known = physical()
+    assert f"{known.value('iops_per_db_cpu'):,.0f} per DB CPU second" in headline(known)
+    gone = dict.fromkeys(("db_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu"), Figure(value=None, unit="", why="no"))
+    alone = known.model_copy(update={"summary": {**known.summary, **gone}})
+    of_sessions = f"{known.value('iops_per_foreground_cpu'):,.0f}"
+    assert f"{of_sessions} per foreground CPU second" in headline(alone)
+    screen = render_screen(run_document(alone), 80)
+    assert f"server's sessions 0.816 ({of_sessions} reads per foreground CPU second)" in " ".join(screen.split())
+    unknown = {
+        **alone.summary,
+        **dict.fromkeys(("foreground_cpu_per_s", "iops_per_foreground_cpu"), gone["db_cpu_per_s"]),
+    }
+    assert "CPU second" not in headline(alone.model_copy(update={"summary": unknown}))
+
+
 def test_any_engine_and_old_parameter_can_be_shown() -> None:
     record = physical().model_copy(
         update={"engine": {}, "environment": {}, "spec": {"scale": "30000", "gone_since": 5}, "window": None}

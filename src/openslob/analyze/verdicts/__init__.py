@@ -17,7 +17,15 @@ from openslob.analyze.verdicts.environment import (
 from openslob.analyze.verdicts.level import level_sustained
 from openslob.analyze.verdicts.mode import mode, rate_reached
 from openslob.analyze.verdicts.report import awr_agrees
-from openslob.analyze.verdicts.server import cache_size_kept, log_switches, not_throttled, real_server, single_block
+from openslob.analyze.verdicts.server import (
+    cache_size_kept,
+    clock_cheap,
+    log_switches,
+    not_throttled,
+    real_server,
+    scan_path,
+    single_block,
+)
 from openslob.analyze.verdicts.validity import (
     block_path,
     commits_waited,
@@ -43,6 +51,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     exact_mix,
     reads_reached_device,
     single_block,
+    scan_path,
     block_path,
     commits_waited,
     mode,
@@ -55,6 +64,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     steady,
     level_sustained,
     percentiles_supported,
+    clock_cheap,
     rate_reached,
     limit_found,
     within_ceiling,

@@ -19,6 +19,10 @@ MIN_BLOCKS = 1000
 MAX_THROTTLED_PCT = 1.0
 # A server that switches its log more often hardly ends one checkpoint before the next begins.
 LEAST_SWITCH_S = 20.0
+# Of a hundred scans one may be of a table that the test did not make.
+MOST_OTHER_PATH_PCT = 1.0
+# What timing may take of an operation: more is beyond the spread between two runs.
+MAX_CLOCK_PCT = 5.0
 # One switch in a short run says nothing of how often they come.
 MIN_SWITCHES = 2
 
@@ -54,6 +58,36 @@ def single_block(measurement: Measurement) -> Verdict | None:
         f"{share:.1f} % of {count(read.value)} blocks were read one by one, {LEAST_SINGLE_PCT:g} % are required{doubt}."
     )
     return holds_or_fails(name, so, _advise(why, measurement, "" if so else name), single_pct=share, **figures)
+
+
+def scan_path(measurement: Measurement) -> Verdict | None:
+    """Judge, for a run with scans, whether all took one path: through the shared cache, or past it."""
+    name, direct, scans = "scan_path", engine(measurement, "direct_scans"), total(measurement, "scans")
+    if not scans or _is_not_counted(measurement, "direct_scans"):
+        return None
+    if direct.value is None:
+        return unknown_because(name, direct)
+    past = min(direct.value, scans)
+    share = 100 * past / scans
+    so = min(share, 100 - share) <= MOST_OTHER_PATH_PCT
+    path = "past the cache (direct path)" if share > MOST_OTHER_PATH_PCT else "through the cache"
+    why = f"{share if share > MOST_OTHER_PATH_PCT else 100 - share:.1f} % of {count_noun(scans, 'scan')} read {path}"
+    mixed = "" if so else ", the others through it: rates and latencies are of both"
+    return holds_or_fails(name, so, f"{why}{mixed}.", direct_pct=share, scans=scans)
+
+
+def clock_cheap(measurement: Measurement) -> Verdict | None:
+    """Judge whether reading the server's clock is a small part of an operation, whose latency has it in it."""
+    name, clock_us, ops = "clock_cheap", measurement.clock_us, total(measurement, "ops")
+    if clock_us is None or not ops:
+        return None
+    mean_us = total(measurement, "busy_us") / ops
+    share = 100 * clock_us / mean_us if mean_us else 100.0
+    so = not is_above(share, MAX_CLOCK_PCT, 1)
+    why = f"Reading the server's clock takes {clock_us:.1f} µs of an operation, {share:.1f} % of its mean time"
+    more = "" if so else ", which rates and latencies have in them: a larger WORK_UNIT makes it less"
+    why = f"{why}; {MAX_CLOCK_PCT:g} % is allowed{more}."
+    return holds_or_fails(name, so, why, clock_pct=share, clock_us=clock_us)
 
 
 def cache_size_kept(measurement: Observed) -> Verdict | None:

@@ -27,6 +27,7 @@ from openslob.engines.base import (
     Counting,
     Recountable,
     Session,
+    Settling,
     SliceRequest,
     SliceResult,
     Snapshotter,
@@ -256,6 +257,11 @@ class ClusterCounting:
         return add_deltas(own, self.targets)
 
 
+def _settle(asked: tuple[Counters, CounterReading, CounterReading]) -> CounterReading:
+    sampler, before, after = asked
+    return sampler.settle(before, after) if isinstance(sampler, Settling) else after
+
+
 def _of_instance(reading: CounterReading, number: int) -> CounterReading:
     mine = f"{number}."
     values = {name.removeprefix(mine): value for name, value in reading.values.items() if name.startswith(mine)}
@@ -274,6 +280,14 @@ class ClusterCounters:
 
     def read(self) -> ClusterReading:
         return ClusterReading.combine(self._team.ask(lambda sampler: sampler.read(), self._counters), self._clocks)
+
+    def settle(self, before: CounterReading, after: CounterReading) -> ClusterReading:
+        """Let the counters of each instance settle, if they are of that kind."""
+        assert isinstance(before, ClusterReading)
+        assert isinstance(after, ClusterReading)
+        parts = self._team.ask(_settle, list(zip(self._counters, before.parts, after.parts, strict=True)))
+        values = {f"{number}.{name}": value for number, part in enumerate(parts) for name, value in part.values.items()}
+        return replace(after, values={**after.values, **values}, parts=parts)
 
     def backend_ids(self) -> list[int]:
         return [backend for sampler in self._counters for backend in sampler.backend_ids()]

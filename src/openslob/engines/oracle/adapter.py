@@ -31,6 +31,8 @@ from openslob.engines.peer_process import take_named_process
 from openslob.engines.proofs import Proving
 from openslob.engines.server_engine import ServerData, ServerEngine
 
+# How often slice.sql reads the clock in an operation: when it begins, and when it has ended.
+READINGS = 2
 # Until a database has passed tests/contract.
 _EXPERIMENTAL = "no Oracle database has passed the tests of this engine yet; docs/oracle.md says what is not proved"
 # Kinds of statements by the purpose of the connection; all others are short.
@@ -89,8 +91,11 @@ class OracleEngine(ServerEngine[Connection]):
     def facts(self) -> ServerFacts:
         """Return version, sizes, settings and free connections, and what reading the server's clock costs."""
         with self.querying() as connection:
-            facts = read_facts(connection, self.params)
-            return replace(facts, experimental=_EXPERIMENTAL, settings={**facts.settings, **measure_clock(connection)})
+            facts, clock = read_facts(connection, self.params), measure_clock(connection)
+        # With one digit two runs on one server do not differ.
+        settings = {**facts.settings, **{name: f"{us:.1g}" for name, us in clock.items()}}
+        clock_us = round(READINGS * clock["clock_cost_us"], 3)
+        return replace(facts, experimental=_EXPERIMENTAL, settings=settings, clock_us=clock_us)
 
     def location(self) -> ServerLocation:
         with self.querying() as connection:

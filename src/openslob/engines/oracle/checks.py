@@ -25,7 +25,7 @@ from openslob.engines.oracle.server_facts import (
 from openslob.engines.oracle.slice_procedure import NO_LOCAL_PATH
 from openslob.engines.oracle.tables import tables_of
 from openslob.engines.oracle.target import ConnectParams
-from openslob.engines.oracle.versions import EVENT_HISTOGRAM, OLDEST, OLDEST_THIN, SLEEP_FOR_ALL
+from openslob.engines.oracle.versions import EVENT_HISTOGRAM, OLDEST, OLDEST_THIN, SLEEP_FOR_ALL, own_view
 from openslob.engines.sql import read_statements
 
 # The server sleeps in hundredths of a second.
@@ -153,7 +153,8 @@ def _list_unseen(survey: Survey, section: str) -> list[str]:
         return []
     # Views of all instances are asked in a cluster only.
     in_cluster = survey.row("instance").get("parallel") == "YES"
-    views = GRANT.findall(read_statements(PACKAGE, "grants")[section])
+    granted = GRANT.findall(read_statements(PACKAGE, "grants")[section])
+    views = [own_view(view, survey.is_pluggable, survey.connection.version) for view in granted]
     return [view for view in views if (in_cluster or not view.startswith("GV_")) and not survey.may_read(view)]
 
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import oracledb
 
 from openslob.core.measurement import EngineDelta
+from openslob.core.units import NANOS
 from openslob.engines.base import CounterReading
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, query, statement
-from openslob.engines.oracle.delta import STATEMENTS, Counting, Values
+from openslob.engines.oracle.delta import MOVING, STATEMENTS, Counting, Values
 from openslob.engines.oracle.errors import CONNECTION_LOST, explain_error, find_codes, is_missing, report_as
 from openslob.engines.oracle.server_facts import Survey
+from openslob.engines.oracle.versions import own_view
 from openslob.engines.server_engine import ConnectionOwner
 
-# The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock.
+# The parts of counters.sql, and the views that each needs a grant for. A user of none of them has a clock. In a
+# pluggable database some are its own (`own_view`).
 VIEWS: Mapping[str, tuple[str, ...]] = {
     "epoch": ("V_$INSTANCE",),
     "sysstat": ("V_$SYSSTAT",),
@@ -35,6 +39,14 @@ MOST_S = 0.1
 # Sessions run each of their statements before the counters are read for the first time, so one search should do.
 _MOST_SEARCHES = 3
 _TIMES = 2
+# A call shows up to so many seconds of its times late (docs.oracle.com/database/122/REFRN/V-CON_SYS_TIME_MODEL.htm): of
+# sessions whose calls last about a second that is much of a load of less than a minute.
+LATE_S, SHORT_S = 5.0, 60.0
+# They are read again in such intervals. They stand still if they rise no more, this share of the load apart, several
+# times in a row: reading them takes time, too.
+_AGAIN_S, _STILL_SHARE, _STILL_TIMES = 0.25, 0.005, 2
+# Times of sessions' calls. Those of background processes, which never rest, are not waited for.
+_OF_CALLS = ("time_model.DB time", "time_model.DB CPU")
 
 
 class OracleSampler(ConnectionOwner[Connection]):
@@ -60,9 +72,14 @@ class OracleCounters(OracleSampler):
     parts: Collection[str] = VIEWS
     _whole_database = False
 
-    def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         super().__init__(connection)
-        self._clock = clock
+        self._clock, self._sleep = clock, sleep
         # Why parts of counters.sql can not be read.
         self.missing: dict[str, str] = {}
         self._searches = 0
@@ -73,7 +90,7 @@ class OracleCounters(OracleSampler):
             self._pluggable = Survey(connection).is_pluggable
             self._statements = self._search()
             # What a query of nothing takes is the way to the server and back.
-            self._way_s = self._measure_s("clock")
+            self._way_s = self.measure_s("clock")
             for name in self.parts:
                 if why := self._explain_missing(name):
                     self.missing[name] = why
@@ -101,19 +118,28 @@ class OracleCounters(OracleSampler):
     def _compose_part(self, name: str) -> str:
         listed = ", ".join(f"'{sql_id}'" for sql_id in self._statements) or "'-'"
         filled = {"procedures": names.PROCEDURES_LIKE, "tables": names.TABLES_LIKE, "statements": listed}
-        return statement("counters", name, **filled)
+        own = "" if self._list_views(name) == list(VIEWS.get(name, ())) else "con_"
+        return statement("counters", name, own=own, **filled)
+
+    def _list_views(self, part: str) -> list[str]:
+        """Return the views that a part is read from here, as grants name them."""
+        return [own_view(view, self._pluggable, self._connection.version) for view in VIEWS.get(part, ())]
 
     def _explain_missing(self, name: str) -> str:
         """Return why a part can't be read; empty if it can."""
         try:
-            took = self._measure_s(name)
+            took = self.measure_s(name)
         except oracledb.Error as error:
             if any(code in CONNECTION_LOST for code in find_codes(error)):
                 raise
             return self._explain_refusal(name, error)
-        return "" if took <= MOST_S else f"reading {_name_views(name)} takes {took:.2f} s, which would disturb the load"
+        return (
+            ""
+            if took <= MOST_S
+            else f"reading {self._name_views(name)} takes {took:.2f} s, which would disturb the load"
+        )
 
-    def _measure_s(self, name: str) -> float:
+    def measure_s(self, name: str) -> float:
         """Return how long a part takes the server: the shorter of two times, since it parses it at first."""
         text, times = self._compose_part(name), list[float]()
         while not times or (len(times) < _TIMES and min(times) - self._way_s > MOST_S):
@@ -124,10 +150,13 @@ class OracleCounters(OracleSampler):
 
     def _explain_refusal(self, part: str, error: oracledb.Error) -> str:
         if not is_missing(error):
-            return f"the server refused to show {_name_views(part)}: {explain_error(error)}"
+            return f"the server refused to show {self._name_views(part)}: {explain_error(error)}"
         older = ", or the server is older than 12.1.0.2" if part == "histogram" else ""
-        grants = "; ".join(self.compose_grant(view) for view in VIEWS[part])
-        return f"this user may not read {_name_views(part)}{older}: {grants}"
+        grants = "; ".join(self.compose_grant(view) for view in self._list_views(part))
+        return f"this user may not read {self._name_views(part)}{older}: {grants}"
+
+    def _name_views(self, part: str) -> str:
+        return " and ".join(view.replace("_", "", 1) for view in self._list_views(part))
 
     def read(self) -> CounterReading:
         """Return all counters now; SlobError when the server is gone."""
@@ -146,6 +175,27 @@ class OracleCounters(OracleSampler):
         self._last = values
         return CounterReading(server_ns, values, " ".join([*epochs, f"reset {self._resets} times while watched"]))
 
+    def settle(self, before: CounterReading, after: CounterReading) -> CounterReading:
+        """Return the reading ``after`` a short load with the times of calls that came late; others' calls never end."""
+        if (
+            self._whole_database
+            or after.server_ns - before.server_ns >= SHORT_S * NANOS
+            or "time_model" in self.missing
+        ):
+            return after
+        values, still, until = dict(after.values), 0, self._clock() + LATE_S
+        while still < _STILL_TIMES:
+            if self._clock() >= until:
+                return replace(after, values={**after.values, MOVING: 1.0})
+            self._sleep(_AGAIN_S)
+            with report_as("the counters can't be read"):
+                rows = query(self._connection, self._compose_part("time_model"))
+            now = {f"{row['source']}.{row['name']}": float(row["value"]) for row in rows}
+            late = {name: now[name] for name in _OF_CALLS if _rose(before.values, values, now, name)}
+            values |= late
+            still = 0 if late else still + 1
+        return replace(after, values=values)
+
     @property
     def counting(self) -> Counting:
         unsearched = {"sql": self._search_failed} if self._search_failed and not self._statements else {}
@@ -163,6 +213,12 @@ class OracleCounters(OracleSampler):
         return {int(row["spid"]): row["kind"] for row in rows}
 
 
+def _rose(before: Values, after: Values, now: Values, name: str) -> bool:
+    """Return whether a counter has risen since a load by more than a small share of what it rose in it."""
+    began, ended = before.get(name, 0.0), after.get(name, 0.0)
+    return now.get(name, ended) - ended > _STILL_SHARE * (ended - began)
+
+
 class DatabaseCounters(OracleCounters):
     """Reads what is counted of all sessions of the database, or of the pluggable one that the connection is to."""
 
@@ -172,7 +228,3 @@ class DatabaseCounters(OracleCounters):
     def _search(self) -> Sequence[str]:
         """Return no statements: the work loop's are of no interest."""
         return ()
-
-
-def _name_views(part: str) -> str:
-    return " and ".join(view.replace("_", "", 1) for view in VIEWS[part])

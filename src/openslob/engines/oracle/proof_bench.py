@@ -58,16 +58,19 @@ class Bench:
         ways: Sequence[Way] | None = None,
         obfuscate: bool = False,
         cold: bool = False,
+        batches: int = 1,
     ) -> int:
         """Make the tables of a schema, counted from 0; return its number in the names of its objects.
 
-        ``cold``: what indexes and analyses them reads past the cache, as the rows were written.
+        ``cold``: what indexes and analyses them reads past the cache, as the rows were written. The rows are written in
+        so many ``batches``, as those of large tables are.
         """
         schema = FIRST_SCHEMA + number
         if schema in self._made:
             return schema
         self._made.append(schema)
-        how = Filling(self.place, Ways(ways or list_ways(obfuscate)), obfuscate, 1, {})
+        batch_bytes = -(-blocks // batches) * self.place.block_size
+        how = Filling(self.place, Ways(ways or list_ways(obfuscate)), obfuscate, 1, {}, batch_bytes)
         with self.connect() as connection:
             self._drop(connection, schema)
             if cold:
@@ -194,9 +197,11 @@ def count_others_reads(connection: Connection, sid: int) -> int:
     return int(read_rows(connection, "others_reads", {"sid": sid}, _OF_OTHERS)[0]["of_session"] or 0)
 
 
-def read_rows(connection: Connection, name: str, values: Mapping[str, object], right: str) -> Sequence[Row]:
+def read_rows(
+    connection: Connection, name: str, values: Mapping[str, object], right: str, **placeholders: object
+) -> Sequence[Row]:
     """Return the rows of a statement of prove.sql. NotAskedError names the right that is missing."""
-    rows = query_if_visible(connection, statement("prove", name), values)
+    rows = query_if_visible(connection, statement("prove", name, **placeholders), values)
     if rows is None:
         raise NotAskedError(right)
     return rows

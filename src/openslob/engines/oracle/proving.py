@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from openslob.core.errors import SlobError
 from openslob.core.workload import CommitMode, RedoStress, Workload
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import Connection, execute_block, query, statement
-from openslob.engines.oracle.counters import OracleCounters
+from openslob.engines.oracle.counters import LATE_S, MOST_S, OracleCounters
 from openslob.engines.oracle.errors import explain_error
 from openslob.engines.oracle.names import index
 from openslob.engines.oracle.proof_bench import (
@@ -31,10 +31,11 @@ from openslob.engines.oracle.proof_bench import (
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import measure_clock
 from openslob.engines.oracle.slice_procedure import choose_hint
-from openslob.engines.oracle.tables import check_table, list_ways
+from openslob.engines.oracle.tables import IN_USE, Way, check_table, list_ways
 from openslob.engines.oracle.target import ConnectParams
-from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, sleep_procedure
+from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, own_view, sleep_procedure
 from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer, Proving
+from openslob.engines.tables import Check
 
 _WHERE = "docs/oracle.md says where"
 # Values of settings that name nothing: numbers with units, and the words that settings are made of.
@@ -83,6 +84,11 @@ _LOOKED_AT = 200
 # Blocks that are not in the cache: both direct path writes and the scans of index and statistics go past it.
 _COLD = 4096
 _MOST_AHEAD = 0.01
+# So many batches of a load; blocks between two of them that stay empty, of those of a batch of a real load.
+_BATCHES, _MOST_GAP = 5, 20
+# More sessions while the counters by session are read.
+_MANY = 32
+_SCANS = 20
 
 
 @contextmanager
@@ -128,13 +134,18 @@ def list_questions(bench: Bench) -> list[Inquiry]:
         ("rows", "Does 'table fetch by rowid' count the rows that the loop visits?", _ask_rows),
         ("single blocks", "Is each block read alone, with the hint and without?", _ask_single_blocks),
         ("plans", "Does the loop read block by block through the index?", _ask_plans),
-        ("loads", f"Are {BLOCKS:,} blocks as they should be, loaded in each way?", _ask_loads),
+        ("loads", f"Are {BLOCKS:,} blocks as they should be, in each way and in {_BATCHES} batches?", _ask_loads),
         ("tables", "Do tables of tables, integers that wrap and moments work?", _ask_tables),
         ("speed", "What do random numbers cost, and machine code gain?", _ask_speed),
         ("direct reads", "Can single blocks be read past the cache, by ROWID?", _ask_direct_reads),
         ("cancel", "Does a cancel end a slice, and can the session go on?", _ask_cancel),
         ("killed", "Is a session gone with its slice when its driver is killed?", _ask_killed),
         ("sampling", "What does reading the counters cost?", _ask_sampling),
+        ("own counters", "Does a pluggable database count its own work, and nothing else?", _ask_own_counters),
+        ("instances", "Does each instance of a cluster count its own work?", _ask_instances),
+        ("many sessions", f"What do counters by session cost with {_MANY} more?", _ask_many_sessions),
+        ("late times", "When does the time model have all of a call that has ended?", _ask_late_times),
+        ("scan path", "Are scans that read past the cache counted as such?", _ask_scan_path),
     ]
     return [Inquiry(number, name, text, partial(ask, bench)) for number, (name, text, ask) in enumerate(questions, 1)]
 
@@ -163,10 +174,10 @@ def _ask_compile(bench: Bench) -> ProofAnswer:
 
 def _ask_clock(bench: Bench) -> ProofAnswer:
     with bench.connect() as connection:
-        found = {name: float(value) for name, value in measure_clock(connection).items()}
+        found = measure_clock(connection)
     step, cost = found["clock_step_us"], found["clock_cost_us"]
     holds = 0 < step <= 1.5 and cost <= 5
-    return ProofAnswer(holds, f"steps of {step:g} µs; reading it takes {cost:g} µs", found)
+    return ProofAnswer(holds, f"steps of {step:g} µs; reading it takes {cost:.2g} µs", dict(found))
 
 
 def _ask_sleep(bench: Bench) -> ProofAnswer:
@@ -364,27 +375,37 @@ def _ask_plans(bench: Bench) -> ProofAnswer:
 
 
 def _ask_loads(bench: Bench) -> ProofAnswer:
-    """Load the same table in each way; what a way of the server's or driver's refuses is said."""
+    """Load the same table in each way, in one batch and in several; what a way of the server's refuses is said."""
     every_way = [(way, obfuscate) for obfuscate in (False, True) for way in list_ways(obfuscate)]
     texts, found, wrong = list[str](), dict[str, float | str](), list[str]()
     for number, (way, obfuscate) in enumerate(every_way, 3):
         name = f"{way.name}, {'incompressible' if obfuscate else 'constant'}"
-        began = time.monotonic()
+        began, bad, used = time.monotonic(), list[str](), list[float]()
         try:
-            bench.make_schema(number, ways=[way], obfuscate=obfuscate)
+            for batches in (1, _BATCHES):
+                checks = _check_load(bench, number, way, obfuscate, batches)
+                bad += [f"{check.name} {check.figure:,.0f} in {batches}" for check in checks if not check.holds]
+                used.append(next(check.figure for check in checks if check.name == IN_USE))
         except SlobError as error:
             wrong.append(f"{name}: {error.what}")
             continue
-        seconds = time.monotonic() - began
-        with bench.connect() as connection:
-            checks = check_table(connection, bench.describe_table(number), bench.place)
-        bench.drop(number)
-        found |= {f"{name}: {check.name}": check.figure for check in checks} | {f"{name}: seconds": seconds}
-        bad = [f"{check.name} {check.figure:,.0f}" for check in checks if not check.holds]
+        seconds, gap = time.monotonic() - began, (used[1] - used[0]) / (_BATCHES - 1)
+        bad += [f"{gap:.1f} empty blocks between two batches"] if gap > _MOST_GAP else []
+        found |= {f"{name}: {check.name}": check.figure for check in checks}
+        found |= {f"{name}: seconds": seconds, f"{name}: empty blocks between batches": gap}
         wrong += [f"{name}: {', '.join(bad)}"] if bad else []
         texts.append(f"{name}: {seconds:.1f} s")
     seen = "; ".join([*texts, *(f"NOT {fault}" for fault in wrong)])
     return ProofAnswer(not wrong, seen, found)
+
+
+def _check_load(bench: Bench, number: int, way: Way, obfuscate: bool, batches: int) -> list[Check]:
+    """Load a table, check it, and drop it."""
+    bench.make_schema(number, ways=[way], obfuscate=obfuscate, batches=batches)
+    with bench.connect() as connection:
+        checks = check_table(connection, bench.describe_table(number), bench.place)
+    bench.drop(number)
+    return checks
 
 
 def _ask_direct_reads(bench: Bench) -> ProofAnswer:
@@ -435,3 +456,104 @@ def _read_cpu_us(connection: Connection) -> int | None:
         return read_own_figures(connection)["CPU used by this session"] * 10_000
     except NotAskedError:
         return None
+
+
+def _ask_own_counters(bench: Bench) -> ProofAnswer:
+    """Compare what a session counts with its database's own views, and with those whose scope is not documented."""
+    with bench.open_session(bench.make_schema(0), _READS) as session, bench.connect() as other:
+        if not Survey(other).is_pluggable:
+            raise NotAskedError("the target is no pluggable database")
+        before = {prefix: _read_reads(other, prefix) for prefix in ("", "con_")}
+        did = _count_reads(session)
+        rose = {prefix: _read_reads(other, prefix) - value for prefix, value in before.items()}
+    seen = f"of {did:,} logical reads of one session V$CON_SYSSTAT has {rose['con_']:,}, V$SYSSTAT {rose['']:,}"
+    figures = {"session": did, "V$CON_SYSSTAT": rose["con_"], "V$SYSSTAT": rose[""]}
+    # Others may work in the database, but less than the session.
+    return ProofAnswer(did <= rose["con_"] <= 2 * did, seen, figures)
+
+
+def _count_reads(session: BenchSession) -> int:
+    """Run the loop for two seconds; return its logical reads by the session's own counter."""
+    before = read_own_figures(session.connection)
+    session.run_for(2.0)
+    return subtract(before, read_own_figures(session.connection))["session logical reads"]
+
+
+def _read_reads(connection: Connection, prefix: str) -> int:
+    right = f"needs SELECT on V_${prefix.upper()}SYSSTAT"
+    return int(read_rows(connection, "system_reads", {}, right, own=prefix)[0]["value"])
+
+
+def _ask_instances(bench: Bench) -> ProofAnswer:
+    with bench.open_session(bench.make_schema(0), _READS) as session, bench.connect() as other:
+        before = _read_instances(other)
+        if len(before) < 2:
+            raise NotAskedError("the database has one open instance")
+        did = _count_reads(session)
+        rose = subtract(before, _read_instances(other))
+        mine = session.connection.raw.instance_name
+    seen = f"of {did:,} logical reads of a session on {mine}: " + ", ".join(f"{name} {n:,}" for name, n in rose.items())
+    elsewhere = max(n for name, n in rose.items() if name != mine)
+    return ProofAnswer(did <= rose.get(mine, 0) and elsewhere < did, seen, {"session": did, **rose})
+
+
+def _read_instances(connection: Connection) -> dict[str, int]:
+    own = "con_" if Survey(connection).is_pluggable else ""
+    right = f"needs SELECT on GV_${own.upper()}SYSSTAT and GV_$INSTANCE"
+    rows = read_rows(connection, "instances_reads", {}, right, own=own)
+    return {str(row["instance_name"]): int(row["value"]) for row in rows}
+
+
+def _ask_many_sessions(bench: Bench) -> ProofAnswer:
+    with bench.connect() as connection, ExitStack() as more:
+        counters = OracleCounters(connection)
+        if why := counters.missing.get("sessions"):
+            raise NotAskedError(why)
+        few_ms = _time_sessions(counters)
+        for _ in range(_MANY):
+            more.enter_context(bench.connect())
+        many_ms = _time_sessions(counters)
+    each_ms = (many_ms - few_ms) / _MANY
+    seen = f"{few_ms:.1f} ms, and {many_ms:.1f} ms with {_MANY} sessions more: {each_ms:.3f} ms a session"
+    figures = {"few_ms": few_ms, "many_ms": many_ms, "each_ms": each_ms}
+    return ProofAnswer(many_ms <= 1000 * MOST_S, seen, figures)
+
+
+def _time_sessions(counters: OracleCounters) -> float:
+    return 1000 * min(counters.measure_s("sessions") for _ in range(5))
+
+
+def _ask_late_times(bench: Bench) -> ProofAnswer:
+    """Read the CPU time of all sessions again and again after a call of two seconds."""
+    with bench.open_session(bench.make_schema(0), _READS) as session, bench.connect() as other:
+        view = own_view("V_$SYS_TIME_MODEL", Survey(other).is_pluggable, bench.version)
+        before = _read_cpu_time(other, view)
+        session.run_for(2.0)
+        ended, rises = time.monotonic(), list[tuple[float, int]]()
+        while (after_s := time.monotonic() - ended) < LATE_S + 1:
+            rises.append((after_s, _read_cpu_time(other, view) - before))
+            time.sleep(0.25)
+    at_once, last = rises[0][1], rises[-1][1]
+    if last <= 0:
+        raise NotAskedError("the time model counted no CPU time of the call")
+    complete_s = next(after_s for after_s, rise in rises if rise >= 0.95 * last)
+    seen = f"{100 * at_once / last:.0f} % of it at the end of the call, 95 % of it {complete_s:.2f} s later"
+    return ProofAnswer(complete_s < LATE_S, seen, {"at_once_us": at_once, "last_us": last, "complete_s": complete_s})
+
+
+def _read_cpu_time(connection: Connection, view: str) -> int:
+    own = "con_" if "CON_" in view else ""
+    return int(read_rows(connection, "cpu_time", {}, f"needs SELECT on {view}", own=own)[0]["value"])
+
+
+def _ask_scan_path(bench: Bench) -> ProofAnswer:
+    found, name = dict[str, float | str](), "table scans (direct read)"
+    for path, setting in (("cache", "through_cache"), ("direct", "direct")):
+        with bench.open_session(bench.make_schema(0), Workload(schemas=1, scan_pct=100)) as session:
+            file = "quiesce" if path == "cache" else "prove"
+            query(session.connection, statement(file, setting))
+            before = read_own_figures(session.connection)
+            session.run_operations(_SCANS)
+            found[path] = subtract(before, read_own_figures(session.connection))[name]
+    seen = f"of {_SCANS} scans each: {found['cache']} with direct reads switched off, {found['direct']} with them"
+    return ProofAnswer(found["cache"] == 0 and float(found["direct"]) >= _SCANS, seen, found)

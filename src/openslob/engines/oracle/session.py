@@ -45,15 +45,12 @@ def list_settings(version: Sequence[int], commit_mode: CommitMode) -> Iterator[s
         yield _COMMIT_SETTING[commit_mode]
 
 
-def measure_clock(connection: Connection) -> dict[str, str]:
-    """Return the resolution of the server's clock and what reading it costs, in µs, as text for the record.
-
-    One digit each, so that two runs on one server do not differ.
-    """
+def measure_clock(connection: Connection) -> dict[str, float]:
+    """Return the resolution of the server's clock and what reading it costs, in µs."""
     found = {}
     for name in ("clock_step_us", "clock_cost_us"):
         text = read_statements(PACKAGE, "session")[name.removesuffix("_us")]
-        found[name] = f"{execute_block(connection, text, {name: float})[name]:.1g}"
+        found[name] = float(execute_block(connection, text, {name: float})[name])
     return found
 
 

@@ -38,6 +38,8 @@ BATCH_BYTES = 16 * MIB
 # Random bytes become printable ASCII: about 6.55 bits of chance in each, so compression gains a fifth at most.
 _PRINTABLE = bytes(32 + value % 95 for value in range(256))
 _COLUMNS = TEXT_COLUMNS + 1
+# The check of how many blocks a table takes.
+IN_USE = "blocks in use"
 # Beside the rows a segment has bitmaps of its space: one block in 16 of a small segment, fewer in larger ones, and a
 # few blocks at its begin.
 _BITMAP_SHARE, _BITMAP_BLOCKS = 0.03, 64
@@ -55,15 +57,16 @@ _FILE, _BLOCK, _ROW = slice(6, 9), slice(9, 15), slice(15, 18)
 
 @dataclass(frozen=True)
 class Destination:
-    """A table that is filled: where it lies, and whether its text is incompressible."""
+    """A table that is filled: where it lies, whether its text is incompressible, and how much is written at once."""
 
     table: DataTable
     place: Tablespace
     obfuscate: bool
+    batch_bytes: int = BATCH_BYTES
 
     def batches(self) -> Iterator[list[int]]:
         """Yield the keys in their order, a batch at a time."""
-        rows = max(1, BATCH_BYTES // self.place.block_size)
+        rows = max(1, self.batch_bytes // self.place.block_size)
         return (chunk.tolist() for chunk in self.table.keys.chunks(rows))
 
     def rows(self) -> Iterator[list[tuple[Any, ...]]]:
@@ -234,7 +237,7 @@ def tables_of(spec: DataSpec) -> list[DataTable]:
 class Filling:
     """How the tables of a load are filled: where, the ways that all its threads share, sessions that build an index.
 
-    ``notes`` has by name what is worth knowing of the load beside its figures.
+    ``notes`` has by name what is worth knowing of the load beside its figures. ``batch_bytes`` are written at once.
     """
 
     place: Tablespace
@@ -242,6 +245,7 @@ class Filling:
     obfuscate: bool
     parallel: int
     notes: dict[str, str]
+    batch_bytes: int = BATCH_BYTES
 
 
 def fill(connection: Connection, table: DataTable, how: Filling, wrote_blocks: Wrote) -> None:
@@ -251,7 +255,7 @@ def fill(connection: Connection, table: DataTable, how: Filling, wrote_blocks: W
     """
     _create(connection, table, how)
     _limit_rows_per_block(connection, table, how)
-    how.ways.fill(connection, Destination(table, how.place, how.obfuscate), wrote_blocks)
+    how.ways.fill(connection, Destination(table, how.place, how.obfuscate, how.batch_bytes), wrote_blocks)
     if not how.obfuscate:
         _run(connection, "schema", "no_defaults", table=table.relation, columns=_list_columns("{name} DEFAULT NULL"))
     if table.indexed:
@@ -323,7 +327,7 @@ def check_table(connection: Connection, table: DataTable, place: Tablespace) -> 
     around = (table.blocks * (1 - _ESTIMATE_TOLERANCE), table.blocks * (1 + _ESTIMATE_TOLERANCE))
     most = table.blocks * (1 + _BITMAP_SHARE) + _BITMAP_BLOCKS
     found = [
-        check(table, "blocks in use", relation["used_blocks"], table.blocks * (1 - BLOCK_TOLERANCE), most),
+        check(table, IN_USE, relation["used_blocks"], table.blocks * (1 - BLOCK_TOLERANCE), most),
         *key_checks(table, keys["rows_there"], keys["lowest"], keys["highest"]),
         check(table, "rows that are not the first of their block", keys["not_first"], 0),
         check(table, "valid unique indexes on custid", relation["unique_indexes"], int(table.indexed)),

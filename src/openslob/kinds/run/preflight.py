@@ -17,6 +17,7 @@ from openslob.engines.base import Engine
 from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
 from openslob.host.counters import page_cache_limit
 from openslob.host.sampler import difference
+from openslob.kinds.run.aftermath import split_cpu
 from openslob.kinds.run.plan import session_plans
 from openslob.kinds.run.samplers import Samplers, SystemReading
 from openslob.kinds.run.server_reports import ServerReports
@@ -31,7 +32,7 @@ _PIO_FACTOR = 10
 # Buffered reads of data of so many times the host's memory: half of them reach storage.
 _MEMORY_FACTOR = 2
 # Counters that no verdict needs: they replace the host's CPU time and the sessions' time where those are unknown.
-_UNUSED = ("db_cpu_us", "db_time_us")
+_UNUSED = ("db_cpu_us", "db_time_us", "foreground_cpu_us", "background_cpu_us")
 # A run that ends by WORK_LOOP has no length beforehand: assume one.
 _ANY_LENGTH_S = 60.0
 
@@ -283,7 +284,11 @@ def _probe(engine: Engine, workload: Workload) -> Probe:
         length_ns = int((workload.run_time or _ANY_LENGTH_S) * NANOS)
         late = replace(after.counters, server_ns=before.counters.server_ns + length_ns)
         counted = samplers.engine_delta(before, SystemReading(late, after.os))
-        return Probe(counted, difference(before.os, after.os), samplers.local, {"": _wait_samples(workload)})
+        host = difference(before.os, after.os)
+        # What processes are for is asked at the end of a run.
+        kinds = None if host.server_cpu_s is None else {"session": 0.0}
+        parts = split_cpu(host, kinds, host.unknown.get("server_cpu_s", ""))
+        return Probe(counted, parts, samplers.local, {"": _wait_samples(workload)})
     finally:
         samplers.close()
 

@@ -57,6 +57,7 @@ class RecordBuilder:
             "settings": dict(facts.settings),
             **({"experimental": facts.experimental} if facts.experimental else {}),
             **({"stand_in": True} if facts.stand_in else {}),
+            **({} if facts.clock_us is None else {"clock_us": facts.clock_us}),
         }
         # What differences of the engine's counters follow from, if they can be taken again.
         self.counting: Mapping[str, Any] | None = None

@@ -397,7 +397,7 @@ class _Run:
             self._builder.notes.append(f"no rate can be given: {counted.unknown[EVERY_FIGURE]}")
         seen = readings.host(before, window.load_end_ns - window.load_start_ns)
         host = aftermath.with_drivers(seen, self._drivers)
-        aftermath.set_host_facts(self._builder, samplers, recorder.limits, host)
+        host = aftermath.set_host_facts(self._builder, samplers, recorder.limits, host)
         ceiling = self._request.ceiling
         blocks_after, data_fault = aftermath.data_after(self._engine, self._builder.notes) if after else (None, "")
         # What no row says, and reasons why figures are unknown.

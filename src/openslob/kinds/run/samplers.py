@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from openslob.core.errors import SlobError, start_thread
 from openslob.core.measurement import EngineDelta
 from openslob.core.units import NANOS
-from openslob.engines.base import Activity, CounterReading, Counters, Engine, Recountable, SamplingScope
+from openslob.engines.base import Activity, CounterReading, Counters, Engine, Recountable, SamplingScope, Settling
 from openslob.engines.patience import StoppedError
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
@@ -92,6 +92,12 @@ class Samplers:
         """
         made = self._closing.first_after(ended_ns) if self._closing and ended_ns is not None else None
         return made or self._read_end()
+
+    def settle(self, before: SystemReading, after: SystemReading) -> SystemReading:
+        """Return the closing reading with what the server showed late, once that has come."""
+        if not isinstance(self._counters, Settling):
+            return after
+        return replace(after, counters=self._counters.settle(before.counters, after.counters))
 
     def _read_end(self) -> SystemReading:
         counters = self._counters.read()

@@ -144,6 +144,8 @@ class WindowReadings(Generic[AnyRecorder]):
         self.errors.extend(samplers.stop())
         try:
             self.after = samplers.closing_reading(ended_ns)
+            if self.before is not None:
+                self.after = samplers.settle(self.before, self.after)
         except SlobError as error:
             self.lose(error)
         drain()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import SESSIONS, Point, Run
-from openslob.analyze.curves.series import RESPONSE_LATENCY, Axes, PointSet, Series, point_set
+from openslob.analyze.curves.series import MIN_POINTS, RESPONSE_LATENCY, Axes, PointSet, Series, point_set
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
@@ -23,15 +23,17 @@ from openslob.report.document import (
     LabelledTexts,
     Paragraph,
     Section,
+    TextPicture,
     TextTable,
     in_words,
     plain_paragraphs,
     title_of,
 )
-from openslob.report.format import MISSING, NO_BREAK, micros, number, percent, size
-from openslob.report.record_view import REACHED_DEVICE
+from openslob.report.format import MISSING, NO_BREAK, WIDTH, micros, number, percent, size
+from openslob.report.record_view import REACHED_DEVICE, FigureNames
 from openslob.report.set_summary import cost_at, figure_with_interval, mismatch_text, name_limit, reads_are_physical
 from openslob.report.slowest import of_single_blocks, slowest_section
+from openslob.report.text_plot import text_petals
 
 OP_PERCENTILES = ("op_p50_us", "op_p99_us")
 _COLUMNS = (
@@ -52,6 +54,8 @@ _TEXTS = frozenset({0, _COLUMNS.index("limit"), _COLUMNS.index("verdicts")})
 _EFFECTS = {"session": "set in each session", "restart": "a restart each", "new server": "a new server each"}
 # Longest list of failed points; the rest are counted.
 _MOST_ERRORS = 10
+# A wider plot has more room between its points, and nothing else.
+_WIDEST_PLOT = 100
 
 
 def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None = None) -> Document:
@@ -72,7 +76,7 @@ def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None
             Section("", (*(Paragraph(each, "! ") for each in doubts), *search)),
             *shown,
             *_compare(record, runs),
-            *([_show_slowest(runs), _failed_verdicts(points.points)] if points else []),
+            *([_show_slowest(runs), _failed_verdicts(points.points), _draw(points, runs)] if points else []),
             Section("", states),
             Section("", (*(search or heads), *states), short_only=True),
         ),
@@ -165,6 +169,15 @@ def _show_slowest(runs: Sequence[Run]) -> Section:
     """Return the slowest operations of all runs if they visit one block each: then they are single reads."""
     records = [run.record for run in runs]
     return slowest_section(records) if of_single_blocks(records) else Section("", ())
+
+
+def _draw(points: PointSet, runs: Sequence[Run]) -> Section:
+    """Return latency over throughput, drawn in characters, where there are enough points for a line."""
+    if all(len(series.points) < MIN_POINTS for series in points.series):
+        return Section("", ())
+    names = FigureNames(reads_are_physical([run.record for run in runs]))
+    plot = TextPicture(lambda columns: text_petals(points, names.axis, min(columns or WIDTH, _WIDEST_PLOT)), plot=True)
+    return Section("", (plot,))
 
 
 def _shape(series: Series, axes: Axes) -> str:

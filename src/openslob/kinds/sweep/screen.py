@@ -12,13 +12,20 @@ from openslob.analyze.limits import OTHERS_CPU
 from openslob.analyze.verdict_registry import Severity, gravest
 from openslob.core.places import server_of
 from openslob.kinds.sweep.record import PointState, SweepRecord
-from openslob.record.model import RunRecord, Status
+from openslob.record.model import RunRecord, Status, Verdict
 from openslob.record.varied import Value, is_setting
 from openslob.report.document import Paragraph, Part, Screen, TextTable, VerdictsOfSeveral
 from openslob.report.format import MISSING, micros, number, percent, shorten, size
 from openslob.report.record_view import name_record
 from openslob.report.run_screen import sweep_command
-from openslob.report.set_summary import cost_at, figure_with_interval, name_limit, reads_are_physical, reads_per_s
+from openslob.report.set_summary import (
+    cost_at,
+    figure_with_interval,
+    name_limit,
+    name_resource,
+    reads_are_physical,
+    reads_per_s,
+)
 
 # More rows leave no room for anything else.
 _MOST_ROWS = 8
@@ -34,16 +41,21 @@ def sweep_screen(
     """Return the screen; ``search`` is the answer of a search, if the sweep was one."""
     called = name_record(record.id, folder)
     named = {run.record.id: run.record for run in runs}
-    judged = [
-        (point.at, named[each].verdicts) for point in (points.points if points else ()) for each in point.record_ids
-    ]
+    judged = judge_points(points, named)
     return Screen(
         _subject(record, [run.record for run in runs]),
-        (search,) if search else _answer(points, named),
+        (search,) if search else answer_of(points, named),
         tuple(_parts(record, points)) if points else (),
         tuple(_next(record, runs, points, called)),
         called,
-        judged=VerdictsOfSeveral(tuple(judged), "run") if judged else None,
+        judged=VerdictsOfSeveral(judged, "run") if judged else None,
+    )
+
+
+def judge_points(points: PointSet | None, named: Mapping[str, RunRecord]) -> tuple[tuple[str, Sequence[Verdict]], ...]:
+    """Return the verdicts on each run of the points, with the place of its point; ``named`` are the runs by id."""
+    return tuple(
+        (point.at, named[each].verdicts) for point in (points.points if points else ()) for each in point.record_ids
     )
 
 
@@ -58,7 +70,8 @@ def _subject(record: SweepRecord, runs: Sequence[RunRecord]) -> str:
     return f"{who} on {server_of(record.target)}{varied}{sized}"
 
 
-def _answer(points: PointSet | None, named: Mapping[str, RunRecord]) -> tuple[str, ...]:
+def answer_of(points: PointSet | None, named: Mapping[str, RunRecord]) -> tuple[str, ...]:
+    """Return the best point with what limits it, how far another series is below it, and what it costs."""
     peaks = [(series, peak) for series in (points.series if points else ()) if (peak := series.peak)]
     if not peaks:
         return ("No point gave a rate.",)
@@ -67,7 +80,7 @@ def _answer(points: PointSet | None, named: Mapping[str, RunRecord]) -> tuple[st
     records = [named[each] for point in series.points for each in point.record_ids]
     reads = reads_per_s(series, peak, reads_are_physical(records))
     whose = "" if series.label == ONE_LINE or len(peaks) == 1 else f" with {series.label}"
-    latency = micros(peak.mean(series.axes.latency))
+    latency = f"{micros(peak.mean(series.axes.latency))} {'a read' if series.axes == PHYSICAL else 'an operation'}"
     doubt = "Not to be used: " if peak.severity is Severity.INVALID else ""
     first = f"{doubt}{figure_with_interval(peak.figure(series.axes.throughput))} {reads} at {peak.at}{whose}, {latency}"
     others = [_against(best, pair) for pair in peaks if pair is not best] if len(peaks) <= _BESIDE else []
@@ -88,6 +101,8 @@ def _end(series: Series, peak: Point) -> str:
         return f", {name_limit(found)}{at_knee}"
     if series.knee_result.tail_trend is TailTrend.RISING and series.points[-1] is peak:
         return f"; it still rises, and the peak lies beyond {peak.at}"
+    if peak.limit and not is_doubtful(peak.limit.resource, peak.limit.figures):
+        return f", {name_resource(peak.limit.resource)}{at_knee}"
     return at_knee or "; what limits it is not known"
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from factories import measurements
 from openslob.core.measurement import ONLY_SOME_HAVE, EngineDelta, ObjectIo
-from openslob.engines.cluster.instances import add_deltas
+from openslob.engines.base import CounterReading
+from openslob.engines.cluster.instances import Clocks, ClusterCounters, add_deltas
 
 
 def test_sums_and_reasons():
@@ -26,6 +28,35 @@ def test_sums_and_reasons():
     nothing = add_deltas([known, EngineDelta(unknown={"*": "reset"})], ["a", "b"])
     assert set(nothing.unknown.values()) == {"b: reset"}
     assert set(nothing.unknown) == set(nothing.amounts()) - ONLY_SOME_HAVE
+
+
+class Instance:
+    """Counts how often it was read; what is late comes with the next reading, if it settles."""
+
+    def __init__(self, late):
+        self.value = 0.0
+        if late:
+            self.settle = lambda before, after: replace(after, values={"n": after.values["n"] + 100})
+
+    def read(self):
+        self.value += 1
+        return CounterReading(0, {"n": self.value}, "")
+
+    def close(self):
+        pass
+
+
+def test_each_instance_of_a_cluster_settles_by_itself():
+    counters = ClusterCounters([Instance(late=True), Instance(late=False)], ["a", "b"], Clocks(2))
+    before, after = counters.read(), counters.read()
+    found = counters.settle(before, after)
+    assert [part.values["n"] for part in found.parts] == [after.parts[0].values["n"] + 100, after.parts[1].values["n"]]
+    assert {name: value for name, value in found.values.items() if name.endswith(".n")} == {
+        "0.n": found.parts[0].values["n"],
+        "1.n": found.parts[1].values["n"],
+    }
+    assert found.server_ns == after.server_ns
+    counters.close()
 
 
 def test_other_sessions_on_all_instances():

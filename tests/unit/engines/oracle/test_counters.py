@@ -134,6 +134,101 @@ def test_a_pluggable_database_is_told_from_the_root(container, known):
     assert ("CDB$ROOT" in delta.unknown.get("db_cpu_us", "")) is not known
 
 
+@table(
+    ("version", "container", "own"),
+    [
+        ("11.2.0.4.0", None, set()),
+        ("19.3.0.0.0", 0, set()),
+        ("19.3.0.0.0", 1, set()),
+        ("12.1.0.2.0", 3, {"sysstat", "sys_time_model", "system_event"}),
+        ("19.3.0.0.0", 3, {"sysstat", "sys_time_model", "system_event", "event_histogram_micro"}),
+    ],
+)
+def test_a_pluggable_database_s_own_views_are_read_in_the_place_of_the_others(version, container, own):
+    server = MadeUpViews(container=container)
+    server.version = version
+    read = counters(server)
+    server.asked.clear()
+    read.read()
+    found = views_in(server.asked[-1])
+    assert {view.removeprefix("v$con_") for view in found if view.startswith("v$con_")} == own
+    assert not {f"v${each}" for each in own} & found, "no counter of the root beside one of the database's own"
+    assert {"v$osstat", "v$sesstat", "v$segment_statistics"} <= found
+
+
+def test_a_right_that_a_pluggable_database_needs_is_named_as_it_is_there():
+    read = counters(MadeUpViews(container=3, hidden=("v$con_sysstat",)))
+    assert read.missing == {
+        "sysstat": "this user may not read V$CON_SYSSTAT: GRANT SELECT ON SYS.V_$CON_SYSSTAT TO SLOB"
+    }
+
+
+class Late:
+    """A server whose times of calls move for some readings after a load, a quarter of a second apart."""
+
+    def __init__(self, *db_cpu):
+        self.server, self.now, self.moves = MadeUpViews({**ONE, "time_model": times(0)}), 0.0, list(db_cpu)
+        self.read = OracleCounters(Connection(self.server), lambda: self.now, self.sleep)
+        self.before = self.read.read()
+
+    def sleep(self, seconds):
+        self.now += seconds
+        if self.moves:
+            self.server.rows["time_model"] = times(self.moves.pop(0))
+
+    def settled(self, after_s=30):
+        later(self.server, time_model=times(1_000_000))
+        self.server.rows["clock"] = [("clock", "us", 5_000_000 + after_s * 1_000_000)]
+        after = self.read.settle(self.before, self.read.read())
+        return self.read.difference(self.before, after)
+
+
+def times(db_cpu):
+    return [
+        ("time_model", "DB CPU", db_cpu),
+        ("time_model", "DB time", 2 * db_cpu),
+        ("time_model", "background cpu time", 9),
+    ]
+
+
+def test_times_of_calls_that_come_late_are_of_the_load():
+    late = Late(1_000_000, 1_900_000, 2_000_000)
+    delta = late.settled()
+    assert (delta.foreground_cpu_us, delta.db_time_us) == (2_000_000, 4_000_000)
+    assert late.now == 5 * 0.25, "it is over once nothing has moved twice"
+
+
+def test_what_reading_them_takes_is_none_of_the_load():
+    delta = Late(1_002_000, 1_004_000, 1_006_000).settled()
+    assert delta.foreground_cpu_us == 1_000_000
+
+
+def test_times_that_move_on_and_on_are_unknown():
+    late = Late(*range(1_000_000, 9_000_000, 100_000))
+    delta = late.settled()
+    assert 5 <= late.now < 5.5
+    for name in ("foreground_cpu_us", "background_cpu_us", "db_cpu_us", "db_time_us"):
+        assert getattr(delta, name) is None
+        assert "still moved 5 s after" in delta.unknown[name]
+    assert delta.commits == 0
+
+
+def test_after_a_minute_or_of_a_whole_server_nothing_is_waited_for():
+    late = Late(2_000_000)
+    assert late.settled(after_s=60).foreground_cpu_us == 1_000_000
+    whole = DatabaseCounters(Connection(late.server), lambda: late.now, late.sleep)
+    before = whole.read()
+    assert whole.settle(before, before) is before
+    assert late.now == 0
+
+
+def test_a_user_who_may_not_read_them_waits_for_nothing():
+    server = MadeUpViews(hidden=("v$sys_time_model",))
+    read = OracleCounters(Connection(server), sleep=lambda _: pytest.fail("it waits"))
+    before = read.read()
+    assert read.settle(before, before) is before
+
+
 def test_processes_and_the_sampler_s_own():
     read = counters(MadeUpViews())
     assert read.task_kinds() == {77: "LGWR"}

@@ -35,6 +35,7 @@ PARTS = {
         "sysstat.redo synch time (usec)": 5_000_000.0,
         "sysstat.user commits": 10_100.0,
         "sysstat.table fetch continued row": 0.0,
+        "sysstat.table scans (direct read)": 9.0,
         "sysstat.background checkpoints started": 2.0,
         "sysstat.background checkpoints completed": 1.0,
     },
@@ -88,6 +89,7 @@ BY_SESSION = {
     "session.run.redo synch writes": 10_000.0,
     "session.run.redo synch time (usec)": 4_900_000.0,
     "session.run.user commits": 10_000.0,
+    "session.run.table scans (direct read)": 7.0,
     "session.own.session logical reads": 1000.0,
     "session.own.user commits": 20.0,
 }
@@ -112,11 +114,12 @@ def test_every_figure_is_known_that_the_server_counts_at_all():
     assert (delta.write_requests, delta.log_write_requests) == (20_000, 9000)
     assert (delta.commits, delta.log_syncs, delta.commit_waits) == (10_100, 10_000, 10_000)
     assert (delta.db_cpu_us, delta.background_cpu_us, delta.db_time_us) == (32e6, 2e6, 470e6)
+    assert delta.foreground_cpu_us == 30e6
     assert (delta.host_busy_us, delta.host_idle_us) == (120e6, 360e6)
     assert (delta.single_reads, delta.single_read_time_us) == (590_000, 177e6)
     assert delta.read_time_us == 177e6 + 1e5
     assert (delta.log_switches, delta.log_switch_waits, delta.checkpoints) == (2, 8, 1)
-    assert (delta.cache_resizes, delta.throttled_us) == (2, 2e6)
+    assert (delta.cache_resizes, delta.throttled_us, delta.direct_scans) == (2, 2e6, 9)
     assert (delta.rows_updated, delta.rows_updated_in_place) == (640_000, 640_000)
     assert delta.by_object["table"].read_bytes == 580_000 * 8192
     assert delta.by_object["log"].write_requests == 9000
@@ -125,6 +128,7 @@ def test_every_figure_is_known_that_the_server_counts_at_all():
 def test_what_is_counted_by_session_is_the_test_s_alone():
     delta = to_delta({**CHANGE, **BY_SESSION})
     assert (delta.logical_reads, delta.commits, delta.commit_waits) == (6_400_000, 10_000, 10_000)
+    assert delta.direct_scans == 7
     assert delta.others == {"logical_reads": 99_000, "read_requests": 5000, "commits": 80, "log_syncs": 0}
     own = {"logical_reads", "read_requests", "read_bytes", "log_bytes", "commits", "commit_waits", "rows_updated"}
     assert not own & delta.server_wide
@@ -151,9 +155,9 @@ LOST = {
     "sysstat": {
         *("logical_reads", "read_requests", "read_bytes", "write_requests", "write_bytes", "log_bytes", "log_syncs"),
         *("log_sync_time_us", "log_write_requests", "commits", "checkpoints", "rows_updated_in_place"),
-        *("cache_blocks_read", "cache_blocks_prefetched", "commit_waits", "log_switches"),
+        *("cache_blocks_read", "cache_blocks_prefetched", "commit_waits", "log_switches", "direct_scans"),
     },
-    "time_model": {"db_cpu_us", "db_time_us", "background_cpu_us"},
+    "time_model": {"db_cpu_us", "db_time_us", "background_cpu_us", "foreground_cpu_us"},
     "events": {"read_time_us", "single_reads", "single_read_time_us", "log_switch_waits", "throttled_us"},
     "osstat": {"host_busy_us", "host_idle_us"},
     "memory": {"cache_resizes"},
@@ -177,6 +181,22 @@ def test_each_statistic_that_makes_a_figure_is_read_by_its_name(part):
     used = {next(key.removeprefix(each) for each in prefixes if key.startswith(each)) for key in values}
     assert used
     assert used <= read
+
+
+# As `SELECT DISTINCT statistic_name FROM v$segment_statistics` names them; V$SYSSTAT has other names for some.
+SEGMENT_STATISTICS = {
+    *("logical reads", "buffer busy waits", "gc buffer busy", "db block changes", "physical reads", "physical writes"),
+    *("physical read requests", "physical write requests", "physical reads direct", "physical writes direct"),
+    *("optimized physical reads", "gc cr blocks received", "gc current blocks received", "ITL waits"),
+    *("row lock waits", "space used", "space allocated", "segment scans"),
+}
+
+
+def test_statistics_of_segments_are_asked_for_by_the_names_that_they_have_there():
+    text = read_statements(PACKAGE, "counters")["objects"]
+    asked = set(re.findall(r"'([a-z ]+)'", text)) - {"read bytes"}
+    assert len(asked) >= 6
+    assert asked <= SEGMENT_STATISTICS
 
 
 def test_waits_are_those_of_sessions_with_their_class():
@@ -217,6 +237,7 @@ def test_a_pluggable_database_shows_nothing_of_background_processes():
     }
     assert "CDB$ROOT" in delta.unknown["write_requests"]
     assert delta.by_object["log"].write_requests is None
+    assert delta.foreground_cpu_us == 30e6, "the sessions' CPU needs no background process"
 
 
 @table(

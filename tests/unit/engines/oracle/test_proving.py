@@ -10,12 +10,13 @@ from factories.oracle.double import connected, statements_of
 from factories.oracle.loading import Database
 from factories.oracle.wire_executor import Executor, OracleError, Rows
 from factories.tables import table
+from openslob.engines.oracle import proving
 from openslob.engines.oracle.proof_bench import BLOCKS, subtract
 from openslob.engines.oracle.proof_bench import Bench as ProofBench
 from openslob.engines.oracle.proving import is_plain, list_questions
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.proofs import NotAskedError
-from openslob.engines.tables import table_cf1
+from openslob.engines.tables import check, table_cf1
 
 MOMENT = 1_795_344_311_123_457
 WRAPPED = (2_000_000_000 * 1_664_525 + 1 + 2**31) % 2**32 - 2**31
@@ -53,7 +54,7 @@ class Bench:
 
     def __init__(self, executor, version=(19, 3)):
         self.executor, self.version = executor, version
-        self.dropped, self.made = [], []
+        self.dropped, self.made, self.place = [], [], None
 
     @contextmanager
     def connect(self):
@@ -75,10 +76,10 @@ def asked(number, executor, version=(19, 3)):
     return next(question for question in list_questions(bench) if question.number == number).ask()
 
 
-def test_there_are_fifteen_questions():
+def test_there_are_twenty_questions():
     bench = Bench(Answering())
     every = list_questions(bench)
-    assert sorted(question.number for question in every) == list(range(1, 16))
+    assert sorted(question.number for question in every) == list(range(1, 21))
     assert all(question.text.endswith("?") for question in every)
     assert len({question.name for question in every}) == len(every)
 
@@ -191,3 +192,124 @@ def test_values_of_settings_that_name_nothing(value, plain):
 
 def test_what_counters_gained():
     assert subtract({"a": 1}, {"a": 5, "b": 2}) == {"a": 4, "b": 2}
+
+
+class Counting(Answering):
+    """Sessions of the loop are no business of these: what counters rise by is what a test says."""
+
+    def __init__(self, rises, cpu=(), refuses=""):
+        super().__init__(refuses=refuses)
+        self.rises, self.cpu, self.asked = rises, list(cpu), 0
+
+    def execute(self, text, binds):
+        if "cpu" in self.rises and "sys_time_model" in text:
+            return Rows(("value",), [(self.cpu.pop(0) if len(self.cpu) > 1 else self.cpu[0],)])
+        for view, rise in self.rises.items():
+            if f"{view} s" in text and not (self.refuses and self.refuses in text):
+                self.asked += 1
+                if isinstance(rise, dict):
+                    later = self.asked > 1
+                    return Rows(("instance_name", "value"), [(name, 5 + later * n) for name, n in rise.items()])
+                return Rows(("value",), [(5 if self.asked <= 2 else 5 + rise,)])
+        if "CON_ID" in text:
+            return Rows(("con_id", "con_name"), [(self.rises.get("container", 3), "P")])
+        return super().execute(text, binds)
+
+
+class CountingBench(Bench):
+    """Its sessions do a thousand logical reads by their own counter."""
+
+    @contextmanager
+    def open_session(self, schema, workload, kind="NATIVE"):
+        yield LoopOfAThousand(self.executor)
+
+
+class LoopOfAThousand:
+    def __init__(self, executor):
+        self.executor, self.connection = executor, connected(executor)
+
+    def run_for(self, length):
+        self.executor.counters["session logical reads"] += 1000
+
+    def run_operations(self, number):
+        direct = any("ALWAYS" in text for text in self.executor.sent)
+        self.executor.counters["table scans (direct read)"] += number if direct else 0
+
+
+def asked_of(name, executor):
+    return next(question for question in list_questions(CountingBench(executor)) if question.name == name).ask()
+
+
+@table(
+    ("own", "root", "holds"),
+    [(1000, 9000, True), (1900, 0, True), (999, 9000, False), (2001, 2001, False)],
+)
+def test_a_pluggable_database_s_own_counters_have_the_session_s_work_and_little_else(own, root, holds):
+    answer = asked_of("own counters", Counting({"v$con_sysstat": own, "v$sysstat": root}))
+    assert answer.holds is holds
+    assert answer.figures == {"session": 1000, "V$CON_SYSSTAT": own, "V$SYSSTAT": root}
+
+
+def test_own_counters_are_asked_for_in_a_pluggable_database_only_and_with_a_right():
+    with pytest.raises(NotAskedError, match="no pluggable database"):
+        asked_of("own counters", Counting({"container": 1}))
+    with pytest.raises(NotAskedError, match=r"needs SELECT on V_\$CON_SYSSTAT"):
+        asked_of("own counters", Counting({"v$sysstat": 1, "v$con_sysstat": 1}, refuses="v$con_sysstat"))
+
+
+@table(
+    ("rose", "holds"),
+    [({"slob": 1000, "two": 10}, True), ({"slob": 10, "two": 1000}, False), ({"slob": 1000, "two": 1000}, False)],
+)
+def test_each_instance_counts_its_own_work(rose, holds):
+    answer = asked_of("instances", Counting({"gv$con_sysstat": rose}))
+    assert answer.holds is holds
+    assert answer.figures == {"session": 1000, **rose}
+
+
+def test_one_instance_is_no_cluster():
+    with pytest.raises(NotAskedError, match="one open instance"):
+        asked_of("instances", Counting({"gv$con_sysstat": {"one": 1000}}))
+
+
+@table(("cpu", "holds"), [((0, 900, 1000), True), ((0, 1000), True), ((0, *[500] * 23, 1000), False)])
+def test_how_late_times_of_calls_are(cpu, holds, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(proving.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(proving.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    answer = asked_of("late times", Counting({"cpu": None}, cpu))
+    assert answer.holds is holds
+    assert answer.figures["at_once_us"] == cpu[1]
+
+
+def test_no_cpu_time_is_no_answer(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(proving.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(proving.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    with pytest.raises(NotAskedError, match="no CPU time"):
+        asked_of("late times", Counting({"cpu": None}, (7, 7)))
+
+
+def test_the_path_of_scans_is_counted():
+    executor = Counting({})
+    executor.counters["table scans (direct read)"] = 0
+    answer = asked_of("scan path", executor)
+    assert answer.holds
+    assert answer.figures == {"cache": 0, "direct": 20}
+
+
+@table(("gap", "holds"), [(0, True), (20, True), (21, False)])
+def test_batches_that_leave_empty_blocks_between_them(gap, holds, monkeypatch):
+    bench = Bench(Answering())
+
+    def checks(_connection, table, _place):
+        batches = bench.made[-1]["batches"]
+        return [check(table, "blocks in use", 1000 + gap * (batches - 1), 900, 1100)]
+
+    monkeypatch.setattr(proving, "check_table", checks)
+    answer = next(question for question in list_questions(bench) if question.name == "loads").ask()
+    assert answer.holds is holds
+    assert {each["batches"] for each in bench.made} == {1, 5}
+    gaps = {value for name, value in answer.figures.items() if name.endswith("empty blocks between batches")}
+    assert gaps == {gap}
+    assert ("empty blocks between two batches" in answer.seen) is not holds

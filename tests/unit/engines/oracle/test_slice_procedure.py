@@ -12,6 +12,7 @@ from openslob.core.errors import SlobError
 from openslob.core.histogram import BUCKETS, Histogram, bucket_of, lower_edge_us
 from openslob.core.method import OpKind
 from openslob.core.workload import Workload
+from openslob.engines.oracle.adapter import READINGS
 from openslob.engines.oracle.slice_procedure import (
     ARGUMENTS,
     KEPT,
@@ -38,6 +39,12 @@ def plan(number=0, tag="t", **parameters):
 
 
 # --- the text
+
+
+def test_an_operation_of_each_kind_reads_the_clock_at_its_ends():
+    body = " ".join(compose_slice(1, workload(update_pct=50, scan_pct=50), (19,), 128).split())
+    assert [body.count(f"{moment} := SYSTIMESTAMP; ") for moment in ("t0", "t1")] == [3, 3 + 3]
+    assert READINGS == 2
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from openslob.engines.oracle.checks import GRANT, SECTIONS, findings, list_grant
 from openslob.engines.oracle.connection import PACKAGE
 from openslob.engines.oracle.server_facts import read_facts
 from openslob.engines.oracle.target import ConnectParams
+from openslob.engines.oracle.versions import CONTAINER_VIEWS, own_view
 from openslob.engines.sql import read_sql, read_statements
 
 PARAMS = ConnectParams("oracle://db/slob", {})
@@ -24,6 +25,7 @@ PDB = (3, "SALES")
 ROOT = Path(__file__).parents[4]
 SQL = ROOT / "src" / "openslob" / "engines" / "oracle" / "sql"
 VIEWS = [view for section in SECTIONS for view in GRANT.findall(read_statements(PACKAGE, "grants")[section])]
+OF_PLUGGABLE = ("figures_of_pluggable", "figures_of_pluggable_18")
 CONTAINERS = {
     "11.2": None, "12.1": (0, "ORCL"), "12.2": (0, "ORCL"), "18": PDB, "19": PDB, "21": PDB, "23ai": PDB, "26ai": PDB,
 }  # fmt: skip
@@ -67,7 +69,11 @@ def test_sleeping_is_a_right_before_18(release):
 
 @table("release", list(RELEASES))
 def test_without_any_grant_a_run_is_possible_and_says_what_it_lacks(release):
-    server = Server(release, container=CONTAINERS[release], without=frozenset(VIEWS))
+    server = Server(
+        release,
+        container=CONTAINERS[release],
+        without=frozenset({*VIEWS, *(view.replace("V_$", "V_$CON_") for view in VIEWS)}),
+    )
     facts, found = asked(server)
     assert facts.block_size == 8192
     assert (facts.cache_bytes, facts.free_connections, facts.direct_io) == (None, None, None)
@@ -76,7 +82,10 @@ def test_without_any_grant_a_run_is_possible_and_says_what_it_lacks(release):
     (grants,) = (each.remedy.splitlines() for each in found if each.name == "monitor")
     in_cluster = {"GV_$INSTANCE"}
     too_new = {"V_$EVENT_HISTOGRAM_MICRO"} if release == "11.2" else set()
-    assert set(grants) == {f"GRANT SELECT ON SYS.{view} TO SLOB;" for view in {*VIEWS} - in_cluster - too_new}
+    pluggable = CONTAINERS[release] == PDB
+    views = {own_view(view, pluggable, server.version) for view in {*VIEWS} - in_cluster - too_new}
+    assert ("V_$CON_SYSSTAT" in views, "V_$SYSSTAT" in views) == (pluggable, not pluggable)
+    assert set(grants) == {f"GRANT SELECT ON SYS.{view} TO SLOB;" for view in views}
     assert len(grants) == len(set(grants))
 
 
@@ -135,20 +144,28 @@ def test_statements_ask_for_no_view_that_no_grant_gives():
     granted, free = {*VIEWS}, {"ALL_SCHEDULER_WINDOWS"}
     for file in ("facts", "counters", "waits", "session"):
         for name, text in read_statements(PACKAGE, file).items():
-            assert views_of(text) - free <= granted, (file, name)
+            assert views_of(text.replace("{own}", "")) - free <= granted, (file, name)
+
+
+def test_each_view_of_a_pluggable_database_s_own_can_be_granted():
+    granted = {view for section in OF_PLUGGABLE for view in GRANT.findall(read_statements(PACKAGE, "grants")[section])}
+    assert granted == {own_view(view, True, (99,)) for view in CONTAINER_VIEWS}
 
 
 def test_the_manual_has_the_grants_that_are_asked_for():
     manual = (ROOT / "docs" / "oracle.md").read_text()
     printed = set(re.findall(r"^GRANT (?:SELECT|ALTER|EXECUTE).*?;", manual, re.MULTILINE))
     asked_for = {
-        line for section in ("sleeping", *SECTIONS, "reporting", "settling") for line in list_grants(section, "slob")
+        line
+        for section in ("sleeping", *SECTIONS, *OF_PLUGGABLE, "reporting", "settling")
+        for line in list_grants(section, "slob")
     }
     assert printed == asked_for
 
 
 def test_every_right_is_used():
     sql = " ".join(read_sql(PACKAGE, path.stem) for path in SQL.glob("*.sql") if path.stem != "grants").lower()
+    sql = sql.replace("{own}", "")
     for view in VIEWS:
         name = view.lower().replace("v_$", "v$")
         used = name if name != "gv$session" else "{prefix}v$session"

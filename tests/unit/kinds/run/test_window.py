@@ -57,6 +57,9 @@ class Samplers:
         self.posted.append(self.tick)
         return []
 
+    def settle(self, _before, after):
+        return after
+
     def closing_reading(self, _ended_ns):
         if self.edge is None:
             raise SlobError("the server is gone")
@@ -234,6 +237,38 @@ def test_the_closing_reading_is_the_first_that_was_made_since_the_load_ended():
         made += 1
         assert samplers.closing_reading(unknown).counters.values["number"] == made
     samplers.close()
+
+
+class Late(Counting):
+    """Shows a part of the last count late."""
+
+    def settle(self, before, after):
+        assert before.values["number"] < after.values["number"]
+        return replace(after, values={"number": 77})
+
+
+def test_what_a_server_shows_late_is_in_the_closing_reading():
+    for engine, number in ((Late(), 77), (Counting(), 2)):
+        samplers = RealSamplers(engine, 0, lambda _: None)
+        before, after = samplers.opening_reading(), samplers.closing_reading()
+        found = samplers.settle(before, after)
+        assert found.counters.values == {"number": number}
+        assert found.os is after.os
+        samplers.close()
+
+
+def test_a_window_ends_with_the_reading_that_settled(recorder, raw, tmp_path):
+    opening, edge, settled = reading(0, 0), reading(3.0, 290), reading(3.0, 300)
+    samplers = Samplers(reading(2.9, 240), edge)
+    samplers.settle = lambda before, after: settled if (before, after) == (opening, edge) else after
+    recorder.add_reading(opening)
+    window = WindowReadings(recorder)
+    window.before = opening
+    window.read_end(samplers, lambda: None)
+    recorder.finish()
+    raw.flush()
+    assert window.after is settled
+    assert sum(reads_by_begin(tmp_path).values()) == 300
 
 
 @table(("went_s", "framed"), [(20.0, True), (20.2, True), (19.0, False), (21.0, False), (-5.0, False)])

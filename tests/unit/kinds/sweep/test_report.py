@@ -32,7 +32,7 @@ def test_each_line_is_headed_by_its_knee_and_has_a_row_a_point():
     assert [head.split(", physical read requests: ")[0] for head in heads] == ["0 % updates", "20 % updates"]
     assert all("sessions, " in head and "/s at " in head for head in heads)
     for sessions in sweeps.COUNTS:
-        assert sum(line.split()[0] == str(sessions) for line in lines if line.startswith("  ")) == 2
+        assert sum(line.startswith(f"  {sessions:<{len('sessions')}}  ") for line in lines) == 2
     assert "points: 6 done" in text
     assert max(map(len, lines)) <= 105
 

@@ -52,6 +52,12 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in table.splitlines() if line.split()[0].isdecimal()]
 
 
+def test_a_single_point_says_what_limits_it() -> None:
+    limit = Verdict(name="limit_found", verdict=Holds.HOLDS, why="It was.", figures={"limit": "server's CPU"})
+    text = " ".join(screen([judged(runs(0)[0], limit)]).split())
+    assert "a read, limited by the server's CPU." in text
+
+
 def test_one_series_has_a_row_for_each_point() -> None:
     text = screen(runs(0))
     assert [row[0] for row in rows(text)] == ["2", "8", "32"]

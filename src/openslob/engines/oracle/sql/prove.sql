@@ -1,6 +1,7 @@
 -- Purpose:  what `slob check --prove` asks a server: each is something that the engine relies on and no test of ours shows.
 -- Versions: Oracle Database 11.2 to 26ai.
--- Placeholders: sleep, as in slice.sql; table; single, a hint, or nothing; kind, NATIVE or INTERPRETED; setting.
+-- Placeholders: sleep, as in slice.sql; own, as in counters.sql; table; single, a hint, or nothing; kind, NATIVE or
+--           INTERPRETED; setting.
 
 -- name: warnings
 ALTER SESSION SET PLSQL_WARNINGS = 'ENABLE:ALL'
@@ -24,7 +25,21 @@ SELECT ROUND((EXTRACT(DAY FROM d) * 86400 + EXTRACT(HOUR FROM d) * 3600 + EXTRAC
 SELECT n.name, t.value FROM v$mystat t JOIN v$statname n ON n.statistic# = t.statistic#
  WHERE n.name IN ('redo synch writes', 'user commits', 'session logical reads', 'table fetch by rowid', 'physical reads',
                   'physical reads cache', 'physical reads cache prefetch', 'physical reads direct',
-                  'CPU used by this session')
+                  'CPU used by this session', 'table scans (direct read)')
+
+-- name: system_reads
+-- Logical reads of all sessions, of a pluggable database by its own view. Needs SELECT on V_$SYSSTAT or V_$CON_SYSSTAT.
+SELECT s.value FROM v${own}sysstat s WHERE s.name = 'session logical reads'
+
+-- name: instances_reads
+-- The same of each open instance of a cluster; here parallel servers disturb nothing. Needs SELECT on GV_$INSTANCE, and on
+-- GV_$SYSSTAT or GV_$CON_SYSSTAT.
+SELECT i.instance_name, s.value FROM gv${own}sysstat s JOIN gv$instance i ON i.inst_id = s.inst_id
+ WHERE s.name = 'session logical reads' AND i.status = 'OPEN'
+
+-- name: cpu_time
+-- CPU time of all sessions in µs. Needs SELECT on V_$SYS_TIME_MODEL or V_$CON_SYS_TIME_MODEL.
+SELECT s.value FROM v${own}sys_time_model s WHERE s.stat_name = 'DB CPU'
 
 -- name: others_reads
 -- Logical reads of another session. Needs SELECT on V_$SESSTAT and V_$STATNAME.

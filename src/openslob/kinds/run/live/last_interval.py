@@ -20,6 +20,7 @@ from openslob.metrics.computation import (
     EngineCounter,
     HostCounter,
     Input,
+    PartOfCpu,
     PerSecond,
     ServerCpu,
     SessionSum,
@@ -31,6 +32,7 @@ NOT_COUNTED = "it was not counted in the last interval"
 DRIVER_CPU = "driver.driver_cpu_s"
 _DEVICE = tuple(DEVICE + name for name in DEVICE_COUNTERS)
 _ENGINE = tuple(EngineDelta().amounts())
+_PARTS_OF_CPU = {f"{part}_cpu_s": f"{part}_cpu_us" for part in ("foreground", "background")}
 # What each source counted per second; fields of different classes may have the same name.
 Rates = Mapping[type[Input], Mapping[str, float]]
 
@@ -71,6 +73,7 @@ def _rates(tracks: Mapping[str, Track], rates_of: Callable[[Track, tuple[str, ..
     engine = rates_of(tracks[ENGINE], _ENGINE)
     host = rates_of(tracks[HOST], (SERVER_CPU, DRIVER_CPU, BUSY, ALL, *_DEVICE))
     own = {"server_cpu_s": engine["db_cpu_us"] * 1e-6} if "db_cpu_us" in engine else {}
+    parts = {name: engine[of] * 1e-6 for name, of in _PARTS_OF_CPU.items() if of in engine}
     processes = {name.split(".")[-1]: rate for name, rate in host.items() if not name.startswith(DEVICE)}
     work = rates_of(tracks[WORK], (*COUNTERS, BUSY_US, VISITS))
     return {
@@ -79,6 +82,8 @@ def _rates(tracks: Mapping[str, Track], rates_of: Callable[[Track, tuple[str, ..
         ServerCpu: own | processes,
         HostCounter: own | processes,
         SessionSum: work,
+        # Processes are told apart at both ends of the window only.
+        **({PartOfCpu: parts} if parts else {}),
         # That of an observation is from all samples together.
         **({DbTime: work} if work else {}),
     }

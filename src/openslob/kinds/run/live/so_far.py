@@ -26,6 +26,8 @@ _JUDGED: tuple[Callable[[Measurement], Verdict | None], ...] = (
     server.real_server,
     validity.reads_reached_device,
     server.single_block,
+    server.scan_path,
+    server.clock_cheap,
     validity.commits_waited,
     server.cache_size_kept,
     server.not_throttled,

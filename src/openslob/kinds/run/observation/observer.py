@@ -271,7 +271,7 @@ class Observer:
         host = difference(before.os, (after or readings.last(before)).os)
         if ending.client_cpu_s is not None:
             host = replace(host, client_cpu_s=ending.client_cpu_s)
-        set_host_facts(self._builder, self.samplers, recorder.limits, host)
+        host = set_host_facts(self._builder, self.samplers, recorder.limits, host)
         hidden = recorder.others.hidden
         # What no row says, and reasons why figures are unknown.
         return replace(
