@@ -215,7 +215,8 @@ def not_found(grammar: Grammar) -> int:
 _NUMBER, _SYSTEM, _PLACES = "ALTER SESSION SET … = number", "this ALTER SYSTEM", "binds that are numbers"
 _STORAGE, _ALTER, _INDEX = "storage of CREATE TABLE", "ALTER TABLE but for ADD and DROP", "statements on indexes"
 _ANTLR_LACKS: Mapping[str, str] = {
-    "load.session": _NUMBER, "prove.code_type": _NUMBER, "session.dynamic_sampling": _NUMBER, "session.native": _NUMBER,
+    "load.session": _NUMBER,
+    "session.dynamic_sampling": _NUMBER, "session.optimize_level": _NUMBER,
     "quiesce.checkpoint": _SYSTEM, "stop.kill": _SYSTEM,
 }  # fmt: skip
 _ZPA_LACKS: Mapping[str, str] = {

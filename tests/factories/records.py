@@ -97,6 +97,13 @@ def _latency(count: int, median_us: float, sigma: float) -> dict[str, object]:
     return histogram(count, median_us, sigma).summary()
 
 
+def without_whole_cpu(record: RunRecord) -> RunRecord:
+    """A record of a pluggable database: the CPU of its sessions is known, and that of the whole server is not."""
+    names = ("db_cpu_per_s", "background_cpu_per_s", "iops_per_db_cpu", "lio_per_db_cpu")
+    gone = {name: Figure(value=None, unit=record.summary[name].unit, why="connect to the root") for name in names}
+    return record.model_copy(update={"summary": {**record.summary, **gone}})
+
+
 def summary(made: Made) -> dict[str, Figure]:
     ops, updates = made.ops, made.ops * made.update_pct / 100
     lio, reads = made.visits * 1.021, made.visits * made.reads_per_visit

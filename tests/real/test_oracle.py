@@ -21,6 +21,7 @@ from factories.running import (
     total,
     verdicts_of,
 )
+from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.kinds.run import loading
@@ -136,6 +137,46 @@ def test_nothing_takes_it_for_a_database(standin, finished):
     assert "SPOILS A TEST\n  ! stand-in" in shown
     listed = done("list", "--results", str(finished.folder.parent))
     assert "fails: real server" in " ".join(listed.split())
+
+
+# What Autonomous Database is said to refuse, and whether the figures may differ without it.
+REFUSED = {
+    "PLSQL_CODE_TYPE": True,
+    "OPTIMIZER_DYNAMIC_SAMPLING": False,
+    "OPTIMIZER_ADAPTIVE_PLANS": False,
+    "COMMIT_WAIT": False,
+}
+
+
+def test_a_run_is_made_without_settings_that_the_service_refuses(tmp_path):
+    with StandInProcess(**WORLD, cloud="lakehouse") as standin:
+        run = measured(loaded(standin.url), tmp_path, **MIX, run_time=1)
+    assert run.record.status is Status.COMPLETE
+    recorded = run.record.engine["refused_settings"]
+    assert {each["name"]: each["spoils"] for each in recorded} == REFUSED
+    assert all("(ORA-01031)" in each["why"] for each in recorded)
+    assert verdicts_of(run.record)["settings_taken"].figures == {"refused": 4, "spoiling": 1}
+    # By hints, which a lakehouse ignores unless a session says otherwise.
+    assert set(run.record.engine["plans"]) == {"select", "update"}
+    assert run.record.engine["connection"]["service"] == "Autonomous Database"
+    shown = " ".join(done("show", str(run.folder), "--all").split())
+    assert all(f"{name} = " in shown.partition(" NOTES ")[2] for name in REFUSED)
+    done("verify", str(run.folder))
+
+
+def test_a_run_ends_where_hints_are_ignored_for_good(tmp_path):
+    with StandInProcess(**WORLD, cloud="lakehouse", refused=("optimizer_ignore_hints",)) as standin:
+        engine = loaded(standin.url)
+        with pytest.raises(SlobError, match="BY INDEX ROWID BATCHED") as ended:
+            measured(engine, tmp_path, **MIX, run_time=1)
+    assert "OPTIMIZER_IGNORE_HINTS" in str(ended.value)
+
+
+def test_the_master_user_of_rds_runs_a_checkpoint_before_the_window(tmp_path):
+    with StandInProcess(**WORLD, cloud="rds", packages=("RDSADMIN_UTIL",)) as standin:
+        run = measured(loaded(standin.url), tmp_path, **MIX, run_time=1)
+    assert run.record.engine["settled"] == ["checkpoint"]
+    assert run.record.engine["connection"]["service"] == "Amazon RDS"
 
 
 def test_another_driver_is_refused_and_a_killed_one_leaves_nothing(target):

@@ -94,6 +94,14 @@ def test_the_server_s_cpu_is_told_by_kind_of_process(finished):
     assert max(by_kind, key=by_kind.get) == "client backend"
 
 
+def test_the_cpu_of_sessions_and_of_the_background_are_the_server_s(finished):
+    whole, *parts = (finished.record.summary[f"{part}_cpu_per_s"] for part in ("db", "foreground", "background"))
+    if whole.value is None or "of unknown kind" in (parts[0].why or ""):
+        return
+    assert parts[0].value > parts[1].value
+    assert parts[0].value + parts[1].value == pytest.approx(whole.value, rel=0.03)
+
+
 def test_operations_in_the_record_are_those_of_the_slices_and_of_the_latencies(finished):
     record, slices = finished.record, rows_of(finished.folder, "slices.csv")
     ops = total(slices, "ops")

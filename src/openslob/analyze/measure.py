@@ -31,6 +31,7 @@ from openslob.core.measurement import (
     HostDelta,
     Measurement,
     Observed,
+    RefusedSetting,
     SessionTotals,
     TimelinePoint,
     Window,
@@ -38,7 +39,7 @@ from openslob.core.measurement import (
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.core.workload import Workload, slice_seconds
-from openslob.record.model import RecordKind, RunRecord
+from openslob.record.model import REFUSED, RecordKind, RunRecord
 from openslob.record.raw_csv import Event, Happening
 
 NOT_COUNTED = "the record says that the engine's counters are not those of the window"
@@ -130,6 +131,7 @@ def measure(
         "stand_in": bool(record.engine.get("stand_in")),
         "no_device": str((record.engine.get("flavour") or {}).get("no_device") or ""),
         "clock_us": record.engine.get("clock_us"),
+        "refused_settings": _list_refused(record),
         "local": bool(record.environment.get("local", tables.host.value(SERVER_CPU) is not None)),
         "errors": errors,
     }
@@ -385,6 +387,10 @@ def _timeline(tables: RunTables, engine: _Part, work_ends: Array, load: Workload
     for begin, end in _points(engine, least_s, with_rest=True):
         begun, ended = np.interp([begin, end], edges, done)
         yield TimelinePoint(end, end - begin, float(ended - begun))
+
+
+def _list_refused(record: RunRecord) -> Sequence[RefusedSetting]:
+    return [RefusedSetting(each["name"], each["why"], each["spoils"]) for each in record.engine.get(REFUSED, ())]
 
 
 def _observed_timeline(engine: _Part) -> Iterator[TimelinePoint]:

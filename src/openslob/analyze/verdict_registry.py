@@ -96,6 +96,7 @@ class VerdictRow:
 REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("errors", VerdictGroup.VALID, Severity.INVALID),
     VerdictRow("real_server", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("settings_taken", VerdictGroup.VALID, Severity.CAUTION, _at_most(spoiling=0)),
     VerdictRow("window", VerdictGroup.VALID, Severity.INVALID),
     VerdictRow("planned_time", VerdictGroup.VALID, Severity.CAUTION),
     VerdictRow("sessions_busy", VerdictGroup.VALID, Severity.CAUTION, _at_most(idle_pct=6)),

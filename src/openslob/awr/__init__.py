@@ -10,6 +10,7 @@ from openslob.awr.model import (
     InitParameter,
     IoRates,
     IoStat,
+    ListedRow,
     OsStat,
     Rate,
     Report,
@@ -21,7 +22,7 @@ from openslob.awr.model import (
     WaitHistogram,
 )
 from openslob.awr.numbers import Number
-from openslob.awr.parse import read, read_bytes
+from openslob.awr.parse import read, read_all, read_bytes
 from openslob.awr.source import ReportError
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "InitParameter",
     "IoRates",
     "IoStat",
+    "ListedRow",
     "Number",
     "OsStat",
     "Rate",
@@ -43,5 +45,6 @@ __all__ = [
     "WaitEvent",
     "WaitHistogram",
     "read",
+    "read_all",
     "read_bytes",
 ]

@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import PurePath
 from typing import Literal
 
@@ -19,7 +20,7 @@ from openslob.awr.cells import ColumnValue, Subject
 from openslob.awr.columns import COLUMNS, column_of
 from openslob.awr.inputs import STDIN, compile_pattern, parse_name
 from openslob.awr.model import plain_model
-from openslob.awr.parse import read
+from openslob.awr.parse import read_all
 from openslob.awr.rows import ROW_SETS
 from openslob.awr.selection import (
     LIST,
@@ -109,22 +110,33 @@ class Result:
 
 
 def extract(path: str, wanted: Extraction) -> Result:
-    """Read the file at ``path`` and extract what is ``wanted``. A file that is not a report gives a failed result."""
+    """Read the file at ``path`` and extract what is ``wanted``. A file that is not a report gives a failed result.
+
+    Of a compare-period report it is the first period; `extract_each` has both.
+    """
+    return extract_each(path, wanted)[0]
+
+
+def extract_each(path: str, wanted: Extraction) -> tuple[Result, ...]:
+    """Return what `extract` does for each report of the file: a compare-period report has two."""
     try:
-        report = read(path)
+        reports = read_all(path)
     except ReportError as error:
-        return Result(path, "failed", error=str(error), foreign=isinstance(error, ForeignFileError))
-    pattern = compile_pattern(wanted.pattern) if wanted.pattern else None
-    subject = Subject(report, parse_name(path, pattern))
-    judged = verdicts(report, subject.name.sessions) if wanted.details else ()
+        return (Result(path, "failed", error=str(error), foreign=isinstance(error, ForeignFileError)),)
+    name = parse_name(path, compile_pattern(wanted.pattern) if wanted.pattern else None)
+    return tuple(_extract(Subject(report, name), wanted) for report in reports)
+
+
+def _extract(subject: Subject, wanted: Extraction) -> Result:
+    report = subject.report
     point = _find_point(subject, wanted.group_by, wanted.events[0] if wanted.events else None)
     return Result(
-        path,
+        report.path,
         status="whole" if report.complete else "partial",
         rows=tuple(_rows(subject, wanted)),
         warnings=report.warnings,
         unparsed=report.unparsed if wanted.details else (),
-        verdicts=judged,
+        verdicts=verdicts(report, subject.name.sessions) if wanted.details else (),
         point=point if isinstance(point, ReportPoint) else None,
         no_point=point if isinstance(point, str) else "",
         model=plain_model(report) if wanted.columns == MODEL else None,
@@ -133,20 +145,20 @@ def extract(path: str, wanted: Extraction) -> Result:
 
 
 def extract_all(paths: Sequence[str], wanted: Extraction, jobs: int | None = None) -> Iterator[Result]:
-    """Yield the results of ``paths`` in their order, as they become available.
+    """Yield the results of ``paths`` in their order, as they become available; two of a compare-period report.
 
     ``jobs`` is the number of processes, by default one per core, and at most one for `REPORTS_PER_CORE` files.
     """
     wanted.headings()  # an unknown column is an error before the first file is read
-    extract_one = partial(extract, wanted=wanted)
+    extract_one = partial(extract_each, wanted=wanted)
     processes = jobs or min(cores(), -(-len(paths) // REPORTS_PER_CORE))
     if processes <= 1 or STDIN in paths:  # another process does not have this one's standard input
-        yield from map(extract_one, paths)
+        yield from chain.from_iterable(map(extract_one, paths))
         return
     try:
         with ProcessPoolExecutor(processes) as pool:
             chunk = max(1, min(REPORTS_PER_CORE, len(paths) // processes))
-            yield from pool.map(extract_one, paths, chunksize=chunk)
+            yield from chain.from_iterable(pool.map(extract_one, paths, chunksize=chunk))
     except BrokenProcessPool:
         raise SlobError("a process that read reports was killed", "try --jobs 1") from None
 

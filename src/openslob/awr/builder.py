@@ -12,6 +12,7 @@ from openslob.awr.model import (
     InitParameter,
     IoRates,
     IoStat,
+    ListedRow,
     OsStat,
     Rate,
     ReportInstance,
@@ -64,6 +65,7 @@ class ReportBuilder:
     global_cache: dict[str, Number] = field(default_factory=dict)
     per_instance: dict[int, dict[str, Number]] = field(default_factory=dict)
     instance_events: dict[int, list[WaitEvent]] = field(default_factory=dict)
+    listed: dict[str, list[ListedRow]] = field(default_factory=dict)
 
     def number(self, table: ReportTable, row: tuple[str, ...], at: int | None) -> Number | None:
         """Return the number in a cell. If there is text that is not a number, note it in ``missing``."""

@@ -81,10 +81,10 @@ def figure_of(item: object, attribute: str, why: str) -> ColumnValue:
     return mean_of(number, why) if attribute.endswith("_us") else value_of(number, why)
 
 
-def mean_of(number: Number | None, why: str) -> ColumnValue:
-    """Return a mean time in µs as a column's value. A mean that is printed as 0 is not 0, only shorter than that."""
+def mean_of(number: Number | None, why: str, unit: str = "us") -> ColumnValue:
+    """Return a mean time in ``unit`` as a column's value. One that is printed as 0 is only shorter than that."""
     if number is not None and number.value == 0:
-        return absent(f"below {number.step / 2:.3g} us, which the report prints as 0")
+        return absent(f"below {number.step / 2:.3g} {unit}, which the report prints as 0")
     return value_of(number, why)
 
 

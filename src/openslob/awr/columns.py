@@ -258,7 +258,7 @@ _COLUMNS: tuple[Column, ...] = (
     _column("writers", "", _FILE, "sessions that update", cells.read_file_name, "writers"),
     _column("readers", "", _FILE, "sessions that only read", cells.read_file_name, "readers"),
     _column("group", "", _FILE, "the name without its session count", cells.read_file_name, "group"),
-    _column("kind", "", _HEAD, "awr, awr_pdb, awr_rac_global or statspack", cells.read_kind),
+    _column("kind", "", _HEAD, "awr, awr_pdb, awr_rac_global, statspack or awr_compare_period", cells.read_kind),
     _column("db_name", "", _HEAD, "database name", cells.read_header, "db_name", "DB Name"),
     _column("pdb_name", "", _HEAD, "the container that the report covers: a pluggable database or CDB$ROOT",
             cells.read_header, "pdb_name", "Container Name"),

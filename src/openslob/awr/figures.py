@@ -29,9 +29,9 @@ from openslob.awr.tables import ReportTable, cell, plain
 
 # Label in the load profile of any version -> name. Blocks, requests and bytes per second; MB are 2^20 bytes.
 LOAD_PROFILE: tuple[tuple[str, str], ...] = (
-    (r"db time ?\(s\)", "db_time"),
-    (r"db cpu ?\(s\)", "db_cpu"),
-    (r"background cpu ?\(s\)", "background_cpu"),
+    (r"db time( ?\(s\))?", "db_time"),
+    (r"db cpu ?\(s\)|cpu time", "db_cpu"),
+    (r"background cpu( ?\(s\)| time)", "background_cpu"),
     (r"redo size( \(bytes\))?", "redo_size"),
     (r"logical reads?( \(blocks\))?", "logical_reads"),
     (r"block changes", "block_changes"),

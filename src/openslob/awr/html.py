@@ -66,6 +66,8 @@ _DEEPEST = 20  # tables in tables: a page's layout has a few, and the text of a 
 _LONGEST = 500  # characters of a title; damage is looked at once for each table that follows
 _WRAPPED_LINES = 5  # if so many lines have exactly the maximum length, a program wrapped them there
 
+_OUTLIERS = frozenset({"*", "v", "^"})  # marks in cells of their own, under a heading that spans mark and figure
+
 _Cell = tuple[str, list[str]]  # "th" or "td", and the pieces of its text
 
 
@@ -329,6 +331,8 @@ def _report_table(title: str, table: _Table) -> ReportTable:
         cells = tuple(squeeze("".join(pieces)) for _, pieces in row)
         if not cells:
             continue
+        if columns and len(cells) > len(columns):
+            cells = tuple(text for text in cells if text not in _OUTLIERS)
         if not rows and _is_headings([tag for tag, _ in row], cells):
             columns = cells  # the last of several heading rows names the columns
         elif columns and len(cells) != len(columns) and not cells[0].endswith(":"):

@@ -37,12 +37,13 @@ _RUN_COUNTERS: Mapping[str, str] = {
 
 
 class ReportKind(StrEnum):
-    """Type of report, by the script that made it."""
+    """Type of report, by the script that made it. One that compares periods is read as the reports of both."""
 
     AWR = "awr"
     AWR_PDB = "awr_pdb"
     AWR_GLOBAL = "awr_rac_global"
     STATSPACK = "statspack"
+    AWR_COMPARE = "awr_compare_period"
 
 
 class Scope(StrEnum):
@@ -147,7 +148,8 @@ class Statistic:
 class WaitEvent:
     """A wait event as listed in one table. ``cut``: the name fills its column, so its end may be missing.
 
-    ``idle``: the report marks it as an event that has no part in DB time.
+    ``idle``: the report marks it as an event that has no part in DB time. ``waits_per_s`` is printed in place of
+    ``waits`` by reports that compare periods.
     """
 
     name: str
@@ -160,6 +162,7 @@ class WaitEvent:
     wait_class: str | None = None
     cut: bool = False
     idle: bool = False
+    waits_per_s: Number | None = None
 
     def is_same(self, other: WaitEvent) -> bool:
         """Return whether a row of another table is of the same event: one that is cut also needs the same figures."""
@@ -275,6 +278,14 @@ class InitParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedRow:
+    """A row of a section that is a list: its texts and figures by heading, and why a figure is missing."""
+
+    cells: dict[str, Number | str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A parsed report.
 
@@ -282,7 +293,8 @@ class Report:
     that were not. ``warnings`` name figures that contradict each other; ``missing`` maps a cell or figure that could
     not be read to the reason. ``wait_classes`` have the name of the class in place of an event's, and the scope of
     their processes. ``global_cache`` has times in µs and shares in %. ``per_instance`` has the figures of each instance
-    of a global report by its number, and ``instance_events`` its waits.
+    of a global report by its number, and ``instance_events`` its waits. ``listed`` has the rows of statements, segments
+    and other lists, by the names of their sets of columns.
     """
 
     path: str
@@ -313,6 +325,7 @@ class Report:
     global_cache: Mapping[str, Number] = field(default_factory=dict)
     per_instance: Mapping[int, Mapping[str, Number]] = field(default_factory=dict)
     instance_events: Mapping[int, tuple[WaitEvent, ...]] = field(default_factory=dict)
+    listed: Mapping[str, tuple[ListedRow, ...]] = field(default_factory=dict)
 
     @property
     def elapsed_s(self) -> Number | None:

@@ -8,12 +8,14 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from openslob.awr import figures, header, html, text, waits
+from openslob.awr import figures, header, html, periods, text, waits
+from openslob.awr.addm import add_findings
 from openslob.awr.builder import ReportBuilder
 from openslob.awr.consistency import find_wrong_elapsed, inconsistencies
 from openslob.awr.model import Header, Report, ReportInstance, ReportKind, Scope
 from openslob.awr.numbers import NumberFormat
 from openslob.awr.rates import ELAPSED
+from openslob.awr.sections import SECTION_TITLES
 from openslob.awr.source import ReportError, ReportText, is_complete, load, recognise
 from openslob.awr.tables import ReportTable, plain, squeeze
 
@@ -80,7 +82,7 @@ SUMMARIES: tuple[tuple[str, Reader], ...] = (
     (r"this table displays operating systems statistics\. for each.*", figures.read_os_stats),
     (r"this table displays system load statistics", figures.read_host_cpu),
 )
-_BARE_TITLES = re.compile("|".join(f"(?:{title})" for title, _ in TITLES[:1] + TITLES[5:]))
+_BARE_TITLES = re.compile("|".join(f"(?:{title})" for title, _ in TITLES[:1] + TITLES[5:] + SECTION_TITLES))
 
 _TITLE_NAMES = re.compile(r"AWR\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Inst:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
 _GLOBAL_NAME = re.compile(r"AWR\s+RAC\s+Report\s+for\s+DB:\s*([^\s,]+),\s*Snaps:", re.IGNORECASE)
@@ -97,11 +99,11 @@ _FORMAT_CELLS = 4000  # enough cells to detect the number format
 def reader(title: str, summary: str = "") -> Reader | None:
     """Return the reader of a section, by its title or else by its HTML summary; None if the section is not parsed."""
     name = plain(title)
-    for pattern, read in TITLES:
+    for pattern, read in (*TITLES, *SECTION_TITLES):
         if re.fullmatch(pattern, name):
             return read
     described = plain(summary)
-    for pattern, read in (*SUMMARIES, *TITLES):
+    for pattern, read in (*SUMMARIES, *TITLES, *SECTION_TITLES):
         if described and re.fullmatch(pattern, described.split(". .")[0].strip()):
             return read
     return None
@@ -116,9 +118,17 @@ def read(path: str | Path) -> Report:
     """Read the AWR or Statspack report at ``path``.
 
     Contradictions in the report are in its ``warnings``, cells that cannot be read in its ``missing``. ReportError if
-    the file is not such a report or is cut off before its first figures.
+    the file is not such a report, is cut off before its first figures, or compares two periods, which `read_all` reads.
     """
     return parse(load(Path(path)), str(path))
+
+
+def read_all(path: str | Path) -> tuple[Report, ...]:
+    """Read what the file at ``path`` reports: one report, or both of a compare-period report. Errors are as of `read`.
+
+    The path of a period's report ends in ``(1st)`` or ``(2nd)``.
+    """
+    return _parse_all(load(Path(path)), str(path))
 
 
 def read_bytes(data: bytes, name: str = "report") -> Report:
@@ -128,9 +138,28 @@ def read_bytes(data: bytes, name: str = "report") -> Report:
 
 def parse(source: ReportText, name: str) -> Report:
     """Parse the text of a report; ``name`` stands for the path in messages."""
+    if source.kind is ReportKind.AWR_COMPARE:
+        raise ReportError(f"{name}: this is a compare-periods report, not a report of a single period")
+    return _parse_all(source, name)[0]
+
+
+def _parse_all(source: ReportText, name: str) -> tuple[Report, ...]:
     unparsed: dict[str, None] = {}
     tables = list(_tables(source, unparsed))
+    if source.kind is not ReportKind.AWR_COMPARE:
+        return (_parse(source, name, tables, unparsed),)
+    return tuple(
+        _parse(source, f"{name} ({word})", tables, unparsed, period) for period, word in enumerate(periods.PERIODS)
+    )
+
+
+def _parse(
+    source: ReportText, name: str, tables: list[ReportTable], unparsed: dict[str, None], period: int | None = None
+) -> Report:
     builder = ReportBuilder(NumberFormat.of(_cells(tables)))
+    if period is not None:
+        periods.read_heads(tables, source.text, period, builder)
+        tables = list(periods.take_period(tables, period))
     sections: dict[str, None] = {}
     for table in tables:
         read_section = reader(table.section, table.summary)
@@ -138,6 +167,7 @@ def parse(source: ReportText, name: str) -> Report:
             read_section(table, builder)
             sections[table.section] = None
         _note_misfits(table, builder)
+    add_findings(source.text, source.is_html, builder)
     _fill_in_names(source, builder)
     if source.follows:
         builder.warnings.append(f"the file holds more than one report: {source.follows} follows, which is not read")
@@ -151,7 +181,9 @@ def parse(source: ReportText, name: str) -> Report:
 def _tables(source: ReportText, unparsed: dict[str, None]) -> Iterable[ReportTable]:
     def is_parsed(title: str, summary: str = "") -> bool:
         is_sure = not source.is_flush or _STARTS_AT_THE_MARGIN.fullmatch(plain(title))
-        if reader(title, summary) is None or not is_sure:
+        is_compared = source.kind is ReportKind.AWR_COMPARE
+        is_known = periods.is_compared(title) if is_compared else reader(title, summary) is not None
+        if not (is_known and is_sure):
             if title:
                 unparsed[squeeze(title)[:80]] = None
             return False
@@ -253,6 +285,7 @@ def _report(
         global_cache=builder.global_cache,
         per_instance=builder.per_instance,
         instance_events={number: tuple(listed) for number, listed in builder.instance_events.items()},
+        listed={name: tuple(rows) for name, rows in builder.listed.items()},
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from openslob.awr import rates
 from openslob.awr.cells import MB, ColumnValue, Subject, absent, figure_of, mean_of, value_of
 from openslob.awr.columns import MB_PER_S, column_of
 from openslob.awr.latency import latency
-from openslob.awr.model import Report, Scope, WaitEvent
+from openslob.awr.model import ListedRow, Report, Scope, WaitEvent
 from openslob.awr.numbers import Number
+from openslob.awr.sections import SECTIONS, TEXT, Section
 from openslob.awr.verdicts import single_block_read, verdicts
 from openslob.awr.wait_cells import find_top_events, list_top, read_latency, why_no_event
 
@@ -132,6 +134,25 @@ def _list_top(subject: Subject, _events: Sequence[str]) -> Iterator[Row]:
     for rank, event in enumerate(list_top(subject.report), start=1):
         names = ColumnValue(rank), ColumnValue(event.name), value_of(event.wait_class, _BLANK)
         yield *names, *_wait_figures(subject.report, event)
+
+
+def _list_section(name: str, subject: Subject, _events: Sequence[str]) -> Iterator[Row]:
+    """Yield the rows of a section that is a list, each with the number of its instance, or ``*`` for all of them."""
+    report, section = subject.report, SECTIONS[name]
+    instances = report.header.instances
+    is_one = len(instances) == 1 and instances[0].number is not None and not section.merges  # cells serve all of them
+    instance = str(instances[0].number) if is_one else "*"
+    for row in report.listed.get(name, ()):
+        cells = (_listed_cell(row, heading, section) for heading in section.columns)
+        yield value_of(row.cells.get("Inst", instance), _BLANK), *cells
+
+
+def _listed_cell(row: ListedRow, heading: str, section: Section) -> ColumnValue:
+    found, unit = row.cells.get(heading), section.columns[heading]
+    why = row.why.get(heading, "not printed in this kind of report")
+    if isinstance(found, Number) and (unit == "us" or (unit == "s" and heading in section.quotients)):
+        return mean_of(found, why, unit)
+    return value_of(found, why)
 
 
 # Figure of an instance -> its name in a global report's model, and the column of an instance's own report.
@@ -272,4 +293,13 @@ ROW_SETS: dict[str, RowSet] = {
         _list_instances,
         keys=3,
     ),
+    **{
+        name: RowSet(
+            section.title,
+            {"Inst": "", **{heading: unit.removeprefix(TEXT) for heading, unit in section.columns.items()}},
+            partial(_list_section, name),
+            keys=2 + section.keys,
+        )
+        for name, section in SECTIONS.items()
+    },
 }  # fmt: skip

@@ -109,12 +109,17 @@ def keys(choice: str) -> int:
 LIST_HEADINGS = ("column", "unit", "where in the report", "meaning")
 
 
-def listing() -> Iterable[tuple[str, str, str, str]]:
-    """Yield what there is to choose from: sets, columns, and figures by name."""
+def list_sets() -> Iterable[tuple[str, str, str, str]]:
+    """Yield the sets of columns."""
     for name, columns in SETS.items():
         yield name, "", "a set", f"{len(columns)} columns, a row for each report"
     for name, rows in ROW_SETS.items():
         yield name, "", rows.section, f"a set with several rows for each report: {', '.join(rows.columns)}"
+
+
+def listing() -> Iterable[tuple[str, str, str, str]]:
+    """Yield what there is to choose from: sets, columns, and figures by name."""
+    yield from list_sets()
     yield MODEL, "", "all", "the whole model of each report, as JSON"
     for column in COLUMNS.values():
         yield column.name, column.unit, column.section, column.meaning

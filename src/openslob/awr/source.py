@@ -28,7 +28,11 @@ class ForeignFileError(ReportError):
 
 # Titles of reports; the first one found in the file decides. A string is the description of an unsupported kind.
 _KINDS: tuple[tuple[str, ReportKind | str], ...] = (
-    (r"WORKLOAD REPOSITORY COMPARE PERIOD REPORT|AWR Compare Period Report", "a compare-periods report"),
+    (
+        r"WORKLOAD REPOSITORY RAC COMPARE PERIOD REPORT|AWR Compare Period RAC Report",
+        "a compare-periods report of a cluster",
+    ),
+    (r"WORKLOAD REPOSITORY COMPARE PERIOD REPORT|AWR Compare Period Report", ReportKind.AWR_COMPARE),
     (r"WORKLOAD REPOSITORY SQL REPORT", "an AWR report of a single SQL statement"),
     (r"WORKLOAD REPOSITORY REPORT \(RAC\)|AWR RAC Report for DB:", ReportKind.AWR_GLOBAL),
     (r"WORKLOAD REPOSITORY PDB REPORT", ReportKind.AWR_PDB),
@@ -55,6 +59,7 @@ _FOLLOWS = {
     ReportKind.AWR_PDB: "an AWR report of a pluggable database",
     ReportKind.AWR_GLOBAL: "a global AWR report",
     ReportKind.STATSPACK: "a Statspack report",
+    ReportKind.AWR_COMPARE: "a compare-period report",
 }
 # First bytes of other file formats, and what to do about each.
 _FORMATS: tuple[tuple[bytes, str], ...] = (
@@ -87,7 +92,12 @@ _INDENTED = re.compile(r"(?m)^[ \t]+\S")
 _NO_SIGN = re.compile(r"&#[xX]?[0-9a-fA-F]{10,}")  # HTML's number of a sign, but longer than any has
 _HTML_ROW = re.compile(r"</?tr\b", re.IGNORECASE)
 _END = re.compile(r"End\s+of\s+Report")
-_PAGE_TITLE = re.compile(r"AWR (?:RAC |PDB )?Report for (?:DB|PDB):".replace(" ", r"\s+"), re.IGNORECASE)
+_COMPARED = re.compile(r"(?:WORKLOAD\s+REPOSITORY|AWR)\s+COMPARE\s+PERIOD", re.IGNORECASE)
+_END_OF_COMPARED = re.compile(r"(?:</html>|\n *-{40,})\s*(?:SQL>.*\s*)*\Z", re.IGNORECASE)
+_LAST_OF_COMPARED = re.compile(r"init\.ora Multi-Valued Parameters|\(PDB snapshots\)|</html>", re.IGNORECASE)
+_PAGE_TITLE = re.compile(
+    r"AWR (?:RAC |PDB |Compare Period )?Report for (?:DB|PDB|\(1\))".replace(" ", r"\s+"), re.IGNORECASE
+)
 _HEADING = re.compile(r"\bDB\s+(?:Name|Id)\b|\bSnap\s+Id\b|\bBegin\s+Snap\b", re.IGNORECASE)  # of a report's header
 _TITLE_REACH = 20_000  # characters between the page title and the report title, style sheet included
 # Text as editors and pagers list it: with a number before each line.
@@ -144,7 +154,7 @@ def recognise(data: bytes, name: str) -> ReportText:
     following = _next_report(text, mark)
     text = text[: following[0]]
     is_html = _is_html(text)
-    text = unwrap(text) if is_html else _plain_text(text, mark.start())
+    text = unwrap(_PAGE_HEADING.sub("\n", text)) if is_html else _plain_text(text, mark.start())
     mark = _MARKS.search(text) or mark
     if kind is ReportKind.AWR and _PDB.search(text, mark.end(), mark.end() + _TITLE_REACH):
         kind = ReportKind.AWR_PDB  # the title of the HTML page is the same
@@ -282,8 +292,11 @@ def _whole_rows(text: str, is_html: bool) -> str:
 
 
 def is_complete(text: str) -> bool:
-    """Return whether the report ends with its closing line."""
-    return _END.search(text) is not None
+    """Return whether the report ends with its closing line. One that compares periods has none, but a last section."""
+    if _END.search(text) is not None:
+        return True
+    is_last_there = _COMPARED.match(text) is not None and _LAST_OF_COMPARED.search(text) is not None
+    return is_last_there and _END_OF_COMPARED.search(text[-500:]) is not None
 
 
 def _describe(text: str) -> str:

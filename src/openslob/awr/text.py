@@ -34,7 +34,13 @@ _SPANNER = re.compile(r"-{3,} ?[^-]* ?-{3,}")  # "---- % of Waits ----" over sev
 _SECOND_HALF = "\u2060"  # placeholder after a double-width character, which Oracle counts as two columns
 _FIGURE = re.compile(r"[\d,.]+")
 _PROSE = re.compile(r" {0,4}\S+(?: \S+)*")  # continuation of a note; headings have gaps
-_NAMES_ABOVE = re.compile(r"Tablespace(?:\s+Filename)?")  # headings of names in lines of their own, above the figures
+_NAMES_ABOVE = re.compile(
+    r"Tablespace(?:\s+Filename)?|Owner\s+Name|Enqueue Type.*"
+)  # headings of names in lines of their own, above the figures
+_STATEMENTS = re.compile(r"(?:sql ordered|top sql comparison) by .*", re.IGNORECASE)
+_STATEMENT_ID = re.compile(r"[0-9a-z]{11,13}|\d{5,10}")  # since 10g, in some lists of 11.2 cut; Statspack's hash value
+_STATEMENT_CELL = re.compile(r"-?[\d.,]*[KMGT]?|N/A|#+|-?[\d.,]+E[+-]\d+|[\d /]+/[\d /]+")
+_ABOUT = re.compile(r"(Module|PDB): *(.*)")  # what is printed below the figures of a statement, before its text
 _FIGURE_CELL = re.compile(r"[\d.,]+(?:[EKMGT][+\d]*)?|#+|N/A|")
 _WIDE_LABEL = re.compile(r"(?<=[A-Za-z])\s{2,}(?=Hit\b|%:)")  # "Buffer  Hit   %:"
 _MORE_HEADINGS = 4  # a second ruler within so many lines belongs to two-level headings, not to data
@@ -69,6 +75,7 @@ class _Lexer:
         self.headings: list[str] = []
         self.body: list[str] = []
         self.names: list[Span] | None = None  # columns of the lines with names above those with figures
+        self.headings_of_names: list[str] = []
         self.is_paged = False  # the title repeats on every page; a line of dashes ends the table, blank lines do not
         self.resumed = 0  # number of body lines up to the last blank line
 
@@ -88,7 +95,7 @@ class _Lexer:
     def words(self, line: str) -> None:
         if line.startswith("->"):
             self.in_note, self.after_note = True, []
-        elif self.ruled is not None and not self.is_bare_title(line):
+        elif self.ruled is not None and (_STATEMENTS.fullmatch(self.section) or not self.is_bare_title(line)):
             self.body.append(line)
         elif self.in_note:
             if _PROSE.fullmatch(line) is None:
@@ -150,8 +157,10 @@ class _Lexer:
 
     def ruler(self, line: str) -> None:
         spans = [match.span() for match in _GROUP.finditer(line)]
-        if self.ruled is None and self.pending and _NAMES_ABOVE.fullmatch(self.pending[-1]):
-            self.names, self.pending = spans, []
+        if self.is_statement_text(line):
+            self.body.append(line)
+        elif self.ruled is None and self.pending and _NAMES_ABOVE.fullmatch(self.pending[-1]):
+            self.names, self.headings_of_names, self.pending = spans, self.pending, []
         elif self.ruled is None:
             if len(spans) > 1:
                 self.open(spans, self.pending or (self.after_note if self.in_note else []))
@@ -167,6 +176,12 @@ class _Lexer:
         else:
             self.open(spans, self.body)
 
+    def is_statement_text(self, line: str) -> bool:
+        """Return whether a line of dashes is part of a statement's text, such as a comment. The end is indented."""
+        if self.ruled is None or line[0] == " " or not _STATEMENTS.fullmatch(self.section):
+            return False
+        return any(_is_statement(_cells(row, self.ruled)) for row in self.body if row)
+
     def open(self, spans: list[Span], headings: list[str]) -> None:
         self.ruled, self.headings, self.body, self.pending, self.resumed = spans, headings, [], [], 0
 
@@ -174,9 +189,14 @@ class _Lexer:
         spans, headings, body = self.ruled or [], self.headings, self.body
         names, self.names = self.names, None
         self.ruled, self.headings, self.body, self.resumed = None, [], [], 0
-        if body and self.is_parsed(self.section):
-            cut = _under_names(self.section, names, spans, headings, body) if names else None
-            self.found.append(cut or _cut(self.section, spans, headings, body))
+        if not body or not self.is_parsed(self.section):
+            return
+        if names:
+            columns = tuple(_heading(self.headings_of_names, names, at) for at in range(len(names)))
+            self.found.append(_under_names(self.section, columns, names, spans, headings, body))
+        else:
+            cut = _cut_statements if _STATEMENTS.fullmatch(self.section) else _cut
+            self.found.append(cut(self.section, spans, headings, body))
 
     def values(self) -> None:
         """Find a table of labelled values without a ruler, such as ``Redo NoWait %: 100.00``."""
@@ -255,8 +275,42 @@ def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) 
     return ReportTable(section, columns, tuple(rows), widths=widths, misfits=tuple(misfits))
 
 
+def _cut_statements(section: str, spans: list[Span], headings: list[str], body: list[str]) -> ReportTable:
+    """Cut a list of statements: a line of figures, then module, container and text, wrapped at any character.
+
+    What is above the first figures belongs to the last statement of the page before.
+    """
+    rows: list[list[str]] = []
+    for line in filter(None, body):
+        cells = _cells(line, spans) if _fits(line, spans) else ()
+        if _is_statement(cells):
+            rows.append([*cells, "", "", ""])
+            continue
+        if not rows:
+            rows.append([""] * (len(spans) + 3))
+        about = _ABOUT.fullmatch(line)
+        if about and not rows[-1][-1]:
+            rows[-1][-3 if about[1] == "Module" else -2] = about[2]
+        else:
+            rows[-1][-1] += line
+    columns = (*(_heading(headings, spans, at) for at in range(len(spans))), "SQL Module", "PDB Name", "SQL Text")
+    return ReportTable(section, columns, tuple(map(tuple, rows)))
+
+
+def _is_statement(cells: tuple[str, ...]) -> bool:
+    """Return whether a line is the figures of a statement, with its id first or last."""
+    ids = [bool(_STATEMENT_ID.fullmatch(cell)) for cell in (*cells[:1], *cells[-1:])]
+    figures = cells[:-1] if any(ids[1:]) else cells[1:]
+    return any(ids) and any(figures) and all(map(_STATEMENT_CELL.fullmatch, figures))
+
+
 def _under_names(
-    section: str, names: list[Span], spans: list[Span], headings: list[str], body: list[str]
+    section: str,
+    above_names: tuple[str, ...],
+    names: list[Span],
+    spans: list[Span],
+    headings: list[str],
+    body: list[str],
 ) -> ReportTable:
     """Cut a table whose rows have two lines: the names of tablespace and file, and the figures below them.
 
@@ -267,7 +321,8 @@ def _under_names(
     above: tuple[str, ...] = ()
     for line in filter(None, body):
         cells = _cells(line, spans)
-        if not (_fits(line, spans) and all(map(_FIGURE_CELL.fullmatch, cells))):
+        is_figures = all(map(_FIGURE_CELL.fullmatch, cells)) or (all(cells[-2:]) and _FIGURE.fullmatch(cells[-1]))
+        if not (_fits(line, spans) and is_figures):
             part = _cells(line, names)
             above = tuple(map("".join, zip(above, part, strict=True))) if above else part
         elif above:
@@ -276,7 +331,7 @@ def _under_names(
             above = ()
         else:
             misfits.append(line)
-    columns = (*("Tablespace", "Filename")[: len(names)], *(_heading(headings, spans, at) for at in range(len(spans))))
+    columns = (*above_names, *(_heading(headings, spans, at) for at in range(len(spans))))
     return ReportTable(section, columns, tuple(rows), misfits=tuple(misfits))
 
 

@@ -74,6 +74,7 @@ def read_events(scope: Scope, table: ReportTable, builder: ReportBuilder) -> Non
             wait_class=_complete_class(cell(row, wait_class)),
             cut=_is_cut(table, row, name),
             idle=_is_marked_idle(row, cell(row, name), cell(row, wait_class), marks),
+            waits_per_s=builder.number(table, row, table.index("# waits/s")),
         )
         if number in ("", "*"):
             builder.events.append(event)

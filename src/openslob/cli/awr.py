@@ -11,10 +11,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from openslob.awr import Report, comparison, read_all
 from openslob.awr.batch import Extraction, Result, extract_all
 from openslob.awr.inputs import expand_paths
 from openslob.awr.rows import FILE, ROW_SETS
-from openslob.awr.selection import GIVEN, LIST, LIST_HEADINGS, MODEL, NATURAL, SETS, TIME, keys, listing, parse_order
+from openslob.awr.selection import (
+    GIVEN,
+    LIST,
+    LIST_HEADINGS,
+    MODEL,
+    NATURAL,
+    SETS,
+    TIME,
+    keys,
+    list_sets,
+    listing,
+    parse_order,
+)
 from openslob.cli.console import columns as screen_columns
 from openslob.cli.console import complain, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme, refuse_picture
@@ -29,6 +42,9 @@ if TYPE_CHECKING:
 TITLE = "Latency over read IOPS and MB/s"
 READ_LATENCY = "Single-block read latency"
 NO_COUNTS = "The file names contain no session counts: no line joins the points; their numbers are row numbers."
+
+HELP = "help"  # in place of a file
+DEFAULT_SET = "slob"
 
 _SETS = ", ".join((*SETS, *ROW_SETS, MODEL, LIST))
 
@@ -134,6 +150,14 @@ PETALS = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Draw latency over reads/s and MB/s read: .html (offline), .svg or .png."),
 ]
+COMPARE = Annotated[
+    bool,
+    typer.Option(
+        "--compare",
+        metavar="",
+        help="Compare two reports, or the periods of a compare-period report: rates, ratios, what differs.",
+    ),
+]
 PATTERN = Annotated[
     str | None,
     typer.Option(
@@ -149,7 +173,7 @@ def register(app: typer.Typer) -> None:
 
 def awr(
     files: FILES = None,
-    columns: COLUMNS = "slob",
+    columns: COLUMNS = DEFAULT_SET,
     event: EVENTS = None,
     form: FORM = None,
     json: Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")] = False,
@@ -162,6 +186,7 @@ def awr(
     jobs: Annotated[
         int | None, typer.Option(metavar="N", min=1, max=1024, help="Processes; by default one per core.")
     ] = None,
+    compare: COMPARE = False,
 ) -> None:
     r"""Read AWR and Statspack reports, without a database: a row per report, event, file, instance or verdict.
 
@@ -175,8 +200,12 @@ def awr(
         _check_target(target)
     if petals is not None:
         check_picture(petals)
-    if not files:
-        _write_listing(columns, form, output)
+    if not files or [str(file) for file in files] == [HELP]:
+        _write_listing(columns, form, output, sets_only=bool(files))
+        return
+    if compare:
+        _refuse_with_compare(columns=columns != DEFAULT_SET, event=event, petals=petals)
+        _write_comparison([path for path, _ in expand_paths(map(str, files))], form, output)
         return
     details = form is AwrFormat.JSON or petals is not None
     in_file = form is not AwrFormat.TABLE
@@ -193,11 +222,58 @@ def awr(
     raise typer.Exit(_exit_code(results))
 
 
-def _write_listing(columns: str, form: AwrFormat, output: Path | None) -> None:
+def _write_listing(columns: str, form: AwrFormat, output: Path | None, sets_only: bool) -> None:
     """Write what there is to choose from. UsageError if reports are needed."""
-    if columns != LIST:
+    if columns != LIST and not sets_only:
         raise UsageError("no report is given", "give files or a folder, such as `slob awr reports/`")
-    _write_rows(form, output, LIST_HEADINGS, list(listing()), key_count=1)
+    _write_rows(form, output, LIST_HEADINGS, list(list_sets() if sets_only else listing()), key_count=1)
+
+
+def _refuse_with_compare(**given: object) -> None:
+    """Raise UsageError for an option that a comparison has no use for."""
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"--{name} does nothing with --compare", "leave it out; --format csv has all rows")
+
+
+def _write_comparison(paths: Sequence[str], form: AwrFormat, output: Path | None) -> None:
+    """Write the differences of two reports: on a screen those that matter most, in other formats all."""
+    reports = [report for path in paths for report in read_all(path)]
+    if len(reports) != 2:
+        raise UsageError(
+            f"--compare needs two reports, and {len(reports)} are given",
+            "give two files, or one that compares two periods",
+        )
+    for report in reports:
+        for warning in report.warnings:
+            remark(f"{report.path}: warning: {warning}")
+    found = comparison.compare(*reports)
+    if form is not AwrFormat.TABLE:
+        _write_rows(form, output, comparison.HEADINGS, [one.cells() for one in found], key_count=2)
+        return
+    blocks = [_describe_sides(reports)]
+    for rows in comparison.choose(found).values():
+        cells = [one.cells()[1:-1] for one in rows]  # without the kind and the note
+        used = [at for at in range(len(cells[0])) if {row[at] for row in cells} - {None, "", "rate", rows[0].kind}]
+        headings = [rows[0].kind.upper(), *(comparison.HEADINGS[at + 1] for at in used[1:])]
+        shown = [[row[at] for at in used] for row in cells]
+        blocks.append(_table(headings, shown, 1 + (headings[1] == "Figure"), None if output else screen_columns()))
+    statistics = sum(one.kind == comparison.STATISTIC for one in found)
+    blocks.append(f"{len(found)} figures, {statistics} of them statistics: --format csv or -o FILE.csv has all.\n")
+    _output("\n".join(blocks), output)
+
+
+def _describe_sides(reports: Sequence[Report]) -> str:
+    """Return a line for each side; a third one if they are of different kinds, whose figures count other things."""
+    lines = []
+    for name, report in zip("AB", reports, strict=True):
+        head, elapsed = report.header, report.elapsed_s
+        time = " to ".join(filter(None, (head.begin_time, head.end_time)))
+        parts = (head.db_name, head.instance, head.release, time, f"{elapsed.value:,.0f} s" if elapsed else "")
+        lines.append(f"{name}: {report.path}: {', '.join(filter(None, parts))}\n")
+    if reports[0].kind is not reports[1].kind:
+        lines.append(f"{reports[0].kind} and {reports[1].kind} reports count some figures differently.\n")
+    return "".join(lines)
 
 
 def _sort(results: list[Result], wanted: Extraction) -> list[Result]:

@@ -605,6 +605,18 @@ class CapSearch:
         return [each for each in (self.cap, *self.more) if each and each.is_sure]
 
 
+@dataclass(frozen=True)
+class RefusedSetting:
+    """A setting that the sessions of a load give themselves and that the server refused.
+
+    ``why`` says with which error, and what it means; ``spoils``: the figures may differ from those with it.
+    """
+
+    name: str
+    why: str
+    spoils: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Observed:
     """What was measured of a server and its host, whatever the load.
@@ -613,9 +625,10 @@ class Observed:
     the sessions that are not the test's; there are none where the load is everybody's. ``local`` means that the server
     is on this host. ``file_system`` is the type of file system of its data; None when not known. ``no_device`` is
     why no read of the engine is known to be one of a device; empty where they may be. ``stand_in``: the server says
-    that it is no database. ``caps`` is what its course shows of caps on it; None if nobody looked.
-    ``unevenness`` is how much its rate of requests varied from second to second, relative to the mean.
-    ``clock_us`` is what an operation's readings of the server's clock take, where the engine has measured that.
+    that it is no database. ``refused_settings`` are those of the work loop's sessions. ``caps`` is what its course
+    shows of caps on it; None if nobody looked. ``unevenness`` is how much its rate of requests varied from second to
+    second, relative to the mean. ``clock_us`` is what an operation's readings of the server's clock take, where the
+    engine has measured that.
     """
 
     block_size: int
@@ -634,6 +647,7 @@ class Observed:
     others: OtherSessions = OtherSessions()
     stand_in: bool = False
     no_device: str = ""
+    refused_settings: Sequence[RefusedSetting] = ()
     caps: CapSearch | None = None
     unevenness: float | None = None
     clock_us: float | None = None

@@ -27,7 +27,8 @@ class Finding:
     ``blocking``: the run would fail or be wrong; any other finding is shown and recorded. ``spoils``: the run works,
     but measures something else than it should. A ``remedy`` may be a statement for the server, to be used as it stands,
     or several, one a line; ``by`` says who may run it and where, if this user may not. ``by_load``: it came of a load
-    of ours, so that what goes on with the same load takes it as it is.
+    of ours, so that what goes on with the same load takes it as it is. ``refused``: it is about a setting, ``name``,
+    that sessions of the work loop give themselves and that the server refuses.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Finding:
     spoils: bool = False
     by: str = ""
     by_load: bool = False
+    refused: bool = False
 
     @property
     def advice(self) -> str:

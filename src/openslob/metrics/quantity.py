@@ -110,12 +110,12 @@ def server_cpu_s(counted: Counted) -> Quantity:
 def part_of_cpu_s(counted: Counted, field: str) -> Quantity:
     """Return the CPU seconds of the server's sessions or of its background processes, by the field in `HostDelta`.
 
-    By the engine's own count, which its own reports have too; of an engine that counts none, by kind of process.
+    By the engine's own count, which its own reports have too; where it has none, by kind of process. Where neither is
+    known, the reason is the engine's, if it counts this for some users.
     """
-    own = _IN_US[field]
-    if getattr(counted.engine, own) is None and own not in counted.engine.unknown:
-        return host(counted, field)
-    return engine(counted, own).times(1e-6)
+    own, by_host = engine(counted, _IN_US[field]).times(1e-6), host(counted, field)
+    counts = own.value is not None or (by_host.value is None and _IN_US[field] in counted.engine.unknown)
+    return own if counts else by_host
 
 
 def _counts_cpu(delta: EngineDelta) -> bool:

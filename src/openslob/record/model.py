@@ -24,6 +24,8 @@ from openslob.record.parts import READ, EngineFacts, Environment, Facts, Latenci
 RECORD_VERSION = 5
 # The settings of the server that a run was made with on purpose, in `RunRecord.engine`.
 SET = "set"
+# And the list of the settings that the server refused to its sessions (`core.measurement.RefusedSetting`).
+REFUSED = "refused_settings"
 # Stretches in which a load was slow. One of days may have thousands: they are not all worth reading, and a record is
 # read whole.
 MOST_EPISODES = 200
@@ -234,10 +236,11 @@ class RunRecord(DocumentWithFigures):
     ``server_started_at`` (by the server's clock; runs of one start are more alike than those of several),
     ``attachments`` (files in the run's folder of reports that the server made), ``experimental`` (why the engine's
     figures are not to be relied on yet), ``clock_us`` (what an operation's readings of the server's clock take),
-    ``stand_in`` (the server is no database) and ``flavour`` (of servers whose protocol others speak: the ``family``
-    whose protocol it is with its ``number``, ``by`` what the product was recognised, the version text that it ``says``,
-    why there is ``no_device`` of its host that the engine reads, and the ``caution`` that comes before any figure).
-    Either may have ``unknown``, which maps a fact to the reason why it is not known.
+    ``stand_in`` (the server is no database), ``refused_settings`` (settings that it refused to the sessions: fields
+    of `RefusedSetting`) and ``flavour`` (of servers whose protocol others speak: the ``family`` whose protocol it is
+    with its ``number``, ``by`` what the product was recognised, the version text that it ``says``, why there is
+    ``no_device`` of its host that the engine reads, and the ``caution`` that comes before any figure). Either may have
+    ``unknown``, which maps a fact to the reason why it is not known.
 
     ``latency`` is service time by kind of operation; ``slowest`` in it are single operations: ``us``, ``session``, and
     the seconds of the load between which each ran. ``response`` has the same figures measured from the due time, for

@@ -120,6 +120,12 @@ class _Environment(BaseModel):
     unknown: dict[str, str] = {}
 
 
+class _Refused(BaseModel):
+    name: str
+    why: str
+    spoils: bool
+
+
 class _Engine(BaseModel):
     product: str | None = None
     version: str | None = None
@@ -134,6 +140,7 @@ class _Engine(BaseModel):
     plans: dict[str, str] = {}
     wait_latency: dict[str, _Latency] = {}
     attachments: list[str] = []
+    refused_settings: list[_Refused] = []
     unknown: dict[str, str] = {}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from openslob.analyze.load_kinds import load_kind
 from openslob.core.workload import Workload
 from openslob.metrics import METRICS
-from openslob.record.model import SET, RecordKind, RunRecord
+from openslob.record.model import REFUSED, SET, RecordKind, RunRecord
 from openslob.report.document import LabelledTexts, Paragraph, Section, TextPicture, TextTable
 from openslob.report.format import (
     INDENT,
@@ -55,6 +55,8 @@ _ENGINE_KNOWN = frozenset(
         "experimental",
         "flavour",
         "stand_in",
+        # In the notes.
+        REFUSED,
     }
 )
 _HOST_KNOWN = frozenset(

@@ -109,8 +109,11 @@ def _p99(point: Point) -> str:
 
 
 def _per_cpu(series: Series, point: Point) -> str:
-    reads = point.mean("lio_per_db_cpu" if series.axes.throughput.startswith("lio") else "iops_per_db_cpu")
-    return "" if reads is None else f", {number(reads)} per DB CPU second,"
+    logical = series.axes.throughput.startswith("lio")
+    whole, alone = point.mean("lio_per_db_cpu" if logical else "iops_per_db_cpu"), point.mean("iops_per_foreground_cpu")
+    if whole is not None:
+        return f", {number(whole)} per DB CPU second,"
+    return "" if logical or alone is None else f", {number(alone)} per foreground CPU second,"
 
 
 def cost_at(point: Point, axes: Axes) -> str:

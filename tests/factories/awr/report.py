@@ -12,7 +12,10 @@ from openslob.awr import Scope
 
 LAYOUTS = tuple(Layout(version, is_html) for version in VERSIONS for is_html in (False, True))
 _STYLE = "body.awr {font:bold 10pt sans-serif;}\nth.awrbg {color:White; background:#0066CC;}\ntd.awrc {color:black;}"
-_SQL = "select /*+ full(t) */ c1 || '~~~~~' from t where a <b.c and x > 5 -- ---- ----"
+STATEMENTS = (
+    "select /*+ full(t) */ c1 || '~~~~~' from t where a <b.c and x > 5 -- ---- ----",
+    "declare x number; begin null; end;",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +108,11 @@ def _finished(sheet: Sheet, title: str, page_title: str) -> WrittenReport:
 
 
 def _findings(sheet: Sheet) -> None:
-    """A list that nobody reads, which in text touches the title of the load profile."""
-    columns = (Column("Finding Name", width=40, left=True), Column("Avg active sessions", "Avg act", 7))
+    """A list that in text touches the title of the load profile."""
+    columns = (Column("Finding Name", width=40, left=True), Column("Avg active sessions of the task", "Avg act", 7))
     rows = [("Top SQL Statements", "1.10"), ("Soft Parse", "1.10")]
-    sheet.ignore(Table("Top ADDM Findings by Average Active Sessions", columns, rows, "This table displays top ADDM "
-                       "findings by average active sessions", "underlined"))  # fmt: skip
+    sheet.add(Table("Top ADDM Findings by Average Active Sessions", columns, rows, "This table displays top ADDM "
+                    "findings by average active sessions", "underlined"))  # fmt: skip
     if not sheet.layout.is_html:
         sheet.parts[-1] = sheet.parts[-1].rstrip("\n") + "\n"
 
@@ -117,10 +120,11 @@ def _findings(sheet: Sheet) -> None:
 def _instance_cpu(sheet: Sheet) -> None:
     if sheet.layout.is_html:
         columns = (Column("%Total CPU", width=10), Column("%Busy CPU", width=10))
-        sheet.ignore(Table("Instance CPU", columns, [("4.3", "95.7")], "This table displays CPU usage and wait "
-                           "statistics", "underlined"))  # fmt: skip
+        sheet.add(Table("Instance CPU", columns, [("4.3", "95.7")], "This table displays CPU usage and wait "
+                        "statistics", "underlined"))  # fmt: skip
     else:
-        sheet.text("Instance CPU", "~~~~~~~~~~~~", "              % of total CPU for Instance:       4.3")
+        sheet.text("Instance CPU", "~~~~~~~~~~~~", "              % of total CPU for Instance:       4.3",
+                   "              % of busy  CPU for Instance:      95.7")  # fmt: skip
 
 
 def _sql(sheet: Sheet) -> None:
@@ -129,10 +133,14 @@ def _sql(sheet: Sheet) -> None:
         Column("Elapsed Time (s)", "Elapsed|Time (s)", 16),
         Column("Executions", width=14),
         Column("SQL Id", width=13, left=True),
-        Column("SQL Text", width=80, left=True),
     )
-    rows = [
-        ("1,234.5", "60", "0123456789abc", _SQL),
-        ("2.0", "1", "abcdefghijklm", "declare x number; begin null; end;"),
-    ]
-    sheet.ignore(Table("SQL ordered by Elapsed Time", columns, rows, "This table displays top SQL by elapsed time"))
+    rows = [("1,234.5", "60", "0123456789abc"), ("2.0", "1", "abcdefghijklm")]
+    summary = "This table displays top SQL by elapsed time"
+    if sheet.layout.is_html:
+        with_texts = [(*row, text) for row, text in zip(rows, STATEMENTS, strict=True)]
+        sheet.add(Table("SQL ordered by Elapsed Time", (*columns, Column("SQL Text")), with_texts, summary))
+        return
+    sheet.add(Table("SQL ordered by Elapsed Time", columns, rows, summary))
+    for row, text in zip(rows, STATEMENTS, strict=True):
+        below = "\n".join(("Module: a module", *(text[at : at + 40] for at in range(0, len(text), 40)), "------------"))
+        sheet.parts[-1] = sheet.parts[-1].replace(f"{row[2]}\n", f"{row[2]}\n{below}\n\n")

@@ -31,6 +31,7 @@ NOT_SEEN = (942, "table or view does not exist")
 NO_COLUMN = (904, "invalid identifier")
 NO_CONTEXT = (2003, "invalid USERENV parameter")
 _VIEW = re.compile(r"\b(?:FROM|JOIN)\s+(?:SYS\.)?(g?v_?\$\w+|dba_\w+)", re.IGNORECASE)
+_ALTERED = re.compile(r"ALTER SESSION (?:SET (?P<name>\w+) = '?(?P<value>[^']*)'?|DISABLE PARALLEL QUERY)$")
 _NEEDS_MICRO = (12, 1, 0, 2)
 
 PARAMETERS = {
@@ -39,11 +40,13 @@ PARAMETERS = {
     "statistics_level": "TYPICAL", "control_management_pack_access": "DIAGNOSTIC+TUNING", "processes": "640",
     "result_cache_mode": "MANUAL", "db_block_checking": "FALSE", "db_block_checksum": "TYPICAL",
     "db_lost_write_protect": "NONE", "undo_tablespace": "UNDOTBS1", "resource_limit": "TRUE",
+    "plsql_code_type": "INTERPRETED", "plsql_optimize_level": "2", "optimizer_dynamic_sampling": "2",
+    "db_create_file_dest": "/u02",
     "_db_block_prefetch_limit": "0", "_db_block_prefetch_quota": "0", "_db_file_noncontig_mblock_read_count": "0",
 }  # fmt: skip
 _SINCE = {
     "inmemory_size": ((12, 1, 0, 2), "0"), "pga_aggregate_limit": ((12, 1), "8G"),
-    "optimizer_adaptive_plans": ((12, 2), "TRUE"),
+    "optimizer_adaptive_plans": ((12, 2), "TRUE"), "optimizer_ignore_hints": ((18,), "FALSE"),
 }  # fmt: skip
 DATABASE = {
     "dbid": 1234567890, "name": "ORCL", "open_mode": "READ WRITE", "log_mode": "NOARCHIVELOG", "force_logging": "NO",
@@ -93,6 +96,12 @@ class Server:
     flash_hits: int = 0
     resizes: int = 0
     neighbours: Sequence[tuple[str, str, int]] = ()
+    # rds or autonomous, and whether the user is the master user of the first.
+    cloud: str = ""
+    is_master: bool = False
+    # Parameters that sessions may not set: with an error, and without one.
+    refused: Sequence[str] = ()
+    ignored: Sequence[str] = ()
     processes: tuple[int, str] = (60, "640")
 
     @property
@@ -177,6 +186,10 @@ REPLIES: Mapping[str, Reply] = {
     "identity": _identity,
     "role": lambda server, _: [{"database_role": {**DATABASE, **server.database}["database_role"]}],
     "container": _container,
+    "autonomous": lambda server, _: [{"service": "OLTP" if server.cloud == "autonomous" else None}],
+    "rds": lambda server, _: [
+        {"is_rds": int(server.cloud == "rds"), "may_administer": int(server.cloud == "rds" and server.is_master)}
+    ],
     "tablespace": _tablespace,
     "in_memory": _in_memory,
     "space": lambda server, _: [{"free_bytes": server.free_bytes, "quota_bytes": server.quota}],
@@ -226,10 +239,11 @@ def views_of(text: str) -> set[str]:
 
 
 class Answers(Executor):
-    """Answers the statements of facts.sql, and no others, as a `Server` would."""
+    """Answers the statements of facts.sql, and a session's settings, and no others, as a `Server` would."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
+        self.own: dict[str, str] = {}
 
     def execute(self, text: str, binds: dict[str, Any]) -> Rows:
         """Rows, or ORA-00942 for a view that this user may not see or this version lacks."""
@@ -238,5 +252,18 @@ class Answers(Executor):
             raise OracleError(*NOT_SEEN)
         if text.startswith("SELECT 1 AS one FROM SYS."):
             return Rows(("one",), ())
+        if altered := _ALTERED.match(text):
+            return self._alter(altered["name"] or "parallel query", altered["value"] or "")
+        if text == read_statements(PACKAGE, "session")["shown"]:
+            values = {row["name"]: row["display_value"] for row in _parameters(self.server, {})} | self.own
+            name = binds["name"]
+            return Rows(("display_value",), [(values[name],)] if name in values else [])
         rows = REPLIES[_names()[text]](self.server, binds)
         return Rows(tuple(rows[0]) if rows else ("nothing",), [tuple(row.values()) for row in rows])
+
+    def _alter(self, name: str, value: str) -> Rows:
+        if name.lower() in self.server.refused:
+            raise OracleError(1031, "insufficient privileges")
+        if value and name.lower() not in self.server.ignored:
+            self.own[name.lower()] = value
+        return Rows(("nothing",), ())

@@ -269,6 +269,8 @@ class _Client(Executor):
         r"SELECT NVL\(SUM\(s.bytes": lambda *_: rows({"held_bytes": 0}),
         r"SELECT p.privilege": lambda *_: rows({"privilege": "CREATE TABLE"}),
         r"SELECT SYS_CONTEXT": lambda *_: rows({"con_id": "3", "con_name": "PDB1"}),
+        r"SELECT \(SELECT COUNT\(\*\) FROM all_users": lambda *_: rows({"is_rds": 0, "may_administer": 0}),
+        r"SELECT p.name": lambda *_: rows({"name": "db_create_file_dest", "display_value": "/a"}),
         r"SELECT d.dbid": lambda *_: rows({"force_logging": "NO"}),
     }
 

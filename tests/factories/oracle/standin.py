@@ -45,7 +45,7 @@ class StandIn(Executor):
         self._cancelled = False
         self._appended: set[str] = set()
         self._staged: set[str] = set()
-        self._ddl = Ddl(world)
+        self._ddl = Ddl(world, self._row)
         with world.lock:
             world.sessions[self._sid] = self._row
 
@@ -198,9 +198,18 @@ class StandIn(Executor):
             return {}
         if found := {name: value for name, value in _FIXED.items() if name in binds}:
             return found
+        return self._call_package(code)
+
+    def _call_package(self, code: str) -> Mapping[str, Any]:
+        """Take a snapshot, or do what the master user of Amazon RDS may do; elsewhere there is no package for that."""
         if package := next((each for each in standin_awr.OWNERS if each in code), None):
             return standin_awr.taken(self._world, package)
-        raise NotImplementedError(code)
+        if "rdsadmin_util.checkpoint" not in code:
+            raise NotImplementedError(code)
+        if "RDSADMIN_UTIL" not in self._world.packages:
+            raise OracleError(6550, "line 2, column 5:\nPLS-00201: identifier 'RDSADMIN_UTIL' must be declared")
+        self._ddl.write_all()
+        return {}
 
     def _run_slice(self, schema: int, binds: dict[str, Any]) -> Mapping[str, Any]:
         text = self._world.procedures.get(f"SLOB_SLICE_{schema}")
@@ -221,7 +230,8 @@ class StandIn(Executor):
         if not found or not table:
             raise NotImplementedError(code)
         kind = views.kind_of_statement(found[2])
-        rows = [(found[1], at, *step) for at, step in enumerate(views.plan_of(kind, int(table[1])))]
+        plan = views.plan_of(kind, int(table[1]), self._world.ignores_hints(self._sid))
+        rows = [(found[1], at, *step) for at, step in enumerate(plan)]
         self._world.db.executemany("INSERT INTO plan_table VALUES (?, ?, ?, ?, ?)", rows)
         return 0
 

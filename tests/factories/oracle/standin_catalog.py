@@ -28,6 +28,9 @@ _EVENTS = (
     "time_waited_micro_fg wait_class event_id"
 )
 
+# Packages that a user may be allowed to execute.
+OWNERS = {"DBMS_WORKLOAD_REPOSITORY": "SYS", "STATSPACK": "PERFSTAT", "RDSADMIN_UTIL": "RDSADMIN"}
+
 # View -> its columns, and its rows. What a pluggable database counts is in the views of containers; the others have
 # there what is counted for the whole instance.
 VIEWS: Mapping[str, tuple[str, Callable[[World, int], Rows]]] = {
@@ -103,7 +106,7 @@ VIEWS: Mapping[str, tuple[str, Callable[[World, int], Rows]]] = {
     ),
     "session_privs": (
         "privilege",
-        views.fixed(*((name,) for name in ("CREATE SESSION", "CREATE TABLE", "CREATE PROCEDURE", "ALTER SYSTEM"))),
+        lambda world, _: ((name,) for name in world.privileges),
     ),
     "session_roles": ("role", views.fixed()),
     "user_tab_privs_recd": ("owner table_name privilege", views.fixed(("SYS", "DBMS_LOCK", "EXECUTE"))),
@@ -120,11 +123,11 @@ VIEWS: Mapping[str, tuple[str, Callable[[World, int], Rows]]] = {
     "dba_autotask_client": ("client_name status", views.fixed()),
     "all_objects": (
         "owner object_name object_type",
-        lambda world, _: (
-            (owner, name, "PACKAGE")
-            for name, owner in {"DBMS_WORKLOAD_REPOSITORY": "SYS", "STATSPACK": "PERFSTAT"}.items()
-            if name in world.packages
-        ),
+        lambda world, _: ((owner, name, "PACKAGE") for name, owner in OWNERS.items() if name in world.packages),
+    ),
+    "all_users": (
+        "username user_id created",
+        lambda world, _: ((name, 77, "2026-11-22") for name in (USER, *(["RDSADMIN"] if world.cloud == "rds" else []))),
     ),
     "user_tablespaces": (
         "tablespace_name block_size bigfile segment_space_management extent_management logging force_logging "

@@ -6,7 +6,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 
-from factories.oracle.standin_world import Table, World
+from factories.oracle.standin_world import SessionRow, Table, World
 from factories.oracle.wire import OracleError
 
 TABLE_NAME = re.compile(r"\bCF[12]_(\d+)\b", re.IGNORECASE)
@@ -19,8 +19,8 @@ _INTO = re.compile(r"\bINTO (\w+) (\([^()]*\)) VALUES (\([^()]*\))", re.IGNORECA
 class Ddl:
     """Executes definitions; each is a regular expression of its beginning and what is done with the rest."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, world: World, session: SessionRow) -> None:
+        self._world, self._session = world, session
         self._kinds: Mapping[str, Callable[[re.Match[str]], None]] = {
             r"CREATE (?:GLOBAL TEMPORARY )?TABLE (\w+) (.*)": self._create_table,
             r"CREATE (UNIQUE )?INDEX (\w+) ON (\w+) ?\(([^()]*)\)": self._create_index,
@@ -30,7 +30,8 @@ class Ddl:
             r"TRUNCATE TABLE (\w+)": self._truncate,
             r"ALTER TABLE (\w+) (.*)": self._alter_table,
             r"ALTER INDEX (\w+) ": lambda _: None,
-            r"ALTER SESSION ": lambda _: None,
+            r"ALTER SESSION SET \"?(\w+)\"? = '?([^' ]*)'?$": self._alter_session,
+            r"ALTER SESSION (?:DISABLE PARALLEL QUERY|SET )": lambda _: None,
             r"ALTER SYSTEM KILL SESSION '(\d+),(\d+)": self._kill,
             r"ALTER SYSTEM CHECKPOINT": self._checkpoint,
             r"ALTER SYSTEM FLUSH ": lambda _: None,
@@ -126,13 +127,30 @@ class Ddl:
         elif not re.match(r"MINIMIZE|NOPARALLEL|PARALLEL|MOVE|NOCACHE", rest, re.IGNORECASE):
             raise NotImplementedError(found[0][:200])
 
+    def _alter_session(self, found: re.Match[str]) -> None:
+        name = found[1].lower()
+        if name in self._world.refused:
+            raise OracleError(1031, "insufficient privileges")
+        if name not in self._world.ignored:
+            self._session.parameters[name] = found[2]
+
+    def _require_administrator(self) -> None:
+        if "ALTER SYSTEM" not in self._world.privileges:
+            raise OracleError(1031, "insufficient privileges")
+
     def _kill(self, found: re.Match[str]) -> None:
+        self._require_administrator()
         row = self._world.sessions.get(int(found[1]))
         if row is None:
             raise OracleError(30, "User session ID does not exist")
         row.kill()
 
     def _checkpoint(self, _: re.Match[str]) -> None:
+        self._require_administrator()
+        self.write_all()
+
+    def write_all(self) -> None:
+        """Count a checkpoint."""
         for name in ("DBWR checkpoints", "background checkpoints completed", "background checkpoints started"):
             self._world.stats[name] += 1
 

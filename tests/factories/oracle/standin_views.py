@@ -241,7 +241,7 @@ def of_database(world: World, _sid: int) -> Rows:
     )
 
 
-def of_parameters(world: World, _sid: int) -> Rows:
+def of_parameters(world: World, sid: int) -> Rows:
     usual = {
         "db_block_size": str(world.block_size),
         "db_cache_size": str(world.cache_bytes),
@@ -262,12 +262,18 @@ def of_parameters(world: World, _sid: int) -> Rows:
         "sessions": "1500",
         "inmemory_size": "0",
         "db_flash_cache_file": "",
+        "optimizer_ignore_hints": "FALSE",
+        "optimizer_dynamic_sampling": "2",
+        "optimizer_adaptive_plans": "TRUE",
+        "plsql_code_type": "INTERPRETED",
+        "plsql_optimize_level": "2",
         "_db_block_prefetch_limit": "0",
         "_db_block_prefetch_quota": "0",
         "_db_file_noncontig_mblock_read_count": "0",
     }
-    for name, value in {**usual, **world.parameters}.items():
-        changed = name in world.parameters or name.startswith("_")
+    own = world.sessions[sid].parameters
+    for name, known in {**usual, **world.parameters}.items():
+        changed, value = name in world.parameters or name.startswith("_"), own.get(name, known)
         yield name, value or None, value or None, str(not changed).upper(), "FALSE", "IMMEDIATE", "FALSE"
 
 
@@ -390,7 +396,7 @@ def of_sql(world: World, _sid: int) -> Rows:
         )
 
 
-def plan_of(kind: OpKind, schema: int) -> Rows:
+def plan_of(kind: OpKind, schema: int, without_hints: bool) -> Rows:
     """Return the steps of a statement's plan: operation, options, object."""
     table = f"CF{2 if kind is OpKind.SCAN else 1}_{schema}"
     by_index = [("INDEX", "RANGE SCAN", f"{table}_CUSTID")]
@@ -399,15 +405,15 @@ def plan_of(kind: OpKind, schema: int) -> Rows:
     reads = (
         [("TABLE ACCESS", "FULL", table)]
         if kind is OpKind.SCAN
-        else [("TABLE ACCESS", "BY INDEX ROWID", table), *by_index]
+        else [("TABLE ACCESS", "BY INDEX ROWID BATCHED" if without_hints else "BY INDEX ROWID", table), *by_index]
     )
     return [("SELECT STATEMENT", None, None), ("SORT", "AGGREGATE", None), *reads]
 
 
-def of_sql_plan(world: World, _sid: int) -> Rows:
+def of_sql_plan(world: World, sid: int) -> Rows:
     for schema, kind in _statements(world):
         sql_id = f"{kind}{schema}"
-        for at, step in enumerate(plan_of(kind, schema)):
+        for at, step in enumerate(plan_of(kind, schema, world.ignores_hints(sid))):
             yield sql_id, 0, sql_id, at, at - 1 if at else None, *step, 0
 
 

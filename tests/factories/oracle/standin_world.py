@@ -23,6 +23,7 @@ CDB, PDB = "STANDIN", "STANDPDB"
 BYTES_OF_REDO_PER_OPERATION, BYTES_OF_REDO_PER_ROW = 500, 300
 INDEX_VISITS = 2  # root and leaf
 MIB = 1 << 20
+REFUSED_BY_AUTONOMOUS = {"plsql_code_type", "optimizer_dynamic_sampling", "optimizer_adaptive_plans", "commit_wait"}
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class SessionRow:
     schema: int = 0
     scale: int = 0
     instance: str = "standin1"
+    # What the session has set for itself, as V$PARAMETER shows it.
+    parameters: dict[str, str] = field(default_factory=dict)
 
 
 class World:
@@ -88,15 +91,25 @@ class World:
         pluggable: bool = False,
         parameters: Mapping[str, str] | None = None,
         packages: Iterable[str] = (),
+        refused: Iterable[str] = (),
+        ignored: Iterable[str] = (),
+        cloud: str = "",
     ) -> None:
         self.version, self.cache_bytes, self.block_size, self.cpus = version, cache_bytes, block_size, cpus
         self.pace = pace or Pace()
         self.room_blocks, self.pluggable = room_blocks, pluggable
         self.missing = {name.upper() for name in missing}
+        # The service that it is: rds, autonomous or lakehouse, as their documentation says of them.
+        self.cloud = cloud
+        # Parameters that sessions may not set: with an error, and without one.
+        self.refused, self.ignored = ({name.lower() for name in names} for names in (refused, ignored))
+        if self.is_autonomous:
+            self.refused |= REFUSED_BY_AUTONOMOUS
         # Packages that this user may execute, and the snapshots that they took.
         self.packages = frozenset(packages)
         self.snapshots: list[Any] = []
-        self.parameters = {"db_cache_size": str(cache_bytes), **(parameters or {})}
+        ignores_hints = {"optimizer_ignore_hints": "TRUE"} if cloud == "lakehouse" else {}
+        self.parameters = {**ignores_hints, "db_cache_size": str(cache_bytes), **(parameters or {})}
         self.chance = random.Random(seed)
         self.started_us = now_us()
         self.lock = threading.RLock()
@@ -123,6 +136,21 @@ class World:
         """The version's first number."""
         return int(self.version.partition(".")[0])
 
+    @property
+    def is_autonomous(self) -> bool:
+        """Whether it is an Autonomous Database."""
+        return self.cloud in ("autonomous", "lakehouse")
+
+    @property
+    def privileges(self) -> list[str]:
+        """The system privileges of this user: in a cloud nobody has ALTER SYSTEM, or it is not granted."""
+        return ["CREATE SESSION", "CREATE TABLE", "CREATE PROCEDURE", *([] if self.cloud else ["ALTER SYSTEM"])]
+
+    def ignores_hints(self, sid: int) -> bool:
+        """Whether a session's statements are planned as if they had no hints."""
+        own = self.sessions[sid].parameters.get("optimizer_ignore_hints")
+        return (own or self.parameters.get("optimizer_ignore_hints")) == "TRUE"
+
     def context(self, _space: str, name: str, *_: object) -> str | None:
         """Return what SYS_CONTEXT says to the session that is asking."""
         known = {
@@ -142,6 +170,7 @@ class World:
             "DB_NAME": CDB,
             "SERVER_HOST": "standin",
             "ISDBA": "FALSE",
+            "CLOUD_SERVICE": {"autonomous": "OLTP", "lakehouse": "DWCS"}.get(self.cloud),
             "LANGUAGE": "AMERICAN_AMERICA.AL32UTF8",
         }
         return known.get(name.upper())

@@ -115,7 +115,7 @@ def test_exit_codes_tell_whole_some_and_none(slob, tmp_path):
     code, out, err = slob(WHOLE, FIXTURES / "awrdiff.txt", cut)
     assert code == 1
     assert len(out.splitlines()) == 3, "the whole and the cut report have a row each"
-    assert "awrdiff.txt: this is a compare-periods report" in err
+    assert "awrdiff.txt (1st): awr_compare_period report without readable figures" in err
     assert "cut.txt: warning: cut off: there is no 'End of Report'" in err
     assert slob(cut)[0] == 1
     code, out, err = slob(FIXTURES / "empty.txt", "no/such/file")

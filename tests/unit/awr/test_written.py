@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from factories.awr.compare import differences, read_from
 from factories.awr.described import Database
 from factories.awr.making import database, example
-from factories.awr.report import LAYOUTS, WrittenReport, write, write_global
+from factories.awr.report import LAYOUTS, STATEMENTS, WrittenReport, write, write_global
 from factories.awr.sheet import VERSIONS, Layout, Place, Written
 from openslob.awr import Number, Report, ReportKind, read_bytes
 from openslob.awr.figures import GLOBAL_CLASSES, GLOBAL_RATES, GLOBAL_TIMES, LOAD_PROFILE
@@ -49,6 +49,20 @@ def test_what_was_written_is_what_is_read(layout, kind):
     assert found.format == ("html" if layout.is_html else "text")
     assert set(report.ignored) <= set(found.unparsed)
     assert not set(found.sections) & set(found.unparsed)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=IDS)
+def test_statements_are_read_whatever_their_texts_hold(layout):
+    _, found = written("one instance", layout)
+    texts = [text if layout.is_html else f"{text}------------" for text in STATEMENTS]
+    figures = [(row.cells["SQL Id"], row.cells["Elapsed(s)"].value, row.cells["Executions"].value, row.cells["SQL"])
+               for row in found.listed["sql_elapsed"]]  # fmt: skip
+    assert figures == [("0123456789abc", 1234.5, 60, texts[0]), ("abcdefghijklm", 2, 1, texts[1])]
+    assert {name: len(rows) for name, rows in found.listed.items()} == {
+        **({"addm": 2} if layout.since("11.2.0.4") else {}),
+        "instance_cpu": 1,
+        "sql_elapsed": 2,
+    }
 
 
 @pytest.mark.parametrize(

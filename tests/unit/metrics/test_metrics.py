@@ -344,9 +344,10 @@ def test_the_cpu_of_sessions_is_the_engine_s_count_and_else_that_of_the_host_s_p
         assert figures["iops_per_foreground_cpu"].value == pytest.approx(reads / 30)
     assert summary(measurements.measurement(local=False))["foreground_cpu_per_s"].why == NOT_LOCAL
     refused = measurements.engine(unknown={"foreground_cpu_us": "no right"})
-    figures = summary(measurements.measurement(engine=refused))
-    assert figures["iops_per_foreground_cpu"].why == "no right"
-    assert figures["background_cpu_per_s"].value == pytest.approx(16 / 60)
+    here, remote = (summary(measurements.measurement(local=local, engine=refused)) for local in (True, False))
+    assert here["foreground_cpu_per_s"].value == pytest.approx(64 / 60)
+    assert remote["iops_per_foreground_cpu"].why == "no right"
+    assert remote["background_cpu_per_s"].why == NOT_LOCAL
 
 
 def test_why_a_remote_server_s_cpu_is_unknown_is_what_can_be_done_about_it():

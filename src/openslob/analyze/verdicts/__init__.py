@@ -24,6 +24,7 @@ from openslob.analyze.verdicts.server import (
     not_throttled,
     real_server,
     scan_path,
+    settings_taken,
     single_block,
 )
 from openslob.analyze.verdicts.validity import (
@@ -42,6 +43,7 @@ from openslob.record.model import Verdict
 VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     errors,
     real_server,
+    settings_taken,
     window,
     planned_time,
     sessions_busy,

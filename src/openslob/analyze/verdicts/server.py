@@ -34,6 +34,22 @@ def real_server(measurement: Observed) -> Verdict | None:
     return fails("real_server", "The server says that it is a stand-in and no database: it computed what it reports.")
 
 
+def settings_taken(measurement: Observed) -> Verdict | None:
+    """Judge whether the server took the settings that the sessions give themselves; nothing to judge where it did.
+
+    It is worth a note where the figures are the same without them, because plans or another verdict show what matters.
+    """
+    refused = measurement.refused_settings
+    if not refused:
+        return None
+    spoiling = [each for each in refused if each.spoils]
+    names = ", ".join(each.name for each in refused)
+    same = "" if spoiling else ", without which the figures are the same"
+    found = f"The server refuses {count_noun(len(refused), 'setting')} of the sessions{same}: {names}."
+    why = " ".join([found, *(f"{each.why[:1].upper()}{each.why[1:]}." for each in spoiling)])
+    return fails("settings_taken", why, refused=len(refused), spoiling=len(spoiling))
+
+
 def single_block(measurement: Measurement) -> Verdict | None:
     """Judge whether blocks were read one by one: a request, and its latency, is that of one block.
 

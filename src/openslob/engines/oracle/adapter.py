@@ -20,8 +20,9 @@ from openslob.engines.oracle.known_settings import SessionParameters
 from openslob.engines.oracle.loader import OracleLoader
 from openslob.engines.oracle.location import locate
 from openslob.engines.oracle.proving import open_questions
+from openslob.engines.oracle.remedies import name_service
 from openslob.engines.oracle.run_table import STOP, OracleStop
-from openslob.engines.oracle.server_facts import read_facts
+from openslob.engines.oracle.server_facts import Survey, read_facts
 from openslob.engines.oracle.session import OracleSession, measure_clock
 from openslob.engines.oracle.slice_procedure import NO_LOCAL_PATH, install
 from openslob.engines.oracle.target import parse
@@ -91,7 +92,8 @@ class OracleEngine(ServerEngine[Connection]):
     def facts(self) -> ServerFacts:
         """Return version, sizes, settings and free connections, and what reading the server's clock costs."""
         with self.querying() as connection:
-            facts, clock = read_facts(connection, self.params), measure_clock(connection)
+            facts = name_service(Survey(connection), read_facts(connection, self.params))
+            clock = measure_clock(connection)
         # With one digit two runs on one server do not differ.
         settings = {**facts.settings, **{name: f"{us:.1g}" for name, us in clock.items()}}
         clock_us = round(READINGS * clock["clock_cost_us"], 3)

@@ -15,7 +15,9 @@ from openslob.engines.common_checks import BadSetting, check_path, check_setting
 from openslob.engines.facts import OTHER_INSTANCES, READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.oracle import snapshots, tablespace
 from openslob.engines.oracle.connection import PACKAGE, Connection
+from openslob.engines.oracle.known_settings import find_refused
 from openslob.engines.oracle.names import grant_select, identifier
+from openslob.engines.oracle.remedies import advise
 from openslob.engines.oracle.server_facts import (
     ASM,
     ROOT,
@@ -88,9 +90,21 @@ def findings(
 ) -> Iterator[Finding]:
     """Yield all findings; ``state`` is called only after the checks of server and rights."""
     survey = Survey(connection)
+    for finding in _find_all(survey, params, workload, facts, state):
+        yield advise(survey, finding)
+
+
+def _find_all(
+    survey: Survey,
+    params: ConnectParams,
+    workload: Workload,
+    facts: ServerFacts,
+    state: Callable[[], DataState | None],
+) -> Iterator[Finding]:
     yield from check_path(workload, NO_LOCAL_PATH)
     yield from _check_server(survey, params, facts)
     yield from _check_rights(survey)
+    yield from find_refused(survey.connection, workload)
     yield from _check_profile(survey, workload)
     yield from _check_connections(survey, workload, facts)
     loaded = state()
@@ -129,7 +143,7 @@ def _check_rights(survey: Survey) -> Iterator[Finding]:
     if survey.connection.version < SLEEP_FOR_ALL and not survey.row("may_sleep").get("granted"):
         why = f"user {user} may not sleep: before Oracle 18 that is a right on DBMS_LOCK, given to the user itself"
         yield Finding("sleep", why, list_grants("sleeping", user)[0], True, by=by)
-    if not survey.has_right("ALTER SYSTEM"):
+    if not (survey.has_right("ALTER SYSTEM") or survey.row("rds").get("may_administer")):
         why = (
             "this user may not run a checkpoint before the window, so earlier writes may fall into it, and may not end "
             "sessions that a killed driver left"
@@ -240,7 +254,9 @@ def _check_pacing(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
 
 def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
     """Return what the server's settings and this user's rights allow to be measured, and which reports it makes."""
-    return [*_list_by_settings(Survey(connection), facts), *snapshots.capabilities(connection)]
+    survey = Survey(connection)
+    found = [*_list_by_settings(survey, facts), *snapshots.capabilities(connection)]
+    return [advise(survey, each) for each in found]
 
 
 def _list_by_settings(survey: Survey, facts: ServerFacts) -> list[Capability]:

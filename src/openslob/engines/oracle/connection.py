@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 import oracledb
 
 from openslob.core.errors import SlobError
-from openslob.engines.oracle.errors import explain_error, find_remedy, is_gone, is_missing, report_as
+from openslob.engines.oracle.errors import explain_error, find_remedy, is_gone, is_missing, lacks_right, report_as
 from openslob.engines.oracle.target import APPLICATION, ConnectParams
 from openslob.engines.patience import AT_ONCE_S, POLL_S, NoAnswerError, Patience, Watch
 from openslob.engines.sql import read_statements
@@ -295,6 +295,21 @@ def change(connection: Connection, text: str, values: Mapping[str, object] | Non
             return int(cursor.rowcount)
 
     return connection.call(act)
+
+
+def execute_allowed(connection: Connection, *statements: tuple[str, Mapping[str, object]]) -> None:
+    """Execute the first of these statements, with their values, that this user may. If none, the first one's error."""
+    refusals = []
+    for text, values in statements:
+        try:
+            query(connection, text, values)
+        except oracledb.DatabaseError as error:
+            if not lacks_right(error):
+                raise
+            refusals.append(error)
+        else:
+            return
+    raise refusals[0]
 
 
 def drop(connection: Connection, kind: str, name: str) -> None:

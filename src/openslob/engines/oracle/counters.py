@@ -42,9 +42,9 @@ _TIMES = 2
 # A call shows up to so many seconds of its times late (docs.oracle.com/database/122/REFRN/V-CON_SYS_TIME_MODEL.htm): of
 # sessions whose calls last about a second that is much of a load of less than a minute.
 LATE_S, SHORT_S = 5.0, 60.0
-# They are read again in such intervals. They stand still if they rise no more, this share of the load apart, several
-# times in a row: reading them takes time, too.
-_AGAIN_S, _STILL_SHARE, _STILL_TIMES = 0.25, 0.005, 2
+# They are read again in such intervals. They stand still if they rise no more several times in a row, apart from a
+# small share of the load and from what reading takes itself, in µs.
+_AGAIN_S, _STILL_SHARE, _STILL_US, _STILL_TIMES = 0.25, 0.005, 20_000, 2
 # Times of sessions' calls. Those of background processes, which never rest, are not waited for.
 _OF_CALLS = ("time_model.DB time", "time_model.DB CPU")
 
@@ -214,9 +214,9 @@ class OracleCounters(OracleSampler):
 
 
 def _rose(before: Values, after: Values, now: Values, name: str) -> bool:
-    """Return whether a counter has risen since a load by more than a small share of what it rose in it."""
+    """Return whether a counter has risen since a load by more than reading it takes, or a small share of the load."""
     began, ended = before.get(name, 0.0), after.get(name, 0.0)
-    return now.get(name, ended) - ended > _STILL_SHARE * (ended - began)
+    return now.get(name, ended) - ended > max(_STILL_US, _STILL_SHARE * (ended - began))
 
 
 class DatabaseCounters(OracleCounters):

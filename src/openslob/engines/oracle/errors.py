@@ -28,10 +28,13 @@ NO_TABLE = "ORA-00942"
 _NO_PRIVILEGE = "ORA-41900"
 _NO_PROCEDURE = "ORA-04043"
 NO_COLUMN = "ORA-00904"
+_NO_PROGRAM = "PLS-00201"
 IS_LOCKED = "ORA-00054"
 IS_THERE = "ORA-00001"
 NAME_IN_USE = "ORA-00955"
 NO_RIGHT = "ORA-01031"
+# A service decides it itself, the version has no such parameter, a session may not set it, or not to this value.
+_REFUSED = (NO_RIGHT, "ORA-02248", "ORA-02095", "ORA-02096", "ORA-02097", "ORA-00096", "ORA-65040")
 CONNECTION_LOST = ("DPY-4011", "DPY-1001", "ORA-03113", "ORA-03114", "ORA-03135")
 _FULL = ("ORA-00018", "ORA-00020", "ORA-02391", "ORA-12516", "ORA-12519", "ORA-12520", "ORA-12518")
 # No space or quota, no right, ended by somebody, or nobody there.
@@ -223,6 +226,16 @@ def is_missing(error: BaseException) -> bool:
 def is_gone(error: BaseException) -> bool:
     """Return whether there is nothing to drop: no such table, or no such procedure."""
     return is_missing(error) or _NO_PROCEDURE in find_codes(error)
+
+
+def is_refused(error: BaseException) -> bool:
+    """Return whether the server does not let a session give itself a setting."""
+    return any(code in _REFUSED for code in find_codes(error)[:1])
+
+
+def lacks_right(error: BaseException) -> bool:
+    """Return whether this user may not do it, or may not execute what does it."""
+    return any(code in (NO_RIGHT, _NO_PROGRAM) for code in find_codes(error))
 
 
 def is_final(error: BaseException) -> bool:

@@ -16,6 +16,7 @@ from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.oracle import names, tablespace
 from openslob.engines.oracle.connection import Connection, Row, drop, query, query_if_visible, statement
 from openslob.engines.oracle.errors import report_as
+from openslob.engines.oracle.known_settings import alter_if_allowed, apply_setting
 from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import OracleSession
@@ -88,7 +89,8 @@ class Bench:
 
     def install(self, connection: Connection, schema: int, workload: Workload, kind: str = "NATIVE") -> list[Row]:
         """Create the work loop on the tables of a schema; return the compiler's messages."""
-        query(connection, statement("prove", "code_type", kind=kind))
+        alter_if_allowed(connection, statement("prove", "code_type", kind=kind))
+        apply_setting(connection, "optimize_level")
         # Schema 1 need not be there.
         width = value_bytes_of(self.place.block_size)
         query(connection, compose_slice(schema, workload, self.version, width, hot_schema=schema))

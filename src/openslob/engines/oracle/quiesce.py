@@ -8,14 +8,12 @@ import oracledb
 
 from openslob.core.units import format_bytes
 from openslob.core.workload import Workload
-from openslob.engines.oracle.connection import Connection, query, query_if_visible, statement
+from openslob.engines.oracle.connection import Connection, execute_allowed, query, query_if_visible, statement
 from openslob.engines.oracle.errors import NO_RIGHT, explain_error, find_codes, is_final
 from openslob.engines.oracle.names import cf1, cf2, index
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
 
-_NO_CHECKPOINT = (
-    "no checkpoint: this user may not run one (GRANT ALTER SYSTEM), so dirty blocks are written in the window"
-)
+_NO_CHECKPOINT = "no checkpoint: this user may not run one (ALTER SYSTEM), so dirty blocks are written in the window"
 # Of blocks that were read twice so many may be read from storage the second time: the cache holds the data.
 _NOT_KEPT_SHARE = 0.01
 
@@ -28,7 +26,8 @@ def quiesce(connection: Connection, workload: Workload, warm_cache: bool, block_
 
 def _checkpoint(connection: Connection) -> str:
     try:
-        query(connection, statement("quiesce", "checkpoint"))
+        names = ("checkpoint", "rds_checkpoint")
+        execute_allowed(connection, *((statement("quiesce", name), {}) for name in names))
     except oracledb.DatabaseError as error:
         if NO_RIGHT in find_codes(error):
             return _NO_CHECKPOINT

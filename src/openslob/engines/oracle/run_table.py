@@ -26,6 +26,7 @@ from openslob.engines.oracle.connection import (
     Connection,
     Row,
     change,
+    execute_allowed,
     query,
     query_if_visible,
     require_alive,
@@ -191,7 +192,8 @@ def _kill(connection: Connection) -> None:
     for row in _list_sessions(connection, _OF_RUNS) or ():
         text = statement("stop", "kill", victim=_name_victim(row))
         try:
-            query(connection, text)
+            ids = {"sid": row["sid"], "serial": row["serial"]}
+            execute_allowed(connection, (text, {}), (statement("stop", "rds_kill"), ids))
         except oracledb.DatabaseError as error:
             # One whose driver's host is gone waits for it, and disturbs nobody.
             if row["status"] == _IDLE or any(code in _GONE for code in find_codes(error)):

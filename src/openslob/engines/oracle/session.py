@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from decimal import Decimal
 from typing import Any
 
 import oracledb
 
-from openslob.core.workload import CommitMode
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.common_checks import require_shared
-from openslob.engines.oracle.connection import PACKAGE, Connection, execute_block, query
+from openslob.engines.oracle.connection import PACKAGE, Connection, execute_block
 from openslob.engines.oracle.errors import report_as
-from openslob.engines.oracle.known_settings import read_as_set, set_in_session
+from openslob.engines.oracle.known_settings import apply_setting, list_settings, read_as_set, set_in_session
 from openslob.engines.oracle.slice_procedure import (
     KEPT,
     NO_LOCAL_PATH,
@@ -26,23 +25,12 @@ from openslob.engines.oracle.slice_procedure import (
     explain,
     to_result,
 )
-from openslob.engines.oracle.versions import ADAPTIVE_PLANS
 from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.settings import of_sessions
 from openslob.engines.slice_io import NO_LIMIT, ONE_BEFORE_ALL, shares_by_kind
 from openslob.engines.sql import read_statements
 
 _LONGEST_TEXT = 32767
-_COMMIT_SETTING = {CommitMode.WAIT: "commit_wait", CommitMode.NOWAIT: "commit_nowait"}
-
-
-def list_settings(version: Sequence[int], commit_mode: CommitMode) -> Iterator[str]:
-    """Yield the names of what a session sets for itself (session.sql), on a server of this version."""
-    yield from ("clock", "numbers", "plan", "dynamic_sampling")
-    if tuple(version) >= ADAPTIVE_PLANS:
-        yield "adaptive_plans"
-    if commit_mode in _COMMIT_SETTING:
-        yield _COMMIT_SETTING[commit_mode]
 
 
 def measure_clock(connection: Connection) -> dict[str, float]:
@@ -90,7 +78,8 @@ class OracleSession(ConnectionOwner[Connection]):
             for change in of_sessions(self._plan.settings):
                 self._set[change.name] = set_in_session(self._connection, change.name, change.value)
             for name in list_settings(self._connection.version, self._plan.workload.commit_mode):
-                query(self._connection, statements[name])
+                # What the server refuses, the check has found and the record says.
+                apply_setting(self._connection, name)
             if execute_block(self._connection, statements["is_cluster"], {"clustered": int})["clustered"]:
                 self._instance = self._connection.raw.instance_name
             for shares in shares_by_kind(self._plan.workload):

@@ -17,6 +17,7 @@ from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.facts import Finding
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import PACKAGE, Connection, Row, change, query, query_if_visible, statement
+from openslob.engines.oracle.known_settings import OF_PROCEDURE, apply_setting
 from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, sleep_procedure
 from openslob.engines.slice_io import (
@@ -119,11 +120,12 @@ def _compose_statement(kind: OpKind, schema: int, **parts: str) -> str:
 
 
 def install(connection: Connection, workload: Workload, block_size: int) -> None:
-    """Create the procedure of each schema that sessions will work on, compiled to machine code.
+    """Create the procedure of each schema that sessions will work on, compiled to machine code if the server allows it.
 
     SlobError when the server can't compile one, with its first message.
     """
-    query(connection, statement("session", "native"))
+    for name in OF_PROCEDURE:
+        apply_setting(connection, name)
     for schema in schemas_at_work(workload):
         query(connection, compose_slice(schema, workload, connection.version, value_bytes_of(block_size)))
         wrong = query(connection, statement("slice", "compile_errors"), {"program": names.procedure(schema)})
@@ -190,9 +192,8 @@ def explain(connection: Connection, schema: int, workload: Workload) -> dict[str
         steps = executed.get(kind) or _explain_kind(connection, kind, schema, workload)
         plans[kind.value] = _format_plan(steps)
         if kind is not OpKind.SCAN and not _reads_by_index(steps, kind, names.index(names.cf1(schema))):
-            raise plan_refused(
-                kind, plans[kind.value], f"check that {names.index(names.cf1(schema))} is there and usable"
-            )
+            remedy = f"check that {names.index(names.cf1(schema))} is there and usable, and hints not ignored"
+            raise plan_refused(kind, plans[kind.value], f"{remedy} (OPTIMIZER_IGNORE_HINTS)")
     return plans
 
 

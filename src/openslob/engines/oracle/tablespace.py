@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from openslob.core.errors import SlobError
 from openslob.core.units import GIB, MIB, format_bytes
 from openslob.core.workload import DataSpec
+from openslob.engines.facts import Finding
 from openslob.engines.oracle.names import grant_select, identifier, quote
 from openslob.engines.oracle.page_layout import index_bytes
+from openslob.engines.oracle.remedies import advise
 from openslob.engines.oracle.server_facts import Survey, no_tablespace
 from openslob.engines.tables import DataTable
 
@@ -141,7 +143,8 @@ def check_space(survey: Survey, place: Tablespace, needed: int) -> str:
     if lack is None:
         return f"{format_bytes(needed)} needed in tablespace {place.name}, and free"
     if lack.sure:
-        raise SlobError(lack.why, f"{survey.sysdba}: {lack.remedy}")
+        finding = Finding("space", lack.why, lack.remedy, True, by=survey.sysdba)
+        raise SlobError(lack.why, advise(survey, finding).advice)
     return lack.why
 
 

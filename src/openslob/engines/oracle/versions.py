@@ -10,6 +10,8 @@ OLDEST, OLDEST_THIN = (11, 2), (12, 1)
 SINGLE_ROWID_HINT = (12, 1)
 # OPTIMIZER_ADAPTIVE_PLANS.
 ADAPTIVE_PLANS = (12, 2)
+# OPTIMIZER_IGNORE_HINTS.
+IGNORE_HINTS = (18,)
 # V$EVENT_HISTOGRAM_MICRO.
 EVENT_HISTOGRAM = (12, 1, 0, 2)
 # Views of counters of which a pluggable database has its own, V$CON_SYSSTAT beside V$SYSSTAT and so on. The reference

@@ -7,7 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from openslob.analyze.measure import LATENCY, RESPONSE, times
 from openslob.analyze.other_sessions import ours_alone, shares_pct
 from openslob.core.errors import SlobError, of_the_system
 from openslob.core.interrupt import Interrupt
-from openslob.core.measurement import EVERY_FIGURE, DriverUse, Measurement, StorageAlone
+from openslob.core.measurement import EVERY_FIGURE, DriverUse, Measurement, RefusedSetting, StorageAlone
 from openslob.core.units import NANOS
 from openslob.core.workload import Mode, Workload
 from openslob.engines.base import Engine, Hold, SessionPlan
@@ -45,7 +45,7 @@ from openslob.kinds.run.samplers import Samplers
 from openslob.kinds.run.session_pool import SessionPool, ignore
 from openslob.kinds.run.warmup import WarmupMonitor
 from openslob.kinds.run.window import READ_EARLIER_S, WindowReadings, count_between, read_ahead_s, read_opening
-from openslob.record.model import SET, RunRecord, Status
+from openslob.record.model import REFUSED, SET, RunRecord, Status
 from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder, UnsavedError
 
@@ -233,6 +233,9 @@ class _Run:
             if finding.blocking and not (self._request.goes_on and finding.by_load):
                 raise SlobError(finding.why, finding.advice)
             self._builder.notes.append(f"{finding.why}; {finding.advice}")
+            if finding.refused:
+                setting = RefusedSetting(finding.name, finding.why, finding.spoils)
+                self._builder.engine.setdefault(REFUSED, []).append(asdict(setting))
         return self._engine.data.state()
 
     def _settle(self, state: DataState | None) -> None:

@@ -58,6 +58,10 @@ def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
     """Return host CPU, and reads per CPU second of the server, over sessions."""
     names = names or FigureNames()
     per_cpu = "iops_per_db_cpu" if points.axes.throughput.startswith("pio") else "lio_per_db_cpu"
+    used = "db_cpu_per_s"
+    # Where the CPU of the whole server is not known, that of its sessions may be.
+    if not session_rows(points, "db_cpu_per_s") and session_rows(points, "iops_per_foreground_cpu"):
+        used, per_cpu = "foreground_cpu_per_s", "iops_per_foreground_cpu"
     figures = ("host_cpu_busy_pct", per_cpu)
     panels = {figure: rows for figure in figures if (rows := session_rows(points, figure))}
     return Picture(
@@ -66,7 +70,7 @@ def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
         description=" ".join(_first_to_last(points, figure, names.label(figure)) for figure in figures),
         panels=tuple(_panel(rows, figure, names, axis_text(points)) for figure, rows in panels.items()),
         notes=NOTES,
-        table=_table(points, {figure: names.axis(figure) for figure in ("db_cpu_per_s", *figures)}),
+        table=_table(points, {figure: names.axis(figure) for figure in (used, *figures)}),
         heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
     )
 

@@ -6,7 +6,9 @@ import pytest
 
 from factories import measurements as made
 from factories.tables import table
+from openslob.analyze.verdict_registry import Severity, severity_of
 from openslob.analyze.verdicts import VERDICTS, judge, server
+from openslob.core.measurement import RefusedSetting
 from openslob.engines.cluster.instances import add_deltas
 from openslob.record.model import Holds
 from openslob.report.record_view import caveats
@@ -84,9 +86,37 @@ def test_verdict(name, outcome, overrides, says):
 
 
 def test_each_outcome_of_each_is_tested():
-    # `real_server` is judged only where it fails: tests/unit/report/test_reservations.py.
-    judged = {(name, each) for name in NAMES - {"real_server"} for each in Holds} - {("clock_cheap", UNKNOWN)}
+    # These are judged only where they fail: the first in tests/unit/report/test_reservations.py.
+    names = NAMES - {"real_server", "settings_taken"}
+    judged = {(name, each) for name in names for each in Holds} - {("clock_cheap", UNKNOWN)}
     assert {(name, outcome) for name, outcome, _, _ in CASES} == judged
+
+
+SLOWER = RefusedSetting("plsql_code_type", "the work loop is interpreted", spoils=True)
+SAME = RefusedSetting("commit_wait", "the loop says the same", spoils=False)
+
+
+@table(
+    "settings, severity, says",
+    [
+        (
+            [SLOWER],
+            Severity.CAUTION,
+            "refuses 1 setting of the sessions: plsql_code_type. The work loop is",
+        ),
+        (
+            [SAME, SLOWER],
+            Severity.CAUTION,
+            "2 settings of the sessions: commit_wait, plsql_code_type. The work",
+        ),
+        ([SAME], Severity.NOTE, "1 setting of the sessions, without which the figures are the same: "),
+    ],
+)
+def test_refused_settings_are_worth_a_caution_only_where_figures_may_differ(settings, severity, says):
+    (found,) = (each for each in judge(made.measurement(refused_settings=settings)) if each.name == "settings_taken")
+    assert found.verdict is FAILS
+    assert says in found.why
+    assert severity_of(found.name, found.figures) is severity
 
 
 def test_an_engine_that_does_not_count_it_gets_no_verdict():

@@ -126,6 +126,18 @@ BLOCKS, SPOILS, KNOW = (True, False), (False, True), (False, False)
         (Server(), Workload(schemas=2, scale="1G", target_ops=1000), "pacing", SPOILS, "use 10 sessions or more"),
         (Server(), Workload(schemas=2, scale="1G", target_iops=64000), "pacing", SPOILS, "use 10 sessions or more"),
         (Server(), Workload(block_path="local"), "block path", BLOCKS, "BLOCK_PATH=shared"),
+        (Server(refused=("plsql_code_type",)), WORK, "PLSQL_CODE_TYPE", SPOILS, "take it into account"),
+        (Server(ignored=("plsql_code_type",)), WORK, "PLSQL_CODE_TYPE", SPOILS, "take it into account"),
+        (Server(refused=("plsql_optimize_level",)), WORK, "PLSQL_OPTIMIZE_LEVEL", SPOILS, "take it into account"),
+        (Server(refused=("optimizer_dynamic_sampling",)), WORK, "OPTIMIZER_DYNAMIC_SAMPLING", KNOW, "nothing"),
+        (Server(refused=("optimizer_adaptive_plans",)), WORK, "OPTIMIZER_ADAPTIVE_PLANS", KNOW, "nothing"),
+        (Server(refused=("parallel query",)), WORK, "PARALLEL QUERY", KNOW, "nothing"),
+        (Server(refused=("commit_wait",)), UPDATES, "COMMIT_WAIT", KNOW, "nothing"),
+        (Server(refused=("commit_wait",)), NOWAIT, "COMMIT_WAIT", KNOW, "nothing"),
+        (
+            Server(refused=("optimizer_ignore_hints",), parameters={"optimizer_ignore_hints": "TRUE"}), WORK,
+            "OPTIMIZER_IGNORE_HINTS", KNOW, "nothing",
+        ),
     ],
 )  # fmt: skip
 def test_each_state_of_a_server_has_its_finding_with_grade_and_remedy(server, workload, name, grade, remedy):
@@ -232,3 +244,24 @@ def test_whether_io_is_direct(files, options, direct):
     hidden = facts_of(replace(server, without=frozenset({"DBA_DATA_FILES"}))).direct_io
     assert hidden is (True if options.upper() in ("SETALL", "DIRECTIO") else None)
     assert facts_of(replace(server, without=frozenset({"DBA_DATA_FILES", "V_$PARAMETER"}))).direct_io is None
+
+
+def test_the_finding_of_a_refused_setting_says_how_the_server_refused_it():
+    (by_error,) = (each for each in found(Server(refused=("plsql_code_type",))) if each.refused)
+    assert by_error.why == (
+        "PLSQL_CODE_TYPE = NATIVE is refused to sessions (ORA-01031): the work loop is interpreted, so an operation "
+        "takes more CPU"
+    )
+    ignoring = Server(ignored=("plsql_code_type",))
+    (silent,) = (each for each in found(ignoring) if each.refused)
+    assert "(it stays INTERPRETED, without an error)" in silent.why
+    # Nobody can tell without the right to read V$PARAMETER, and errors are seen all the same.
+    unseen = replace(ignoring, without=frozenset({"V_$PARAMETER"}))
+    assert not [each for each in found(unseen) if each.refused]
+    assert [each.name for each in found(replace(unseen, refused=("plsql_code_type",))) if each.refused]
+
+
+def test_a_setting_that_is_as_it_should_be_is_not_missed():
+    assert not [each for each in found(Server(refused=("optimizer_ignore_hints",))) if each.refused]
+    assert not [each for each in found(Server(refused=("commit_wait",)), WORK) if each.refused]
+    assert not [each for each in found(Server(refused=("commit_wait",)), ENGINE) if each.refused]

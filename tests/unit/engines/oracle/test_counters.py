@@ -199,7 +199,7 @@ def test_times_of_calls_that_come_late_are_of_the_load():
 
 
 def test_what_reading_them_takes_is_none_of_the_load():
-    delta = Late(1_002_000, 1_004_000, 1_006_000).settled()
+    delta = Late(1_005_000, 1_009_000).settled()
     assert delta.foreground_cpu_us == 1_000_000
 
 

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from factories.oracle.double import connected, statements_of
+from factories.oracle.double import Answers, connected, rows, statements_of
 from factories.oracle.loading import Database
 from factories.oracle.wire_executor import Executor, OracleError, Rows
 from factories.tables import table
+from openslob.core.workload import Workload
 from openslob.engines.oracle import proving
 from openslob.engines.oracle.proof_bench import BLOCKS, subtract
 from openslob.engines.oracle.proof_bench import Bench as ProofBench
@@ -313,3 +314,13 @@ def test_batches_that_leave_empty_blocks_between_them(gap, holds, monkeypatch):
     gaps = {value for name, value in answer.figures.items() if name.endswith("empty blocks between batches")}
     assert gaps == {gap}
     assert ("empty blocks between two batches" in answer.seen) is not holds
+
+
+def test_the_work_loop_is_made_where_native_code_is_refused():
+    bench = ProofBench(lambda _purpose: connected(Database().client()), ConnectParams("db", {}))
+    refusal = OracleError(1031, "insufficient privileges")
+    connection = connected(Answers().say("user_errors", rows()).say("SET PLSQL_CODE_TYPE", refusal))
+    assert bench.install(connection, 9001, Workload(schemas=1)) == []
+    sent = statements_of(connection)
+    assert "ALTER SESSION SET PLSQL_OPTIMIZE_LEVEL = 3" in sent
+    assert any(text.startswith("CREATE OR REPLACE PROCEDURE SLOB_SLICE_9001") for text in sent)

@@ -18,6 +18,10 @@ def reads(*figures):
     return lambda _: rows({"blocks": left.pop(0)})
 
 
+REFUSAL = OracleError(1031, "insufficient privileges")
+NO_PACKAGE = OracleError(6550, "line 2, column 5:\nPLS-00201: identifier 'RDSADMIN.RDSADMIN_UTIL' must be declared")
+
+
 def done(warm_cache, workload=LOAD, **answers):
     connection = connected(Answers(**{r"SELECT /\*\+": rows({"n": 1}), **answers}))
     return quiesce(connection, workload, warm_cache, 8192), statements_of(connection)
@@ -28,8 +32,14 @@ def test_a_checkpoint_by_who_may_run_one():
 
 
 def test_who_may_not_is_told():
-    found, _ = done(False, **{"ALTER SYSTEM": OracleError(1031, "insufficient privileges")})
-    assert found[0].startswith("no checkpoint: this user may not run one (GRANT ALTER SYSTEM)")
+    found, _ = done(False, **{"ALTER SYSTEM": REFUSAL, "rdsadmin": NO_PACKAGE})
+    assert found[0].startswith("no checkpoint: this user may not run one (ALTER SYSTEM)")
+
+
+def test_the_master_user_of_rds_has_a_procedure_instead():
+    found, sent = done(False, **{"ALTER SYSTEM": REFUSAL})
+    assert found == ["checkpoint"]
+    assert sent[-1] == "BEGIN rdsadmin.rdsadmin_util.checkpoint; END;"
 
 
 def test_a_server_that_refuses_is_quoted():

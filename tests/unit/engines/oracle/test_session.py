@@ -12,7 +12,8 @@ from openslob.core.method import OpKind
 from openslob.core.workload import CommitMode, Workload
 from openslob.engines.base import SliceRequest
 from openslob.engines.oracle.connection import Connection
-from openslob.engines.oracle.session import OracleSession, list_settings, measure_clock
+from openslob.engines.oracle.known_settings import list_settings
+from openslob.engines.oracle.session import OracleSession, measure_clock
 from openslob.engines.oracle.slice_procedure import KEPT, NO_LOCAL_PATH, RESULTS, TEXTS
 from openslob.kinds.run.plan import session_plans
 
@@ -49,17 +50,49 @@ def order(first_op=0, max_ops=10, due_ns=None):
 
 
 @pytest.mark.parametrize(
-    ("version", "adaptive"),
+    ("version", "newer"),
     [
-        ((11, 2, 0, 4), None),
-        ((12, 1, 0, 2), None),
-        ((12, 2, 0, 1), "adaptive_plans"),
-        ((19, 3), "adaptive_plans"),
+        ((11, 2, 0, 4), set()),
+        ((12, 1, 0, 2), set()),
+        ((12, 2, 0, 1), {"adaptive_plans"}),
+        ((18, 3), {"adaptive_plans", "hints"}),
+        ((23, 4), {"adaptive_plans", "hints"}),
     ],
 )
-def test_settings_are_those_that_the_version_knows(version, adaptive):
+def test_settings_are_those_that_the_version_knows(version, newer):
     always = {"clock", "numbers", "plan", "dynamic_sampling"}
-    assert set(list_settings(version, CommitMode.ENGINE)) == always | ({adaptive} if adaptive else set())
+    assert set(list_settings(version, CommitMode.ENGINE)) == always | newer
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "SET OPTIMIZER_DYNAMIC_SAMPLING", "SET OPTIMIZER_ADAPTIVE_PLANS", "SET OPTIMIZER_IGNORE_HINTS",
+        "SET COMMIT_WAIT", "DISABLE PARALLEL QUERY",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("refusal", [OracleError(1031, "insufficient privileges"), OracleError(2248, "invalid option")])
+def test_a_session_goes_on_without_a_setting_that_the_service_refuses(begin, refusal):
+    loop = Loop()
+    answers = Answers().say("IS_CLUSTER", {"clustered": 0}).say("SLOB_SLICE_1", loop).say(begin, refusal)
+    connection = connected(answers)
+    session_over(connection, update_pct=0).prepare()
+    assert sum(text.startswith("ALTER SESSION") for text in statements_of(connection)) == 7
+    assert loop.calls
+
+
+@pytest.mark.parametrize(
+    ("begin", "error"),
+    [
+        ("SET TIME_ZONE", OracleError(1031, "insufficient privileges")),
+        ("SET OPTIMIZER_ADAPTIVE_PLANS", OracleError(600, "internal error code")),
+        ("SET COMMIT_WAIT", OracleError(28, "your session has been killed")),
+    ],
+)
+def test_it_does_not_go_on_after_another_error_or_without_its_clock(begin, error):
+    answers = Answers().say("IS_CLUSTER", {"clustered": 0}).say("SLOB_SLICE_1", Loop()).say(begin, error)
+    with pytest.raises(SlobError, match=r"session 0 was lost: ORA-\d+"):
+        session_over(connected(answers)).prepare()
 
 
 class ThickRaw(Raw):

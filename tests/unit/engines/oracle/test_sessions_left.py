@@ -33,6 +33,7 @@ class Database(Answers):
         self.say(r"FROM v\$session", self._sessions)
         self.say("SET stop = 1", self._stop)
         self.say("ALTER SYSTEM KILL", self._kill)
+        self.say("rdsadmin_util.kill", OracleError(6550, "line 2, column 5:\nPLS-00201: identifier must be declared"))
 
     def _sessions(self, binds):
         found = self.sids if binds["purpose"].startswith("run/") else self.drivers
@@ -75,6 +76,13 @@ def test_an_ordinary_user_is_told_the_statement_that_ends_them():
         end_sessions(connection, "db")
     assert caught.value.remedy == "as an administrator: ALTER SYSTEM KILL SESSION '11,7' IMMEDIATE"
     assert "stop = 0" in statements_of(connection)[-1]
+
+
+def test_the_master_user_of_rds_ends_them_by_its_procedure():
+    database = Database(11, obedient=False, killable=False)
+    database.say("rdsadmin_util.kill", lambda binds: database.sids.remove(binds["sid"]) or 0)
+    assert end_sessions(connected(database), "db") == 1
+    assert {"sid": 11, "serial": 7} in database.binds
 
 
 def test_those_that_wait_for_a_host_that_is_gone_disturb_nobody():

@@ -18,7 +18,7 @@ import pytest
 
 from factories import record_files
 from factories.paths import GOLDEN
-from factories.records import Made, cached, failed, physical, remote
+from factories.records import Made, cached, failed, physical, remote, without_whole_cpu
 from factories.sweeps import failing, points_of, sweep
 from factories.tables import table
 from factories.vega_lite import validate
@@ -77,6 +77,13 @@ NAMES = (
 
 
 WHOLE = "petals"
+
+
+def test_cpu_is_that_of_sessions_where_only_that_is_known() -> None:
+    whole, alone = (cpu(points_of([of(record) for record in RUNS])) for of in (lambda each: each, without_whole_cpu))
+    assert whole.title == "CPU, and IOPS per DB CPU, over sessions"
+    assert alone.title == "CPU, and IOPS per foreground CPU, over sessions"
+    assert len(alone.panels) == len(whole.panels) == 2
 
 
 def test_data_and_encoding_are_the_reviewed_ones(pictures: dict[str, Picture]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from factories import record_files
-from factories.records import cached, failed, interrupted, physical, remote, unpublished
+from factories.records import cached, failed, interrupted, physical, remote, unpublished, without_whole_cpu
 from factories.sweeps import failing, sweep
 from factories.tables import table
 from openslob.analyze.curves.points import Run
@@ -159,6 +159,12 @@ def test_a_sweep_s_answer_has_interval_latency_cpu_and_limit() -> None:
         answers[0],
     )
     assert answers[1].startswith("20 % updates: ")
+
+
+def test_a_sweep_s_answer_says_whose_cpu_second_it_is_where_only_sessions_have_one() -> None:
+    answer = page_of([without_whole_cpu(record) for record in SMALL]).answers[0]
+    assert re.search(r"[\d,]+ per foreground CPU second,", answer)
+    assert "DB CPU" not in answer
 
 
 def test_reads_are_physical_only_where_every_run_that_read_says_so() -> None:

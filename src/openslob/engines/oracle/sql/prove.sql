@@ -7,7 +7,7 @@
 ALTER SESSION SET PLSQL_WARNINGS = 'ENABLE:ALL'
 
 -- name: code_type
-ALTER SESSION SET PLSQL_CODE_TYPE = '{kind}' PLSQL_OPTIMIZE_LEVEL = 3
+ALTER SESSION SET PLSQL_CODE_TYPE = '{kind}'
 
 -- name: compiled_as
 SELECT s.plsql_code_type FROM user_plsql_object_settings s WHERE s.name = :program AND s.type = 'PROCEDURE'

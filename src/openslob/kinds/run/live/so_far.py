@@ -24,6 +24,7 @@ AT_END = "known at the end of the run"
 _JUDGED: tuple[Callable[[Measurement], Verdict | None], ...] = (
     validity.errors,
     server.real_server,
+    server.settings_taken,
     validity.reads_reached_device,
     server.single_block,
     server.scan_path,
