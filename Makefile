@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit unit-pythons lint format coverage docs faults mutants matrix test-systems walk long thorough nightly fuzz bench clean
+.PHONY: install demo test check unit unit-pythons lint format coverage docs pictures faults mutants matrix test-systems walk long thorough nightly fuzz bench clean
 
 install: $(VENV)/.installed
 
@@ -35,6 +35,10 @@ format: $(VENV)/.ready
 # The documentation as a site that needs no network, in site/; any warning fails.
 docs: $(VENV)/.ready
 	OPENSLOB_GALLERY=1 NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+
+# The pictures of README and the documentation and the records of its gallery, from undisturbed runs on this host.
+pictures: $(VENV)/.ready
+	$(VENV)/bin/python tools/make_pictures.py
 
 # Every command of README and the documentation, typed as printed, in order, from nothing, and the workflow to copy.
 walk: $(VENV)/.ready

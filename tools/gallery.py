@@ -1,25 +1,24 @@
-"""Reports for the documentation's gallery: of the records that tests use, measured ones and made-up ones."""
+"""Reports for the documentation's gallery: of real runs, whose bundles `tools/make_pictures.py` made."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+from openslob.cli.report import page_of_records
+from openslob.record import bundle
+from openslob.report.html.page import render_page
 
-from factories.sweeps import sweep  # noqa: E402 - the tests' folder is found only now
-from openslob.analyze.curves.points import Run  # noqa: E402
-from openslob.kinds.storage import record as storage  # noqa: E402
-from openslob.kinds.storage.report import storage_document  # noqa: E402
-from openslob.record import store  # noqa: E402
-from openslob.report.html.page import page_of, render_page  # noqa: E402
-from openslob.report.several_runs import set_document  # noqa: E402
-from openslob.report.text import run_document  # noqa: E402
-
-RECORDS = ROOT / "tests" / "fixtures" / "records"
+BUNDLES = Path(__file__).resolve().parent.parent / "bench" / "gallery"
+# Bundle -> what it shows.
+SHOWN: Mapping[str, str] = {
+    "sweep": "A sweep: 1 to 32 sessions by four shares of updates",
+    "block-sizes": "Blocks of 4, 8 and 16 KB",
+    "run": "A run of a minute",
+    "storage": "Storage without a database: `slob raw calibrate`",
+}
 
 
 @dataclass(frozen=True)
@@ -31,23 +30,13 @@ class Exhibit:
     html: str
 
 
-def exhibits() -> Iterator[Exhibit]:
-    """Yield the reports."""
-    yield Exhibit("sweep.html", "A sweep: 1 to 64 sessions by four shares of updates. Made-up figures.", _sweep(8192))
-    yield Exhibit("block-sizes.html", "Blocks of 4, 8 and 16 KB. Made-up figures.", _sweep(4096, 8192, 16384))
-    run = RECORDS / "v2" / "measured"
-    page = page_of(run_document(store.load(run), run))
-    yield Exhibit(
-        "run.html", "A run of a few seconds, measured for the tests: several verdicts fail.", render_page(page)
-    )
-    dd = storage.load(RECORDS / "storage-v1" / "dd")
-    yield Exhibit(
-        "storage.html",
-        "Storage without a database: `slob raw dd`, measured.",
-        render_page(page_of(storage_document(dd))),
-    )
-
-
-def _sweep(*block_sizes: int) -> str:
-    runs = [Run.of(record) for record in sweep(block_sizes=block_sizes, repeats=2)]
-    return render_page(page_of(set_document("a made-up sweep", runs, ())))
+def exhibits(folder: Path = BUNDLES) -> Iterator[Exhibit]:
+    """Yield the reports of the bundles that there are."""
+    for name, about in SHOWN.items():
+        file = folder / f"{name}.slob.zip"
+        if file.exists():
+            with tempfile.TemporaryDirectory() as place:
+                found = bundle.unpack(file, Path(place)).record
+                assert found, f"{file} has no record"
+                page, _ = page_of_records([str(found.path)], Path(place), None)
+            yield Exhibit(f"{name}.html", about, render_page(page))

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Write the pages of docs/ that are made from code (parameters.md, figures.md, flavours.md) and tests (reliability.md).
 
-Of awr.md only the tables of columns are made.
+Of awr.md only the tables of columns are made; of other pages what `slob show` prints of a record of the tests. A line
+before such a block says which record, and of a whole report also which section, and how many lines of it::
+
+    <!-- printed: v4/measured, LOAD PROFILE, 7 lines -->
 
 Usage: tools/generate_docs.py
 
@@ -10,10 +13,14 @@ Needs an installed openslob (``make`` puts it into .venv) or PYTHONPATH=src. A t
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from unittest.mock import patch
 
 from openslob.awr.columns import COLUMNS, PREFIXES, Prefix
 from openslob.awr.rows import ROW_SETS
@@ -21,7 +28,11 @@ from openslob.config.parameters import Parameter, parameters
 from openslob.engines.flavour import Flavour, refusal
 from openslob.engines.mysql import flavours as of_mysql
 from openslob.engines.postgresql import flavours as of_postgresql
+from openslob.kinds.contract import kind_of
 from openslob.metrics import METRICS, STORAGE_METRICS, Better, Metric
+from openslob.record.finding import at
+from openslob.report.format import WIDTH
+from openslob.report.terminal import render_screen, render_text
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -157,12 +168,41 @@ def awr_page() -> str:
     return text.rstrip("\n") + "\n"
 
 
+_PRINTED = re.compile(
+    r"(<!-- printed: (?P<record>\S+?)(?:, (?P<section>.+?))?(?:, (?P<lines>\d+) lines)? -->\n```\n).*?(?=^```$)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def page_with_output(name: str) -> str:
+    """Return a page as it is, with what it quotes of the program's output made anew."""
+    text = (DOCS / name).read_text(encoding="utf-8")
+    return _PRINTED.sub(lambda each: each[1] + _print(each["record"], each["section"], each["lines"]), text)
+
+
+def _print(record: str, section: str | None, lines: str | None) -> str:
+    """Return the screen of a record without its last commands, or so many lines of a section of its whole report."""
+    folder = ROOT / "tests" / "fixtures" / "records" / record
+    found = at(folder)
+    assert found, f"{record} is no record"
+    kind = kind_of(found)
+    # Of a record of the user's own folder, commands name the id.
+    with patch.dict(os.environ, SLOB_RESULTS=str(folder.parent)):
+        document = kind.document(kind.read(found.path), folder)
+    if section is None:
+        return render_screen(document, WIDTH).rstrip().rpartition("\n\n")[0] + "\n"
+    (part,) = (part for part in render_text(document, WIDTH).split("\n\n") if part.startswith(section))
+    shown = part.splitlines()[: int(lines) if lines else None]
+    return "\n".join([*shown, *(["  …"] if lines else []), ""])
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "parameters.md": parameters_page,
     "figures.md": figures_page,
     "flavours.md": flavours_page,
     "reliability.md": reliability_page,
     "awr.md": awr_page,
+    **{name: partial(page_with_output, name) for name in ("reading-a-result.md", "observe.md")},
 }
 
 

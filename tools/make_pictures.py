@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Make the pictures of README and the documentation in docs/images, from measurements on this host.
+"""Make the pictures of README and the documentation, and the records of its gallery, from real runs on this host.
 
-Usage: tools/make_pictures.py [--records DIR] [--only demo|petals|heat]
+Usage: tools/make_pictures.py [--only NAME ...] [--into DIR]
 
-Runs `slob demo`, the ready-made sweep `petals`, and a run of single reads whose server is stopped again and again for a
-moment, on servers of its own in a temporary place: about eleven minutes, on a quiet machine. With --records, the newest
-sweep named petals in that folder is drawn instead of a new one.
+Names: demo, petals, block-sizes, run, storage, heat. All of them take half an hour on a quiet machine, and need fio,
+Chromium and MariaDB. Servers and records are in a temporary place, which is removed.
+
+Nothing begins while other programs use the machine. A run is not shown if a verdict makes it invalid, or if anything
+but the load used the machine: such a point of a sweep is made again, and so is everything else, up to twice. What can't
+be shown even then stays as it was; the last line says what, and the exit code is 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import re
@@ -20,7 +24,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 from rich._export_format import CONSOLE_SVG_FORMAT
@@ -28,80 +34,247 @@ from rich.console import Console
 from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
-IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
-COLUMNS = 116
-# Rich names fonts of other hosts; a picture of ours asks no network.
-SVG = re.sub(r"@font-face \{\{.*?\n    \}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL).replace("Fira Code, ", "")
+from openslob.analyze.verdict_registry import MAX_OTHERS_PCT, MAX_STEAL_PCT, Severity, severity_of
+from openslob.kinds import runs
+from openslob.kinds.contract import follow
+from openslob.record.model import Holds, Verdict
 
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tests"))
 
+from factories import browser  # noqa: E402 - the tests' folder is found only now
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+COLUMNS = 100
+# How often what was disturbed is made again.
+AGAIN = 2
+# How long the machine is looked at before something is made.
+LOOK_S = 5
+# Exit codes of what was measured: a condition may fail, or be undecided.
+JUDGED = (0, 3, 4)
+# Fonts of other hosts: a picture of ours asks no network.
+FONTS = re.compile(r"@font-face \{\{?.*?\n    \}\}?", re.DOTALL)
 # What readers of a page hear of every mark, and more digits than a screen has pixels: most of a picture of many cells.
 UNSEEN = re.compile(r' (?:aria-label|aria-roledescription|aria-hidden|role)="[^"]*"|(?<=\d\.\d)\d+')
 # The run with the stalls: its length, when they begin and end, how long each is and how long after its begin the next.
 RUN_S, STALLS_FROM_S, STALLS_TO_S, STALL_S, EVERY_S = 24, 9, 16, 0.1, 0.5
+# Of the live screen: columns and lines; seconds before the end of the run.
+SCREEN, BACK = (120, 40), 10
 
 
-def slob(*words: str, home: Path) -> str:
-    """Run a command as on a coloured terminal of `COLUMNS` columns; return what it prints."""
-    environment = {**os.environ, "OPENSLOB_HOME": str(home), "COLUMNS": str(COLUMNS), "FORCE_COLOR": "1"}
-    command = [sys.executable, "-m", "openslob", *words]
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+class UnfitError(Exception):
+    """What was made, or would be made now, can't be shown; the text says why."""
 
 
-def terminal(text: str, title: str) -> str:
-    """Return a picture of a terminal with this text, as SVG."""
+class Place:
+    """A home of servers and records, and the folders of pictures and of bundles of a checkout."""
+
+    def __init__(self, home: Path, checkout: Path) -> None:
+        self.home = home
+        self.images, self.gallery = checkout / "docs" / "images", checkout / "bench" / "gallery"
+        for folder in (self.images, self.gallery):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def slob(self, *words: str) -> str:
+        """Return what a command prints on a coloured terminal of `COLUMNS` columns. UnfitError if it fails."""
+        done = subprocess.run(command(*words), env=self.environment(), stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode not in JUDGED:
+            raise UnfitError(f"slob {' '.join(words)} ended with {done.returncode}")
+        return done.stdout
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of commands."""
+        return {**os.environ, "OPENSLOB_HOME": str(self.home), "COLUMNS": str(COLUMNS), "FORCE_COLOR": "1"}
+
+    def newest(self, name: str) -> Path:
+        """Return the newest record of this name."""
+        return max((self.home / "results").glob(f"*-{name}"))
+
+    def keep(self, folder: Path, name: str) -> None:
+        """Write a record into the gallery, with its raw measurements."""
+        self.slob("export", str(folder), "--bundle", str(self.home / name))
+        shutil.move(self.home / name, self.gallery / name)
+
+    def draw(self, folder: Path, picture: str) -> str:
+        """Return this picture of a record's report, as SVG."""
+        with tempfile.TemporaryDirectory() as into:
+            self.slob("report", str(folder), "-o", f"{into}/report.html", "--svg-dir", into)
+            (file,) = Path(into).glob(f"*{picture}.svg")
+            return UNSEEN.sub("", file.read_text(encoding="utf-8"))
+
+
+def command(*words: str) -> list[str]:
+    """Return the command line of the program of this checkout."""
+    return [sys.executable, "-m", "openslob", *words]
+
+
+def doubts(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """Yield why a run can't be shown: what makes it invalid, and what but the load used the machine."""
+    for each in verdicts:
+        used = {"others_cpu_pct": MAX_OTHERS_PCT, "steal_pct": MAX_STEAL_PCT}
+        disturbed = any(float(each.figures.get(name) or 0.0) > most for name, most in used.items())
+        invalid = each.verdict is Holds.FAILS and severity_of(each.name, each.figures) is Severity.INVALID
+        if invalid or (each.name == "quiet_machine" and disturbed):
+            yield f"{each.name}: {each.why}"
+
+
+def unfit(folder: Path) -> dict[Path, str]:
+    """Return why runs of a record can't be shown, by their folders."""
+    found = runs.load(folder)
+    why = {at: next(doubts(run.record.verdicts), "") for at, run in zip(found.folders, found.runs, strict=True)}
+    return {at: text for at, text in why.items() if text}
+
+
+def sweep(place: Place, name: str, *words: str) -> Path:
+    """Make a sweep, and its disturbed points again; return its folder."""
+    place.slob("sweep", "--name", name, *words)
+    folder = place.newest(name)
+    for _ in range(AGAIN):
+        if not (disturbed := unfit(folder)):
+            break
+        for run in disturbed:
+            shutil.rmtree(run)
+        place.slob("sweep", "--resume", str(folder))
+    require_fit(folder)
+    return folder
+
+
+def require_quiet() -> None:
+    """Raise UnfitError if other programs use the machine now."""
+    used = psutil.cpu_percent(LOOK_S)
+    if used > MAX_OTHERS_PCT:
+        raise UnfitError(f"other programs use {used:.0f} % of the CPU ({MAX_OTHERS_PCT:g} % is allowed)")
+
+
+def require_fit(*folders: Path) -> None:
+    """Raise UnfitError unless every run can be shown."""
+    found = {at: why for folder in folders for at, why in unfit(folder).items()}
+    for at, why in found.items():
+        raise UnfitError(f"{at.name}, one of {len(found)}: {why}")
+
+
+def demo(place: Place) -> None:
+    """Draw what `slob demo` prints, without its next commands."""
+    printed = place.slob("demo", "--no-live").rstrip().rpartition("\n\n")[0]
+    require_fit(place.newest("demo"), *(place.home / "results").glob("*-cached-*"))
+    shown = f"$ slob demo\n{printed}"
     console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
-    console.print(Text.from_ansi(text), soft_wrap=False)
-    return console.export_svg(title=title, theme=DIMMED_MONOKAI, code_format=SVG, unique_id="slob")
+    console.print(Text.from_ansi(shown), soft_wrap=False)
+    form = without_fonts(CONSOLE_SVG_FORMAT)
+    drawn = console.export_svg(title="slob demo", theme=DIMMED_MONOKAI, code_format=form, unique_id="slob")
+    (place.images / "demo.svg").write_text(drawn, encoding="utf-8")
 
 
-def demo(home: Path) -> None:
-    """Draw what `slob demo` prints, up to its notes."""
-    printed = slob("demo", home=home).partition("\nReport:")[0].rstrip()
-    (IMAGES / "demo.svg").write_text(terminal(f"$ slob demo\n{printed}", "slob demo"), encoding="utf-8")
+def without_fonts(svg: str) -> str:
+    """Return a picture that asks for no font of another host."""
+    return FONTS.sub("", svg).replace("Fira Code, ", "")
 
 
-def petals(home: Path, records: Path | None) -> None:
-    """Draw latency over reads per second, from a new sweep or the newest one in ``records``."""
-    where = ("--results", str(records)) if records else ()
-    if not records:
-        slob("server", "start", "pictures", "--cache", "256M", home=home)
-        slob("sweep", "--ready", "petals", "--target", "pictures", home=home)
-        slob("server", "destroy", "pictures", home=home)
-    with tempfile.TemporaryDirectory() as folder:
-        slob("report", "petals", *where, "-o", f"{folder}/report.html", "--svg-dir", folder, home=home)
-        shutil.copy(Path(folder, "petals-pio-read.svg"), IMAGES / "petals.svg")
-
-
-def heat(home: Path) -> None:
-    """Draw the map of latency of single reads, from a server that is stopped for a moment again and again."""
-    slob("server", "start", "stalls", "--cache", "64M", home=home)
+def petals(place: Place) -> None:
+    """Draw latency over reads per second by share of updates, and keep the sweep."""
+    place.slob("server", "start", "petals", "--cache", "256M")
     try:
-        slob("load", "--target", "stalls", "--schemas", "1", "--scale", "1G", home=home)
-        (server,) = json.loads(slob("server", "list", "--json", home=home))
-        read_with_stalls(server["pid"], home)
+        folder = sweep(place, "petals", "--ready", "petals", "--target", "petals")
     finally:
-        slob("server", "destroy", "stalls", home=home)
-    with tempfile.TemporaryDirectory() as folder:
-        slob("report", "latest", "-o", f"{folder}/report.html", "--svg-dir", folder, home=home)
-        drawn = Path(folder, "latency-over-time.svg").read_text(encoding="utf-8")
-    (IMAGES / "heat.svg").write_text(UNSEEN.sub("", drawn), encoding="utf-8")
+        place.slob("server", "destroy", "petals")
+    (place.images / "petals.svg").write_text(place.draw(folder, "petals-pio-read"), encoding="utf-8")
+    place.keep(folder, "sweep.slob.zip")
 
 
-def read_with_stalls(pid: int, home: Path) -> None:
+def block_sizes(place: Place) -> None:
+    """Keep a sweep over block sizes, each on a server of its own."""
+    grid = ("--block-size", "4k,8k,16k", "--sessions", "1,8,32", "--update-pct", "0,20")
+    fixed = ("--schemas", "1", "--scale", "1G", "--mode", "pio", "--run-time", "10")
+    place.slob("server", "start", "blocks", "--engine", "mariadb", "--cache", "64M")
+    try:
+        place.keep(sweep(place, "block-sizes", "--target", "blocks", *grid, *fixed), "block-sizes.slob.zip")
+    finally:
+        place.slob("server", "destroy", "blocks")
+
+
+def run(place: Place) -> None:
+    """Keep a run of a minute, and draw the live screen and the live page of it."""
+    if browser.CHROMIUM is None:
+        raise UnfitError("there is no Chromium here")
+    place.slob("server", "start", "run", "--cache", "64M")
+    try:
+        place.slob("load", "--target", "run", "--schemas", "1", "--scale", "1G")
+        load = ("--sessions", "8", "--update-pct", "20", "--mode", "pio", "--run-time", "60")
+        place.slob("run", "--target", "run", "--name", "run", *load)
+    finally:
+        place.slob("server", "destroy", "run")
+    folder = place.newest("run")
+    require_fit(folder)
+    place.keep(folder, "run.slob.zip")
+    (place.images / "live.svg").write_text(without_fonts(asyncio.run(screen_of(folder))), encoding="utf-8")
+    photograph(place, folder)
+
+
+async def screen_of(folder: Path) -> str:
+    """Return the live screen of a run, shortly before its end, as SVG."""
+    from openslob.live.screen.app import LiveScreen  # noqa: PLC0415 - only this picture needs it
+    from openslob.live.screen.canvas import Signs  # noqa: PLC0415
+
+    app = LiveScreen(follow(folder), Signs())
+    async with app.run_test(size=SCREEN) as pilot:
+        for _ in range(BACK):
+            await pilot.press("left")
+        await pilot.pause(3)
+        return app.export_screenshot(title="slob live")
+
+
+def photograph(place: Place, folder: Path) -> None:
+    """Take a picture of the live page of a run."""
+    serve = command("live", str(folder), "--web")
+    with subprocess.Popen(serve, env=place.environment(), stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            with browser.tab() as tab:
+                tab.open(server.stdout.readline().strip())
+                tab.until("document.querySelectorAll('.role-mark path').length > 9")
+                tab.screenshot(place.images / "live-page.png", whole=False)
+        finally:
+            server.send_signal(signal.SIGINT)
+
+
+def storage(place: Place) -> None:
+    """Keep a calibration of the storage."""
+    place.slob("raw", "calibrate", str(place.home), "--latency-limit", "none", "--name", "storage")
+    # No verdict on storage says whether it was alone.
+    require_quiet()
+    place.keep(place.newest("storage"), "storage.slob.zip")
+
+
+def heat(place: Place) -> None:
+    """Draw the map of latency of single reads, from a server that is stopped for a moment again and again."""
+    place.slob("server", "start", "stalls", "--cache", "64M")
+    try:
+        place.slob("load", "--target", "stalls", "--schemas", "1", "--scale", "1G")
+        (server,) = json.loads(place.slob("server", "list", "--json"))
+        read_with_stalls(place, server["pid"])
+    finally:
+        place.slob("server", "destroy", "stalls")
+    folder = place.newest("stalls")
+    require_fit(folder)
+    (place.images / "heat.svg").write_text(place.draw(folder, "latency-over-time"), encoding="utf-8")
+
+
+def read_with_stalls(place: Place, pid: int) -> None:
     """Make a run of single reads, and stop the server of this process id during a part of it."""
-    reads = ("run", "--target", "stalls", "--sessions", "4", "--work-unit", "1", "--run-time", str(RUN_S))
-    command = [sys.executable, "-m", "openslob", *reads]
-    environment = {**os.environ, "OPENSLOB_HOME": str(home)}
+    words = ("run", "--target", "stalls", "--name", "stalls", "--sessions", "4", "--work-unit", "1")
+    reads = command(*words, "--run-time", str(RUN_S), "--retries", "0")
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as run:
-        assert run.stderr is not None
-        next(line for line in run.stderr if "window" in line)
+        reads, env=place.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as made:
+        assert made.stderr is not None
+        next(line for line in made.stderr if "window" in line)
         begin = time.monotonic()
         for at in range(int((STALLS_TO_S - STALLS_FROM_S) / EVERY_S)):
             time.sleep(max(0.0, begin + STALLS_FROM_S + at * EVERY_S - time.monotonic()))
             stop(pid)
-        run.communicate()
+        made.communicate()
 
 
 def stop(pid: int) -> None:
@@ -117,21 +290,49 @@ def stop(pid: int) -> None:
             process.send_signal(signal.SIGCONT)
 
 
-def main() -> None:
-    """Make all pictures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=Path, help="folder with a sweep named petals")
-    parser.add_argument("--only", choices=("demo", "petals", "heat"), help="make this picture alone")
-    given = parser.parse_args()
-    IMAGES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="slob-pictures-") as folder:
-        home = Path(folder)
-        home.chmod(0o755)
-        makers = {"demo": demo, "petals": lambda home: petals(home, given.records), "heat": heat}
-        for name, make in makers.items():
-            if given.only in (None, name):
-                make(home)
+MAKERS: Mapping[str, Callable[[Place], None]] = {
+    "demo": demo,
+    "petals": petals,
+    "block-sizes": block_sizes,
+    "run": run,
+    "storage": storage,
+    "heat": heat,
+}
+
+
+def make(name: str, checkout: Path) -> str:
+    """Make one of these in a home of its own; return why it stays as it was, empty if it does not."""
+    why = ""
+    for _ in range(1 if name in ("petals", "block-sizes") else 1 + AGAIN):
+        with tempfile.TemporaryDirectory(prefix="slob-pictures-", dir="/var/tmp") as folder:
+            home = Path(folder)
+            home.chmod(0o755)
+            try:
+                require_quiet()
+                MAKERS[name](Place(home, checkout))
+            except UnfitError as error:
+                why = str(error)
+            else:
+                return ""
+    return why
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make what is asked for; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=MAKERS, default=list(MAKERS), metavar="NAME")
+    parser.add_argument("--into", type=Path, default=ROOT, metavar="DIR", help="gets docs/images and bench/gallery")
+    given = parser.parse_args(arguments)
+    left = {}
+    for name in given.only:
+        begin = time.monotonic()
+        why = make(name, given.into)
+        outcome = f"left as it was: {why}" if why else "made"
+        print(f"{name}, after {time.monotonic() - begin:.0f} s: {outcome}", flush=True)
+        left |= {name: why} if why else {}
+    print(f"left as they were: {', '.join(left)}" if left else "all made")
+    return 1 if left else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

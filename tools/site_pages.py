@@ -57,8 +57,9 @@ other names are internal and may change.
 """
 _GALLERY_HEAD = """# Gallery of reports
 
-What `slob report` writes: one HTML file each, which needs no network. The reports of this gallery are made with the
-site, from the records of the tests. [Pictures and reports](pictures.md) explains how to read them.
+What `slob report` writes: one HTML file each, which needs no network. Each is of real runs on a virtual machine with
+two cores: their bundles are in `bench/gallery`, and `slob verify` checks them. [Pictures and reports](pictures.md)
+explains how to read them.
 """
 # `make docs` sets it: reports take some seconds to draw, and are large.
 _WITH_GALLERY = "OPENSLOB_GALLERY"
@@ -155,7 +156,7 @@ def python_page() -> str:
 def gallery_page(shown: Sequence[tuple[str, str]]) -> str:
     """Return the page with links to the reports."""
     rows = [f"- [{about}](reports/{file})" for file, about in shown]
-    return "\n".join([_GALLERY_HEAD, *(rows or ["`make docs` draws them."]), ""])
+    return "\n".join([_GALLERY_HEAD, *(rows or ["`make pictures` measures them, and `make docs` draws them."]), ""])
 
 
 def _exhibits() -> Iterator[Any]:

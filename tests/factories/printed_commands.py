@@ -10,6 +10,8 @@ and `make walk`). What a reader has before a block, such as records, is made by 
     <!-- walk first:
     slob load --target big
     -->
+
+A block after ``<!-- printed: ... -->`` is output, which `tools/generate_docs.py` makes.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ DOCS = ROOT / "docs"
 PAGES = (ROOT / "README.md", *sorted(DOCS.rglob("*.md")), ROOT / "bench" / "README.md", ROOT / "CONTRIBUTING.md")
 
 _BLOCK = re.compile(
-    r"(?:^<!-- walk: (?P<needs>[^\n]*?) -->\n+|^<!-- walk first:\n(?P<first>(?:(?!-->).*\n)+?)-->\n+)?"
+    r"(?:^<!-- walk: (?P<needs>[^\n]*?) -->\n+|^<!-- walk first:\n(?P<first>(?:(?!-->).*\n)+?)-->\n+"
+    r"|^<!-- (?P<printed>printed): [^\n]* -->\n)?"
     r"^```(?P<kind>\w*)\n(?P<text>(?s:.*?))^```",
     re.MULTILINE,
 )
@@ -85,7 +88,7 @@ def blocks(page: Path) -> Iterator[Block]:
     """Yield the blocks of a page that begin with a command."""
     text = page.read_text(encoding="utf-8")
     for match in _BLOCK.finditer(text):
-        if match["kind"] in _SHELL and _COMMAND.search(match["text"]):
+        if not match["printed"] and match["kind"] in _SHELL and _COMMAND.search(match["text"]):
             place = f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, match.start('text'))}"
             yield Block(place, match["needs"] or "", match["text"], match["first"] or "")
 

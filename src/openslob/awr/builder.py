@@ -27,12 +27,15 @@ _LONGEST_NUMBER = 5  # digits of the number of an instance
 
 @dataclass(slots=True)
 class HistogramRows:
-    """Rows of one event from all histogram tables. ``below_pct`` maps an edge in µs to the cumulated share below it."""
+    """Rows of one event from all histogram tables.
+
+    ``shares`` are the printed ones by the edges of their buckets in µs; the last bucket of a table has no upper one.
+    """
 
     waits: Number | None = None
     cut: bool = False
     sections: list[str] = field(default_factory=list)
-    below_pct: dict[float, float] = field(default_factory=dict)
+    shares: dict[tuple[float, float | None], float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

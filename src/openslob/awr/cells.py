@@ -21,6 +21,7 @@ Value = str | int | float | bool | None
 MB = 1024.0**2
 OF_EACH_INSTANCE = "printed for each instance: see --columns instances"
 COARSE = 0.01  # a rate whose last digit is more than 1 % of it is coarse
+ROOT = "CDB$ROOT"
 _SIMILAR = 0.75  # of the characters of two names, so that one is offered for the other
 _SHORTEST_CUT = 15  # characters to which text reports cut the name of a function
 # Sections with figures that are found by their names -> title. The key is the section's field in the report.
@@ -399,11 +400,27 @@ def _is_called(listed: str, name: str) -> bool:
     return listed.lower() == name.lower() or (len(listed) >= _SHORTEST_CUT and name.lower().startswith(listed.lower()))
 
 
+def name_tablespaces(report: Report) -> Mapping[str, list[FileIo]]:
+    """Return the rows of tablespaces by their names.
+
+    One of a pluggable database is ``PDB:NAME``, and the root's ``CDB$ROOT:NAME`` if both have one of that name.
+    """
+    divided = {place.tablespace for place in report.tablespaces if place.pdb}
+    found: dict[str, list[FileIo]] = {}
+    for place in report.tablespaces:
+        pdb = place.pdb or (ROOT if place.tablespace in divided else "")
+        found.setdefault(f"{pdb}:{place.tablespace}" if pdb else place.tablespace, []).append(place)
+    return found
+
+
 def read_tablespace(subject: Subject, name: str, attribute: str) -> ColumnValue:
     """Return a figure of a tablespace; pluggable databases may have tablespaces of the same name."""
-    listed = subject.report.tablespaces
-    found = [place for place in listed if place.tablespace.lower() == name.lower()]
-    why = _why_not_listed("Tablespace IO Stats", name, (place.tablespace for place in listed))
+    listed = name_tablespaces(subject.report)
+    names = [one for one in listed if name.lower() in (one.lower(), one.rpartition(":")[2].lower())]
+    if len(names) > 1:
+        return absent(f"{name}: in several containers: {', '.join(sorted(names))}")
+    why = _why_not_listed("Tablespace IO Stats", name, listed)
+    found = [place for one in names for place in listed[one]]
     return _combine(found, attribute, why, f"{name}: blank in Tablespace IO Stats, or misprinted there")
 
 
@@ -411,6 +428,8 @@ def read_data_file(subject: Subject, name: str, attribute: str) -> ColumnValue:
     """Return a figure of a data file, by its path or the last part of it."""
     listed = [place for place in subject.report.files if place.file]
     found = [place for place in listed if name in (place.file, PurePosixPath(place.file or "").name)]
+    if len({place.pdb for place in found}) > 1:
+        return absent(f"{name}: in several containers: {', '.join(sorted(place.file or '' for place in found))}")
     why = _why_not_listed("File IO Stats", name, (place.file or "" for place in listed))
     return _combine(found, attribute, why, f"{name}: blank in File IO Stats")
 

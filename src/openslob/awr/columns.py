@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from openslob.awr import cells, wait_cells
+from openslob.awr import awr_info, cells, wait_cells
 from openslob.awr.cells import ColumnReader, ColumnValue, Subject
 from openslob.awr.model import Report
 from openslob.awr.wait_cells import BACKGROUND, CLASS, EITHER, FOREGROUND
@@ -192,8 +192,8 @@ PREFIXES: dict[str, Prefix] = {
         "Data File:small_read_us",
     ),
     "tablespace": Prefix(
-        "Tablespace IO Stats", "I/O of a tablespace", _place_figures(cells.read_tablespace),
-        lambda report: dict.fromkeys(place.tablespace for place in report.tablespaces),
+        "Tablespace IO Stats", "I/O of a tablespace, by its name or PDB:NAME", _place_figures(cells.read_tablespace),
+        cells.name_tablespaces,
         "USERS:read_us",
     ),
     "datafile": Prefix(
@@ -234,6 +234,12 @@ PREFIXES: dict[str, Prefix] = {
         "init.ora Parameters", "a parameter at the first snapshot", {"value": NamedFigure("", cells.read_parameter)},
         lambda report: report.parameters,
         "cpu_count",
+    ),
+    "awr_info": Prefix(
+        "as awr_info.sh", "what SLOB's script prints under a heading, in its digits",
+        {"figure": NamedFigure("", awr_info.read)},
+        lambda _report: awr_info.HEADINGS,
+        "PREADS",
     ),
 }  # fmt: skip
 
@@ -301,6 +307,8 @@ _COLUMNS: tuple[Column, ...] = (
     _column("mb_per_s", MB_PER_S, _ACTIVITY, "read_mb_per_s + write_mb_per_s", cells.read_mb_per_s),
     _column("db_preads", "requests/s", _ACTIVITY, "physical read IO requests, without those of Oracle's own files",
             cells.read_activity, "physical read IO requests"),
+    _column("db_pwrites", "requests/s", _ACTIVITY, "physical write IO requests, without those of Oracle's own files",
+            cells.read_activity, "physical write IO requests"),
     _column("blocks_per_read", "blocks/request", _ACTIVITY, "physical reads / physical read IO requests",
             cells.read_blocks_per_request),
     _column("commits", "1/s", _ACTIVITY, "user commits", cells.read_activity, "user commits"),

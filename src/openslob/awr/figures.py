@@ -25,6 +25,7 @@ from openslob.awr.model import (
 )
 from openslob.awr.numbers import US_PER, Number
 from openslob.awr.rates import IO_SECONDS
+from openslob.awr.sections import PDB
 from openslob.awr.tables import ReportTable, cell, plain
 
 # Label in the load profile of any version -> name. Blocks, requests and bytes per second; MB are 2^20 bytes.
@@ -412,7 +413,7 @@ def _places(table: ReportTable, builder: ReportBuilder, listed: list[FileIo], mi
     read_time, wait_time = table.index(r"av rd( ?\(\w+\))?"), table.index(r"av buf ?wt( ?\(\w+\))?")
     reads_per_s, blocks = table.index(r"av r(ea)?ds ?/s"), table.index("av blks/rd")
     writes, writes_per_s = table.index("writes"), table.index("av writes/s", "writes avg/s")
-    waits = table.index("buffer waits")
+    waits, pdb = table.index("buffer waits"), table.index(PDB)
     for row in table.rows:
         if not cell(row, name) or not cell(row, reads):
             continue
@@ -427,6 +428,7 @@ def _places(table: ReportTable, builder: ReportBuilder, listed: list[FileIo], mi
             writes_per_s=builder.number(table, row, writes_per_s),
             buffer_waits=builder.number(table, row, waits),
             buffer_wait_us=_time(table, builder, row, wait_time),
+            pdb=cell(row, pdb) or None,
         )
         listed.append(place)
 

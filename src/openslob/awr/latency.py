@@ -6,11 +6,13 @@ full table print the same waits in different precision, so an event has one late
 A histogram counts foreground and background waits together: it is used where the tables print too few digits, and only
 as far as it agrees with them. If every interval is too wide, the latency is unknown, and only its upper limit is given;
 it is never reported as 0.
+
+A mean that the printed average excludes is kept, since a short column rounds or cuts the average, but is marked.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openslob.awr.model import Report, Scope, WaitEvent, WaitHistogram
 from openslob.awr.numbers import Number
@@ -32,12 +34,23 @@ _SAME_WAITS = (
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Mean latency in µs, within ``low_us`` and ``high_us`` by rounding; ``us`` is None if only limits are known."""
+    """Mean latency in µs, within ``low_us`` and ``high_us`` by rounding; ``us`` is None if only limits are known.
+
+    ``printed_us`` is the printed average, if ``us`` is another mean and the average's last digit excludes it.
+    """
 
     us: float | None
     low_us: float
     high_us: float
     source: str
+    printed_us: float | None = None
+
+    @property
+    def origin(self) -> str:
+        """The source, and the average that the report prints if it excludes this mean."""
+        return (
+            self.source if self.printed_us is None else f"{self.source} (the report prints {self.printed_us:.10g} us)"
+        )
 
     @property
     def error(self) -> float:
@@ -87,9 +100,17 @@ def _finest(printed: list[Latency], waits: Number | None, histogram: WaitHistogr
     for candidates in (printed, _narrow(printed, waits, histogram)):
         best = min(candidates, key=lambda candidate: candidate.error, default=None)
         if best is not None and best.error <= COARSE * (1 + 1e-9):
-            return best
+            return _mark(best, printed)
     limit = min(printed, key=lambda candidate: candidate.high_us, default=None)
     return Latency(None, 0.0, limit.high_us, limit.source) if limit else None
+
+
+def _mark(mean: Latency, printed: list[Latency]) -> Latency:
+    averages = [one for one in printed if one.source == PRINTED]
+    average = min(averages, key=lambda one: one.high_us - one.low_us, default=None)
+    if average is None or mean.us is None or average.low_us <= mean.us <= average.high_us:
+        return mean
+    return replace(mean, printed_us=average.us)
 
 
 def _narrow(printed: list[Latency], waits: Number | None, histogram: WaitHistogram | None) -> list[Latency]:
@@ -124,14 +145,15 @@ def _interval(mean: Number, source: str) -> Latency:
 
 def _from_buckets(histogram: WaitHistogram | None) -> Latency | None:
     """Return the mean from the edges of the buckets; None if the last bucket, which has no upper edge, is used."""
-    if histogram is None or not histogram.buckets:
+    if histogram is None or histogram.total_pct <= 0:
         return None
     low = high = 0.0
+    total = histogram.total_pct
     for bucket in histogram.buckets:
         if bucket.high_us is None:
             if bucket.share_pct > 0.05:  # less is rounding
                 return None
             continue
-        low += bucket.low_us * bucket.share_pct / 100.0
-        high += bucket.high_us * bucket.share_pct / 100.0
+        low += bucket.low_us * bucket.share_pct / total
+        high += bucket.high_us * bucket.share_pct / total
     return Latency((low + high) / 2, low, high, HISTOGRAM) if high > 0 else None

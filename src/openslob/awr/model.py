@@ -189,12 +189,20 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class WaitHistogram:
-    """Distribution of an event's wait times. Oracle counts foreground and background waits together."""
+    """Distribution of an event's wait times. Oracle counts foreground and background waits together.
+
+    The shares are those that are printed: rounded, so that their sum, ``total_pct``, is not always 100.
+    """
 
     name: str
     waits: Number | None
     buckets: tuple[Bucket, ...]
     cut: bool = False
+
+    @property
+    def total_pct(self) -> float:
+        """Sum of the printed shares."""
+        return sum(bucket.share_pct for bucket in self.buckets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +231,10 @@ class IoStat:
 
 @dataclass(frozen=True, slots=True)
 class FileIo:
-    """I/O of a data file or, without ``file``, of a tablespace. ``writes`` is None where the report misprints it."""
+    """I/O of a data file or, without ``file``, of a tablespace. ``writes`` is None where the report misprints it.
+
+    ``pdb`` is the pluggable database it belongs to; None where the report has none, as for the root's.
+    """
 
     tablespace: str
     file: str | None = None
@@ -235,6 +246,7 @@ class FileIo:
     writes_per_s: Number | None = None
     buffer_waits: Number | None = None
     buffer_wait_us: Number | None = None
+    pdb: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,13 +259,16 @@ ROW_SETS: dict[str, RowSet] = {
     ),
     "tablespaces": RowSet(
         "Tablespace IO Stats",
-        {"Tablespace": "", **_PLACE},
-        _list_figures(lambda report: (((place.tablespace,), place) for place in report.tablespaces), *_PLACE_FIELDS),
+        {"Tablespace": "", "PDB": "", **_PLACE},
+        _list_figures(lambda report: (((one.tablespace, one.pdb), one) for one in report.tablespaces), *_PLACE_FIELDS),
+        keys=3,
     ),
     "files": RowSet(
         "File IO Stats",
-        {"File": "", "Tablespace": "", **_PLACE},
-        _list_figures(lambda report: (((one.file, one.tablespace), one) for one in report.files), *_PLACE_FIELDS),
+        {"File": "", "Tablespace": "", "PDB": "", **_PLACE},
+        _list_figures(
+            lambda report: (((one.file, one.tablespace, one.pdb), one) for one in report.files), *_PLACE_FIELDS
+        ),
     ),
     "os": RowSet(
         "Operating System Statistics",

@@ -17,6 +17,7 @@ from openslob.awr.model import ListedRow
 from openslob.awr.numbers import Number, NumberFormat, why_unreadable
 from openslob.awr.tables import ReportTable, cell, plain, squeeze
 
+PDB = r"pdb( name)?|con(tainer)?( name)?"  # heading of a container's name
 TEXT = "text"  # in place of a unit
 COUNT, PER_EXECUTION, PER_CENT, PER_S, MB, MB_PER_S = "", "1/execution", "%", "1/s", "MB", "MB/s"
 _UNIT = re.compile(r"\((us|ms|s)\)")
@@ -71,7 +72,7 @@ _ROWS = _figure("Rows", COUNT, "rows processed", "rows")
 _SHARES = (_figure("% CPU", PER_CENT, "%cpu"), _figure("% IO", PER_CENT, "%io"))
 _ABOUT = (
     _figure("Module", TEXT, "sql module"),
-    _figure("PDB", TEXT, "pdb name"),
+    _figure("PDB", TEXT, PDB),
     _figure("SQL", TEXT, "sql text"),
 )
 
@@ -98,7 +99,7 @@ _PLACE = (
     _figure("Value", COUNT, "value", ".*(reads|requests|writes|scans|changes|waits|busy|received|grants)"),
     _figure("% total", PER_CENT, "%total", "pct total"),
     _figure("% captured", PER_CENT, r"%( of )?capture"),
-    _figure("PDB", TEXT, "pdb name"),
+    _figure("PDB", TEXT, PDB),
 )
 _CELL = (_figure("Disk type", TEXT, "disk type"), _figure("Cell", TEXT, "cell name"))
 _SIZES = ("Small reads", "Small writes", "Large reads", "Large writes")
@@ -194,6 +195,20 @@ SECTIONS: dict[str, Section] = {
             r"segment statistics \(global\)": _PLACE,
         },
         keys=4,
+    ),
+    "services": Section(
+        "Service Statistics",
+        {
+            "service statistics": (
+                _figure("Service", TEXT, "service name"),
+                _figure("PDB", TEXT, PDB),
+                _figure("DB Time(s)", "s", r"db time ?\(s\)"),
+                _figure("DB CPU(s)", "s", r"db cpu ?\(s\)"),
+                _figure("Physical reads", COUNT, r"physical reads ?\(k\)"),
+                _figure("Logical reads", COUNT, r"logical reads ?\(k\)"),
+            )
+        },
+        keys=2,
     ),
     "cells": Section(
         "Exadata Cell Server and OS Statistics - Top Cells",

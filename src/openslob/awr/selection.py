@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 
+from openslob.awr import awr_info
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS, PREFIXES, column_of, find_by_name
 from openslob.awr.model import Report
@@ -19,7 +20,8 @@ LIST, MODEL = "list", "model"  # what there is to choose from; the whole model o
 NATURAL, GIVEN, TIME = "natural", "given", "time"  # orders of reports
 SortKey = tuple[object, ...]
 _LAST = datetime.max.replace(tzinfo=UTC)
-# Heading -> column. The first set has the headings of SLOB's awr_info, so that existing scripts work.
+# Heading -> column. The first set has the headings of SLOB's awr_info, but figures of all processes and the most exact
+# latencies.
 SLOB: dict[str, str] = {
     "FILE": "file",
     "SESSIONS": "sessions",
@@ -54,9 +56,20 @@ TAPE: dict[str, str] = {
     "latency (us)": "latency_us",
     "latency from": "latency_from",
 }
-SETS: dict[str, dict[str, str]] = {"slob": SLOB, "tape": TAPE, "wide": {name: name for name in COLUMNS}}
+# What the script itself prints, and after that what its headings could be taken for.
+AWR_INFO: dict[str, str] = {heading: f"awr_info:{heading}" for heading in awr_info.HEADINGS} | {
+    "TOTAL PREADS": "preads",
+    "TOTAL PWRITES": "pwrites",
+    "FG CPU": "db_cpu",
+}
+SETS: dict[str, dict[str, str]] = {
+    "slob": SLOB,
+    "awr_info": AWR_INFO,
+    "tape": TAPE,
+    "wide": {name: name for name in COLUMNS},
+}
 # Columns that name the report of a row, wherever a set has them first.
-KEYS = {"file", "sessions"}
+KEYS = {"file", "sessions", "awr_info:FILE", "awr_info:SESSIONS"}
 
 
 def chosen(choice: str, in_file: bool = False) -> dict[str, str]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 from openslob.awr.tables import ReportTable, squeeze
 
@@ -43,6 +42,7 @@ _STATEMENT_CELL = re.compile(r"-?[\d.,]*[KMGT]?|N/A|#+|-?[\d.,]+E[+-]\d+|[\d /]+
 _ABOUT = re.compile(r"(Module|PDB): *(.*)")  # what is printed below the figures of a statement, before its text
 _FIGURE_CELL = re.compile(r"[\d.,]+(?:[EKMGT][+\d]*)?|#+|N/A|")
 _WIDE_LABEL = re.compile(r"(?<=[A-Za-z])\s{2,}(?=Hit\b|%:)")  # "Buffer  Hit   %:"
+_BLANKS_BESIDE = 2  # on both sides of a column
 _MORE_HEADINGS = 4  # a second ruler within so many lines belongs to two-level headings, not to data
 
 Span = tuple[int, int]
@@ -362,15 +362,18 @@ def _with_blank(line: str, spans: list[Span]) -> str | None:
     """Return a row of figures with room for the column that it left out together with its width; None if unclear.
 
     A host whose sockets are unknown has its load average under ``Sockets``, and all that follows shifted, by the width
-    of the column with or without the blank beside it.
+    of the column with or without the blanks beside it.
     """
     if not all(_FIGURE.fullmatch(word) for word in line.split()):
         return None
-    missing = spans[-1][1] - len(line)
-    starts = [start for (start, end), (following, _) in pairwise(spans) if missing in (end - start, following - start)]
-    whole = [line[:start] + " " * missing + line[start:] for start in starts]
-    fitting = [one for one in whole if _fits(one, spans) and all(one[end - 1 : end] != " " for _, end in spans[-1:])]
-    return fitting[0] if len(fitting) == 1 else None
+    missing, end_of_row = spans[-1][1] - len(line), spans[-1][1]
+    for beside in range(_BLANKS_BESIDE + 1):
+        starts = [start for start, end in spans if end - start + beside == missing]
+        whole = [line[:start] + " " * missing + line[start:] for start in starts]
+        fitting = [one for one in whole if _fits(one, spans) and one[end_of_row - 1 : end_of_row] != " "]
+        if fitting:
+            return fitting[0] if len(fitting) == 1 else None
+    return None
 
 
 def _heading(lines: list[str], spans: list[Span], at: int) -> str:

@@ -69,7 +69,7 @@ def read_latency(report: Report, event: WaitEvent) -> ColumnValue:
         return absent(f"{event.name}: neither waits nor an average is printed")
     if mean.us is None:
         return absent(f"{event.name}: below {mean.high_us:.3g} us, which the report prints as 0")
-    return ColumnValue(mean.us, source=mean.source)
+    return ColumnValue(mean.us, source=mean.origin)
 
 
 def read_class_share(subject: Subject, name: str) -> ColumnValue:
@@ -92,7 +92,8 @@ def read_share_below(subject: Subject, name: str, edge: str) -> ColumnValue:
     if bound is None:
         return absent(f"{name}: the histogram has no edge at {edge}; it has {_list_edges(edges)}")
     shares = (one.share_pct for one in histogram.buckets if one.high_us is not None and one.high_us <= bound)
-    return ColumnValue(min(100.0, sum(shares)))
+    total = f"the printed shares add up to {histogram.total_pct:.1f} %"
+    return ColumnValue(sum(shares), source="" if total.endswith(" 100.0 %") else total)
 
 
 def _list_edges(edges: Iterable[float]) -> str:
@@ -164,7 +165,7 @@ def read_top_wait(subject: Subject) -> ColumnValue:
     longest = find_top_events(subject.report, 1)
     if not longest:
         return absent("no waits are listed")
-    return ColumnValue(_describe(subject.report, longest[0]), source=longest[0].scope)
+    return ColumnValue(describe(subject.report, longest[0]), source=longest[0].scope)
 
 
 def read_top(subject: Subject, rank: int, figure: str) -> ColumnValue:
@@ -181,7 +182,8 @@ def read_top(subject: Subject, rank: int, figure: str) -> ColumnValue:
     return ColumnValue(value.value if isinstance(value, Number) else value, source=event.scope)
 
 
-def _describe(report: Report, event: WaitEvent) -> str:
+def describe(report: Report, event: WaitEvent) -> str:
+    """Return a row of a top list in words: its name, waits, seconds, mean latency and share."""
     parts = [event.name]
     if event.waits:
         parts.append(f"{event.waits.value:,.0f} waits")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import accumulate
+from collections.abc import Iterator, Mapping
 
 from openslob.awr.builder import HistogramRows, ReportBuilder
 from openslob.awr.figures import GLOBAL_CLASSES
@@ -130,8 +129,7 @@ def read_histogram(table: ReportTable, builder: ReportBuilder) -> None:
     """Read a histogram table.
 
     From 12.2 on, the main table ends at half a millisecond, and further tables of the same form cover other ranges;
-    the first bucket of those holds everything below their range. So shares are kept as cumulated shares below each
-    edge, which can be merged.
+    the first bucket of those holds everything below their range, and the last one of each table everything above.
     """
     name, waits = table.index("event"), table.index("total waits", "waits", ".* total waits")
     edges = find_bucket_edges(table.columns)
@@ -173,8 +171,9 @@ def _add_shares(
     if len(known) <= len(shares) or abs(sum(known) - 100.0) > _ROUNDING_PCT:
         builder.warnings.append(f"{row_name}: the shares add up to {sum(known):.1f} %; the row is left out")
         return
-    for (_, edge), below in zip(edges, accumulate(known), strict=False):
-        rows.below_pct.setdefault(edge, below)
+    ends = (*(edge for _, edge in edges), None)
+    for low, high, share in zip((0.0, *ends), ends, known, strict=False):
+        rows.shares.setdefault((low or 0.0, high), share)
 
 
 def _share(text: str, waits: Number | None, numbers: NumberFormat) -> float | None:
@@ -232,17 +231,23 @@ def merge_histograms(builder: ReportBuilder) -> Iterator[WaitHistogram]:
     for name, rows in builder.histograms.items():
         if len(set(rows.sections)) < len(rows.sections):
             builder.missing[f"Wait Event Histogram: {name}"] = "listed more than once, with different figures"
-        elif rows.below_pct:
-            yield _merge(name, rows)
+        elif rows.shares:
+            yield WaitHistogram(name, rows.waits, tuple(_merge(rows.shares)), rows.cut)
 
 
-def _merge(name: str, rows: HistogramRows) -> WaitHistogram:
-    """Merge the tables of an event into one histogram. Cumulated shares must not fall from one edge to the next."""
-    buckets: list[Bucket] = []
-    low, below = 0.0, 0.0
-    for edge in sorted(rows.below_pct):
-        upto = min(100.0, max(below, rows.below_pct[edge]))
-        buckets.append(Bucket(low, edge, upto - below))
-        low, below = edge, upto
-    buckets.append(Bucket(low, None, 100.0 - below))
-    return WaitHistogram(name, rows.waits, tuple(buckets), rows.cut)
+def _merge(shares: Mapping[tuple[float, float | None], float]) -> Iterator[Bucket]:
+    """Yield the buckets of an event from all its tables, with their shares as printed.
+
+    Of several that begin at an edge the one that ends first is taken: other tables divide the longer ones. Where no
+    table goes on from an edge, the next one's first bucket, of all that is shorter, has those that were yielded in it.
+    """
+    low: float | None = 0.0
+    below = 0.0
+    while low is not None:
+        ends = [high for begin, high in shares if begin == low and high is not None]
+        later = [high for begin, high in shares if begin == 0 and high is not None and high > low]
+        high = min(ends or later, default=None)
+        share = shares[low, high] if ends or high is None else max(0.0, round(shares[0.0, high] - below, 6))
+        yield Bucket(low, high, share)
+        below += share
+        low = high

@@ -12,6 +12,7 @@ import xlsxwriter
 from openslob.analyze.curves.series import PHYSICAL, RESPONSE_LATENCY, PointSet, Series
 from openslob.export.tidy import INTERVAL, Row, series_rows
 from openslob.metrics import METRICS
+from openslob.report.record_view import REACHED_DEVICE
 
 _ANSWER, _CHARTS, _LINES, _POINTS, _RUNS, _FIGURES = "Answer", "Petals", "Lines", "Points", "Runs", "Figures"
 # Columns of points and runs that are shown if they have values; the parameters that differ come before them.
@@ -96,7 +97,8 @@ _SENTENCE_WIDTH, _LINE_HEIGHT = 130, 16
 
 
 def _rate_title(data: PointSet) -> str:
-    return f"{METRICS[data.axes.throughput].label} per second"
+    is_physical = all(REACHED_DEVICE in point.held for point in data.points)
+    return f"{METRICS[data.axes.throughput].label_of(is_physical)} per second"
 
 
 def _answer_rows(data: PointSet) -> list[tuple[Any, ...]]:
@@ -128,7 +130,7 @@ def columns_shown(rows: Sequence[Row]) -> set[str]:
 
 def _throughputs(data: PointSet, columns: Sequence[str]) -> list[tuple[str, str]]:
     """Return the figures of the x axes with their headings, one for each chart; none without points."""
-    chosen = [(data.axes.throughput, f"{METRICS[data.axes.throughput].label} per second")]
+    chosen = [(data.axes.throughput, _rate_title(data))]
     if data.axes == PHYSICAL:
         chosen = [("pio_read_per_s", "IOPS (read requests per second)"), ("pio_read_mb_per_s", "MB/s (2^20 bytes)")]
     return chosen if columns else []

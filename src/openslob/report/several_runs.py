@@ -336,7 +336,8 @@ def _points(points: PointSet, names: FigureNames) -> Section:
 
 
 def _runs_side_by_side(records: Sequence[RunRecord]) -> Section:
-    rows = tuple((METRICS[name].label, *(show_figure(record, name) for record in records)) for name in METRICS)
+    names = names_for(records)
+    rows = tuple((names.label(name), *(show_figure(record, name) for record in records)) for name in METRICS)
     headlines = named_paragraphs((record.id, headline(record)) for record in records)
     return Section("Side by side", (*headlines, TextTable(("figure", *(record.id for record in records)), rows)))
 

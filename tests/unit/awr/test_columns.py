@@ -158,8 +158,8 @@ def test_sets_with_several_rows(report):
     assert rows(report, "top")[0] == (1, "db file sequential read", "User I/O", 6_000_000, 2400, 400, 80)
     assert ("log switches (derived)" in dict(cell[:2] for cell in rows(report, "stats"))) is False
     assert ("Data File", 10_000, 50, 78.125, 0.781, 400, None) in rows(report, "filetypes")
-    assert rows(report, "tablespaces")[0] == ("SLOB_DATA", 5_999_000, 9998, 400, 1, 29_000, 48, 7, 3000)
-    assert rows(report, "files")[2][:5] == ("/u01/oradata/FIX/undotbs01.dbf", "UNDOTBS1", 1000, 2, 2000)
+    assert rows(report, "tablespaces")[0] == ("SLOB_DATA", None, 5_999_000, 9998, 400, 1, 29_000, 48, 7, 3000)
+    assert rows(report, "files")[2][:5] == ("/u01/oradata/FIX/undotbs01.dbf", "UNDOTBS1", None, 1000, 2)
     assert rows(report, "histograms")[:2] == [
         ("db file sequential read", 0, 1000, 90, 90),
         ("db file sequential read", 1000, 2000, pytest.approx(0.5), pytest.approx(90.5)),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factories.awr.described import Wait
+from factories.awr.making import example
+from factories.awr.report import LAYOUTS, write
 from factories.awr_reports import read_fixture, report
 from factories.tables import table
 from openslob.awr import Bucket, Number, Scope, WaitHistogram, read_bytes
 from openslob.awr.cells import Subject
-from openslob.awr.columns import COLUMNS
+from openslob.awr.columns import COLUMNS, column_of
 from openslob.awr.latency import HISTOGRAM, PRINTED, TIME_BY_WAITS, latency, latency_of
 
 # Waits and whole seconds of db file sequential read, and the latency that was published with them: an array
@@ -130,6 +134,50 @@ def test_a_histogram_of_other_waits_is_not_used():
 def test_a_mean_is_never_less_exact_than_the_printed_one():
     found = latency(whole(360_121), whole(40), Number(109.72, 0.01), histogram(64, 128))
     assert (found.us, found.source) == (109.72, PRINTED)
+
+
+@table(
+    ("seconds", "average", "printed_us"),
+    [
+        (25, Number(5000, 1000), 5000),  # 5567 us, printed as 5 ms
+        (25, Number(6000, 1000), None),
+        (25, None, None),
+        (None, Number(5000, 10), None),
+    ],
+)
+def test_a_mean_that_the_printed_average_excludes_is_marked(seconds, average, printed_us):
+    found = latency(whole(4491), whole(seconds) if seconds else None, average)
+    assert found.printed_us == printed_us
+    assert ("5000" in found.origin) == (printed_us is not None)
+
+
+def test_the_mark_is_where_the_latency_comes_from():
+    report = read_fixture("awr_11.2.txt")
+    event = report.event("db file sequential read")
+    cut = replace(event, time_s=Number(event.waits.value * 5567e-6, 0.001), avg_us=Number(5000, 1000), name="cut")
+    found = column_of("event:cut:from").read(Subject(replace(report, events=(cut,))))
+    assert found.value == f"{TIME_BY_WAITS} (the report prints 5000 us)"
+
+
+def test_the_shares_of_a_histogram_are_those_that_are_printed_whatever_they_add_up_to():
+    """A third each is printed as 33.3 %."""
+    wait = Wait("log file sync", "Commit", {4: 1000, 12: 1000, 18: 1000})
+    described = example(7)
+    described = replace(described, instances=(replace(described.instances[0], foreground=(wait,), background=()),))
+    for layout in LAYOUTS:
+        report = read_bytes(write(described, layout).data)
+        found = report.histogram("log file sync")
+        assert [bucket.share_pct for bucket in found.buckets if bucket.share_pct] == [33.3] * 3
+        assert found.total_pct == pytest.approx(99.9)
+        assert found.buckets[0].low_us == 0
+        assert found.buckets[-1].high_us is None
+        below = column_of("histogram:log file sync:2s").read(Subject(report))
+        assert (below.value, below.source) == (pytest.approx(99.9), "the printed shares add up to 99.9 %")
+
+
+def test_the_mean_of_a_histogram_is_over_the_sum_of_its_shares():
+    halves = WaitHistogram("x", None, (Bucket(0, 100, 0), Bucket(100, 100, 49.0), Bucket(100, None, 0)))
+    assert latency(whole(4), None, None, halves).us == 100
 
 
 def test_negative_figures_give_no_latency():

@@ -114,7 +114,7 @@ def with_cached(
     judged: list[tuple[str, Sequence[Verdict]]] = []
     for runs in (physical, cached):
         judged += judge_points(point_set(runs), {run.record.id: run.record for run in runs}) if runs else ()
-    reads = [run for run in cached if not run.record.spec["update_pct"]]
+    reads = [run for run in cached if not run.record.spec["update_pct"] and run.record.value("lio_per_s")]
     of_cached = answer_of(point_set(reads), {run.record.id: run.record for run in reads})[:1] if reads else ()
     answer = (" ".join([screen.answer[0], *(f"From the cache: {text}" for text in of_cached)]), *screen.answer[1:])
     # Its remarks are on options that the demonstration has not.

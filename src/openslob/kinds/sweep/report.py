@@ -68,7 +68,10 @@ def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None
     search, states = _search_result(record, runs), _point_states(record)
     series = points.series if points else ()
     heads = plain_paragraphs(_head(each, points) for each in series) if points else ()
-    shown = (section for each in series for section in _show_series(each, points, record.figures)) if points else ()
+    names = FigureNames(reads_are_physical([run.record for run in runs]))
+    shown = (
+        (section for each in series for section in _show_series(each, points, record.figures, names)) if points else ()
+    )
     answer = search[0].text if search else ""
     return Document(
         title_of(record, "sweep", f"a sweep on {record.target}", why=_why_incomplete(record), warnings=doubts),
@@ -76,7 +79,7 @@ def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None
             Section("", (*(Paragraph(each, "! ") for each in doubts), *search)),
             *shown,
             *_compare(record, runs),
-            *([_show_slowest(runs), _failed_verdicts(points.points), _draw(points, runs)] if points else []),
+            *([_show_slowest(runs), _failed_verdicts(points.points), _draw(points, names)] if points else []),
             Section("", states),
             Section("", (*(search or heads), *states), short_only=True),
         ),
@@ -121,7 +124,7 @@ def _cost_of_best(search: SearchRecord, runs: Sequence[Run]) -> str:
     return f", {costs[0]}" if len(costs) == 1 else ""
 
 
-def _show_series(series: Series, points: PointSet, figures: Sequence[str]) -> Iterator[Section]:
+def _show_series(series: Series, points: PointSet, figures: Sequence[str], names: FigureNames) -> Iterator[Section]:
     """Yield the table of a series under its knee, that of further figures, and how its conditions differ."""
     head = Paragraph(_head(series, points), plain=True)
     table = TextTable(_titles(points), [_row(point, points.axes) for point in series.points], texts=_TEXTS)
@@ -130,7 +133,7 @@ def _show_series(series: Series, points: PointSet, figures: Sequence[str]) -> It
         yield Section("", (head, table, *mismatches))
         return
     yield Section("", (head, table))
-    yield Section("", (_table_figures(series, figures), *mismatches))
+    yield Section("", (_table_figures(series, figures, names), *mismatches))
 
 
 def _titles(points: PointSet) -> tuple[str, ...]:
@@ -146,12 +149,13 @@ def _head(series: Series, points: PointSet) -> str:
     return f"{series.label}, {label.lower()}: {_shape(series, points.axes)}"
 
 
-def _table_figures(series: Series, names: Sequence[str]) -> TextTable:
+def _table_figures(series: Series, figures: Sequence[str], names: FigureNames) -> TextTable:
     """Return a table of further figures with half of their 95 % intervals where known."""
     rows = [
-        (str(point.sessions), *(figure_with_interval(point.figure(name)) for name in names)) for point in series.points
+        (str(point.sessions), *(figure_with_interval(point.figure(name)) for name in figures))
+        for point in series.points
     ]
-    return TextTable(("sessions", *(f"{METRICS[name].label}, {METRICS[name].unit}" for name in names)), rows)
+    return TextTable(("sessions", *(f"{names.label(name)}, {METRICS[name].unit}" for name in figures)), rows)
 
 
 def _compare(record: SweepRecord, runs: Sequence[Run]) -> tuple[Section, ...]:
@@ -171,11 +175,10 @@ def _show_slowest(runs: Sequence[Run]) -> Section:
     return slowest_section(records) if of_single_blocks(records) else Section("", ())
 
 
-def _draw(points: PointSet, runs: Sequence[Run]) -> Section:
+def _draw(points: PointSet, names: FigureNames) -> Section:
     """Return latency over throughput, drawn in characters, where there are enough points for a line."""
     if all(len(series.points) < MIN_POINTS for series in points.series):
         return Section("", ())
-    names = FigureNames(reads_are_physical([run.record for run in runs]))
     plot = TextPicture(lambda columns: text_petals(points, names.axis, min(columns or WIDTH, _WIDEST_PLOT)), plot=True)
     return Section("", (plot,))
 

@@ -79,7 +79,7 @@ def answer_of(points: PointSet | None, named: Mapping[str, RunRecord]) -> tuple[
     series, peak = best
     records = [named[each] for point in series.points for each in point.record_ids]
     reads = reads_per_s(series, peak, reads_are_physical(records))
-    whose = "" if series.label == ONE_LINE or len(peaks) == 1 else f" with {series.label}"
+    whose = "" if series.label == ONE_LINE else f" with {series.label}"
     latency = f"{micros(peak.mean(series.axes.latency))} {'a read' if series.axes == PHYSICAL else 'an operation'}"
     doubt = "Not to be used: " if peak.severity is Severity.INVALID else ""
     first = f"{doubt}{figure_with_interval(peak.figure(series.axes.throughput))} {reads} at {peak.at}{whose}, {latency}"

@@ -58,6 +58,11 @@ def test_a_single_point_says_what_limits_it() -> None:
     assert "a read, limited by the server's CPU." in text
 
 
+def test_the_only_series_with_a_rate_is_named_beside_one_without() -> None:
+    lost = [changed(run, pio_read_per_s=0.0) for run in runs(20)]
+    assert "with 0 % updates, " in " ".join(screen([*runs(0), *lost]).split())
+
+
 def test_one_series_has_a_row_for_each_point() -> None:
     text = screen(runs(0))
     assert [row[0] for row in rows(text)] == ["2", "8", "32"]
